@@ -28,6 +28,7 @@ import { consentRepository } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
 import { detachedSignatures } from "../store/detached-signatures.ts";
+import { deviceRequests } from "../store/device-requests.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
@@ -104,6 +105,7 @@ async function composeCore(
     ...resourcePorts(config, sql, log),
     requireKnownResources: config.requireKnownResources,
     codes: authorizationCodes(sql),
+    devices: deviceRequests(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),

@@ -33,7 +33,9 @@ export const managementPorts = (
   sql: Sql,
   core: TokenCore,
   passwords: PasswordHashing,
+  deployment: ManagementPorts["deployment"],
 ): ManagementPorts => ({
+  deployment,
   bearers: bearersOf(core),
   explainer: explainerOf(core),
   registry: clientRegistry(sql),

@@ -113,7 +113,7 @@ async function applyResource({ realm, resource, ...settings }: FileResource, ind
   const event = { outcome: "success", actor } as const;
   if ((await resourceRegistry(tx).add(record, { ...event, event: "resource.created" })) !== undefined) return "created";
   const current = await lockResource(tx, named.id, resource);
-  if (current === undefined) throw new Refusal("temporarily_unavailable", "resource_removed_meanwhile", { retryAfter: 1 });
+  if (current === undefined) throw new Refusal("temporarily_unavailable", "resource_just_removed", { retryAfter: 1 });
   const changed = withSettings(current, settings);
   if (isDeepStrictEqual(changed, withSettings(current, {}))) return "unchanged";
   await storeResource(tx, current, changed, { ...event, event: "resource.changed" });

@@ -30,7 +30,7 @@ async function signIn(page: Page, email: string, password: string): Promise<void
   await fillSignIn(page, email, password);
 }
 
-/** Someone at the account page. */
+/** A page of a signed-in user, at their account. */
 async function atAccount(options: BrowserContextOptions = {}) {
   const [opened, email] = [await openPage(browser, options), await user()];
   await signIn(opened.page, email, PASSWORD);
@@ -40,9 +40,9 @@ async function atAccount(options: BrowserContextOptions = {}) {
 
 const toPart = (page: Page, name: string) => page.getByRole("navigation", { name: "Your account" }).getByRole("link", { name }).click();
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a user's own pages, scripts: $javaScriptEnabled", (options) => {
-  test("a forgotten password: from sign-in by a mail to a new one", async () => {
-    const { page, wrongs, close } = await openPage(browser, options);
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("the account pages, scripts: $javaScriptEnabled", (options) => {
+  test("a user resets a forgotten password from the sign-in page, by a link in a mail that works once", async () => {
+    const { page, problems, close } = await openPage(browser, options);
     const email = await user();
     await page.goto(`${server.url}/login`);
     await page.getByRole("link", { name: "Forgot your password?" }).click();
@@ -61,12 +61,12 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     await page.getByRole("heading", { name: "This link no longer works" }).waitFor();
     await signIn(page, email, NEW);
     await page.getByRole("heading", { name: "Your account" }).waitFor();
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("a name, and a new password that signs out everything else", async () => {
-    const { page, email, wrongs, close } = await atAccount(options);
+  test("a user changes their name, and their password, which signs out all other sessions", async () => {
+    const { page, email, problems, close } = await atAccount(options);
     const other = aBrowser(server.url);
     await other.json("/auth/login", { email, password: PASSWORD });
     await page.getByLabel("Last name").fill("Lovelace");
@@ -85,12 +85,12 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     await page.getByRole("button", { name: "Change password" }).click();
     await page.getByRole("status").getByText("Your password has been changed.").waitFor();
     expect((await other.json("/consents", undefined, "GET")).status).toBe(401);
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("a session elsewhere is known by its program, and signed out; then all others", async () => {
-    const { page, email, wrongs, close } = await atAccount(options);
+  test("a user recognizes another session by its browser, signs it out, and then signs out all others", async () => {
+    const { page, email, problems, close } = await atAccount(options);
     const others = ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "curl/8.5.0", "wget/1.0"].map((agent) =>
       aBrowser(server.url, { "user-agent": agent }),
     );
@@ -104,12 +104,12 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     await page.getByRole("status").getByText("All other sessions have been signed out.").waitFor();
     expect(await alive()).toEqual([401, 401, 401]);
     expect(await page.getByRole("button", { name: "Sign out all others" }).count()).toBe(0);
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("the account is deleted, and signing in is over", async () => {
-    const { page, email, wrongs, close } = await atAccount(options);
+  test("a user deletes their account and cannot sign in afterwards", async () => {
+    const { page, email, problems, close } = await atAccount(options);
     await toPart(page, "Delete account");
     expect(await page.getByText("This cannot be undone.").isVisible()).toBe(true);
     await page.getByRole("textbox", { name: "Password" }).fill("wrong");
@@ -120,12 +120,12 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("a us
     await page.getByRole("heading", { name: "Your account has been deleted" }).waitFor();
     await signIn(page, email, PASSWORD);
     await page.getByRole("alert").getByText("Wrong e-mail address or password.").waitFor();
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 });
 
-describe("WCAG 2.2 AA: structure, names, contrast and reflow of these pages, light and dark, in both languages", () => {
+describe("WCAG 2.2 AA: structure, names, contrast and reflow of the account pages", () => {
   test.for([
     { colorScheme: "light", viewport: { width: 320, height: 640 }, locale: "en-GB" },
     { colorScheme: "dark", viewport: { width: 320, height: 640 }, locale: "de-DE" },

@@ -9,7 +9,7 @@ import { tourOfPages } from "../support/page-tour.ts";
 import { PROVISIONED, startServer } from "../support/server.ts";
 import { startVisits, type Visits } from "../support/visits.ts";
 
-/** `npm run screenshots` names a folder: then the tour leaves a picture of every page there. */
+/** `npm run screenshots` sets a folder, in which the tour then stores a screenshot of every page. */
 const PICTURES = process.env.SCREENSHOTS_DIR;
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 800 };
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => visits.close());
 
-/** Of these pages a picture of the wide view is kept as well. */
+/** Pages that are also stored as wide screenshots. */
 const ALSO_WIDE = ["account", "consent-to-more", "sign-in-to-application", "sign-up-faults"];
 
 const picture = (page: Page, name: string) => {
@@ -36,9 +36,9 @@ const VIEWS = [
   { locale: "de-DE", colorScheme: "dark", viewport: DESKTOP, suffix: "wide-dark-de", pictured: (name: string) => ALSO_WIDE.includes(name) },
 ] as const;
 
-describe("every page, WCAG 2.2 AA: axe finds nothing, nothing scrolls sideways", () => {
+describe("every page meets WCAG 2.2 AA by axe, and does not scroll sideways", () => {
   test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", { timeout: 240_000 }, async ({ suffix, pictured, ...options }) => {
-    const { page, wrongs, close } = await openPage(visits.browser, { ...options, bypassCSP: true, reducedMotion: "reduce" });
+    const { page, problems, close } = await openPage(visits.browser, { ...options, bypassCSP: true, reducedMotion: "reduce" });
     const seen: string[] = [];
     const flaws: Record<string, string[]> = {};
     const look = async (name: string) => {
@@ -51,13 +51,13 @@ describe("every page, WCAG 2.2 AA: axe finds nothing, nothing scrolls sideways",
     };
     await tourOfPages({ page, server: visits.server, callback: visits.callback.uri, email: visits.freshEmail(), look });
     expect(flaws).toEqual({});
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     expect(new Set(seen).size).toBeGreaterThanOrEqual(30);
     await close();
   });
 });
 
-describe("the page of agents, with agents that act and one that is held", () => {
+describe("the agents page, with acting agents and a paused one, meets WCAG 2.2 AA and does not scroll sideways", () => {
   let server: ReturnType<typeof delegating<Awaited<ReturnType<typeof startServer>>>>;
   beforeAll(async () => {
     server = delegating(await startServer({ provision: { ...PROVISIONED, clients: DELEGATION_CLIENTS } }));
@@ -66,7 +66,7 @@ describe("the page of agents, with agents that act and one that is held", () => 
 
   test.for(VIEWS)("$locale, $colorScheme, $viewport.width pixels", async ({ suffix, pictured, ...options }) => {
     const { user } = await server.chainOf(["agent-1", "agent-2"]);
-    const { page, wrongs, close } = await openPage(visits.browser, { ...options, bypassCSP: true });
+    const { page, problems, close } = await openPage(visits.browser, { ...options, bypassCSP: true });
     const cookies = [...user.browser.cookies].map(([name, value]) => ({ name, value, url: server.url }));
     await page.context().addCookies(cookies);
     await page.goto(`${server.url}/account/agents`);
@@ -75,29 +75,29 @@ describe("the page of agents, with agents that act and one that is held", () => 
     expect(await page.getByRole("heading", { level: 2 }).count()).toBe(2);
     if (PICTURES !== undefined && pictured("account-agents-acting")) await picture(page, `account-agents-acting-${suffix}`);
     expect([...(await flawsOf(page)), ...(await axeFlaws(page))]).toEqual([]);
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 });
 
 test.for([true, false])(
-  "every page under its own policy asks no other host and goes wrong nowhere, scripts: %s",
+  "every page works under its content security policy and loads nothing from other hosts, scripts: %s",
   { timeout: 240_000 },
   async (scripts) => {
-    const { page, wrongs, close } = await openPage(visits.browser, { javaScriptEnabled: scripts });
+    const { page, problems, close } = await openPage(visits.browser, { javaScriptEnabled: scripts });
     const seen = new Set<string>();
     const look = async (name: string) => {
       seen.add(name);
       expect(await page.locator("h1").count()).toBe(1);
     };
     await tourOfPages({ page, server: visits.server, callback: visits.callback.uri, email: visits.freshEmail(), look });
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     expect(seen.size).toBeGreaterThanOrEqual(30);
     await close();
   },
 );
 
-test("axe sees a flaw where there is one", async () => {
+test("axe reports a missing label", async () => {
   const { page, close } = await openPage(visits.browser, { bypassCSP: true });
   await page.goto(`${visits.server.url}/login`);
   await page.evaluate(() => {

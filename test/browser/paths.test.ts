@@ -15,7 +15,7 @@ const click = (page: Page, role: "button" | "link", name: string) => page.getByR
 
 let accounts = 0;
 
-/** An account that no one has signed in to yet. */
+/** A registered account with which no one has signed in yet. */
 async function anAccount(): Promise<string> {
   const email = visits.freshEmail();
   const body = JSON.stringify({ email, password: PASSWORD });
@@ -24,156 +24,160 @@ async function anAccount(): Promise<string> {
   return email;
 }
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("by role and label, scripts: $javaScriptEnabled", (options) => {
-  const open = async (more: object = {}) => {
-    const opened = await openPage(visits.browser, { ...options, ...more });
-    const done = () => {
-      expect(opened.wrongs).toEqual([]);
-      return opened.close();
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
+  "the pages, found by role and label, scripts: $javaScriptEnabled",
+  (options) => {
+    const open = async (more: object = {}) => {
+      const opened = await openPage(visits.browser, { ...options, ...more });
+      const done = () => {
+        expect(opened.problems).toEqual([]);
+        return opened.close();
+      };
+      return { ...opened, done };
     };
-    return { ...opened, done };
-  };
 
-  test("sign-up: what is wrong is said at its field; a taken address; another mail", async () => {
-    const taken = await anAccount();
-    const { page, done } = await open();
-    await page.goto(`${visits.server.url}/signup`);
-    await page.getByLabel("E-mail address").fill("no address");
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByLabel("First name").fill("Ada");
-    await click(page, "button", "Create account");
-    const alert = page.getByRole("alert");
-    expect(await alert.innerText()).toContain("Enter an e-mail address, such as name@example.com.");
-    expect(await page.getByLabel("First name").inputValue()).toBe("Ada");
-    await page.getByLabel("E-mail address").fill(taken);
-    await page.getByLabel("Password").fill("another horse battery");
-    await click(page, "button", "Create account");
-    expect(await page.getByRole("alert").innerText()).toContain("There is already an account with this e-mail address.");
-    const email = visits.freshEmail();
-    await page.getByLabel("E-mail address").fill(email);
-    await page.getByLabel("Password").fill(PASSWORD);
-    await click(page, "button", "Create account");
-    await heading(page, "Check your mail");
-    await click(page, "button", "Send it again");
-    expect(await page.getByRole("status").innerText()).toBe("A new message is on its way.");
-    expect(await visits.server.mailsTo(email, 2)).toHaveLength(2);
-    await done();
-  });
+    test("sign-up shows errors at their fields, refuses an address that is taken, and sends the mail again", async () => {
+      const taken = await anAccount();
+      const { page, done } = await open();
+      await page.goto(`${visits.server.url}/signup`);
+      await page.getByLabel("E-mail address").fill("no address");
+      await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByLabel("First name").fill("Ada");
+      await click(page, "button", "Create account");
+      const alert = page.getByRole("alert");
+      expect(await alert.innerText()).toContain("Enter an e-mail address, such as name@example.com.");
+      expect(await page.getByLabel("First name").inputValue()).toBe("Ada");
+      await page.getByLabel("E-mail address").fill(taken);
+      await page.getByLabel("Password").fill("another horse battery");
+      await click(page, "button", "Create account");
+      expect(await page.getByRole("alert").innerText()).toContain("There is already an account with this e-mail address.");
+      const email = visits.freshEmail();
+      await page.getByLabel("E-mail address").fill(email);
+      await page.getByLabel("Password").fill(PASSWORD);
+      await click(page, "button", "Create account");
+      await heading(page, "Your account");
+      await page.goto(`${visits.server.url}/signup/sent`);
+      await heading(page, "Check your mail");
+      await click(page, "button", "Send it again");
+      expect(await page.getByRole("status").innerText()).toBe("A new message is on its way.");
+      expect(await visits.server.mailsTo(email, 2)).toHaveLength(2);
+      await done();
+    });
 
-  test("a verification link that was used leads to a new mail, to sign-in and to the account", async () => {
-    const email = await anAccount();
-    const { page, done } = await open();
-    const link = `${visits.server.url}/auth/verify?token=${await visits.server.tokenFor(email)}`;
-    await page.goto(link);
-    await heading(page, "Your address is confirmed");
-    await page.goto(link);
-    await heading(page, "This link no longer works");
-    await page.getByLabel("E-mail address").fill(email);
-    await click(page, "button", "Send a new mail");
-    await heading(page, "Check your mail");
-    await click(page, "link", "Continue to sign in");
-    await signIn(page, email);
-    await heading(page, "Your account");
-    expect(await page.getByText("Confirmed", { exact: true }).isVisible()).toBe(true);
-    await done();
-  });
+    test("a used verification link leads to a new mail, to sign-in and to the account", async () => {
+      const email = await anAccount();
+      const { page, done } = await open();
+      const link = `${visits.server.url}/auth/verify?token=${await visits.server.tokenFor(email)}`;
+      await page.goto(link);
+      await heading(page, "Your address is confirmed");
+      await page.goto(link);
+      await heading(page, "This link no longer works");
+      await page.getByLabel("E-mail address").fill(email);
+      await click(page, "button", "Send a new mail");
+      await heading(page, "Check your mail");
+      await click(page, "link", "Continue to sign in");
+      await signIn(page, email);
+      await heading(page, "Your account");
+      expect(await page.getByText("Confirmed", { exact: true }).isVisible()).toBe(true);
+      await done();
+    });
 
-  test("a wrong password is said, the right one leads on; another account can be taken instead", async () => {
-    const [ada, bob] = [await anAccount(), await anAccount()];
-    const { page, done } = await open();
-    await page.goto(visits.ask());
-    await signIn(page, ada, "not the password");
-    expect(await page.getByRole("alert").innerText()).toContain("Wrong e-mail address or password.");
-    expect(await page.getByLabel("E-mail address").inputValue()).toBe(ada);
-    expect(await page.getByLabel("Password").inputValue()).toBe("");
-    await signIn(page, ada);
-    await heading(page, "Field Notes asks for access");
-    await click(page, "link", "Use another account");
-    await signIn(page, bob);
-    await heading(page, "Field Notes asks for access");
-    expect(await page.getByText(bob).isVisible()).toBe(true);
-    await done();
-  });
+    test("sign-in reports a wrong password, continues with the right one, and can be repeated with another account", async () => {
+      const [ada, bob] = [await anAccount(), await anAccount()];
+      const { page, done } = await open();
+      await page.goto(visits.ask());
+      await signIn(page, ada, "not the password");
+      expect(await page.getByRole("alert").innerText()).toContain("Wrong e-mail address or password.");
+      expect(await page.getByLabel("E-mail address").inputValue()).toBe(ada);
+      expect(await page.getByLabel("Password").inputValue()).toBe("");
+      await signIn(page, ada);
+      await heading(page, "Field Notes asks for access");
+      await click(page, "link", "Use another account");
+      await signIn(page, bob);
+      await heading(page, "Field Notes asks for access");
+      expect(await page.getByText(bob).isVisible()).toBe(true);
+      await done();
+    });
 
-  test("consent: what is asked, where, for how long, what is new; and a request that was answered is over", async () => {
-    const email = await anAccount();
-    const { page, done } = await open();
-    await page.goto(visits.ask({ scope: "openid" }));
-    await signIn(page, email);
-    expect(await page.getByText("Name not verified").isVisible()).toBe(true);
-    expect(await page.getByRole("note").innerText()).toContain("The app runs on this device");
-    const first = page.url();
-    await click(page, "button", "Allow");
-    await heading(page, "Back at the client");
-    await page.goto(first);
-    await heading(page, "This link has expired");
+    test("consent shows scopes, resources, duration and what is new; an answered request has expired", async () => {
+      const email = await anAccount();
+      const { page, done } = await open();
+      await page.goto(visits.ask({ scope: "openid" }));
+      await signIn(page, email);
+      expect(await page.getByText("Name not verified").isVisible()).toBe(true);
+      expect(await page.getByRole("note").innerText()).toContain("The app runs on this device");
+      const first = page.url();
+      await click(page, "button", "Allow");
+      await heading(page, "Back at the client");
+      await page.goto(first);
+      await heading(page, "This link has expired");
 
-    await page.goto(visits.ask({ scope: "openid email", resource: "https://notes.example.test/mcp" }));
-    await heading(page, "Field Notes asks for more access");
-    const under = (name: string) => page.getByRole("heading", { name }).locator("xpath=following-sibling::*[1]").innerText();
-    expect(await under("It now also wants to")).toContain("See your e-mail address");
-    expect(await under("Works only with")).toMatch(/notes\.example\.test\/mcp\s+New/);
-    expect(await under("Already allowed")).toBe("Know who you are");
-    expect(await under("For how long")).toContain("for up to 90 days");
-    await click(page, "button", "Deny");
-    await heading(page, "Back at the client");
-    expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
-    await done();
-  });
+      await page.goto(visits.ask({ scope: "openid email", resource: "https://notes.example.test/mcp" }));
+      await heading(page, "Field Notes asks for more access");
+      const under = (name: string) => page.getByRole("heading", { name }).locator("xpath=following-sibling::*[1]").innerText();
+      expect(await under("It now also wants to")).toContain("See your e-mail address");
+      expect(await under("Works only with")).toMatch(/notes\.example\.test\/mcp\s+New/);
+      expect(await under("Already allowed")).toBe("Know who you are");
+      expect(await under("For how long")).toContain("for up to 90 days");
+      await click(page, "button", "Deny");
+      await heading(page, "Back at the client");
+      expect(new URL(page.url()).searchParams.get("error")).toBe("access_denied");
+      await done();
+    });
 
-  test("a name that is not verified carries its host and a caution", async () => {
-    const email = await anAccount();
-    const { page, done } = await open();
-    const members = { client_id: await visits.server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
-    await page.goto(visits.server.url + authorizePath(members));
-    await signIn(page, email);
-    expect(await page.getByText("Name not verified").isVisible()).toBe(true);
-    expect(await page.getByRole("definition").innerText()).toBe("xn--pple-43d.example");
-    expect(await page.getByRole("note").innerText()).toContain("We have not verified who made this app");
-    await done();
-  });
+    test("a client that is not verified is shown with its host and a warning", async () => {
+      const email = await anAccount();
+      const { page, done } = await open();
+      const members = {
+        client_id: await visits.server.registerDeceiver(),
+        redirect_uri: "https://xn--pple-43d.example/cb",
+        scope: "openid",
+      };
+      await page.goto(visits.server.url + authorizePath(members));
+      await signIn(page, email);
+      expect(await page.getByText("Name not verified").isVisible()).toBe(true);
+      expect(await page.getByRole("definition").innerText()).toBe("xn--pple-43d.example");
+      expect(await page.getByRole("note").innerText()).toContain("We have not verified who made this app");
+      await done();
+    });
 
-  test("sign-out is asked, can be let be, and is done", async () => {
-    const email = await anAccount();
-    const { page, done } = await open();
-    await page.goto(`${visits.server.url}/login`);
-    await signIn(page, email);
-    await click(page, "link", "Sign out");
-    await heading(page, "Sign out?");
-    await click(page, "link", "Stay signed in");
-    await heading(page, "Your account");
-    await click(page, "link", "Sign out");
-    await click(page, "button", "Sign out");
-    await heading(page, "You are signed out");
-    await click(page, "link", "Sign in again");
-    await heading(page, "Sign in");
-    await done();
-  });
+    test("sign-out asks for confirmation, which can be declined", async () => {
+      const email = await anAccount();
+      const { page, done } = await open();
+      await page.goto(`${visits.server.url}/login`);
+      await signIn(page, email);
+      await click(page, "link", "Sign out");
+      await heading(page, "Sign out?");
+      await click(page, "link", "Stay signed in");
+      await heading(page, "Your account");
+      await click(page, "link", "Sign out");
+      await click(page, "button", "Sign out");
+      await heading(page, "You are signed out");
+      await click(page, "link", "Sign in again");
+      await heading(page, "Sign in");
+      await done();
+    });
 
-  test("the way through in German", async () => {
-    const { page, done } = await open({ locale: "de-AT" });
-    const email = visits.freshEmail();
-    await page.goto(visits.ask({ scope: "openid profile" }));
-    await click(page, "link", "Konto anlegen");
-    await page.getByLabel("E-Mail-Adresse").fill(email);
-    await page.getByLabel("Passwort").fill("iloveyou");
-    await page.getByLabel("Vorname").fill("Ada");
-    await click(page, "button", "Konto anlegen");
-    expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort ist zu leicht zu erraten.");
-    await page.getByLabel("Passwort").fill(PASSWORD);
-    await click(page, "button", "Konto anlegen");
-    await heading(page, "Sehen Sie in Ihr Postfach");
-    await click(page, "link", "Weiter zur Anmeldung");
-    await page.getByLabel("E-Mail-Adresse").fill(email);
-    await page.getByLabel("Passwort").fill(PASSWORD);
-    await click(page, "button", "Anmelden");
-    await heading(page, "Field Notes bittet um Zugriff");
-    expect(await page.getByText("Ihren Namen sehen").isVisible()).toBe(true);
-    await click(page, "button", "Ablehnen");
-    await heading(page, "Back at the client");
-    await page.goto(`${visits.server.url}/logout`);
-    await click(page, "button", "Abmelden");
-    await heading(page, "Sie sind abgemeldet");
-    await done();
-  });
-});
+    test("sign-up, sign-in, consent and sign-out work in German", async () => {
+      const { page, done } = await open({ locale: "de-AT" });
+      const email = visits.freshEmail();
+      await page.goto(visits.ask({ scope: "openid profile" }));
+      await click(page, "link", "Konto anlegen");
+      await page.getByLabel("E-Mail-Adresse").fill(email);
+      await page.getByLabel("Passwort").fill("iloveyou");
+      await page.getByLabel("Vorname").fill("Ada");
+      await click(page, "button", "Konto anlegen");
+      expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort ist zu leicht zu erraten.");
+      await page.getByLabel("Passwort").fill(PASSWORD);
+      await click(page, "button", "Konto anlegen");
+      await heading(page, "Field Notes bittet um Zugriff");
+      expect(await page.getByText("Ihren Namen sehen").isVisible()).toBe(true);
+      await click(page, "button", "Ablehnen");
+      await heading(page, "Back at the client");
+      await page.goto(`${visits.server.url}/logout`);
+      await click(page, "button", "Abmelden");
+      await heading(page, "Sie sind abgemeldet");
+      await done();
+    });
+  },
+);

@@ -4,7 +4,7 @@ import { openPage } from "../support/chromium.ts";
 import { startSlowAnswers } from "../support/slow-answers.ts";
 import { PASSWORD, startVisits, type Visits } from "../support/visits.ts";
 
-/** Milliseconds between the clicks of someone who clicks twice. */
+/** Milliseconds between the two clicks of a double click. */
 const BETWEEN = 150;
 
 let visits: Visits;
@@ -17,8 +17,8 @@ afterAll(() => Promise.all([visits.close(), slow.close()]));
 let count = 0;
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("every button twice, scripts: $javaScriptEnabled", (options) => {
-  /** Without scripts the second form is sent as well, and finds what the first has ended: a session, or a link. */
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("double clicks, scripts: $javaScriptEnabled", (options) => {
+  /** Without scripts the second form is sent as well, and fails because the first has ended the session or used the link. */
   const scripted = (title: string, body: () => Promise<void>): void => {
     if (options.javaScriptEnabled) test(title, body);
   };
@@ -27,7 +27,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     expect(repeated.length > 0).toBe(!options.javaScriptEnabled);
     slow.forms.length = 0;
   });
-  /** Someone who clicks everything twice. */
+  /** A user who clicks every button twice. */
   async function hasty() {
     const opened = await openPage(visits.browser, { ...options, proxy: { server: slow.url } });
     const { page } = opened;
@@ -62,18 +62,18 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     return user;
   }
 
-  test("sign-up", async () => {
+  test("sign-up creates one account", async () => {
     const { page, email, twice } = await hasty();
     await page.goto(`${visits.server.url}/signup`);
     await page.getByLabel("E-mail address").fill(email);
     await page.getByLabel("Password").fill(PASSWORD);
     await twice("Create account");
-    await heading(page, "Check your mail");
+    await heading(page, "Your account");
     expect(await visits.server.mailsTo(email, 1)).toHaveLength(1);
     await page.close();
   });
 
-  scripted("sign-in makes one session", async () => {
+  scripted("sign-in starts one session", async () => {
     const { page } = await signedIn();
     await page.goto(`${visits.server.url}/account/security`);
     expect(await page.getByRole("heading", { name: "Where you are signed in" }).locator("xpath=..").locator("li").count()).toBe(1);
@@ -85,7 +85,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     ["Allow", "offline access", { scope: "openid offline_access" }, "code"],
     ["Allow", "prompt=consent", { scope: "openid", prompt: "consent" }, "code"],
     ["Deny", "a sign-in", { scope: "openid" }, "error"],
-  ] as const)("%s for %s", async ([button, , members, answer]) => {
+  ] as const)("consent: %s for %s", async ([button, , members, answer]) => {
     const { page, twice } = await signedIn();
     await page.goto(visits.ask(members));
     await twice(button);
@@ -94,7 +94,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     await page.close();
   });
 
-  test("taking access back", async () => {
+  test("removing access removes it once", async () => {
     const { page, twice } = await signedIn();
     await page.goto(visits.ask({ scope: "openid" }));
     await page.getByRole("button", { name: "Allow" }).click();
@@ -106,7 +106,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     await page.close();
   });
 
-  scripted("a new password", async () => {
+  scripted("a password change succeeds once", async () => {
     const { page, twice } = await signedIn();
     await page.goto(`${visits.server.url}/account/security`);
     await page.getByLabel("Current password").fill(PASSWORD);
@@ -116,7 +116,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     await page.close();
   });
 
-  scripted("a forgotten password", async () => {
+  scripted("a password reset succeeds once", async () => {
     const { page, email, twice } = await member();
     await page.goto(`${visits.server.url}/forgot`);
     await page.getByLabel("E-mail address").fill(email);
@@ -129,7 +129,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     await page.close();
   });
 
-  test("signing out, here and everywhere", async () => {
+  test("signing out, here and everywhere, succeeds", async () => {
     const { page, twice } = await signedIn();
     await page.goto(`${visits.server.url}/logout`);
     await twice("Sign out");
@@ -142,7 +142,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("ever
     await other.page.close();
   });
 
-  scripted("deleting the account", async () => {
+  scripted("deleting the account succeeds", async () => {
     const { page, twice } = await signedIn();
     await page.goto(`${visits.server.url}/account/delete`);
     await page.getByRole("textbox", { name: "Password" }).fill(PASSWORD);

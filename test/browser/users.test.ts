@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flawsOf, openPage } from "../support/chromium.ts";
-import { PASSWORD, signIn, startVisits, type Visits } from "../support/visits.ts";
+import { PASSWORD, startVisits, type Visits } from "../support/visits.ts";
 
 let visits: Visits;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ async function signUp(page: Page, email: string): Promise<void> {
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByLabel("First name").fill("Ada");
   await page.getByRole("button", { name: "Create account" }).click();
-  await page.getByRole("heading", { name: "Check your mail" }).waitFor();
+  await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
 }
 
 const back = async (page: Page) => {
@@ -25,20 +25,18 @@ const back = async (page: Page) => {
   return Object.fromEntries(new URL(page.url()).searchParams);
 };
 
-/** A page of someone who is signed in, on the way to the client. */
+/** A page of a signed-in user, at the consent for the client. */
 async function atConsent(options: BrowserContextOptions = {}) {
   const opened = await openPage(visits.browser, options);
   const email = visits.freshEmail();
   await opened.page.goto(visits.ask());
   await signUp(opened.page, email);
-  await opened.page.getByRole("link", { name: "Continue to sign in" }).click();
-  await signIn(opened.page, email);
   return { ...opened, email };
 }
 
-describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a browser, scripts: $javaScriptEnabled", (options) => {
-  test("signs up, confirms the address, signs in, allows, and is back at the client with a code", async () => {
-    const { page, wrongs, close } = await openPage(visits.browser, options);
+describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("users in a browser, scripts: $javaScriptEnabled", (options) => {
+  test("a user signs up, confirms the address, allows, and returns to the client with a code", async () => {
+    const { page, problems, close } = await openPage(visits.browser, options);
     const email = visits.freshEmail();
     await page.goto(visits.ask());
     const waiting = page.url();
@@ -46,7 +44,6 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a
     await page.goto(await verificationLink(email));
     await page.getByRole("heading", { name: "Your address is confirmed" }).waitFor();
     await page.goto(waiting);
-    await signIn(page, email);
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
     expect(await page.getByText(email).isVisible()).toBe(true);
     expect(await page.getByText("Know who you are").isVisible()).toBe(true);
@@ -56,20 +53,20 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a
 
     await page.goto(visits.ask());
     expect((await back(page)).code).not.toBe(answer.code);
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("denies", async () => {
-    const { page, wrongs, close } = await atConsent(options);
+  test("a user who denies returns to the client with access_denied", async () => {
+    const { page, problems, close } = await atConsent(options);
     await page.getByRole("button", { name: "Deny" }).click();
     expect(await back(page)).toMatchObject({ error: "access_denied", state: "st&1" });
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("takes access back on the account page and signs out everywhere", async () => {
-    const { page, wrongs, close } = await atConsent(options);
+  test("a user removes access on the account page and signs out everywhere", async () => {
+    const { page, problems, close } = await atConsent(options);
     await page.getByRole("button", { name: "Allow" }).click();
     await back(page);
     await page.goto(`${visits.server.url}/account`);
@@ -83,17 +80,18 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("in a
     await page.getByRole("heading", { name: "You are signed out" }).waitFor();
     await page.goto(`${visits.server.url}/account`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 });
 
-describe("with the keyboard alone", () => {
-  test("sign-in, and the decision, deny first", async () => {
+describe("users with a keyboard only", () => {
+  test("can sign in and decide; Deny comes before Allow", async () => {
     const { page, close } = await openPage(visits.browser);
     const email = visits.freshEmail();
     await page.goto(visits.ask());
     await signUp(page, email);
+    await page.context().clearCookies();
     await page.goto(visits.ask());
     await page.locator("#email:focus").waitFor();
     await page.keyboard.type(email);
@@ -116,7 +114,7 @@ describe("with the keyboard alone", () => {
     await close();
   });
 
-  test("a fault at the head of the form leads to its field", async () => {
+  test("an error summary links to the field", async () => {
     const { page, close } = await openPage(visits.browser);
     await page.goto(`${visits.server.url}/signup`);
     await page.getByLabel("E-mail address").fill(visits.freshEmail());
@@ -130,7 +128,7 @@ describe("with the keyboard alone", () => {
   });
 });
 
-test("the eye that looks for flaws sees them", async () => {
+test("the accessibility checks report each kind of flaw", async () => {
   const { page, close } = await openPage(visits.browser);
   await page.setContent('<h1>A</h1><h3>B</h3><p style="color:#999;background:#fff">grey</p><input name="x"><button></button>');
   const flaws = (await flawsOf(page)).join("\n");

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([browser.close(), close()]));
 
-/** The wallet page of someone who is signed in. */
+/** The wallet page of a signed-in user. */
 async function atWalletPage(options: BrowserContextOptions = {}) {
   const { email } = await at.aUser();
   const opened = await openPage(browser, options);
@@ -32,10 +32,10 @@ async function atWalletPage(options: BrowserContextOptions = {}) {
   return { ...opened, email };
 }
 
-/** Pixels for each module of a code. */
+/** Pixels per module of the QR code. */
 const SCALE = 4;
 
-/** What a phone's camera reads off the code on the page. */
+/** The text that a camera would read from the QR code on the page. */
 async function scanned(page: Page): Promise<string> {
   const code = page.locator("svg.qr");
   const size = Number((await code.getAttribute("viewBox"))?.split(" ")[2]) * SCALE;
@@ -50,9 +50,9 @@ async function scanned(page: Page): Promise<string> {
   return readCode.default(pixels, size, size)?.data ?? "";
 }
 
-describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("in a browser, scripts: $javaScriptEnabled", (options) => {
-  test("links a wallet that is on another device, watches it happen, and unlinks it", async () => {
-    const { page, wrongs, email, close } = await atWalletPage(options);
+describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("the wallet page, scripts: $javaScriptEnabled", (options) => {
+  test("a user links a wallet on another device, sees the page update, and unlinks it", async () => {
+    const { page, problems, email, close } = await atWalletPage(options);
     expect(await page.getByText(email).isVisible()).toBe(true);
     await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
     await page.getByRole("img", { name: "QR code with the request to your wallet" }).waitFor();
@@ -62,12 +62,12 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("in a
     await page.getByText("Your wallet is linked.").waitFor();
     await page.getByRole("button", { name: "Unlink the wallet" }).click();
     await page.getByText("The wallet is no longer linked.").waitFor();
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 
-  test("opens a wallet on the same device and comes back linked", async () => {
-    const { page, wrongs, close } = await atWalletPage(options);
+  test("a user opens a wallet on the same device and returns linked", async () => {
+    const { page, problems, close } = await atWalletPage(options);
     await page.getByRole("button", { name: "Yes, the wallet is on this device" }).click();
     const invocation = (await page.getByRole("link", { name: "Open the wallet" }).getAttribute("href")) ?? "";
     const wallet = aWallet();
@@ -75,12 +75,12 @@ describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("in a
     const { body } = await wallet.answer(invocation, credential);
     await page.goto(body.redirect_uri ?? "");
     await page.getByText("Your wallet is linked.").waitFor();
-    expect(wrongs).toEqual([]);
+    expect(problems).toEqual([]);
     await close();
   });
 });
 
-test("a link that fails says so, and can be started again", async () => {
+test("a link that the wallet declines shows an error and can be started again", async () => {
   const { page, close } = await atWalletPage();
   await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
   await aWallet().decline(await scanned(page));
@@ -92,8 +92,8 @@ test("a link that fails says so, and can be started again", async () => {
 describe.each([
   { locale: "en-GB", colorScheme: "light", viewport: { width: 1280, height: 800 } },
   { locale: "de-DE", colorScheme: "dark", viewport: { width: 320, height: 640 } },
-] as const)("WCAG 2.2 AA: neither axe nor we find a flaw, $locale, $colorScheme", (options) => {
-  test("on every state of the page", async () => {
+] as const)("WCAG 2.2 AA of the wallet page, $locale, $colorScheme", (options) => {
+  test("axe and the accessibility checks find no flaw in any state", async () => {
     const { page, close } = await atWalletPage({ ...options, bypassCSP: true });
     const flaws = async () => [...(await flawsOf(page)), ...(await axeFlaws(page))];
     const found = [await flaws()];

@@ -6,14 +6,14 @@ import { afterAll, expect, vi } from "vitest";
 import { install, packed, scratch } from "../support/packed.ts";
 import { test } from "../support/server.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
+vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const readme = readFileSync(join(import.meta.dirname, "../../admin/README.md"), "utf8");
 const { dir, remove } = scratch();
 afterAll(remove);
 await install(dir, await packed("admin"), ["@trpc/client", "@trpc/server"]);
 
-test("the program of the typed client's README works unchanged, from the packed tarball", async ({ server }) => {
+test("the program of the admin client's README works unchanged with the packed tarball", async ({ server }) => {
   const { login, browser } = await server.signedInUser();
   const [, code = ""] = /^```js\n([\s\S]*?)^```$/m.exec(readme) ?? [];
   writeFileSync(join(dir, "clients.js"), code.replaceAll("https://auth.example", server.url));

@@ -41,7 +41,7 @@ const post = (method: string, body: string | object, headers: Record<string, str
     body: typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body),
   });
 
-test("JSON over HTTP answers with the member names of RFC 7662", async () => {
+test("introspection over JSON uses the member names of RFC 7662", async () => {
   const response = await post("Introspect", { token: "live-alice" });
   expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
   expect(await response.json()).toEqual({
@@ -69,7 +69,7 @@ test.for([
   ["no credential", ""],
   ["a wrong secret", `Basic ${btoa("rs:wrong")}`],
   ["a bearer token", "Bearer live-alice"],
-] as const)("with %s: 401, a challenge, the OAuth code among the details", async ([, authorization]) => {
+] as const)("a request with %s is refused with 401, a challenge and the OAuth error code in its details", async ([, authorization]) => {
   const response = await post("Introspect", { token: "live-alice" }, { authorization });
   expect(response.status).toBe(401);
   expect(response.headers.get("www-authenticate")).toBe('Basic realm="https://as.example.test", charset="UTF-8"');
@@ -84,10 +84,10 @@ test.for([
 test.for([
   ["no token", {}, 400],
   ["malformed JSON", "{", 400],
-  ["a token that is no string", { token: 7 }, 400],
+  ["a token that is not a string", { token: 7 }, 400],
   ["101 tokens", undefined, 400],
-  ["64 KiB and more", { token: "x".repeat(64 * 1024) }, 429], // Connect's status for what is too much
-] as const)("%s is a clear refusal", async ([, body, status]) => {
+  ["a token of 64 KiB", { token: "x".repeat(64 * 1024) }, 429], // Connect's status for resource_exhausted
+] as const)("rejects %s", async ([, body, status]) => {
   const response = body
     ? await post("Introspect", body)
     : await post("IntrospectBatch", { requests: Array.from({ length: 101 }, () => ({ token: "t" })) });
@@ -95,20 +95,20 @@ test.for([
   expect(await response.json()).toHaveProperty("code");
 });
 
-test("a batch may weigh 1 MiB, and not more", async () => {
+test("accepts a batch of 1 MiB, and rejects a larger one", async () => {
   const requests = Array.from({ length: 16 }, () => ({ token: "x".repeat(65_000) }));
   expect((await post("IntrospectBatch", { requests })).status).toBe(200);
   expect((await post("IntrospectBatch", { requests: [...requests, { token: "x".repeat(9_000) }] })).status).toBe(429);
 });
 
-test("compressed bodies are not accepted, and answers are not compressed", async () => {
+test("rejects compressed bodies with 415, and does not compress responses", async () => {
   const zipped = await post("Introspect", new Blob([gzipSync(JSON.stringify({ token: "live-a" }))]), { "content-encoding": "gzip" });
   expect(zipped.status).toBe(415);
   const plain = await post("Introspect", { token: "live-a" }, { "accept-encoding": "gzip, br" });
   expect(plain.headers.get("content-encoding")).toBeNull();
 });
 
-test("two credentials are refused, not picked from", async () => {
+test("a request with two credentials is refused with 401", async () => {
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const request = httpRequest(path("Introspect"), { method: "POST" }, (response) => {
       response.resume();
@@ -122,7 +122,7 @@ test("two credentials are refused, not picked from", async () => {
   expect(status).toBe(401);
 });
 
-test("gRPC-Web reaches the same implementation", async () => {
+test("gRPC-Web reaches the same service", async () => {
   const client = createClient(IntrospectionService, createGrpcWebTransport({ baseUrl: base, httpVersion: "1.1" }));
   expect(await client.introspect({ token: "live-web" }, { headers: { authorization: RS_BASIC } })).toMatchObject({
     active: true,
@@ -134,7 +134,7 @@ test("gRPC-Web reaches the same implementation", async () => {
   expect((late as ConnectError).code).toBe(Code.Unavailable);
 });
 
-test("other methods and paths are not for this service", async () => {
+test("other methods and paths are not served", async () => {
   expect((await fetch(path("Introspect"))).status).toBe(405);
   expect(await (await post("WatchNothing", {})).text()).toBe("no such service");
   expect(await (await fetch(`${base}/countersign.token.v1.TokenCoreService/PublicKeys`, { method: "POST" })).text()).toBe(

@@ -10,7 +10,7 @@ import { type GrpcListener, startGrpcListener } from "../../src/grpc/listener.ts
 import { localTokenCore } from "../../src/grpc/local.ts";
 import { RS_BASIC, smallCore } from "../unit/grpc/small-core.ts";
 
-/** What a service in another language has: the .proto files, and nothing else from this repository. */
+/** What a service in another language has: the .proto files, and nothing else of this repository. */
 const protoDirectory = fileURLToPath(new URL("../../proto", import.meta.url));
 const reflectionProto = fileURLToPath(
   new URL("../../node_modules/@grpc/reflection/build/proto/grpc/reflection/v1/reflection.proto", import.meta.url),
@@ -42,7 +42,7 @@ const statusOf = (answer: Promise<unknown>): Promise<unknown> =>
     (error: grpc.ServiceError) => error.code,
   );
 
-describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a client made from the .proto files", (role) => {
+describe.each(["all", "core"] as const)("the gRPC listener in the role %s, called by a client generated from the .proto files", (role) => {
   const { implementation, seen } = smallCore();
   const faults: unknown[] = [];
   let listener: GrpcListener;
@@ -78,11 +78,11 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(seen).toContain("127.0.0.1");
   });
 
-  test("any other token is inactive, and nothing more is said", async () => {
+  test("any other token is exactly {active: false}", async () => {
     expect(await call(client, "Introspect", { token: "rubbish" }, RS_BASIC)).toEqual({ active: false });
   });
 
-  test("a batch is answered in its order", async () => {
+  test("a batch is answered in the order of its tokens", async () => {
     const requests = Array.from({ length: 100 }, (_, i) => ({ token: i % 2 ? `live-${i}` : `dead-${i}` }));
     const { responses } = (await call(client, "IntrospectBatch", { requests }, RS_BASIC)) as { responses: Json[] };
     expect(responses.map((state) => state.sub)).toEqual(requests.map((_, i) => (i % 2 ? String(i) : undefined)));
@@ -92,11 +92,11 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     ["without a credential", undefined],
     ["with a bearer token", "Bearer live-alice"],
     ["with a wrong secret", `Basic ${btoa("rs:wrong")}`],
-    ["with rubbish for Basic", "Basic %%%"],
+    ["with invalid Base64 for Basic", "Basic %%%"],
     ["with Basic without a colon", `Basic ${btoa("rs")}`],
     ["with Basic of invalid UTF-8", `Basic ${Buffer.from([0x72, 0x3a, 0xff]).toString("base64")}`],
     ["with two credentials", `${RS_BASIC}, ${RS_BASIC}`],
-  ] as const)("a caller %s is UNAUTHENTICATED", async ([, authorization]) => {
+  ] as const)("a caller %s is refused with UNAUTHENTICATED", async ([, authorization]) => {
     const error = await call(client, "Introspect", { token: "live-alice" }, authorization).catch((thrown: grpc.ServiceError) => thrown);
     expect((error as grpc.ServiceError).code).toBe(grpc.status.UNAUTHENTICATED);
     expect((error as grpc.ServiceError).metadata.get("grpc-status-details-bin").toString()).toContain("invalid_client");
@@ -108,14 +108,14 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     ["IntrospectBatch", { requests: [] }],
     ["IntrospectBatch", {}],
     ["IntrospectBatch", { requests: Array.from({ length: 101 }, () => ({ token: "live-a" })) }],
-  ] as const)("%s without a token, or with too many, is INVALID_ARGUMENT", async ([method, request]) => {
+  ] as const)("%s without tokens, or with too many, is refused with INVALID_ARGUMENT", async ([method, request]) => {
     expect(await statusOf(call(client, method, request, RS_BASIC))).toBe(grpc.status.INVALID_ARGUMENT);
   });
 
-  test("one token may fill 64 KiB, a batch 1 MiB, and not a byte more", async () => {
-    const room = 64 * 1024 - 4; // tag and length
-    expect(await statusOf(call(client, "Introspect", { token: "x".repeat(room) }, RS_BASIC))).toBe(grpc.status.OK);
-    expect(await statusOf(call(client, "Introspect", { token: "x".repeat(room + 1) }, RS_BASIC))).toBe(grpc.status.RESOURCE_EXHAUSTED);
+  test("accepts a request of 64 KiB and a batch of 1 MiB, and refuses larger ones with RESOURCE_EXHAUSTED", async () => {
+    const limit = 64 * 1024 - 4; // tag and length
+    expect(await statusOf(call(client, "Introspect", { token: "x".repeat(limit) }, RS_BASIC))).toBe(grpc.status.OK);
+    expect(await statusOf(call(client, "Introspect", { token: "x".repeat(limit + 1) }, RS_BASIC))).toBe(grpc.status.RESOURCE_EXHAUSTED);
     const requests = Array.from({ length: 16 }, () => ({ token: "x".repeat(65_000) }));
     expect(await statusOf(call(client, "IntrospectBatch", { requests }, RS_BASIC))).toBe(grpc.status.OK);
     expect(await statusOf(call(client, "IntrospectBatch", { requests: [...requests, { token: "x".repeat(9_000) }] }, RS_BASIC))).toBe(
@@ -125,13 +125,13 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(await call(client, "Introspect", { token: "live-after" }, RS_BASIC)).toMatchObject({ sub: "after" });
   });
 
-  test("compression is not accepted", async () => {
+  test("compressed messages are refused with UNIMPLEMENTED", async () => {
     const zipping = clientOf(introspection, listener.port, { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip });
     expect(await statusOf(call(zipping, "Introspect", { token: "live-a" }, RS_BASIC))).toBe(grpc.status.UNIMPLEMENTED);
     zipping.close();
   });
 
-  test("work that its caller will not wait for is not begun, and work that takes too long is given up", async () => {
+  test("a call whose deadline is too near is not started, and a call that takes too long is aborted", async () => {
     seen.length = 0;
     expect(await statusOf(call(client, "Introspect", { token: "live-a" }, RS_BASIC, { deadline: Date.now() + 60 }))).not.toBe(
       grpc.status.OK,
@@ -140,7 +140,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(await statusOf(call(client, "Introspect", { token: "slow-120000" }, RS_BASIC))).toBe(grpc.status.UNAVAILABLE);
   });
 
-  test("health reports the server and its services, and changes to watchers", async () => {
+  test("health reports the server and its services, and sends changes to watchers", async () => {
     const doctor = clientOf(health, listener.port);
     expect(await call(doctor, "Check", {})).toEqual({ status: "NOT_SERVING" });
     listener.setServing(true);
@@ -159,7 +159,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     doctor.close();
   });
 
-  test("a caller that watches health does not hold up the end of the listener", async () => {
+  test("an open health watch does not delay the shutdown of the listener", async () => {
     const watched = await startGrpcListener({ host: "127.0.0.1", port: 0, core: localTokenCore(implementation), onFault: () => undefined });
     await watched.load();
     const watcher = clientOf(health, watched.port);
@@ -171,7 +171,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     watcher.close();
   });
 
-  test("reflection lists what is offered here and hands out its description", async () => {
+  test("reflection lists the services of the role with their descriptors", async () => {
     const mirror = clientOf(reflection, listener.port);
     const stream = mirror.ServerReflectionInfo!() as grpc.ClientDuplexStream<Json, Json>;
     stream.write({ list_services: "*" });
@@ -195,24 +195,24 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     mirror.close();
   });
 
-  test("TokenCoreService is not for a resource server, whatever it shows", async () => {
+  test("TokenCoreService refuses a resource server's credentials", async () => {
     const intruder = clientOf(tokenCore, listener.port);
     const refusal = role === "core" ? grpc.status.UNAUTHENTICATED : grpc.status.UNIMPLEMENTED;
     for (const authorization of [RS_BASIC, "Bearer x"]) {
       expect([authorization, await statusOf(call(intruder, "PublicKeys", {}, authorization))]).toEqual([authorization, refusal]);
     }
-    // On loopback a core without a secret takes calls that show nothing; in one process there is no such service at all.
+    // On loopback a core without a secret accepts calls without a credential; in one process the service does not exist.
     expect(await statusOf(call(intruder, "PublicKeys", {}))).toBe(role === "core" ? grpc.status.OK : grpc.status.UNIMPLEMENTED);
     intruder.close();
   });
 
   test.for([
-    ["bytes that are no message", Buffer.from([0, 0, 0, 0, 3, 0xff, 0xff, 0xff]), grpc.status.INVALID_ARGUMENT],
-    ["a length without its bytes", Buffer.from([0, 0, 0, 1, 0, 1]), grpc.status.UNIMPLEMENTED],
+    ["invalid protobuf", Buffer.from([0, 0, 0, 0, 3, 0xff, 0xff, 0xff]), grpc.status.INVALID_ARGUMENT],
+    ["a length without a message", Buffer.from([0, 0, 0, 1, 0, 1]), grpc.status.UNIMPLEMENTED],
     ["a length of 4 GiB", Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1]), grpc.status.RESOURCE_EXHAUSTED],
-    ["nothing", Buffer.alloc(0), grpc.status.UNIMPLEMENTED],
-    ["a message that says it is compressed", Buffer.concat([Buffer.from([1, 0, 0, 0, 23]), gzipSync("").subarray(0, 20)]), undefined],
-  ] as const)("%s in a frame harms nothing", async ([, bytes, expected]) => {
+    ["an empty body", Buffer.alloc(0), grpc.status.UNIMPLEMENTED],
+    ["a message flagged as compressed", Buffer.concat([Buffer.from([1, 0, 0, 0, 23]), gzipSync("").subarray(0, 20)]), undefined],
+  ] as const)("%s in a frame is refused, and the next call succeeds", async ([, bytes, expected]) => {
     const session = connect(`http://127.0.0.1:${listener.port}`);
     const stream = session.request({
       [constants.HTTP2_HEADER_METHOD]: "POST",
@@ -235,7 +235,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     expect(await call(client, "Introspect", { token: "live-still" }, RS_BASIC)).toMatchObject({ sub: "still" });
   });
 
-  test("a credential that cannot be metadata reaches no log", async () => {
+  test("an authorization header that is invalid metadata is not logged", async () => {
     const logged = [vi.spyOn(console, "error"), vi.spyOn(console, "log"), vi.spyOn(console, "warn")];
     const session = connect(`http://127.0.0.1:${listener.port}`);
     const stream = session.request({
@@ -253,7 +253,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, to a 
     for (const spy of logged) spy.mockRestore();
   });
 
-  test("what is no HTTP/2 at all harms nothing", async () => {
+  test("an HTTP/1.1 request is cut off, and the next call succeeds", async () => {
     const answer = await fetch(`http://127.0.0.1:${listener.port}/`).catch(() => "cut");
     expect(answer).toBe("cut");
     expect(await call(client, "Introspect", { token: "live-still" }, RS_BASIC)).toMatchObject({ sub: "still" });

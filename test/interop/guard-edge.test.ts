@@ -11,7 +11,7 @@ import { install, packed, scratch } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { type TestServer, test } from "../support/server.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
+vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const { clientId, clientSecret } = AS_RESOURCE_SERVER;
 const { dir, remove } = scratch();
@@ -19,7 +19,7 @@ afterAll(remove);
 const { workerd } = await runtimes();
 await install(dir, await packed("guard-sdk"), ["jose"]);
 copyFileSync(join(import.meta.dirname, "../runtimes/worker.mjs"), join(dir, "worker.mjs"));
-// One file, as the tools of these platforms make it: by the conditions of a worker, with no built-in module at hand.
+// One file, bundled as edge platforms do: with the conditions of a worker and without built-in modules.
 const conditionNames = ["workerd", "worker", "browser", "import", "default"];
 const { output } = await build({
   input: join(dir, "worker.mjs"),
@@ -29,13 +29,13 @@ const { output } = await build({
   output: { file: join(dir, "bundle.js"), format: "esm" },
 });
 
-test("what a worker loads of the guard names no module of Node", () => {
+test("the bundle of the guard for workers imports no Node module", () => {
   expect(
     output.flatMap(({ type, ...chunk }) => (type === "chunk" && "imports" in chunk ? [...chunk.imports, ...chunk.dynamicImports] : [])),
   ).toEqual([]);
 });
 
-/** @param date of the platform whose behaviour is wanted */
+/** @param date the compatibility date, which selects the platform's behaviour */
 const configuration = (port: number, issuer: string, date: string) => `
 using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
@@ -69,11 +69,11 @@ async function start(file: string, date: string, { url }: TestServer): Promise<s
   }
 }
 
-const TITLE = "the guard verifies locally or by introspection, and refuses as everywhere";
+const TITLE = "the guard verifies locally and by introspection, and refuses invalid tokens";
 
 describe.for([
-  ["a worker that knows nothing of Node", "2025-01-01"],
-  ["a worker with Node's modules at hand, as is usual since 2026", "2026-11-01"],
+  ["a worker without Node compatibility", "2025-01-01"],
+  ["a worker with Node compatibility, the default since 2026", "2026-11-01"],
 ] as const)("in %s", ([, date]) => {
   test.skipIf(workerd === undefined)(workerd === undefined ? "missing toolchain: workerd" : TITLE, async ({ server }) => {
     const origin = await start(workerd!, date, server);
@@ -85,7 +85,7 @@ describe.for([
     for (const path of ["/", "/introspection"]) {
       const call = (token?: string) =>
         fetch(`${origin}${path}`, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
-      const together = await Promise.all(Array.from({ length: 20 }, () => call(good))); // before it knows a key, or an endpoint
+      const together = await Promise.all(Array.from({ length: 20 }, () => call(good))); // before it has loaded a key or the endpoint
       expect(await Promise.all(together.map(async (response) => `${response.status} ${await response.text()}`))).toEqual(
         together.map(() => expect.stringMatching(/^200 .*"authorization":null/)),
       );

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, vi } from "vitest";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
+vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
 const examples = join(root, "examples");
@@ -19,7 +19,7 @@ const [agent] = clientsOf("agent");
 const [job] = clientsOf("rest-api");
 const test = testOn({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, agent, job] } });
 
-/** Runs what `npm run example:…` runs. */
+/** Runs the command of `npm run example:…`. */
 function run(script: string, env: Record<string, string>): ChildProcessByStdio<Writable, Readable, Readable> {
   const [exec, command, ...args] = scripts[`example:${script}`]?.split(" ") ?? [];
   expect([exec, command]).toEqual(["exec", "node"]);
@@ -33,10 +33,10 @@ const ended = async (child: ReturnType<typeof run>) => {
   return { said, complained, code };
 };
 
-describe("the guarded API", () => {
+describe("the example API", () => {
   const RESOURCE = "https://notes.example.test/api";
 
-  test("asks of each route its own scopes, and knows its caller by the token", async ({ server }) => {
+  test("requires the scopes of each route, and identifies its caller by the token", async ({ server }) => {
     const child = run("rest-api", { PORT: "0", RESOURCE, ISSUER: server.url });
     let heading = "";
     child.stdout.on("data", (chunk) => {
@@ -74,7 +74,7 @@ describe("the guarded API", () => {
     expect((await once(child, "exit"))[0]).toBe(0);
   });
 
-  test("lets in the client of its provisioning file, as the README says", async ({ server }) => {
+  test("accepts the client of its provisioning file, as its README says", async ({ server }) => {
     const credential = { clientId: job.clientId, secret: job.clientSecret, redirectUri: "" };
     const { body } = await server.token(credential, { grant_type: "client_credentials", scope: "notes:read notes:write" });
     expect(JSON.parse(Buffer.from(body.access_token.split(".")[1], "base64url").toString())).toMatchObject({
@@ -83,7 +83,7 @@ describe("the guarded API", () => {
     });
   });
 
-  test("ends with the npm that started it", async ({ server }) => {
+  test("stops with the npm process that started it", async ({ server }) => {
     const env = { ...process.env, PORT: "0", ISSUER: server.url };
     const npm = spawn("npm", ["run", "example:rest-api"], { cwd: root, env, stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => void npm.kill("SIGKILL"));
@@ -96,14 +96,14 @@ describe("the guarded API", () => {
     await expect(fetch(`${origin}/me`)).rejects.toThrow("fetch failed");
   });
 
-  test("says in a line what is wrong with a setting", async () => {
+  test("reports an invalid setting in one line", async () => {
     const { complained, code } = await ended(run("rest-api", { PORT: "0", ISSUER: "http://as.example" }));
     expect([complained, code]).toEqual([expect.stringMatching(/^the notes API cannot start: .*must be https.*\n$/), 1]);
   });
 });
 
-describe("the agent", () => {
-  test("exchanges the token that it was handed, and calls the MCP server with its own, in its user's name", async ({ server }) => {
+describe("the example agent", () => {
+  test("exchanges the token it is given, and calls the MCP server on behalf of the user", async ({ server }) => {
     const notes = await startNotesServer({ issuer: server.url });
     onTestFinished(notes.close);
     const { browser, id } = await server.signedInUser();
@@ -126,7 +126,7 @@ describe("the agent", () => {
     expect(why).not.toContain(notForIt);
   });
 
-  test("reports the error of the authorization server, and which server is away", async ({ server }) => {
+  test("reports the error of the authorization server, or which server is unreachable", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const away = "http://127.0.0.1:1";
     const { access_token: handed } = await server.tokens(server.clients.web, browser, {
@@ -145,7 +145,7 @@ describe("the agent", () => {
     expect(await complaint({})).toContain(`${away}/mcp does not answer`);
   });
 
-  test("says what it lacks", async () => {
+  test("reports a missing token or secret", async () => {
     const child = run("agent", { CLIENT_SECRET: "s" });
     child.stdin.end("");
     expect((await ended(child)).complained).toContain("standard input");

@@ -9,15 +9,15 @@ import { freePort } from "../support/free-port.ts";
 import { install, packed, scratch } from "../support/packed.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
+vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "guard-sdk/README.md"), "utf8");
 const BLOCK = /^```(\w+)\n(?:\/\/ (\S+)\n)?([\s\S]*?)^```$/gm;
 const blocks = [...readme.matchAll(BLOCK)].map(([, language = "", name, code = ""]) => ({ language, name, code }));
 const programs = blocks.filter(({ language }) => language === "js" || language === "ts");
-/** The guard of the first page, and what stands for it further down. */
-const [plain, ...ways] = programs.filter(({ name }) => name === "guard.js").map(({ code }) => code);
+/** The guard of the README's first page, and its alternatives further down. */
+const [plain, ...alternatives] = programs.filter(({ name }) => name === "guard.js").map(({ code }) => code);
 const servers = programs.flatMap(({ name, code }) => (name === undefined || name === "guard.js" ? [] : [{ name, code }]));
 const provision = JSON.parse(blocks.find(({ language }) => language === "json")?.code ?? "");
 const NOTES_API_SECRET: string = provision.clients[0].clientSecret;
@@ -44,7 +44,7 @@ await install(dir, await packed("guard-sdk"), ["jose"], [...frameworks, "@grpc/g
 const MCP = "https://notes.example/mcp";
 const API = "https://notes.example";
 
-/** Lays the files of the README down as a reader would, with addresses of this machine, and runs them. @returns their origin */
+/** Writes the README's files as a reader would, with local addresses, and runs them. @returns their origin */
 async function start(
   { name, code }: { readonly name: string; readonly code: string },
   guard: string,
@@ -81,7 +81,7 @@ const tokensFor = async ({ signedInUser, tokens, clients }: TestServer, resource
   return { id, reader: await tokenFor("notes:read"), writer: await tokenFor("notes:read notes:write"), other: await tokenFor("openid") };
 };
 
-/** What an API of the README answers to everyone who may come. */
+/** Asserts the answers of a README API to callers with and without the right scopes. */
 async function expectNotesApi(origin: string, server: TestServer, resource: string): Promise<void> {
   const { id, reader, writer, other } = await tokensFor(server, resource);
   const call = async (method: string, token?: string) => {
@@ -98,7 +98,7 @@ async function expectNotesApi(origin: string, server: TestServer, resource: stri
   expect(await document.json()).toMatchObject({ resource, authorization_servers: [server.url] });
 }
 
-test("every program of the README has a name, and is one of those that run below", () => {
+test("every program of the README has a name and is run by a test below", () => {
   expect(programs.map(({ name }) => name)).toEqual(programs.map(() => expect.stringMatching(/^[a-z-]+\.js$/)));
   expect(servers.map(({ name }) => name)).toEqual([
     "mcp-server.js",
@@ -109,7 +109,7 @@ test("every program of the README has a name, and is one of those that run below
     "node.js",
     "fetch.js",
   ]);
-  expect(ways.map((code) => /verification: (\w+)/.exec(code)?.[1])).toEqual([
+  expect(alternatives.map((code) => /verification: (\w+)/.exec(code)?.[1])).toEqual([
     "introspection",
     "grpcIntrospection",
     "localWithRevocations",
@@ -135,14 +135,14 @@ test("the MCP server of the README works unchanged", async ({ server }) => {
   expect((await fetch(`${origin}/.well-known/oauth-protected-resource/mcp`)).status).toBe(200);
 });
 
-describe("the API of the README works unchanged", () => {
+describe("the APIs of the README work unchanged", () => {
   test.for(servers.slice(1))("$name", async (program, { server }) => {
     const origin = await start(program, plain!.replace(MCP, API), server);
     await expectNotesApi(origin, server, API);
   });
 
-  test.for(ways.map((code) => [/verification: (\w+)/.exec(code)?.[1] ?? "", code] as const))(
-    "verifying by %s",
+  test.for(alternatives.map((code) => [/verification: (\w+)/.exec(code)?.[1] ?? "", code] as const))(
+    "with the verification %s",
     async ([, guard], { server }) => {
       const origin = await start(servers.find(({ name }) => name === "express.js")!, guard, server);
       await expectNotesApi(origin, server, MCP);

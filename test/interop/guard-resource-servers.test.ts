@@ -34,10 +34,10 @@ const digest = createHash("sha256")
   .digest("hex")
   .slice(0, 12);
 
-/** What is not of an example itself, in the folder of someone who has followed its README. */
+/** Build products, in the folder of a reader who followed the README of an example. */
 const MADE = new Set(["gen", "notes", "venv", "countersign", "__pycache__"]);
 
-/** A copy of an example, kept from run to run with all that was made in it while the contract stays as it is. */
+/** A copy of an example, with its build products kept between runs until the contract changes. */
 function workplace(name: string): string {
   const dir = join(tmpdir(), `countersign-${name}-${digest}`);
   mkdirSync(dir, { recursive: true });
@@ -45,7 +45,7 @@ function workplace(name: string): string {
   return dir;
 }
 
-/** Whether a step that needs a toolchain, or packages from outside, could be taken. */
+/** Whether a step that needs a toolchain or packages from a registry succeeds. */
 const possible = (step: Promise<unknown>): Promise<boolean> =>
   step.then(
     () => true,
@@ -54,9 +54,9 @@ const possible = (step: Promise<unknown>): Promise<boolean> =>
 
 interface Example {
   readonly toolchain: string;
-  /** False where the toolchain is missing or its packages cannot be had. */
+  /** @returns false where the toolchain is missing or its packages cannot be installed */
   prepare(dir: string): Promise<boolean>;
-  /** Makes what the .proto files say, and what there is to run. */
+  /** Generates code from the .proto files and builds the example. @returns its command */
   build(dir: string): Promise<readonly [file: string, ...args: string[]]>;
 }
 
@@ -90,7 +90,7 @@ const present = await Promise.all(
   Object.entries(EXAMPLES).map(async ([name, example]) => ({ name, example, ready: await example.prepare(workplace(name)) })),
 );
 
-/** Starts an example that asks at an address. @param onLog receives what it logs  @returns its origin */
+/** Starts an example that introspects at `address`. @param onLog receives its log  @returns its origin */
 async function start(
   name: string,
   example: Example,
@@ -118,7 +118,7 @@ async function start(
 }
 
 const titled = (ready: boolean, { toolchain }: Example, title: string) =>
-  ready ? title : `${title} (missing toolchain: ${toolchain}, or its packages cannot be had)`;
+  ready ? title : `${title} (missing toolchain: ${toolchain}, or its packages cannot be installed)`;
 
 describe.each(present)("$name", ({ name, example, ready }) => {
   const ask = async (origin: string, headers: [string, string][] = []) => {
@@ -128,7 +128,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   const bearer = (token: string): [string, string][] => [["authorization", `Bearer ${token}`]];
 
   test.skipIf(!ready)(
-    titled(ready, example, "introspects over gRPC, from the .proto files alone"),
+    titled(ready, example, "introspects over gRPC, with code generated from the .proto files"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, server.grpc);
       const ada = await server.signedInUser();
@@ -154,7 +154,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   );
 
   test.skipIf(!ready)(
-    titled(ready, example, "writes no query to its log, where someone may have put a token"),
+    titled(ready, example, "does not log the query of a request, which may contain a token"),
     async ({ server }) => {
       let log = "";
       const away = `127.0.0.1:${await freePort()}`;
@@ -166,7 +166,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
       const socket = connect(Number(new URL(origin).port), "127.0.0.1");
       socket.end("GET /notes?access_token=query-token two words HTTP/1.1\r\n\r\n").resume();
       await once(socket, "close");
-      await fetch(`${origin}/notes`, { headers }); // whose line is the last, as no one could say
+      await fetch(`${origin}/notes`, { headers }); // the log line of this request is the last one
       await vi.waitFor(() => expect(log).toMatch(/introspection|gave no answer/), 10_000);
       expect(log).not.toContain("query-token");
     },
@@ -174,7 +174,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   );
 
   test.skipIf(!ready)(
-    titled(ready, example, "knows the agent that acts for a user"),
+    titled(ready, example, "identifies the agent that acts for a user"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, server.grpc);
       const { browser, id } = await server.signedInUser();
@@ -196,7 +196,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   );
 
   test.skipIf(!ready)(
-    titled(ready, example, "says where its metadata document is, and serves it there (RFC 9728 §3.1)"),
+    titled(ready, example, "names its metadata document in the challenge, and serves it there (RFC 9728 §3.1)"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, server.grpc);
       const { headers } = await fetch(origin);
@@ -209,7 +209,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   );
 
   test.skipIf(!ready)(
-    titled(ready, example, "answers 503 with Retry-After when no one can say, never 401, never a pass"),
+    titled(ready, example, "returns 503 with Retry-After while introspection is unreachable"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, `127.0.0.1:${await freePort()}`);
       const { status, headers } = await fetch(`${origin}/notes`, { headers: { authorization: "Bearer some.good.token" } });

@@ -9,7 +9,7 @@ import { install, packed, scratch } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { type TestServer, test } from "../support/server.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
+vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const { dir, remove } = scratch();
 const children: ChildProcess[] = [];
@@ -21,7 +21,7 @@ const { servers } = await runtimes();
 await install(dir, await packed("guard-sdk"), ["jose"], ["@grpc/grpc-js", "@bufbuild/protobuf"]);
 copyFileSync(join(import.meta.dirname, "../runtimes/server.mjs"), join(dir, "server.mjs"));
 
-/** Runs the guarded server in a runtime. @returns the ports it listens on, by how it listens */
+/** Runs the guarded server in a runtime. @returns its ports, by the kind of server */
 async function start([file, ...args]: readonly [string, ...string[]], { url, grpc }: TestServer): Promise<Record<string, number>> {
   const { clientId, clientSecret } = AS_RESOURCE_SERVER;
   const settings = { ISSUER: url, GRPC: `http://${grpc}`, RESOURCE, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret };
@@ -35,7 +35,7 @@ async function start([file, ...args]: readonly [string, ...string[]], { url, grp
   return JSON.parse(String(said[0]));
 }
 
-/** Two Authorization fields in one request, which fetch cannot send. */
+/** Sends two Authorization fields in one request, which fetch cannot do. */
 async function statusOfTwoCredentials(port: number, token: string): Promise<number | undefined> {
   const field = ["authorization", `Bearer ${token}`];
   const headers = ["host", `127.0.0.1:${port}`, ...field, ...field];
@@ -45,7 +45,7 @@ async function statusOfTwoCredentials(port: number, token: string): Promise<numb
   return response.statusCode;
 }
 
-const TITLE = "the installed guard lets in and refuses as everywhere, whichever way it verifies";
+const TITLE = "the installed guard accepts valid tokens and refuses others, with each kind of verification";
 
 describe.for(Object.entries(servers))("on %s", ([runtime, command]) => {
   test.skipIf(command === undefined)(command === undefined ? `missing toolchain: ${runtime}` : TITLE, async ({ server }) => {

@@ -5,8 +5,8 @@ import { agentHost, type StoredByHost } from "../support/agent-host.ts";
 import { claimsOf } from "../support/flow.ts";
 import { describe, test } from "../support/server.ts";
 
-describe("the MCP TypeScript SDK's own client", () => {
-  test("finds the server, registers, is authorized by a user, calls a tool and refreshes", async ({ server }) => {
+describe("the client of the MCP TypeScript SDK", () => {
+  test("discovers the server, registers, is authorized by a user, calls a tool and refreshes its token", async ({ server }) => {
     const notes = await startNotesServer({ issuer: server.url });
     try {
       const { provider, stored, opened } = agentHost();

@@ -18,22 +18,22 @@ site.serveJson({
 });
 
 const HOSTS = [
-  ["known by its metadata document", DOCUMENT],
-  ["that registers itself, where DYNAMIC_CLIENT_SCOPE is realm", undefined],
+  ["with a metadata document", DOCUMENT],
+  ["with dynamic registration and DYNAMIC_CLIENT_SCOPE=realm", undefined],
 ] as const;
 
 const scopesOf = (token = ""): readonly string[] => claimsOf(token).scope.split(" ");
 const WIDER = expect.arrayContaining(["notes:read", "notes:write"]);
 
 testOn({ env: { DYNAMIC_CLIENT_SCOPE: "realm" } }).for(HOSTS)(
-  "the MCP SDK's client of a host %s steps up: refused by a tool, it asks its user for the wider scope by its own logic, and the tool answers",
+  "the MCP SDK's client of a host %s steps up: after insufficient_scope it requests the wider scope from its user, and the tool succeeds",
   async ([, document], { server }) => {
     const notes = await startNotesServer({ issuer: server.url });
     onTestFinished(notes.close);
     const { provider, stored, opened } = agentHost(document);
     const { browser } = await server.signedInUser();
     const transport = () => new StreamableHTTPClientTransport(new URL(notes.resource), { authProvider: provider });
-    /** The user says yes to what the host opened last, and the host goes on with the answer. */
+    /** Approves the authorization request that the host opened last, and returns the response to the host. */
     const authorize = async (refused: StreamableHTTPClientTransport) => {
       const page = await browser.follow(opened.at(-1)?.href ?? "");
       const { url } = await browser.submit(page, { decision: "approve" });

@@ -4,8 +4,8 @@ import { describe, test } from "../support/server.ts";
 
 const insecure = { [oauth.allowInsecureRequests]: true };
 
-describe("oauth4webapi with its strict checks", () => {
-  test("authorization code with PKCE, ID token, userinfo, refresh, introspection, revocation", async ({ server }) => {
+describe("oauth4webapi with strict checks", () => {
+  test("completes authorization code with PKCE, ID token, userinfo, refresh, introspection and revocation", async ({ server }) => {
     const issuer = new URL(server.url);
     const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...insecure }));
     const { web } = server.clients;
@@ -50,7 +50,7 @@ describe("oauth4webapi with its strict checks", () => {
     expect(await oauth.processIntrospectionResponse(as, client, after)).toEqual({ active: false });
   });
 
-  test("RFC 9068: its resource-server check accepts an access token, by the JWK Set alone", async ({ server }) => {
+  test("RFC 9068: its resource-server check accepts an access token by the JWK Set alone", async ({ server }) => {
     const issuer = new URL(server.url);
     const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm: "oauth2", ...insecure }));
     const { body } = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });

@@ -5,7 +5,7 @@ import { describe, test } from "../support/server.ts";
 const insecure = { execute: [openid.allowInsecureRequests] };
 
 describe("openid-client", () => {
-  test("discovers, registers itself, signs a user in and refreshes", async ({ server }) => {
+  test("discovers the server, registers, signs a user in and refreshes its token", async ({ server }) => {
     const redirectUri = "http://127.0.0.1:7777/cb";
     const metadata = {
       client_name: "openid-client",
@@ -14,7 +14,7 @@ describe("openid-client", () => {
       id_token_signed_response_alg: "EdDSA",
     };
     const discovered = await openid.dynamicClientRegistration(new URL(server.url), metadata, undefined, insecure);
-    // Registration has no member for the algorithm of ID tokens, so the client has to know it.
+    // Dynamic registration has no member for the ID token algorithm, so the client sets it itself.
     const registered = discovered.clientMetadata();
     const config = new openid.Configuration(
       discovered.serverMetadata(),
@@ -46,7 +46,7 @@ describe("openid-client", () => {
     expect(refreshed.access_token).not.toBe(tokens.access_token);
   });
 
-  test("client credentials", async ({ server }) => {
+  test("obtains and introspects a token by client credentials", async ({ server }) => {
     const { worker } = server.clients;
     const config = await openid.discovery(
       new URL(server.url),

@@ -27,7 +27,7 @@ import { aClient } from "../support/grants.ts";
 import { aThrottle } from "../support/throttle.ts";
 
 export const SCOPES = ["a", "b", "c"];
-export const PLACES = ["https://one.example.test/", "https://two.example.test/"];
+export const RESOURCES = ["https://one.example.test/", "https://two.example.test/"];
 export const AGENTS = [0, 1, 2];
 export const REDIRECT = "https://client.example.test/cb";
 
@@ -37,7 +37,7 @@ const REGISTER = statement(
    insert into users (id, realm_id, email, email_key) select id, realm_id, email, email from i`,
 );
 
-/** What the database counts by its own clock is brought nearer to its end instead. */
+/** Moves the database's expiry times back instead of its clock forward. */
 const AGE = statement(
   "model_age",
   `with i as (select * from jsonb_to_recordset($1::jsonb) as i(user_id uuid, secs float8)),
@@ -58,10 +58,10 @@ const RECORDS = statement(
   "select request_id as key, count(*)::int as n from audit_records where request_id = any($1::text[]) group by request_id",
 );
 
-/** Statements and transactions at a time, fewer than there are connections. */
+/** Concurrent statements and transactions: fewer than there are connections. */
 const AT_A_TIME = 6;
 
-/** The database with a queue before it: a sequence waits for its turn, where a server that is asked too much would give up. */
+/** The database behind a queue: sequences wait for their turn, where a server under load would refuse. */
 function inTurn(sql: Sql): Sql {
   const waiting: (() => void)[] = [];
   let under = 0;
@@ -73,7 +73,7 @@ function inTurn(sql: Sql): Sql {
     } finally {
       const next = waiting.shift();
       if (next === undefined) under -= 1;
-      else next(); // takes the place over
+      else next(); // takes over the turn
     }
   };
   return {
@@ -82,7 +82,7 @@ function inTurn(sql: Sql): Sql {
   };
 }
 
-/** Everything of which there is one for all lanes, so that what they do at the same time goes together. */
+/** What all lanes share, so that their concurrent statements are batched together. */
 export async function openWorld(database: Sql) {
   const sql = inTurn(database);
   await sql.query(statement("model_index", "create index if not exists model_requests on audit_records (request_id)"), []);
@@ -94,10 +94,10 @@ export async function openWorld(database: Sql) {
     });
   const marks = knownRevocations();
   let cursor: string | undefined;
-  let looking = Promise.resolve();
-  /** A look that has not begun yet serves every caller until then. */
+  let reading = Promise.resolve();
+  /** A read that has not started yet serves every caller until it starts. */
   let next: Promise<void> | undefined;
-  const look = async (): Promise<void> => {
+  const read = async (): Promise<void> => {
     const page = await revocationEvents(sql).since(cursor);
     const news = page.marks.map((mark) => ({ ...mark, digest: revocationDigest(mark), sequence: BigInt(mark.sequence) }));
     marks.take({ marks: news, cursor: page.cursor, reset: page.whole }, 0);
@@ -106,12 +106,12 @@ export async function openWorld(database: Sql) {
   return {
     sql,
     ports,
-    /** What a guard knows that has just read the revocation events. */
+    /** The revocation events that a guard knows after reading up to now. */
     async revocationEvents() {
-      next ??= looking.then(() => {
+      next ??= reading.then(() => {
         next = undefined;
-        looking = look();
-        return looking;
+        reading = read();
+        return reading;
       });
       await next;
       return marks;
@@ -129,7 +129,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 
 const confidential = { tokenEndpointAuthMethod: "client_secret_basic", secretHash: hashSecret("s") } as const;
 
-/** Clients that no one else uses, and a core with a clock of its own over the common stores. */
+/** Clients of one lane, and a core with a clock of its own over the shared stores. */
 export async function openLane(world: World, name: string) {
   const { sql, ports } = world;
   const clock = aClock(systemClock());
@@ -139,14 +139,14 @@ export async function openLane(world: World, name: string) {
   await aClient(sql, { ...confidential, clientId: app, scopes: SCOPES, redirectUris: [REDIRECT] });
   for (const clientId of agents)
     await aClient(sql, { ...confidential, clientId, scopes: SCOPES, grantTypes: [...grantTypes], isAgent: true });
-  await aClient(sql, { ...confidential, clientId: resourceServer, audience: [...PLACES, ...agents, app] });
-  // The lane's clock stands for that of the database too, by which tokens expire.
+  await aClient(sql, { ...confidential, clientId: resourceServer, audience: [...RESOURCES, ...agents, app] });
+  // The lane's clock also replaces the database's, by which tokens expire.
   const tokens: TokenStates = {
     of: async (token) => ({ ...(await ports.tokens.of(token)), now: clock.now() }),
     revoke: (token, expiresAt, audit) => ports.tokens.revoke(token, expiresAt - (clock.now() - systemClock()), audit),
   };
   const core = tokenCore({ ...ports, tokens, clock: clock.now, throttle: aThrottle(clock.now) });
-  /** From an address of its own each time: what a disabled client tries is no guess to be slowed down. */
+  /** A new address for each call, so that refusals of a disabled client are not throttled. */
   const client = (clientId: string) => ({ basic: { clientId, clientSecret: "s" }, address: anId() });
 
   return {
@@ -160,7 +160,7 @@ export async function openLane(world: World, name: string) {
     users: managedUsers(sql),
     pauses: agentPauses(sql),
     cut: delegationCuts(sql),
-    /** What a token request is answered; undefined when it is refused. */
+    /** The response to a token request; undefined when it is refused. */
     token: (clientId: string, requestId: string, grant: NonNullable<MessageInitShape<typeof TokenRequestSchema>["grant"]>) =>
       unlessRefused(core.token(create(TokenRequestSchema, { client: client(clientId), requestId, grant }) as TokenRequest, {})),
     revoke: (clientId: string, requestId: string, token: string) =>
@@ -170,7 +170,7 @@ export async function openLane(world: World, name: string) {
       const request = create(IntrospectRequestSchema, { client: client(resourceServer), tokens: [...tokens] });
       return (await core.introspect(request, {})).results?.map(({ active }) => active === true) ?? [];
     },
-    /** A new user, and clients that are enabled. */
+    /** Registers a new user and enables all clients. */
     async begin(): Promise<string> {
       const id = anId();
       await world.register({ id, realm_id: DEFAULT_REALM_ID, email: `${id}@example.test` });

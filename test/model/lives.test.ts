@@ -8,22 +8,22 @@ import { type Lane, openLane, openWorld } from "./lane.ts";
 import { Model } from "./model.ts";
 import { type Step, sequence } from "./steps.ts";
 
-/** Sequences; CI asks for more than a developer's run. */
+/** Number of sequences; CI runs more than a developer does. */
 const RUNS = Number(process.env.MODEL_RUNS ?? 100);
-/** Sequences that run side by side, each with a user, clients and a clock of its own, so that their statements go together. */
+/** Sequences that run concurrently, each with a user, clients and a clock of its own, so that their statements are batched together. */
 const LANES = Math.min(64, RUNS);
 
 let database: Database;
 const lanes: Lane[] = [];
 beforeAll(async () => {
-  // On PostgreSQL where there is one: it works on another core than the test does.
+  // PostgreSQL where it is available: it runs on another CPU than the test.
   database = (await databaseKinds.at(-1)?.fresh()) as Database;
   const world = await openWorld(database.sql);
   for (let lane = 0; lane < LANES; lane++) lanes.push(await openLane(world, `m${lane}`));
 });
 afterAll(() => database.close());
 
-/** What counts is what the model says; and by the answers alone: nothing counts of which something above does not. */
+/** Introspection reports the tokens that the model says are live, and no token whose parent is not live. */
 async function assertStates(model: Model): Promise<void> {
   const active = await model.lane.active(model.nodes.map(({ token }) => token));
   expect(active).toEqual(model.nodes.map((node) => model.lives(node)));
@@ -31,14 +31,14 @@ async function assertStates(model: Model): Promise<void> {
   expect(orphans).toEqual([]);
 }
 
-/** A guard that reads revocation events makes the same of every token as the model does. */
+/** A guard that reads revocation events accepts the tokens that the model says are not revoked. */
 async function assertMarks(model: Model): Promise<void> {
   const events = await model.lane.world.revocationEvents();
   const ends = await Promise.all(model.nodes.map(({ token }) => endsOf(claimsOf(token))));
-  expect(ends.map((digests) => digests && !events.anyEnded(digests))).toEqual(model.nodes.map((node) => model.stands(node)));
+  expect(ends.map((digests) => digests && !events.anyEnded(digests))).toEqual(model.nodes.map((node) => model.isUnrevoked(node)));
 }
 
-/** One record for every effect, and none without. */
+/** Every effect has one audit record, and a request without effect has none. */
 async function assertRecords({ lane: { world }, records }: Model): Promise<void> {
   const found = await Promise.all(
     [...records.keys()].map(async (requestId) => [requestId, (await world.records(requestId)) ?? 0] as const),
@@ -56,7 +56,7 @@ async function run(lane: Lane, steps: readonly Step[]): Promise<void> {
   await assertRecords(model);
 }
 
-test(`whatever happens, no token is wider than its parent, none lives under what has ended, guards learn the same, and every effect has one record (${RUNS} sequences)`, {
+test(`random sequences: no token exceeds or outlives its parent, guards learn every revocation, and every effect has one audit record (${RUNS} sequences)`, {
   timeout: 60_000 + RUNS * 1_000,
 }, async () => {
   const share = (lane: number) => Math.floor(RUNS / LANES) + (lane < RUNS % LANES ? 1 : 0);

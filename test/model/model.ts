@@ -1,21 +1,21 @@
 import { anId } from "../support/accounts.ts";
 import type { Lane } from "./lane.ts";
 
-/** A grant as the model knows it, with its refresh tokens: the last one is current. */
+/** A grant in the model, with its refresh tokens: the last one is current. */
 export interface GrantModel {
   readonly id: string;
   readonly scopes: readonly string[];
-  readonly places: readonly string[];
+  readonly audience: readonly string[];
   readonly refreshTokens: string[];
   familyRevoked: boolean;
   revoked: boolean;
   signedOut: boolean;
-  /** In seconds that have passed in this sequence. */
+  /** In seconds since the start of this sequence. */
   expiresAt: number;
   readonly endsAt: number;
 }
 
-/** An access token as the model knows it. */
+/** An access token in the model. */
 export interface Node {
   readonly token: string;
   readonly jti: string;
@@ -23,9 +23,9 @@ export interface Node {
   readonly parent: Node | undefined;
   readonly holder: string;
   readonly scopes: readonly string[];
-  readonly places: readonly string[];
+  readonly audience: readonly string[];
   readonly exp: number;
-  /** The agents that act, the last one first. */
+  /** The acting agents, the current one first. */
   readonly actors: readonly string[];
   revoked: boolean;
   cut: boolean;
@@ -34,14 +34,14 @@ export interface Node {
 export interface CodeModel {
   readonly code: string;
   readonly scopes: readonly string[];
-  readonly places: readonly string[];
+  readonly audience: readonly string[];
   readonly expiresAt: number;
-  /** The grant that it was redeemed for. */
+  /** The grant that it was redeemed for; undefined before. */
   grant: GrantModel | undefined;
   dropped: boolean;
 }
 
-/** One user, and all that came of what they and their clients did. */
+/** One user, with all grants and tokens of their clients. */
 export class Model {
   readonly lane: Lane;
   readonly userId: string;
@@ -50,13 +50,13 @@ export class Model {
   readonly codes: CodeModel[] = [];
   readonly disabled = new Set<string>();
   readonly paused = new Set<string>();
-  /** How many records each act must have left. */
+  /** The number of audit records that each request must have written. */
   readonly records = new Map<string, number>();
   session: { readonly id: string; readonly expiresAt: number } | undefined;
-  /** Scopes by place; the empty text is the application itself. */
+  /** Scopes by resource; the empty string is the application itself. */
   consent: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   userEnabled = true;
-  /** Seconds that have passed in this sequence. */
+  /** Seconds since the start of this sequence. */
   passed = 0;
 
   constructor(lane: Lane, userId: string) {
@@ -64,7 +64,7 @@ export class Model {
     this.userId = userId;
   }
 
-  /** The id under which an act leaves its records. */
+  /** A new request id, under which a step writes its audit records. */
   act(): string {
     const requestId = anId();
     this.records.set(requestId, 0);
@@ -77,24 +77,24 @@ export class Model {
 
   isEnabled = (client: string): boolean => !this.disabled.has(client);
 
-  /** Of the places that a token would be for, those that are no disabled client. */
-  present = (places: readonly string[]): readonly string[] => places.filter(this.isEnabled);
+  /** The members of a requested audience that are not disabled clients. */
+  present = (audience: readonly string[]): readonly string[] => audience.filter(this.isEnabled);
 
   sessionLives = (): boolean => this.session !== undefined && this.session.expiresAt > this.passed;
 
   lives(node: Node): boolean {
-    return this.stands(node) && lineOf(node).every(({ exp }) => exp > this.lane.clock.now());
+    return this.isUnrevoked(node) && ancestryOf(node).every(({ exp }) => exp > this.lane.clock.now());
   }
 
-  /** Whether nothing has ended it before its time: what a guard can learn, which reads the time itself. */
-  stands(node: Node): boolean {
-    const standing = lineOf(node).every(
+  /** Whether no revocation affects the token. Its expiry a guard reads from the token itself. */
+  isUnrevoked(node: Node): boolean {
+    const standing = ancestryOf(node).every(
       (one) => !one.revoked && !one.cut && this.isEnabled(one.holder) && !(one.parent && this.paused.has(one.holder)),
     );
     return standing && this.userEnabled && !node.grant.revoked;
   }
 
-  /** What signing out everywhere ends. */
+  /** The effects of signing out everywhere. */
   endSignIns(): void {
     this.session = undefined;
     this.dropCodes();
@@ -116,5 +116,5 @@ export class Model {
   }
 }
 
-/** A token and those that it came of. */
-const lineOf = (node: Node): readonly Node[] => [node, ...(node.parent === undefined ? [] : lineOf(node.parent))];
+/** A token and its ancestors. */
+const ancestryOf = (node: Node): readonly Node[] => [node, ...(node.parent === undefined ? [] : ancestryOf(node.parent))];

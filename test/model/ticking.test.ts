@@ -8,7 +8,7 @@ import { openLane, openWorld } from "./lane.ts";
 import { Model } from "./model.ts";
 import { opening } from "./steps.ts";
 
-test("docs/protocol.md#lifetimes: seconds that pass while an exchange is under way make its token live no longer than the subject token", async () => {
+test("docs/protocol.md#lifetimes: a token from an exchange during which seconds pass does not outlive the subject token", async () => {
   const database = await freshEmbedded();
   try {
     const world = await openWorld(database.sql);
@@ -17,7 +17,7 @@ test("docs/protocol.md#lifetimes: seconds that pass while an exchange is under w
     for (const step of opening) await step.apply(model);
     const { token: subjectToken = "", exp = 0 } = model.nodes[0] ?? {};
     let now = lane.clock.now() + 10;
-    // Every look at it finds the clock a second on.
+    // Every read of the clock advances it by a second.
     const core = tokenCore({ ...world.ports, clock: () => now++ });
     const value = { subjectToken, subjectTokenType: "urn:ietf:params:oauth:token-type:access_token" };
     const client = { basic: { clientId: lane.agents[0] ?? "", clientSecret: "s" }, address: "192.0.2.1" };

@@ -113,7 +113,7 @@ describe(`random concurrent requests of every kind, ${TEST_DATABASE_URL === unde
       "refresh",
       "exchange",
       "introspect",
-      "make an application",
+      "register a client",
     ];
     const ends = ["change the password", "sign out everywhere", "operator: disable and enable", "delete the account"];
     expect([...frequent, ...ends].filter((act) => !done.has(act))).toEqual([]);

@@ -1,4 +1,4 @@
-// Serves a module whose default export has a `fetch`, as Bun, Deno and workers do: serve-fetch.mjs MODULE PORT
+// Serves a module whose default export has a `fetch` function, as Bun, Deno and workers do. Usage: serve-fetch.mjs MODULE PORT
 import { createServer } from "node:http";
 import process from "node:process";
 import { pathToFileURL } from "node:url";

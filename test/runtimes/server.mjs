@@ -1,4 +1,4 @@
-// A guarded server on node:http and, where the runtime has one, on its own server of Fetch handlers. Each way of verification has a path.
+// A guarded server on node:http and, where the runtime has one, on its own Fetch server. Each kind of verification has a path.
 import { createServer } from "node:http";
 import process from "node:process";
 import { createGuard, introspection } from "@countersign/guard";
@@ -19,7 +19,7 @@ const guards = Object.entries(WAYS).map(([path, way]) => {
   return [path, createGuard({ resource, authorizationServers: [ISSUER], scopes: ["notes:read"], ...way })];
 });
 
-/** Who calls, and all that a handler can see of its request. */
+/** The principal, and all that a handler can see of the request. */
 const seen = (principal, ...visible) => JSON.stringify({ principal, visible: JSON.stringify(visible) });
 const listeners = new Map(
   guards.map(([path, guard]) => {

@@ -1,4 +1,4 @@
-// A guarded worker at the edge: Fetch, WebCrypto, and settings that come as bindings. It verifies locally, or asks below /introspection.
+// A guarded worker with Fetch, WebCrypto and settings as bindings. It verifies locally, or by introspection below /introspection.
 import { createGuard, introspection } from "@countersign/guard";
 
 const hasNodeCrypto = () => globalThis.process?.getBuiltinModule?.("node:crypto") !== undefined;

@@ -11,13 +11,13 @@ const dockerfile = read("Dockerfile");
 const known = new Set<string>(SETTING_NAMES);
 
 describe("docker-compose.yml", () => {
-  test("sets nothing that is no setting of Countersign or of the database's image", () => {
+  test("sets only settings of Countersign and of the database's image", () => {
     const names = [...compose.matchAll(/^ +([A-Z][A-Z0-9_]+):/gm)].map((match) => match[1] ?? "");
     expect(names.length).toBeGreaterThan(10);
     expect(names.filter((name) => !known.has(name) && !name.startsWith("POSTGRES_") && name !== "CMD")).toEqual([]);
   });
 
-  test("holds no secret: each one is a mounted file", () => {
+  test("contains no secrets: each one is a mounted file", () => {
     const secret = /^ +(\w*(?:SECRET|PASSWORD|PRIVATE_KEY|DATABASE_URL)\w*): (.+)$/gm;
     const values = [...compose.matchAll(secret)].map((match) => match[2] ?? "");
     expect(values.length).toBeGreaterThan(4);
@@ -25,14 +25,14 @@ describe("docker-compose.yml", () => {
     expect(compose).not.toMatch(/:\/\/[^/\s]+:[^/\s]+@/);
   });
 
-  test("publishes on the loopback address only, and lets only cores have the signing key", () => {
+  test("publishes on the loopback address only, and mounts the signing key into cores only", () => {
     expect(compose.match(/ports: .*/g)).toEqual(['ports: ["127.0.0.1:3000:3000", "127.0.0.1:3001:3001"]']);
     expect(compose.match(/^ +secrets: \[.*jwt_private_key.*\]$/gm)).toHaveLength(1);
   });
 });
 
 describe("Dockerfile", () => {
-  test("ends without root, with a health check, and copies nothing that the ignore file holds back", () => {
+  test("runs as a user other than root, has a health check, and copies only files that .dockerignore allows", () => {
     expect(dockerfile).toMatch(/^USER node$/m);
     expect(dockerfile).toMatch(/^HEALTHCHECK /m);
     const allowed = read(".dockerignore").match(/(?<=^!).+/gm) ?? [];
@@ -40,7 +40,7 @@ describe("Dockerfile", () => {
     expect(copied.filter((path) => !allowed.some((root) => path === root || path.startsWith(`${root}/`)))).toEqual([]);
   });
 
-  test("starts the source with the options of the command line, as `npm start` does", () => {
+  test("starts Node with the options of `npm start`", () => {
     const options = (text: string) => text.match(/--(?:conditions|disable-sigusr1|report-exclude-env)[\w=-]*/g);
     const expected = ["--disable-sigusr1", "--report-exclude-env", "--conditions=countersign"];
     expect(options(dockerfile)).toEqual(expected);
@@ -49,7 +49,7 @@ describe("Dockerfile", () => {
   });
 });
 
-describe("bin/countersign without the Node that comes with the install", () => {
+describe("bin/countersign with a Node from PATH", () => {
   const runOn = (version: string) => {
     const root = mkdtempSync(join(tmpdir(), "countersign-bin-"));
     mkdirSync(join(root, "bin"));
@@ -63,7 +63,7 @@ describe("bin/countersign without the Node that comes with the install", () => {
     return { status, stdout, stderr };
   };
 
-  test("refuses a Node below 24 in one sentence", () => {
+  test("refuses a Node below 24 with one sentence", () => {
     const { status, stdout, stderr } = runOn("v20.19.0");
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
     expect(stderr).toMatch(/^Countersign needs Node 24 or newer, but the node on PATH is v20\.19\.0: .+\.\n$/);
@@ -74,6 +74,6 @@ describe("bin/countersign without the Node that comes with the install", () => {
   });
 });
 
-test("installing runs no script of any package", () => {
+test("npm runs no install scripts", () => {
   expect(read(".npmrc")).toMatch(/^ignore-scripts=true$/m);
 });

@@ -10,7 +10,7 @@ const VALUE_IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?\bfrom\s+"([^"]+)"|(?
 
 const codeOf = (file: string) => readFileSync(join(source, file), "utf8").replaceAll(/^import type .*$/gm, "");
 
-/** All that is loaded with a file, now or later: files of this repository, and packages. */
+/** The files of this repository and the packages that a file loads, statically or dynamically. */
 function loadedWith(file: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(file)) return seen;
   seen.add(file);
@@ -23,21 +23,21 @@ function loadedWith(file: string, seen = new Set<string>()): ReadonlySet<string>
 
 const packagesOf = (file: string) => [...loadedWith(file)].filter((name) => !name.endsWith(".ts")).toSorted();
 
-test.for(["index.ts", "hono.ts"])("%s loads jose and nothing else, and knows no Buffer", (entry) => {
+test.for(["index.ts", "hono.ts"])("%s loads jose as its only package, and does not use Buffer", (entry) => {
   expect(packagesOf(entry)).toEqual(["jose"]);
   expect([...loadedWith(entry)].filter((file) => file.endsWith(".ts") && /\bBuffer\b/.test(codeOf(file)))).toEqual([]);
 });
 
-test.for(["express.ts", "koa.ts", "fastify.ts", "node.ts"])("%s brings no framework along", (entry) => {
+test.for(["express.ts", "koa.ts", "fastify.ts", "node.ts"])("%s does not load its framework", (entry) => {
   expect(packagesOf(entry).filter((name) => name !== "jose")).toEqual([]);
 });
 
-test("what asks over gRPC loads its peers when it is first needed, and names no other", () => {
+test("the gRPC verification loads its peer dependencies lazily, and no other packages", () => {
   expect(packagesOf("grpc.ts")).toEqual(["@bufbuild/protobuf", "@bufbuild/protobuf/codegenv2", "@grpc/grpc-js", "jose"]);
   expect(codeOf("grpc.ts") + codeOf("grpc-channel.ts")).not.toMatch(/^import (?!type)[^;]*"(?:@grpc|@bufbuild)/m);
 });
 
-/** A worker at the edge, as far as the guard sees: Fetch and WebCrypto, and nothing of Node (whose own fetch cannot do without Buffer). */
+/** A worker as the guard sees it: Fetch and WebCrypto without Node. Node's own fetch needs Buffer and is replaced. */
 const EDGE = `
   const [resource, issuer, token, documents] = process.argv.slice(1);
   const fetch = async (url) => new Response(JSON.parse(documents)[new URL(url).pathname]);
@@ -51,7 +51,7 @@ const EDGE = `
   print(JSON.stringify(await Promise.all(answers.map(async (answer) => [answer.status, await answer.json()]))));
 `;
 
-test("local verification works in a runtime that is not Node", async () => {
+test("local verification works in a runtime without Node", async () => {
   const issuer = await startIssuer();
   onTestFinished(issuer.close);
   const resource = "https://notes.example/mcp";

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 
-/** Small words that every room with a will of its own may speak. */
+/** Shared modules that most rooms may import. */
 const WORDS = ["errors", "clock", "random", "audit", "language", "load-once", "concurrency-limit"];
 
-/** Which room of src may import which: this is the one place where it is written down. Its own files a room may always import. */
+/** Which room of src may import which. A room may always import its own files. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   clock: [],
@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ["ml-dsa-key"],
   gen: [],
   audit: [],
-  "audit-chain": [], // proves a log without the server
+  "audit-chain": [], // verifies a log without the server
   random: ["clock"],
   "development-keys": ["ml-dsa-key"],
   telemetry: ["errors"],
@@ -33,7 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "resources", "core", "management", "wallet", "telemetry"], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };
-/** These put the house together, and may see all of it. */
+/** These compose the server and may import everything. */
 const UNBOUND = ["compose", "main"];
 
 const source = join(import.meta.dirname, "../../src");
@@ -49,12 +49,12 @@ const inner = imports
   .map(({ file, specifier }) => ({ file, target: normalize(join(dirname(file), specifier)) }));
 
 describe("import directions", () => {
-  test("every room has its line in the table", () => {
+  test("every room has a line in the table", () => {
     const rooms = [...new Set(files.map(roomOf))];
     expect(rooms.filter((room) => !(room in MAY_IMPORT) && !UNBOUND.includes(room))).toEqual([]);
   });
 
-  test("a room imports only what it may", () => {
+  test("a room imports only the rooms that its line allows", () => {
     const wrong = inner.filter(({ file, target }) => {
       const [from, to] = [roomOf(file), roomOf(target)];
       return from !== to && !UNBOUND.includes(from) && !MAY_IMPORT[from]?.includes(to);
@@ -62,17 +62,17 @@ describe("import directions", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("policies take what they judge as values, and report nothing", () => {
+  test("policies import neither ports nor telemetry", () => {
     const code = (file: string) => readFileSync(join(source, file), "utf8").replaceAll(/^import type .*;$/gm, "");
     const policies = files.filter((file) => file.startsWith("core/policy/"));
     expect(policies.filter((file) => /from "[^"]*(telemetry\/|ports\.ts)/.test(code(file)))).toEqual([]);
   });
 
-  test("nothing in src imports from outside of it by path", () => {
+  test("nothing in src imports a file outside of src by path", () => {
     expect(inner.filter(({ target }) => target.startsWith(".."))).toEqual([]);
   });
 
-  test("the environment, the time and chance are read in their places alone", () => {
+  test("only main.ts reads the environment, only clock.ts and compose.ts read the time, and nothing uses Math.random", () => {
     const allowed: Readonly<Record<string, RegExp>> = {
       "process.env": /^main\.ts$/,
       "Date.now": /^(clock|compose)\.ts$/,
@@ -89,7 +89,7 @@ describe("import directions", () => {
   });
 });
 
-test("the guard imports nothing of the server, and the admin client only types of it", () => {
+test("the guard imports nothing of the server, and the admin client only its types", () => {
   const root = join(source, "..");
   const reaching = (room: string, pattern: RegExp) =>
     readdirSync(join(root, room, "src"), { recursive: true, encoding: "utf8" })

@@ -7,7 +7,7 @@ import { publint } from "publint";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { install, packed, scratch } from "../support/packed.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // other processes are started, on a machine that may be busy
+vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
 const { dir, remove } = scratch();
@@ -26,7 +26,7 @@ const compile = (cwd: string, ...args: string[]) =>
     (error: { stdout: string }) => error.stdout,
   );
 
-/** A use of each entry of the guard that needs no package beside it. */
+/** A program that uses each entry of the guard that needs no peer dependency. */
 const GUARD_USE = `
 import { createGuard, GuardRefusal, introspection, type Principal } from "@countersign/guard";
 import * as express from "@countersign/guard/express";
@@ -43,7 +43,7 @@ export const listener = node.protect(guard, (_request, response, { sub }: Princi
 export const others = [introspection({ clientId: "c", clientSecret: "s" }), createPqcVerifier({ issuer }), GuardRefusal];
 // @ts-expect-error the resource is required
 createGuard({ authorizationServers: [issuer] });
-// @ts-expect-error scopes are words of a list
+// @ts-expect-error scopes are a list
 node.protect(guard, () => undefined, { scopes: "notes:read" });
 `;
 
@@ -51,27 +51,27 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
   const bytes = new Uint8Array(readFileSync(tarball));
   const { name } = JSON.parse(readFileSync(join(root, workspace, "package.json"), "utf8"));
 
-  test("has nothing that publint would report", async () => {
+  test("has no problem that publint reports", async () => {
     const { messages } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
     expect(messages).toEqual([]);
   });
 
-  test("has the types of what it exports, for every way in which ES modules are resolved", async () => {
+  test("has types for its exports in every module resolution that supports exports", async () => {
     const analysis = await checkPackage(createPackageFromTarballData(bytes));
     expect(analysis.types).toMatchObject({ kind: "included" });
-    // CommonJS requires ES modules since Node 20.19, see below; resolution as before Node 12 knows no exports.
+    // CommonJS can require ES modules since Node 20.19, see below; the resolution of before Node 12 does not know exports.
     const relevant = (problem: Problem) => !("resolutionKind" in problem && ["node10", "node16-cjs"].includes(problem.resolutionKind));
     expect("problems" in analysis ? analysis.problems.filter(relevant) : undefined).toEqual([]);
   });
 
-  test("brings what is built, its licence, its readme and its changelog, and no source or test", async () => {
+  test("contains the build, the licence, the readme and the changelog, and no source or test", async () => {
     const files = createPackageFromTarballData(bytes).listFiles();
     const top = new Set(files.map((path) => path.slice(`/node_modules/${name}/`.length).split("/", 1)[0]));
     expect([...top].toSorted()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"]);
     expect(files.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
   });
 
-  test("is published with provenance, as what its manifest says", async () => {
+  test("is published with provenance, and its manifest and changelog agree", async () => {
     const manifest = JSON.parse(readFileSync(join(root, workspace, "package.json"), "utf8"));
     expect(manifest).toMatchObject({
       license: "Apache-2.0",
@@ -86,7 +86,7 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
     expect(new Set(lines).size).toBe(lines.length);
   });
 
-  test("is understood by the compiler of who installs it", async () => {
+  test("compiles in a strict project that installs it", async () => {
     const project = join(dir, `${workspace}-user`);
     await install(project, tarball, needs, linked);
     const strictly = ["--module", "nodenext", "--exactOptionalPropertyTypes"];
@@ -99,7 +99,7 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
     }
   });
 
-  test("can be required by CommonJS", async () => {
+  test("can be loaded by require() from CommonJS", async () => {
     const project = join(dir, `${workspace}-commonjs`);
     await install(project, tarball, needs);
     const { stdout } = await promisify(execFile)(process.execPath, ["-e", `console.log(Object.keys(require("${name}")).join())`], {

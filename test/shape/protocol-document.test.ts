@@ -8,7 +8,7 @@ import { GRANTS, type GrantCase } from "../../src/protocol/grants.ts";
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-/** A heading as GitHub makes an anchor of it. */
+/** The anchor that GitHub makes of a heading. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -16,7 +16,7 @@ const anchorOf = (heading: string): string =>
     .trim()
     .replaceAll(/\s/g, "-");
 
-/** The anchors of a document, each with the text below its heading up to the next one. */
+/** The anchors of a document, each with the section below its heading. */
 function sectionsOf(document: string): ReadonlyMap<string, string> {
   const parts = document.replaceAll(/^```[\s\S]*?^```$/gm, "").split(/^#{1,6} /m);
   return new Map(parts.slice(1).map((part) => [anchorOf(part.split("\n", 1)[0] ?? ""), part]));
@@ -32,7 +32,7 @@ const CITED = /\bdocs\/([\w./-]+\.md)(?:#([\w-]+))?/g;
 const cited = (by: string): readonly Citation[] =>
   [...read(by).matchAll(CITED)].map(([, path = "", anchor]) => ({ by, path: `docs/${path}`, anchor }));
 
-/** Links of a document to another one, or within itself. */
+/** Links of a document to other documents or within itself. */
 const LINK = /\]\((?!https?:)([^)#\s]*)(?:#([\w-]+))?\)/g;
 const linked = (by: string): readonly Citation[] =>
   [...read(by).matchAll(LINK)].map(([, path = "", anchor]) => ({ by, path: path === "" ? by : join(by, "..", path), anchor }));
@@ -54,11 +54,11 @@ describe("documents", () => {
     expect(code.flatMap(cited).filter(isBroken)).toEqual([]);
   });
 
-  test("every link between documents leads somewhere", () => {
+  test("every link between documents has an existing target", () => {
     expect(documents.flatMap(linked).filter(isBroken)).toEqual([]);
   });
 
-  test("every file of the repository that a document names exists", () => {
+  test("every repository file that a document names exists", () => {
     const NAMED = /`((?:src|test|proto|bench|examples|scripts|bin|guard-sdk|admin)\/[^`\s#]*)`/g;
     const named = documents.flatMap((by) => [...read(by).matchAll(NAMED)].map(([, path = ""]) => ({ by, path })));
     expect(named.length).toBeGreaterThan(50);
@@ -73,7 +73,7 @@ describe("documents", () => {
     expect(expected.filter((path) => !listed.has(path))).toEqual([]);
   });
 
-  test("docs/decisions/README.md lists every decision, numbered without gaps", () => {
+  test("docs/decisions/README.md lists every decision, and their numbers have no gaps", () => {
     const decisions = tracked("docs/decisions").filter((path) => /\/\d{4}-/.test(path));
     const listed = new Set(linked("docs/decisions/README.md").map(({ path }) => path));
     expect(decisions.filter((path) => !listed.has(path))).toEqual([]);
@@ -89,6 +89,7 @@ const RULES_OF: Readonly<Record<GrantCase, string>> = {
   clientCredentials: "client-credentials-rules",
   tokenExchange: "token-exchange-rules",
   jwtBearer: "identity-assertion-rules",
+  deviceCode: "device-authorization-rules",
 };
 
 test.for(Object.keys(GRANTS) as GrantCase[])("docs/protocol.md lists every rule of %s", (grant) => {

@@ -7,16 +7,16 @@ import { unknownSettings } from "../../src/config/unknown-settings.ts";
 
 const committed = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");
 
-test("docs/settings.md is what `npm run generate:docs` writes", () => {
+test("docs/settings.md is the output of `npm run generate:docs`", () => {
   expect(committed).toBe(settingsReference());
 });
 
-test("it has one row for every setting", () => {
+test("docs/settings.md has one row for every setting", () => {
   const rows = [...committed.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
   expect(rows.sort()).toEqual([...SETTING_NAMES].sort());
 });
 
-test("nothing that the examples set in a shell stops the server's start", () => {
+test("no setting in the examples is rejected by the server as unknown", () => {
   const examples = join(import.meta.dirname, "../../examples");
   const files = readdirSync(examples, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.parentPath.includes("node_modules"))

@@ -23,7 +23,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
   afterAll(() => database.close());
 
   describe("users", () => {
-    test("registration writes user, password, verification, mail and audit together", async () => {
+    test("registration stores the user, password, verification token, mail and audit record together", async () => {
       const newUser = aNewUser({ email: "Grace@Example.test", lastName: "Hopper" });
       const [before, begun] = [await count(database, "outbox"), Date.now()];
       const user = await users(database.sql).register(
@@ -47,7 +47,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await auditOf(database.sql, "user.registered")).toContainEqual(expect.objectContaining({ user_id: newUser.id }));
     });
 
-    test("an address is one account, whatever its case: of 20 at once one registers, and nothing is left of the rest", async () => {
+    test("20 concurrent registrations of one address in different case and Unicode forms: exactly one succeeds, and the others store nothing", async () => {
       const before = await Promise.all(
         ["users", "credentials", "verification_tokens", "outbox", "audit_records"].map((t) => count(database, t)),
       );
@@ -68,7 +68,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(after).toEqual(before.map((n) => n + 1));
     });
 
-    test("of 20 verifications with one token one succeeds, and writes one record", async () => {
+    test("20 concurrent verifications with one token: exactly one succeeds, with one audit record", async () => {
       const tokenHash = aHash();
       const user = aNewUser();
       await users(database.sql).register(user, { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
@@ -87,7 +87,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await users(database.sql).verifyEmail(aHash())).toBeUndefined();
     });
 
-    test("a new verification token replaces the ones before; a verified address gets none", async () => {
+    test("a new verification token replaces the previous one; a verified address gets no token", async () => {
       const first = aHash();
       const second = aHash();
       const user = aNewUser();
@@ -100,21 +100,24 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await count(database, "outbox")).toBe(before);
     });
 
-    test("a replaced password hash is the one that is found", async () => {
+    test("finds the new password hash after a replacement", async () => {
       const user = await aUser(database.sql);
       await users(database.sql).replacePasswordHash(user.id, "$argon2id$other");
       expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("$argon2id$other");
     });
 
-    test.for(["", "not-a-uuid", "0\0", "\ud800", "%", "'; drop table users; --"])("%j finds no one", async (key) => {
-      expect(await users(database.sql).byId(key)).toBeUndefined();
-      expect(await users(database.sql).byEmail(key)).toBeUndefined();
-      expect(await clientDirectory(database.sql).byClientId(key)).toBeUndefined();
-    });
+    test.for(["", "not-a-uuid", "0\0", "\ud800", "%", "'; drop table users; --"])(
+      "the key %j finds neither a user nor a client",
+      async (key) => {
+        expect(await users(database.sql).byId(key)).toBeUndefined();
+        expect(await users(database.sql).byEmail(key)).toBeUndefined();
+        expect(await clientDirectory(database.sql).byClientId(key)).toBeUndefined();
+      },
+    );
   });
 
   describe("sessions", () => {
-    test("a session is found by its hash with its user, until it ends", async () => {
+    test("a session and its user are found by the session's hash until the session ends", async () => {
       const user = await aUser(database.sql);
       const hash = aHash();
       const store = sessions(database.sql);
@@ -128,7 +131,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "session.ended")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
     });
 
-    test("a session that replaces another ends it", async () => {
+    test("a session that replaces another ends the other session", async () => {
       const user = await aUser(database.sql);
       const [first, second] = [aHash(), aHash()];
       const store = sessions(database.sql);
@@ -138,7 +141,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await store.byHash(second)).toBeDefined();
     });
 
-    test("a disabled or unknown user gets no session, and the sessions of a disabled one are dead", async () => {
+    test("a disabled or unknown user cannot start a session, and a disabled user's sessions are not found", async () => {
       const user = await aUser(database.sql);
       const hash = aHash();
       const store = sessions(database.sql);
@@ -151,7 +154,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "session.started")).length).toBe(before);
     });
 
-    test("an expired session is unknown", async () => {
+    test("an expired session is not found", async () => {
       const user = await aUser(database.sql);
       const hash = aHash();
       await sessions(database.sql).start({ id: anId(), hash, userId: user.id, ttl: 60 }, anAudit("session.started"));
@@ -159,7 +162,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await sessions(database.sql).byHash(hash)).toBeUndefined();
     });
 
-    test("a user's living sessions are listed with where they were started, the one seen last first", async () => {
+    test("lists a user's live sessions with address, browser and system, the most recently seen first", async () => {
       const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
       const store = sessions(database.sql);
       const place = { address: "192.0.2.7", browser: "Firefox", system: "Linux" };
@@ -178,7 +181,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(listed[0]).toMatchObject({ address: null, browser: null, system: null });
     });
 
-    test("a session is seen seldom: 10 minutes pass before it is written again", async () => {
+    test("updates last_seen_at at most every 10 minutes", async () => {
       const user = await aUser(database.sql);
       const hash = aHash();
       const store = sessions(database.sql);
@@ -193,7 +196,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await seenAt("11 minutes")).toBeLessThan(60);
     });
 
-    test("one session is ended, once; another user's is not", async () => {
+    test("64 concurrent calls end one session exactly once; another user cannot end it", async () => {
       const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
       const store = sessions(database.sql);
       const hash = aHash();
@@ -208,7 +211,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "session.ended")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
     });
 
-    test("signing out everywhere ends every session of that user, and of no one else", async () => {
+    test("signing out everywhere ends all sessions of that user and of no other user", async () => {
       const [user, other] = [await aUser(database.sql), await aUser(database.sql)];
       const hashes = [aHash(), aHash(), aHash()] as const;
       const store = sessions(database.sql);
@@ -221,7 +224,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
     });
   });
 
-  test("the built-in client is there from the start", async () => {
+  test("the built-in client exists from the start", async () => {
     expect(await clientDirectory(database.sql).byClientId("countersign")).toMatchObject({
       origin: "built_in",
       tokenEndpointAuthMethod: "none",

@@ -14,10 +14,10 @@ const user = (userId: string) => ({ kind: "user", userId }) as const;
 const PAUSED = anAudit("agent.paused");
 const RESUMED = anAudit("agent.resumed");
 
-/** What comes after it is newer by every clock: the embedded database's has whole milliseconds. */
+/** Makes what follows newer by every clock: the clock of the embedded database has millisecond resolution. */
 const aMoment = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
+describe.each(databaseKinds)("pauses of agents on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -27,7 +27,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
   const pauses = () => agentPauses(database.sql);
   const records = async (event: "agent.paused" | "agent.resumed") => (await auditOf(database.sql, event)).length;
 
-  test("what a paused agent holds, and all below it, does not count until it is resumed; nothing new is stored until then", async () => {
+  test("an agent's delegations and their descendants are inactive while it is paused, and it cannot store new ones until it is resumed", async () => {
     const { scene, grantId, agent, token, first, third } = await aChain();
     const other = await aChain();
     expect(await pauses().pause(EVERYONE, agent, PAUSED)).toBe(true);
@@ -40,7 +40,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect(await record(below(scene, grantId, agent, token))).toBe(true);
   });
 
-  test("what was cut during a pause stays so", async () => {
+  test("a delegation that is cut during a pause stays cut after the agent is resumed", async () => {
     const { agent, first, third } = await aChain();
     await pauses().pause(EVERYONE, agent, PAUSED);
     await delegationRepository(database.sql).cut(EVERYONE, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
@@ -48,7 +48,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect(await Promise.all([first, third].map(lives))).toEqual([false, false]);
   });
 
-  test("what is below a paused agent is shown as waiting for it, unless something ended it besides", async () => {
+  test('a delegation below a paused agent is reported as "paused_above", unless it was cut itself', async () => {
     const { scene, grantId, agent, token } = await aRoot();
     const other = (await aRoot()).agent;
     const above = below(scene, grantId, agent, token);
@@ -68,7 +68,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
   });
 
-  test("a user pauses for their own account alone, and ends no operator's pause", async () => {
+  test("a user's pause affects only their own delegations, and a user cannot lift an operator's pause", async () => {
     const [mine, theirs] = [await aChain(), await aRoot()];
     const held = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(held)).toBe(true);
@@ -82,7 +82,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect([await lives(mine.first), await lives(held)]).toEqual([true, true]);
   });
 
-  test("whether the agent that asks is paused is part of the state of the token that it brings", async () => {
+  test("the state of a subject token says whether the requesting agent is paused", async () => {
     const { scene, agent, token } = await aRoot();
     const paused = async () => (await tokenStates(database.sql).of({ ...token, agent })).agentPaused;
     expect(await paused()).toBe(false);
@@ -91,7 +91,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect((await tokenStates(database.sql).of(token)).agentPaused).toBe(false);
   });
 
-  test("pausing and resuming twice changes and records nothing more; what is no agent is unknown", async () => {
+  test("a second pause or resume changes and records nothing; a client that is not an agent is unknown", async () => {
     const { agent } = await aRoot();
     const application = (await aClient(database.sql)).clientId;
     const before = [await records("agent.paused"), await records("agent.resumed")];
@@ -106,7 +106,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect([entry?.client_id, entry?.user_id]).toEqual([agent, null]);
   });
 
-  test("64 at once: one paused it, and one resumed it", async () => {
+  test("64 concurrent calls: exactly one pauses the agent, and exactly one resumes it", async () => {
     const { agent, scene } = await aRoot();
     const at64 = (act: () => Promise<boolean | undefined>) => Promise.all(Array.from({ length: 64 }, act));
     const me = user(scene.userId);
@@ -114,7 +114,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect((await at64(() => pauses().resume(me, agent, RESUMED))).filter((won) => won)).toHaveLength(1);
   });
 
-  test("pauses are listed newest first; a user sees their own, and those for everyone of agents that act for them", async () => {
+  test("lists pauses newest first; a user sees their own pauses and the operators' pauses of agents that act for them", async () => {
     const [mine, theirs] = [await aChain(), await aChain()];
     const me = user(mine.scene.userId);
     await pauses().pause(me, mine.agent, anAudit("agent.paused", { actor: { type: "user", id: mine.scene.userId } }));
@@ -134,7 +134,7 @@ describe.each(databaseKinds)("pauses of agents: $name", ({ fresh }) => {
     expect((await pauses().list(EVERYONE, { userId: mine.scene.userId }, 50)).items).toHaveLength(1);
   });
 
-  test("pausing and resuming are marked, and so is a cut", async () => {
+  test("pausing, resuming and cutting each write a revocation event", async () => {
     const { agent, scene, first } = await aChain();
     const edge = await revocationEvents(database.sql).edge();
     await pauses().pause(EVERYONE, agent, PAUSED);

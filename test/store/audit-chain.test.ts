@@ -26,11 +26,11 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
   afterAll(() => database.close());
   beforeEach(() => sealAll());
 
-  /** Also waits for the lock of a sealer that died, which is free once the server has noticed its closed connection. */
+  /** Also waits for the lock of a crashed sealer, which PostgreSQL releases once it notices the closed connection. */
   const sealAll = async (): Promise<void> => {
     while ((await auditSealer(sql, signer).seal()) > 0 || (await auditTrail(sql).chain()).waiting > 0);
   };
-  /** So that the next checkpoint is due. */
+  /** Makes the next checkpoint due. */
   const ageCheckpoints = async (): Promise<void> => {
     await runText(sql, "alter table audit_checkpoints disable trigger user");
     await runText(sql, "update audit_checkpoints set at = now() - interval '1 minute'");
@@ -40,7 +40,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     const log = auditLog(sql);
     return Promise.all(Array.from({ length: count }, () => log.record(anAudit("token.refused", { requestId, scope: "a\0b \u{1f600}" }))));
   };
-  /** The whole trail, as `countersign audit export` reads it. */
+  /** The whole audit trail, as `countersign audit export` reads it. */
   async function exported(limit = 1_000, after = 0): Promise<readonly ExportLine[]> {
     const lines: ExportLine[] = [];
     for (let from = after; ; ) {
@@ -58,7 +58,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
   }
   const head = async () => (await auditTrail(sql).chain()).head?.seq ?? 0;
 
-  test("records are numbered in their order, none left out, and the export proves it", async () => {
+  test("sealing numbers the records in order and without gaps, and the exported chain verifies", async () => {
     const before = await head();
     await write(450);
     expect((await auditTrail(sql).chain()).waiting).toBe(450);
@@ -73,7 +73,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     expect(await verdict(7)).toEqual(await verdict());
   });
 
-  test("of eight sealers at once, with records being written all the while, one chain comes", async () => {
+  test("eight concurrent sealers build one chain while records are written", async () => {
     const before = await head();
     const writing = write(300).then(() => write(300));
     const sealers = Array.from({ length: 8 }, (_, n) => auditSealer(sql, n % 2 === 0 ? signer : undefined));
@@ -85,7 +85,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 600 } });
   });
 
-  test("a process that dies between its batches leaves a chain that the next one goes on with", async () => {
+  test("a sealer continues the chain of a process that crashed between two batches", async () => {
     const before = await head();
     await write(500);
     let batches = 0;
@@ -95,17 +95,17 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
         sql.transaction(async (tx) => {
           const result = await work(tx);
           batches += 1;
-          if (batches === 2) throw new Error("the power is gone");
+          if (batches === 2) throw new Error("power failure");
           return result;
         }),
     };
-    await expect(auditSealer(dying, signer).seal()).rejects.toThrow("the power is gone");
+    await expect(auditSealer(dying, signer).seal()).rejects.toThrow("power failure");
     expect(await auditTrail(sql).chain()).toMatchObject({ head: { seq: before + 50 }, waiting: 450 });
     await sealAll();
     expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 500 } });
   });
 
-  test("a process without keys seals, and one with keys signs what it left", async () => {
+  test("a process without keys seals records, and a process with keys signs them later", async () => {
     await write(3);
     await ageCheckpoints();
     expect(await auditSealer(sql, undefined).seal()).toBe(3);
@@ -115,7 +115,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     expect((await auditTrail(sql).chain()).signed?.seq).toBe(left.head?.seq);
   });
 
-  test("a part of the chain is proved from a checkpoint on", async () => {
+  test("a part of the chain verifies from a checkpoint onwards", async () => {
     await write(5);
     await sealAll();
     const [checkpoint] = (await auditTrail(sql).part(1, 0)).checkpoints;
@@ -124,7 +124,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     expect((await auditTrail(sql).part(10, 1_000_000)).start).toBeUndefined();
   });
 
-  test("a follower sees each record once, however the pages fall", async () => {
+  test("a follower reads each record exactly once, across pages", async () => {
     const requestId = anId();
     let reached = await head();
     const seen: string[] = [];
@@ -147,7 +147,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     expect((await auditTrail(sql).follow({}, 3, 1_000_000)).reached).toBe(1_000_000);
   });
 
-  describe("what was written stays as it was written", () => {
+  describe("sealed records and checkpoints are immutable", () => {
     const forbidden: readonly string[] = [
       "update audit_records set reason = 'x'",
       "update audit_records set seq = seq + 100000, hash = hash",
@@ -157,21 +157,21 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
       "update audit_checkpoints set jws = 'x'",
       "delete from audit_checkpoints",
     ];
-    test.for(forbidden)("%s is refused", async (text) => {
+    test.for(forbidden)('rejects "%s"', async (text) => {
       await write(1);
       await sealAll();
       await expect(runText(sql, text)).rejects.toMatchObject({ code: "23001" });
     });
 
-    test("a record that is being sealed cannot be changed on the way", async () => {
+    test("rejects an update that changes a record while it seals it", async () => {
       await write(1);
       const text = "update audit_records set seq = 1000000, hash = '\\x00', reason = 'x' where seq is null";
       await expect(runText(sql, text)).rejects.toMatchObject({ code: "23001" });
     });
   });
 
-  // Last, for it leaves a chain with scars.
-  test("who takes the triggers away and deletes the newest records is found out, and no number is given twice", async () => {
+  // Last, because it leaves a gap in the chain.
+  test("deleting the newest records with the triggers disabled is detected, and their numbers are not reused", async () => {
     await write(2);
     await sealAll();
     await ageCheckpoints();

@@ -25,7 +25,7 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
   });
   const codes = () => authorizationCodes(database.sql);
 
-  test("a code is found as it was bound, with the user behind it and the database's clock", async () => {
+  test("a code is found with its binding, its user and the database's time", async () => {
     const code = aHash();
     const binding = aBinding(scene, { nonce: "n-0S6_WzA2Mj" });
     expect(await codes().issue(code, binding, 60, anAudit("code.issued", { userId: scene.userId }))).toBe(true);
@@ -45,10 +45,10 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     ["the session has expired", (s) => run("update sessions set expires_at = now() where id = $1::uuid", s.sessionId)],
     ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
     ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
-    ["the client is gone", (s) => run("delete from clients where client_id = $1", s.clientId)],
+    ["the client is deleted", (s) => run("delete from clients where client_id = $1", s.clientId)],
     ["the consent is revoked", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
   ];
-  test("a code that is issued many times at once is one code, with one record, redeemed once", async () => {
+  test("32 concurrent issues of one code store one code with one audit record, which is redeemed once", async () => {
     const [codeHash, binding] = [aHash(), aBinding(scene)];
     const before = (await auditOf(database.sql, "code.issued")).length;
     const shared = codes();
@@ -63,21 +63,21 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     expect(await redeem()).toBe(false);
   });
 
-  test.for(refusals)("no code is issued when %s", async ([, happens]) => {
-    await happens(scene);
+  test.for(refusals)("no code is issued when %s", async ([, change]) => {
+    await change(scene);
     const before = (await auditOf(database.sql, "code.issued")).length;
     expect(await codes().issue(aHash(), aBinding(scene), 60, anAudit("code.issued"))).toBe(false);
     expect((await auditOf(database.sql, "code.issued")).length).toBe(before);
   });
 
-  test("a code needs a consent that covers its scopes and resources", async () => {
+  test("refuses a code whose scopes or resources exceed the consent", async () => {
     const wider = aBinding(scene, { scopes: ["crm:read", "crm:write"] });
     const elsewhere = aBinding(scene, { resources: [RESOURCE, "https://other.example.test/"] });
     expect(await codes().issue(aHash(), wider, 60, issued)).toBe(false);
     expect(await codes().issue(aHash(), elsewhere, 60, issued)).toBe(false);
   });
 
-  test("redemption opens grant and family, and moves the client's and the consent's last use", async () => {
+  test("redemption creates a grant and a refresh family, and updates the last use of the client and the consent", async () => {
     const code = await aCode(database.sql, scene);
     const [grant, family] = [aGrant(scene), aFamily()];
     expect(await codes().redeem(code, grant, family, anAudit("token.issued", { grantId: grant.id }))).toBe(true);
@@ -97,30 +97,33 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     expect(consent?.lastUsedAt).not.toBeNull();
   });
 
-  test("a grant without the refresh_token grant has no family", async () => {
+  test("a client without the refresh_token grant gets a grant but no refresh family", async () => {
     const grant = aGrant(scene);
     expect(await codes().redeem(await aCode(database.sql, scene), grant, undefined, issued)).toBe(true);
     const reference = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
     expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: true });
   });
 
-  test.for([20, 64])("of %i parallel redemptions exactly one wins; the loser's revocation leaves nothing alive", async (callers) => {
-    const code = await aCode(database.sql, scene);
-    const tries = Array.from({ length: callers }, () => ({ grant: aGrant(scene), family: aFamily() }));
-    const verdicts = await Promise.all(
-      // Half go through stores of their own, as they would from other processes.
-      tries.map(({ grant, family }, n) => (n % 2 === 0 ? codes() : authorizationCodes(database.sql)).redeem(code, grant, family, issued)),
-    );
-    expect(verdicts.filter(Boolean)).toHaveLength(1);
-    const winner = tries[verdicts.indexOf(true)]!;
-    expect(await codes().byHash(code)).toMatchObject({ grantId: winner.grant.id });
-    await grants(database.sql).revoke(winner.grant.id, anAudit("code.replayed"));
-    const held = await Promise.all(tries.map(({ family }) => refreshFamilies(database.sql).holding(family.tokenHash)));
-    expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
-    expect(await refreshFamilies(database.sql).rotate(winner.family.id, winner.family.tokenHash, aHash(), 60, issued)).toBe(false);
-  });
+  test.for([20, 64])(
+    "%i parallel redemptions: exactly one succeeds, and revoking its grant leaves no live refresh family",
+    async (callers) => {
+      const code = await aCode(database.sql, scene);
+      const tries = Array.from({ length: callers }, () => ({ grant: aGrant(scene), family: aFamily() }));
+      const verdicts = await Promise.all(
+        // Half of them use separate stores, as other processes would.
+        tries.map(({ grant, family }, n) => (n % 2 === 0 ? codes() : authorizationCodes(database.sql)).redeem(code, grant, family, issued)),
+      );
+      expect(verdicts.filter(Boolean)).toHaveLength(1);
+      const winner = tries[verdicts.indexOf(true)]!;
+      expect(await codes().byHash(code)).toMatchObject({ grantId: winner.grant.id });
+      await grants(database.sql).revoke(winner.grant.id, anAudit("code.replayed"));
+      const held = await Promise.all(tries.map(({ family }) => refreshFamilies(database.sql).holding(family.tokenHash)));
+      expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
+      expect(await refreshFamilies(database.sql).rotate(winner.family.id, winner.family.tokenHash, aHash(), 60, issued)).toBe(false);
+    },
+  );
 
-  test("round after round of 64 callers: never two winners, never a living leftover", async () => {
+  test("64 parallel redemptions that revoke on replay: exactly one succeeds, and no refresh family stays live", async () => {
     const rounds = name === "postgresql" ? 100 : 5;
     for (let round = 0; round < rounds; round++) {
       const code = await aCode(database.sql, scene);
@@ -141,7 +144,7 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     }
   }, 120_000);
 
-  test("64 parallel redemptions of 16 codes through one store: one success for each", async () => {
+  test("64 parallel redemptions of 16 codes through one store: exactly one succeeds per code", async () => {
     const all = await Promise.all(Array.from({ length: 16 }, () => aCode(database.sql, scene)));
     const store = codes();
     const verdicts = await Promise.all(Array.from({ length: 64 }, (_, n) => store.redeem(all[n % 16]!, aGrant(scene), aFamily(), issued)));
@@ -149,7 +152,7 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     expect(perCode).toEqual(all.map(() => 1));
   });
 
-  test("a row that cannot be written fails alone, and its neighbours keep their verdicts", async () => {
+  test("a row that cannot be written fails alone, and the rest of its batch succeeds", async () => {
     const [good, bad] = [await aCode(database.sql, scene), await aCode(database.sql, scene)];
     const taken = aFamily();
     expect(await codes().redeem(await aCode(database.sql, scene), aGrant(scene), taken, issued)).toBe(true);
@@ -167,18 +170,18 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     ["it has expired", (s) => run("update authorization_codes set expires_at = now() where user_id = $1::uuid", s.userId)],
     ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
     ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
-    ["the consent was revoked in between", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
-    ["the user signed out everywhere in between", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
+    ["the consent has been revoked", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
+    ["the user has signed out everywhere", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
   ];
-  test.for(endings)("a code is not redeemed when %s", async ([, happens]) => {
+  test.for(endings)("a code is not redeemed when %s", async ([, change]) => {
     const code = await aCode(database.sql, scene);
-    await happens(scene);
+    await change(scene);
     const [grant, family] = [aGrant(scene), aFamily()];
     expect(await codes().redeem(code, grant, family, issued)).toBe(false);
     expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toBeUndefined();
   });
 
-  test("another client's redemption does nothing to the code", async () => {
+  test("another client's redemption fails and leaves the code redeemable", async () => {
     const code = await aCode(database.sql, scene);
     const other = await aScene(database.sql);
     expect(await codes().redeem(code, aGrant({ ...scene, clientId: other.clientId }), aFamily(), issued)).toBe(false);

@@ -15,24 +15,24 @@ import { users } from "../../src/store/users.ts";
 import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";
 import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
+import { faultsOf, racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient, aFamily, aGrant, aNewClient, aScene, RESOURCE } from "../support/grants.ts";
-import { faultsOf, racing, roundsOn, shuffled } from "../support/in-vain.ts";
 
-const LETTER = { subject: "s", text: "t", html: "h" };
+const MESSAGE = { subject: "s", text: "t", html: "h" };
 
-// An account that is closed takes away what others are just about to hang something on.
-describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
+// Closing an account deletes rows that concurrent statements are about to reference.
+describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
   const { database, allAtOnce } = racing(fresh);
   const rounds = roundsOn(name);
   let sql: Sql;
   beforeAll(() => {
     ({ sql } = database());
   });
-  const close = (userId: string) => accountClosing(sql).close(userId, LETTER, anAudit("user.deleted"));
+  const close = (userId: string) => accountClosing(sql).close(userId, MESSAGE, anAudit("user.deleted"));
   const its = delegating(() => sql);
 
-  test.for(rounds(20))("closes an account while its delegations are extended, cut and swept, round %i", async (round) => {
+  test.for(rounds(20))("closing an account while its delegations are extended, cut and swept, round %i", async (round) => {
     const { scene, grantId, agent, token, first, second, third } = await its.aChain();
     const parents = [token, its.tokenOf(first), its.tokenOf(second), its.tokenOf(third)];
     const process = [delegations(sql), delegations(sql)];
@@ -41,18 +41,18 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
         const below = its.below(scene, grantId, agent, parent);
         return (process[seed % 2] ?? delegations(sql)).record(below, anAudit("token.issued", { jti: below.jti }));
       });
-    const whose = { kind: "user", userId: scene.userId } as const;
+    const reach = { kind: "user", userId: scene.userId } as const;
     await allAtOnce([
       ...exchanges(2 * round),
       close(scene.userId),
       ...exchanges(2 * round + 1),
-      delegationCuts(sql)(whose, { kind: "agent", clientId: agent }, anAudit("delegation.cut")),
-      delegationCuts(sql)(whose, { kind: "delegation", id: second.id }, anAudit("delegation.cut")),
+      delegationCuts(sql)(reach, { kind: "agent", clientId: agent }, anAudit("delegation.cut")),
+      delegationCuts(sql)(reach, { kind: "delegation", id: second.id }, anAudit("delegation.cut")),
       sweep(sql),
     ]);
   });
 
-  test.for(rounds(20))("closes an account while wallets are linked to it and unlinked, round %i", async () => {
+  test.for(rounds(20))("closing an account while wallets are linked to it and unlinked, round %i", async () => {
     const user = await aUser(sql);
     const links = walletLinks(sql);
     const aLink = () => ({ handleHash: aHash(), stateHash: aHash() });
@@ -80,7 +80,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     ]);
   });
 
-  test.for(rounds(20))("closes an account while records of every kind are added to it, and leaves none, round %i", async () => {
+  test.for(rounds(20))("closing an account while records of every kind are added to it leaves none of them, round %i", async () => {
     const scene = await aScene(sql);
     const { userId, sessionId } = scene;
     const email = (await users(sql).byId(userId))?.email ?? "";
@@ -97,8 +97,8 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60 }, anAudit("session.started")),
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60, generation: 0 }, anAudit("session.started")),
       grants(sql).open(aGrant(scene), aFamily(), sessionId, anAudit("token.issued")),
-      users(sql).issueVerification(userId, { tokenHash: aHash(), ttl: 600 }, { to: email, ...LETTER }),
-      passwordChanges(sql).issueReset(email, { tokenHash: aHash(), ttl: 600 }, LETTER, anAudit("password.reset_requested")),
+      users(sql).issueVerification(userId, { tokenHash: aHash(), ttl: 600 }, { to: email, ...MESSAGE }),
+      passwordChanges(sql).issueReset(email, { tokenHash: aHash(), ttl: 600 }, MESSAGE, anAudit("password.reset_requested")),
       managedClients(sql).replaceSecret(own.id, { kind: "all" }, aHash(), anAudit("client.secret_replaced")),
     ];
     await allAtOnce([...all(), close(userId), ...all()]);

@@ -37,7 +37,7 @@ describe.each(databaseKinds)("tokens expire by the database's clock, on $name", 
   describe.each([
     ["ahead", 20],
     ["behind", -20],
-  ] as const)("a core whose clock is %s by 20 s", (_, offset) => {
+  ] as const)("a core whose clock is 20 s %s", (_, offset) => {
     let core: ReturnType<typeof tokenCore>;
     let agent: string;
     let aToken: (secondsLeft: number) => Promise<string>;
@@ -80,7 +80,7 @@ describe.each(databaseKinds)("tokens expire by the database's clock, on $name", 
         (error: unknown) => isRefusal(error) && error.reason,
       );
 
-    test("a token with 10 s left is active, verified and exchanged, and what comes of it does not outlive it", async () => {
+    test("a token with 10 s left is active, verified and exchanged, and the new token does not outlive it", async () => {
       const token = await aToken(10);
       expect(await active(token)).toEqual([true]);
       expect(await verify(token)).toBe("good");
@@ -90,14 +90,14 @@ describe.each(databaseKinds)("tokens expire by the database's clock, on $name", 
       expect(await active(accessToken)).toEqual([true]);
     });
 
-    test("a token that expired 10 s ago is inactive, refused and not exchanged", async () => {
+    test("a token that expired 10 s ago is inactive, fails verification and cannot be exchanged", async () => {
       const token = await aToken(-10);
       expect(await active(token)).toEqual([false]);
       expect(await verify(token)).toBe("token_expired");
       await expect(exchange(token)).rejects.toMatchObject({ code: "invalid_request", reason: "subject_token_expired" });
     });
 
-    test("a revocation revokes what is live, and leaves what has expired alone", async () => {
+    test("revocation revokes a live token and leaves an expired one unchanged", async () => {
       const client = await aClient(database.sql, confidential);
       const own = async (secondsLeft: number) => {
         const now = systemClock() + secondsLeft - 900;

@@ -22,7 +22,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
   const book = () => consentRepository(database.sql);
   const revoked = anAudit("consent.revoked");
 
-  test("a consent is listed and known to the core", async () => {
+  test("a consent is listed for its user and visible to the core", async () => {
     expect(await store().ofUser(scene.userId)).toEqual([
       expect.objectContaining({
         id: scene.consentId,
@@ -44,7 +44,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(await book().of(anId(), scene.clientId)).toBeUndefined();
   });
 
-  test("what is given later is added, in order and once; the id stays", async () => {
+  test("a second consent adds its scopes once, in order, and keeps the id", async () => {
     await store().give(
       { id: anId(), userId: scene.userId, clientId: scene.clientId, clientName: "New name", scopes: ["openid", "crm:read"], resources: [] },
       anAudit("consent.given", { userId: scene.userId }),
@@ -53,14 +53,14 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(rest).toEqual([]);
     expect(consent).toMatchObject({ id: scene.consentId, clientName: "New name", scopes: ["crm:read", "openid"], resources: [RESOURCE] });
     expect(consent?.updatedAt).not.toBeNull();
-    // At the resource no more than before: what is given without one is given for the client itself.
+    // Scopes that are given without a resource are given for the client itself, not for the resource.
     const allowed = (await book().of(scene.userId, scene.clientId))?.allowed;
     expect(Object.keys(allowed ?? {}).sort()).toEqual(["", RESOURCE]);
     expect(allowed?.[RESOURCE]).toEqual(["crm:read"]);
     expect(allowed?.[""]?.toSorted()).toEqual(["crm:read", "openid"]);
   });
 
-  test("parallel consents of one user for one client lose nothing", async () => {
+  test("20 concurrent consents of one user for one client lose no scope", async () => {
     const words = Array.from({ length: 20 }, (_, n) => `scope:${n}`);
     await Promise.all(
       words.map((word) =>
@@ -75,7 +75,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(new Set(view?.allowed[""])).toEqual(new Set(words));
   });
 
-  test("revocation ends the consent and every grant of that user to that client, and no one else's", async () => {
+  test("revoking a consent revokes all grants of that user to that client, and no others", async () => {
     const mine = await anOpenFamily(database.sql, scene);
     const code = await aCode(database.sql, scene);
     const other = await aScene(database.sql);
@@ -91,20 +91,20 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect((await auditOf(database.sql, "consent.revoked")).filter(({ user_id }) => user_id === scene.userId)).toHaveLength(1);
   });
 
-  test.for(["not-a-uuid", "\0", ""])("%j is no one's consent", async (id) => {
+  test.for(["not-a-uuid", "\0", ""])("%j matches no consent", async (id) => {
     expect(await store().revoke(id, scene.userId, revoked)).toBe(false);
     expect(await store().ofUser(id)).toEqual([]);
     expect(await book().of(id, "\0")).toBeUndefined();
   });
 
-  test("a consent is its owner's to revoke, and once", async () => {
+  test("only its owner can revoke a consent; 10 concurrent revocations: exactly one succeeds", async () => {
     const other = await aScene(database.sql);
     expect(await store().revoke(scene.consentId, other.userId, revoked)).toBe(false);
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => store().revoke(scene.consentId, scene.userId, revoked)));
     expect(outcomes.filter(Boolean)).toHaveLength(1);
   });
 
-  test("revocation, issue and redemption at once: whatever was born is dead afterwards", async () => {
+  test("concurrent revocation, issue and redemption leave no live code or refresh family", async () => {
     for (let round = 0; round < 15; round++) {
       const here = await aScene(database.sql);
       const codes = authorizationCodes(database.sql);

@@ -13,7 +13,7 @@ const user = (userId: string) => ({ kind: "user", userId }) as const;
 const OPERATOR = { type: "user", id: "an operator" } as const;
 const byOperator = anAudit("delegation.cut", { actor: OPERATOR });
 
-describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
+describe.each(databaseKinds)("delegation repository on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -23,7 +23,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
   const book = () => delegationRepository(database.sql);
   const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id).sort();
 
-  test("a tree is its grant, and each delegation after the one that it came of", async () => {
+  test("a tree contains its grant, and each delegation after its parent", async () => {
     const { scene, grantId, agent, token, first, second, third } = await aChain();
     const beside = below(scene, grantId, agent, token);
     expect(await record(beside)).toBe(true);
@@ -45,7 +45,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     });
   });
 
-  test("what ended says why, when, and by whom where it was cut; what is below a cut, that it ended above", async () => {
+  test('an ended delegation states the reason, the time and who cut it; its descendants state "ended_above"', async () => {
     const { grantId, first, second, third } = await aChain();
     expect(await book().cut(EVERYONE, { kind: "delegation", id: second.id }, byOperator)).toBe(1);
     const ends = async (live?: boolean) => {
@@ -64,7 +64,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect((await book().tree(EVERYONE, grantId))?.root.ended?.reason).toBe("grant_ended");
   });
 
-  test("a client that revokes its own delegated token is named as who cut it", async () => {
+  test("a client that revokes its own delegated token is recorded as the one who cut it", async () => {
     const { grantId, agent, first } = await aChain();
     const audit = anAudit("token.revoked", { actor: { type: "client", id: agent } });
     await tokenStates(database.sql).revoke(tokenOf(first), first.expiresAt, audit);
@@ -72,7 +72,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect(tree?.delegations[0]?.ended).toMatchObject({ reason: "cut", by: { type: "client", id: agent } });
   });
 
-  test("cutting the grant ends all that came of it, with one record", async () => {
+  test("cutting a grant ends all its delegations, with one audit record", async () => {
     const { scene, grantId, first, third } = await aChain();
     const before = (await auditOf(database.sql, "delegation.cut")).length;
     expect(await book().cut(EVERYONE, { kind: "grant", id: grantId }, byOperator)).toBe(1);
@@ -83,7 +83,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect(others).toEqual([]);
   });
 
-  test("a user sees and cuts their own; what is another's is as if it were not there", async () => {
+  test("a user lists and cuts their own delegations; those of other users are reported as unknown", async () => {
     const [mine, theirs] = [await aChain(), await aChain()];
     const me = user(mine.scene.userId);
     expect(ids((await book().list(me, {}, 50)).items)).toEqual(ids([mine.first, mine.second, mine.third]));
@@ -104,7 +104,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect(await book().cut(me, { kind: "agent", clientId: mine.agent }, byOperator)).toBe(3);
   });
 
-  test("a list is filtered by user, agent, grant and life, newest first, and goes on from its cursor", async () => {
+  test("a list is filtered by user, agent, grant and liveness, newest first, and continues from its cursor", async () => {
     const { scene, grantId, agent, first, second, third } = await aChain();
     const everything = await book().list(EVERYONE, { userId: scene.userId, agent, grantId, live: true }, 50);
     expect(ids(everything.items)).toEqual(ids([first, second, third]));
@@ -120,7 +120,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
       expect((await book().list(EVERYONE, filter, 50)).items).toEqual([]);
   });
 
-  test("those of one second are listed in the order in which they were made, whatever their ids, also where a page ended with one that is gone", async () => {
+  test("delegations of the same second are listed in the order of creation, also when the cursor's delegation has been deleted", async () => {
     const { scene, grantId, agent, token } = await aRoot();
     const ends = ["ff", "00", "88", "44", "cc"];
     const at = anId().slice(0, -2);
@@ -139,7 +139,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect((await listed(50, `${at}99`)).ids).toEqual(newest.filter((id) => id < `${at}99`));
   });
 
-  test("in a tree what came of a delegation stands right after it, in the order in which it was made", async () => {
+  test("in a tree, descendants directly follow their parent, in the order of creation", async () => {
     const { scene, grantId, agent, token } = await aRoot();
     const at = anId().slice(0, -2);
     const [late, first] = [below(scene, grantId, agent, token, { id: `${at}00` }), below(scene, grantId, agent, token, { id: `${at}ff` })];
@@ -149,7 +149,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect(tree?.delegations.map(({ id }) => id)).toEqual([first, child!, other!, late].map(({ id }) => id));
   });
 
-  test("an agent that holds more than one statement ends is cut whole, with a record of each", async () => {
+  test("cutting an agent ends all of its 1103 delegations, more than one statement covers, with an audit record for each", async () => {
     const { scene, grantId, agent, token } = await aChain();
     await database.sql.query(
       statement(
@@ -167,7 +167,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect((await auditOf(database.sql, "delegation.cut")).length - before).toBe(1103);
   });
 
-  test("64 at once cut one delegation: one of them did, and there is one record", async () => {
+  test("64 concurrent cuts of one delegation: exactly one succeeds, with one audit record", async () => {
     const { first } = await aChain();
     const before = (await auditOf(database.sql, "delegation.cut")).length;
     const cuts = Array.from({ length: 64 }, () => book().cut(EVERYONE, { kind: "delegation", id: first.id }, byOperator));
@@ -175,7 +175,7 @@ describe.each(databaseKinds)("the book of delegations: $name", ({ fresh }) => {
     expect((await auditOf(database.sql, "delegation.cut")).length - before).toBe(1);
   });
 
-  test("cutting a grant ends its refresh tokens", async () => {
+  test("cutting a grant revokes its refresh families", async () => {
     const { grantId } = await aRoot();
     const living = async () =>
       database.sql.query(

@@ -16,7 +16,7 @@ import { aClient } from "../support/grants.ts";
 
 const EVERYONE = { kind: "everyone" } as const;
 
-describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
+describe.each(databaseKinds)("delegations on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -25,7 +25,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
 
   const { aRoot, aChain, below, tokenOf, record, lives } = delegating(() => database.sql);
 
-  test("a chain lives as long as all of it does; what is cut takes all below it, and nothing above", async () => {
+  test("cutting a delegation ends its descendants but not its ancestors, with one audit record", async () => {
     const { first, second, third } = await aChain();
     expect(await Promise.all([first, second, third].map(lives))).toEqual([true, true, true]);
     const before = (await auditOf(database.sql, "delegation.cut")).length;
@@ -40,7 +40,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     expect([entry?.user_id, entry?.client_id, entry?.grant_id, others.length]).toEqual([second.userId, second.actor, second.grantId, 0]);
   });
 
-  test("cutting an agent ends what it holds of that user, and of no one else", async () => {
+  test("cutting an agent for one user leaves its delegations for other users live", async () => {
     const [mine, theirs] = [await aChain(), await aRoot()];
     const other = below(theirs.scene, theirs.grantId, mine.agent, theirs.token);
     expect(await record(other)).toBe(true);
@@ -53,14 +53,14 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     expect(await lives(other)).toBe(false);
   });
 
-  test("what is no id cuts nothing", async () => {
+  test("an invalid id cuts nothing", async () => {
     const cut: (what: Cut, audit: AuditEntry) => Promise<number | undefined> = (...given) =>
       delegationRepository(database.sql).cut(EVERYONE, ...given);
     expect(await cut({ kind: "delegation", id: "x" }, anAudit("delegation.cut"))).toBeUndefined();
     expect(await cut({ kind: "agent", clientId: "x", userId: "y" }, anAudit("delegation.cut"))).toBeUndefined();
   });
 
-  test("a token is judged by its own row: another jti, agent or user finds none", async () => {
+  test("a token with another jti, agent, user or delegation id is not live", async () => {
     const { first } = await aChain();
     const other = await aRoot();
     for (const wrong of [{ jti: "d.x" }, { clientId: other.agent }, { userId: other.scene.userId }, { delegationId: anId() }]) {
@@ -68,7 +68,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     }
   });
 
-  test("another user's token learns nothing of a delegation, not even that it was cut", async () => {
+  test("the state of another user's token does not reveal that a delegation was cut", async () => {
     const { first } = await aChain();
     const [{ scene: other }, { sql }] = [await aRoot(), database];
     await delegationRepository(sql).cut(EVERYONE, { kind: "delegation", id: first.id }, anAudit("delegation.cut"));
@@ -77,17 +77,17 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   });
 
   test.for([
-    ["the grant revoked", (root) => grants(database.sql).revoke(root.grantId, anAudit("token.revoked"))],
-    ["the user signed out", (root) => sessions(database.sql).endAll(root.scene.userId, anAudit("session.ended"))],
+    ["the grant is revoked", (root) => grants(database.sql).revoke(root.grantId, anAudit("token.revoked"))],
+    ["the user has signed out", (root) => sessions(database.sql).endAll(root.scene.userId, anAudit("session.ended"))],
     [
-      "the token revoked",
+      "the token is revoked",
       (root) => tokenStates(database.sql).revoke(root.token, Math.floor(Date.now() / 1000) + 60, anAudit("token.revoked")),
     ],
-    ["the user disabled", (root) => run("update users set enabled = false where id = $1::uuid", root.scene.userId)],
-    ["the agent disabled", (root) => run("update clients set enabled = false where client_id = $1", root.agent)],
-    ["the application disabled", (root) => run("update clients set enabled = false where client_id = $1", root.scene.clientId)],
+    ["the user is disabled", (root) => run("update users set enabled = false where id = $1::uuid", root.scene.userId)],
+    ["the agent is disabled", (root) => run("update clients set enabled = false where client_id = $1", root.agent)],
+    ["the application is disabled", (root) => run("update clients set enabled = false where client_id = $1", root.scene.clientId)],
   ] as const satisfies readonly (readonly [string, (root: Awaited<ReturnType<typeof aRoot>>) => Promise<unknown>])[])(
-    "with %s nothing is stored below, and no record is written",
+    "stores no delegation and no audit record when %s",
     async ([, end]) => {
       const root = await aRoot();
       await end(root);
@@ -102,7 +102,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   const run = (text: string, ...parameters: string[]) =>
     database.sql.query(statement(`test_${Buffer.from(text).toString("base64url").slice(0, 50)}`, text), parameters);
 
-  test("below what is cut nothing is stored, nor below another grant's delegation", async () => {
+  test("stores no delegation below a cut delegation or below a delegation of another grant", async () => {
     const chain = await aChain();
     const other = await aRoot();
     expect(await record(below(other.scene, other.grantId, other.agent, tokenOf(chain.third)))).toBe(false);
@@ -110,7 +110,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     expect(await record(below(chain.scene, chain.grantId, chain.agent, tokenOf(chain.third)))).toBe(false);
   });
 
-  test("what is stored just as something above is cut is dead all the same", async () => {
+  test("a delegation that is stored while its parent is cut is not live", async () => {
     for (let round = 0; round < 10; round++) {
       const { scene, grantId, agent, first } = await aChain();
       const born = Array.from({ length: 8 }, () => below(scene, grantId, agent, tokenOf(first)));
@@ -121,7 +121,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
     }
   });
 
-  test("what has expired is swept, with what is below it", async () => {
+  test("the sweep deletes an expired delegation with its descendants", async () => {
     const { first, second } = await aChain();
     await run("update delegations set expires_at = now() - interval '2 days' where id = $1::uuid", first.id);
     await sweep(database.sql);
@@ -130,7 +130,7 @@ describe.each(databaseKinds)("delegations: $name", ({ fresh }) => {
   });
 });
 
-describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
+describe.each(databaseKinds)("identity assertions on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -159,7 +159,7 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
   const count = async (table: string) =>
     (await database.sql.query<{ n: number }>(statement(`test_count_${table}`, `select count(*)::int as n from ${table}`), []))[0]?.n ?? 0;
 
-  test("64 at once of one assertion: one grant, one user, one record of each effect", async () => {
+  test("64 concurrent uses of one assertion: one grant, one user and one audit record for each effect", async () => {
     const present = await presenting();
     const before = [await count("grants"), await count("users"), await count("audit_records")];
     const answers = await Promise.all(Array.from({ length: 64 }, () => present()));
@@ -168,14 +168,14 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
     expect(after.map((n, index) => n - (before[index] ?? 0))).toEqual([1, 1, 3]); // the token, the user and the link
   });
 
-  test("many assertions of one new identity at once: one user", async () => {
+  test("12 concurrent assertions of one new identity create one user", async () => {
     const present = await presenting();
     const users = await Promise.all(Array.from({ length: 12 }, () => present({ jti: anId() })));
     expect(new Set(users).size).toBe(1);
     expect(users[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("explain reports what an assertion would meet, and stores nothing", async () => {
+  test("explain reports the outcome of an assertion and stores nothing", async () => {
     const present = await presenting();
     const [subject, jti] = [anId(), anId()];
     const identity = { issuer: "https://idp.example.test", subject, verifiedEmail: undefined, realmId: DEFAULT_REALM_ID };
@@ -189,7 +189,7 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
     expect(await outlook("another")).toEqual({ enabled: false, used: false });
   });
 
-  test("the same identifier of another issuer is another one", async () => {
+  test("the same subject from two issuers is two users", async () => {
     const present = await presenting();
     const [one, two] = [await present(), await present({ issuer: "https://other.example.test" })];
     expect(one).toMatch(/^[0-9a-f-]{36}$/);
@@ -197,7 +197,7 @@ describe.each(databaseKinds)("identity assertions: $name", ({ fresh }) => {
     expect(two).not.toBe(one);
   });
 
-  test("a disabled user is refused, and nothing is used up", async () => {
+  test("an assertion of a disabled user is refused and not consumed", async () => {
     const present = await presenting();
     const userId = await present({ jti: "first" });
     await database.sql.query(statement("test_disable", "update users set enabled = false where id = $1::uuid"), [userId]);

@@ -15,7 +15,7 @@ describe.for(databaseKinds)("detached signatures on $name", ({ fresh }) => {
   });
   afterAll(() => database.close());
 
-  test("many at once are each found as they were kept; an unknown jti has none", async () => {
+  test("150 concurrently stored signatures are each found by their jti; an unknown jti has none", async () => {
     const store = detachedSignatures(database.sql);
     const kept = Array.from({ length: 150 }, () => ({ jti: anId(), one: aSignature() }));
     await Promise.all(kept.map(({ jti, one }) => store.keep(jti, one, later())));
@@ -28,7 +28,7 @@ describe.for(databaseKinds)("detached signatures on $name", ({ fresh }) => {
     expect(await store.of('x"},{')).toBeUndefined();
   });
 
-  test("the first signature of a jti stays, until the token's own expiry", async () => {
+  test("keeps the first signature of a jti, until the token's expiry", async () => {
     const store = detachedSignatures(database.sql);
     const [jti, first, exp] = [anId(), aSignature(), later()];
     await store.keep(jti, first, exp);

@@ -55,7 +55,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     return { code, grant, family };
   };
 
-  test("a code and its family keep the client as its document described it, though it has no row", async () => {
+  test("a code and its refresh family keep the client as its metadata document described it, without a row in clients", async () => {
     const code = aHash();
     expect(await issue("mark", code)).toBe(true);
     expect((await authorizationCodes(database.sql).byHash(code))?.documentClient).toEqual(client);
@@ -67,11 +67,11 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     expect((await refreshFamilies(database.sql).holding(next))?.documentClient).toEqual(client);
   });
 
-  test("a client without a row and without a document gets no code", async () => {
+  test("a client with neither a row nor a metadata document gets no code", async () => {
     expect(await authorizationCodes(database.sql).issue(aHash(), aBinding(scene), 60, anAudit("code.issued"))).toBe(false);
   });
 
-  test("its tokens are good as long as the grant lives", async () => {
+  test("the state of its tokens reports the grant as live for that client only", async () => {
     const { grant } = await opened();
     const reference = { jti: "j", clientId: client.clientId, grantId: grant.id, userId: scene.userId };
     expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: true, clientEnabled: true, revoked: false });
@@ -81,7 +81,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     });
   });
 
-  test("an operator who registers a disabled client under the id ends it everywhere", async () => {
+  test("registering a disabled client under its id disables its tokens, codes and refresh family", async () => {
     const { grant, family } = await opened();
     const waiting = aHash();
     expect(await issue("mark", waiting)).toBe(true);
@@ -93,17 +93,17 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     expect(await issue()).toBe(false);
   });
 
-  describe("a consent", () => {
+  describe("consents", () => {
     const allowed = (mark?: string) => consentRepository(database.sql).of(scene.userId, client.clientId, mark);
 
-    test("is bound to what the document was like when it was first used", async () => {
+    test("a consent is bound to the client's fingerprint at its first use", async () => {
       expect(await issue("one")).toBe(true);
       expect(await issue("one")).toBe(true);
       expect(await issue("two")).toBe(false);
       expect((await allowed("one"))?.scopes).toEqual(["crm:read"]);
     });
 
-    test("is void for another mark from then on, but still there to be ended", async () => {
+    test("another fingerprint voids a consent that is already bound, but the consent stays listed and can be given again", async () => {
       await give(["crm:write"]);
       expect(await issue("one")).toBe(true);
       expect(await allowed("two")).toEqual({ scopes: [], resources: [], allowed: {} });
@@ -116,7 +116,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(await issue("two")).toBe(true);
     });
 
-    test("of a registered client knows no marks", async () => {
+    test("the consent of a registered client has no fingerprint", async () => {
       const registered = await aScene(database.sql);
       const codes = authorizationCodes(database.sql);
       for (let round = 0; round < 2; round++)
@@ -124,7 +124,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect((await consentRepository(database.sql).of(registered.userId, registered.clientId))?.scopes).toEqual(["crm:read"]);
     });
 
-    test("used for the first time by many at once binds to one mark", async () => {
+    test("16 concurrent first uses bind a consent to one fingerprint", async () => {
       const marks = Array.from({ length: 16 }, (_, index) => (index % 2 === 0 ? "even" : "odd"));
       const answers = await Promise.all(marks.map((mark) => issue(mark)));
       const [row] = await database.sql.query<{ client_fingerprint: string }>(
@@ -136,18 +136,18 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     });
   });
 
-  describe("identifiers that are used once", () => {
+  describe("single-use identifiers", () => {
     const consume = (issuer: string, id: string, kind: "client_assertion" | "identity_assertion" = "client_assertion") =>
       consumedIds(database.sql).consume(kind, issuer, id, 360);
 
-    test("of 64 who come at once one is first", async () => {
+    test("64 concurrent uses of one identifier: exactly one succeeds", async () => {
       const id = anId();
       const answers = await Promise.all(Array.from({ length: 64 }, () => consume("robot", id)));
       expect(answers.filter((first) => first)).toHaveLength(1);
       expect(await consume("robot", id)).toBe(false);
     });
 
-    test("so it is of 64 who go together in one batch, and each identifier has its own verdict", async () => {
+    test("64 uses of two identifiers in one batch: exactly one succeeds per identifier", async () => {
       const store = consumedIds(database.sql);
       const [id, other] = [anId(), anId()];
       const answers = await Promise.all(
@@ -156,7 +156,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(answers).toEqual(answers.map((_, n) => n < 2));
     });
 
-    test("a look-up alone uses nothing up", async () => {
+    test("isConsumed does not consume an identifier", async () => {
       const [store, id] = [consumedIds(database.sql), anId()];
       const isConsumed = (issuer: string) => store.isConsumed("client_assertion", issuer, id);
       expect([await isConsumed("robot"), await consume("robot", id)]).toEqual([false, true]);
@@ -164,7 +164,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(await store.isConsumed("identity_assertion", "robot", id)).toBe(false);
     });
 
-    test("issuer, identifier and use distinguish them", async () => {
+    test("an identifier is distinguished by issuer and kind", async () => {
       const id = anId();
       expect([await consume("robot", id), await consume("robot2", id), await consume("robot", id, "identity_assertion")]).toEqual([
         true,
@@ -175,7 +175,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
       expect(await consume("x".repeat(3_000), `\0\ud800${id}`)).toBe(true);
     });
 
-    test("an identifier is remembered for its time by the database's clock", async () => {
+    test("an identifier expires after its time by the database's clock", async () => {
       const id = anId();
       await consume("robot", id);
       const [row] = await database.sql.query<{ left: number }>(

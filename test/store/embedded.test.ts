@@ -18,7 +18,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const countUsers = statement("test_count_users", "select count(*)::int as n from users");
 
-test("what was written is there after the directory is opened again", async () => {
+test("data is kept when the directory is opened again", async () => {
   const data = await freshDataDir();
   const first = await openDatabase({ dir: data });
   await aUser(first.sql);
@@ -29,7 +29,7 @@ test("what was written is there after the directory is opened again", async () =
   rmSync(data, { recursive: true, force: true });
 });
 
-test("a missing directory is made, for its owner alone, and a first start that was cut short is started again", async () => {
+test("creates a missing directory with mode 0700, and repeats a first start that was interrupted", async () => {
   const data = join(dir, "below", "data");
   await (await openDatabase({ dir: data })).close();
   expect(statSync(data).mode & 0o777).toBe(0o700);
@@ -41,7 +41,7 @@ test("a missing directory is made, for its owner alone, and a first start that w
   await again.close();
 });
 
-test("a second opener is refused, learns who holds the directory, and does no harm", async () => {
+test("a second process is refused with the id of the process that uses the directory, and the first continues", async () => {
   const data = await freshDataDir();
   const first = await openDatabase({ dir: data });
   await expect(openDatabase({ dir: data })).rejects.toThrow(`in use by process ${process.pid}`);
@@ -52,7 +52,7 @@ test("a second opener is refused, learns who holds the directory, and does no ha
   rmSync(data, { recursive: true, force: true });
 });
 
-test("the lock of a process that was killed is free, whatever it left lying about", async () => {
+test("the lock of a killed process is released", async () => {
   const holder = spawn(process.execPath, [
     "--input-type=module",
     "-e",
@@ -68,7 +68,7 @@ test("the lock of a process that was killed is free, whatever it left lying abou
   lock.close();
 });
 
-describe("damaged files are named and left as they are", () => {
+describe("damaged files are named and left unchanged", () => {
   const damagedStart = async (damage: (dir: string) => void): Promise<string> => {
     const dir = await freshDataDir();
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
@@ -79,14 +79,14 @@ describe("damaged files are named and left as they are", () => {
     );
   };
 
-  test("the lock", async () => {
+  test("a damaged lock file", async () => {
     const message = await damagedStart((dir) =>
       writeFileSync(join(dir, "owner.lock"), "no database at all, and longer than a header of SQLite".repeat(9)),
     );
     expect(message).toBe("DATA_DIR: DIR/owner.lock is damaged; see that no server uses the directory, delete this file, and start again.");
   });
 
-  test("a directory in place of the lock", async () => {
+  test("a directory in place of the lock file", async () => {
     const message = await damagedStart((dir) => {
       rmSync(join(dir, "owner.lock"), { force: true });
       mkdirSync(join(dir, "owner.lock"));
@@ -94,7 +94,7 @@ describe("damaged files are named and left as they are", () => {
     expect(message).toMatch(/^DATA_DIR: DIR\/owner\.lock cannot be opened; it has to be a file/);
   });
 
-  test("the database", async () => {
+  test("damaged database files", async () => {
     const names = "DATA_DIR: the database files under DIR/pg are damaged and were left as they are; restore the directory from a backup";
     expect(await damagedStart((dir) => rmSync(join(dir, "pg/PG_VERSION")))).toContain(names);
     expect(await damagedStart((dir) => writeFileSync(join(dir, "pg/global/pg_control"), "x".repeat(8192)))).toContain(names);

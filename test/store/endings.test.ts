@@ -10,15 +10,15 @@ import { sessions } from "../../src/store/sessions.ts";
 import { managedUsers } from "../../src/store/users.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
+import { racing, roundsOn } from "../support/deadlocks.ts";
 import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene } from "../support/grants.ts";
-import { racing, roundsOn } from "../support/in-vain.ts";
 
-// Each of these holds more than one row; taken in different orders, two of them would wait for each other until one is refused.
-describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
+// Each of these statements locks more than one row; in different orders, two of them would deadlock.
+describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
   const { database, allAtOnce } = racing(fresh);
   const rounds = roundsOn(name);
 
-  test.for(rounds(25))("revokes one user's grants in every way at once, round %i", async () => {
+  test.for(rounds(25))("revoking one user's grants in all ways at once, round %i", async () => {
     const { sql } = database();
     const scene = await aScene(sql);
     const open = [await anOpenFamily(sql, scene), await anOpenFamily(sql, scene), await anOpenFamily(sql, scene)];
@@ -42,7 +42,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     for (const { family } of open) expect(await families.holding(family.tokenHash)).toMatchObject({ revoked: true });
   });
 
-  test("rotates each refresh token once when two processes use the same ones in opposite order", async () => {
+  test("two processes that rotate the same refresh tokens in opposite order: each token is rotated exactly once", async () => {
     const { sql } = database();
     const scene = await aScene(sql);
     for (const _ of rounds(10)) {

@@ -14,7 +14,7 @@ const until = async (holds: () => Promise<boolean>): Promise<void> => {
     if (await holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error("it did not come to hold");
+  throw new Error("condition not met within 5 s");
 };
 
 const kinds = [
@@ -22,7 +22,7 @@ const kinds = [
   ...(TEST_REDIS_URL === undefined ? [] : [{ name: "redis", open: () => redisEphemeral(TEST_REDIS_URL) }]),
 ];
 
-describe.for(kinds)("rates in $name", ({ open }) => {
+describe.for(kinds)("rate limits and texts in $name", ({ open }) => {
   let ephemeral: Ephemeral;
   beforeAll(async () => {
     ephemeral = open();
@@ -30,7 +30,7 @@ describe.for(kinds)("rates in $name", ({ open }) => {
   });
   afterAll(() => ephemeral.close());
 
-  test("of 64 parallel calls exactly the limit goes through, and the rest learn how long to wait", async () => {
+  test("64 parallel calls: exactly the limit succeeds, and the others get the seconds to wait", async () => {
     const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 10, 60);
     const waits = await Promise.all(Array.from({ length: 64 }, () => limiter.hit("192.0.2.1")));
     expect(waits.filter((wait) => wait === 0)).toHaveLength(10);
@@ -38,7 +38,7 @@ describe.for(kinds)("rates in $name", ({ open }) => {
     expect(await limiter.hit("192.0.2.2")).toBe(0);
   });
 
-  test("a text is there for its time, under its own name and key", async () => {
+  test("a text is stored until its expiry, under its namespace and key", async () => {
     const [one, other] = [ephemeral.texts(`test-${randomUUID()}`), ephemeral.texts(`test-${randomUUID()}`)];
     expect(await one.get("k\0")).toBeUndefined();
     await one.set("k\0", "text", 60);
@@ -47,7 +47,7 @@ describe.for(kinds)("rates in $name", ({ open }) => {
     await until(async () => (await one.get("k\0")) === undefined);
   });
 
-  test("a window ends", async () => {
+  test("a rate limit accepts calls again after its window", async () => {
     const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 1, 1);
     expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 1]);
     await until(async () => (await limiter.hit("k")) === 0);
@@ -56,7 +56,7 @@ describe.for(kinds)("rates in $name", ({ open }) => {
 
 if (TEST_REDIS_URL !== undefined)
   describe("Redis", () => {
-    test("two processes share what they count", async () => {
+    test("two processes share their rate limits", async () => {
       const [one, two] = [redisEphemeral(TEST_REDIS_URL as string), redisEphemeral(TEST_REDIS_URL as string)];
       await until(async () => (await one.ping()) && (await two.ping()));
       const name = `test-${randomUUID()}`;
@@ -66,7 +66,7 @@ if (TEST_REDIS_URL !== undefined)
       await two.close();
     });
 
-    test("two cores share what they count of failed client authentications", async () => {
+    test("two cores share their counts of failed client authentications", async () => {
       const processes = [redisEphemeral(TEST_REDIS_URL as string), redisEphemeral(TEST_REDIS_URL as string)];
       for (const each of processes) await until(() => each.ping());
       const name = `test-${randomUUID()}`;
@@ -84,7 +84,7 @@ if (TEST_REDIS_URL !== undefined)
     });
 
     test.for(["cut", "hold"] as const)(
-      "while it is away (%s) each process goes on counting by itself, quickly, and then it is used again",
+      "while Redis is unreachable (%s), each process counts locally without delay; afterwards Redis is used again",
       async (how) => {
         const url = new URL(TEST_REDIS_URL as string);
         const wire = await wireTo(url.hostname, Number(url.port === "" ? 6379 : url.port));
@@ -98,8 +98,8 @@ if (TEST_REDIS_URL !== undefined)
         const before = wire.received();
         const waits: number[] = [];
         for (let n = 0; n < 20; n++) waits.push(await limiter.hit("k"));
-        expect(wire.received() - before).toBeLessThan(20); // who does not answer is asked now and then, and not by every call
-        // One of three was used up before.
+        expect(wire.received() - before).toBeLessThan(20); // an unresponsive Redis is tried now and then, not for every call
+        // One of the three calls was used before.
         expect(waits.filter((wait) => wait === 0)).toHaveLength(2);
         expect(await ephemeral.ping()).toBe(false);
         await wire.mend();
@@ -109,7 +109,7 @@ if (TEST_REDIS_URL !== undefined)
       },
     );
 
-    test("an outage is logged once when it begins and once when it ends, without the address", async () => {
+    test("an outage is logged once at its start and once at its end, without the address", async () => {
       const url = new URL(TEST_REDIS_URL as string);
       const wire = await wireTo(url.hostname, Number(url.port === "" ? 6379 : url.port));
       const lines: string[] = [];
@@ -127,11 +127,11 @@ if (TEST_REDIS_URL !== undefined)
       }
       await ephemeral.close();
       await wire.close();
-      expect(events()).toHaveLength(4); // leaving is no outage
+      expect(events()).toHaveLength(4); // closing the connection is not logged as an outage
       expect(lines.join()).not.toContain(String(wire.port));
     });
 
-    test("a Redis that is not there at the start is logged once, without the password of its URL", async () => {
+    test("a Redis that is unreachable at the start is logged once, without the password of its URL", async () => {
       const lines: string[] = [];
       const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });
       const ephemeral = redisEphemeral("redis://user:canary-password@127.0.0.1:1", "test", log);
@@ -141,7 +141,7 @@ if (TEST_REDIS_URL !== undefined)
       expect(lines.join()).not.toContain("canary");
     });
 
-    test("a Redis that was never there refuses nothing", async () => {
+    test("a Redis that is unreachable from the start causes no refusals: rates are counted locally, texts are not kept", async () => {
       const ephemeral = redisEphemeral("redis://127.0.0.1:1");
       const limiter = ephemeral.rateLimiter("test", 2, 60);
       expect([await limiter.hit("k"), await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 0, 60]);

@@ -12,7 +12,7 @@ import { type Wire, wireTo } from "../support/wire.ts";
 const unavailable = { code: "temporarily_unavailable", reason: "storage_unavailable", detail: { retryAfter: 5 } };
 const sleep = (seconds: number) => statement("test_sleep", `select 1 as one from pg_sleep(${seconds})`);
 
-test("the embedded database, once closed, is unavailable and not wrong", async () => {
+test("a closed embedded database is reported as temporarily_unavailable", async () => {
   const database = await freshEmbedded();
   const directory = clientDirectory(database.sql);
   await database.close();
@@ -21,7 +21,7 @@ test("the embedded database, once closed, is unavailable and not wrong", async (
   await expect(refreshFamilies(database.sql).holding(aHash())).rejects.toMatchObject(unavailable);
 });
 
-test("a server that is not there is unavailable at once", async () => {
+test("an unreachable server is reported as temporarily_unavailable", async () => {
   await expect(openDatabase({ url: "postgresql://unknown@127.0.0.1:1/none" })).rejects.toMatchObject(unavailable);
 });
 
@@ -46,7 +46,7 @@ if (TEST_DATABASE_URL !== undefined)
       return { database, wire };
     }
 
-    test("a cut wire in the middle of work is unavailable, and after it is mended all is well", async () => {
+    test("a connection lost during a statement is reported as temporarily_unavailable, and calls succeed once it is restored", async () => {
       const { database, wire } = await overWire();
       const { family } = await anOpenFamily(database.sql, await aScene(database.sql));
       const families = refreshFamilies(database.sql);
@@ -62,22 +62,22 @@ if (TEST_DATABASE_URL !== undefined)
       expect(await families.holding(family.tokenHash)).toMatchObject({ usedAt: null });
     });
 
-    test("a wire that died without a word is given up within its deadline", async () => {
+    test("a connection that stops responding is given up at the deadline", async () => {
       const { database, wire } = await overWire();
       await readiness(database.sql).ping();
       wire.hold();
-      await expect(readiness(database.sql).ping()).rejects.toMatchObject(unavailable); // nothing else would ever end it
+      await expect(readiness(database.sql).ping()).rejects.toMatchObject(unavailable); // nothing but the deadline ends this call
       await wire.mend();
       await readiness(database.sql).ping();
     });
 
-    test("a statement past its deadline is unavailable and leaves the pool whole", async () => {
+    test("a statement past its deadline is reported as temporarily_unavailable, and its connection returns to the pool", async () => {
       const { database } = await overWire(1);
       await expect(database.sql.query(sleep(10), [])).rejects.toMatchObject(unavailable);
       await readiness(database.sql).ping();
     });
 
-    test("when every connection is taken the wait is short", async () => {
+    test("when all connections are in use, a call waits only briefly before temporarily_unavailable", async () => {
       const { database } = await overWire(1);
       let done = false;
       const long = database.sql.query(sleep(1.8), []).then(() => {
@@ -89,7 +89,7 @@ if (TEST_DATABASE_URL !== undefined)
       await readiness(database.sql).ping();
     });
 
-    test("a transaction that fails leaves nothing behind, and its connection goes on", async () => {
+    test("a failed transaction is rolled back, and its connection stays usable", async () => {
       const { database } = await overWire(1);
       const rename = statement("test_rename", "update realms set name = 'other'");
       const broken = statement("test_broken", "select 1 / 0 as one");
@@ -102,7 +102,7 @@ if (TEST_DATABASE_URL !== undefined)
       expect(await database.sql.query(statement("test_names", "select name from realms"), [])).toEqual([{ name: "default" }]);
     });
 
-    test("two transactions that block each other: both are done in the end", async () => {
+    test("two transactions that deadlock are retried until both commit", async () => {
       const { database } = await overWire();
       const { sql } = database;
       await sql.query(statement("test_two", "insert into realms (name) values ('a'), ('b')"), []);
@@ -121,7 +121,7 @@ if (TEST_DATABASE_URL !== undefined)
       expect(tries).toBeGreaterThan(2);
     });
 
-    test("durability and deadlines are set on every connection", async () => {
+    test("sets durability and timeouts on every connection", async () => {
       const { database } = await overWire();
       const settings = ["synchronous_commit", "lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"];
       const shown = await database.sql.query<{ name: string; setting: string }>(

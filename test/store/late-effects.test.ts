@@ -24,7 +24,7 @@ const TABLES = [
 ];
 const late = { code: "temporarily_unavailable" };
 
-describe.for(databaseKinds)("nothing takes effect after the deadline of a call, on $name", ({ fresh, name }) => {
+describe.for(databaseKinds)("calls after their deadline have no effect on $name", ({ fresh, name }) => {
   let database: Database;
   let scene: Scene;
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe.for(databaseKinds)("nothing takes effect after the deadline of a call, 
 
   const databaseTime = async () =>
     (await runText<{ now: number }>(database.sql, "select extract(epoch from clock_timestamp())::float8 as now"))[0]?.now ?? 0;
-  /** Everything that a call could leave behind, as text. */
+  /** All rows that a call could write, as text. */
   const everything = () =>
     Promise.all(
       TABLES.map(async (table) => [
@@ -64,20 +64,20 @@ describe.for(databaseKinds)("nothing takes effect after the deadline of a call, 
       },
     ],
     [
-      "a family is not ended as replayed",
+      "a replayed family is not revoked",
       async () => {
         const { family } = await anOpenFamily(database.sql, scene);
         return (audit) => refreshFamilies(database.sql).revoke(family.id, audit);
       },
     ],
     [
-      "a grant is not ended as replayed",
+      "a replayed grant is not revoked",
       async () => {
         const { grant } = await anOpenFamily(database.sql, scene);
         return (audit) => grants(database.sql).revoke(grant.id, audit);
       },
     ],
-    ["a sign-in opens no grant", async () => (audit) => grants(database.sql).open(aGrant(scene), aFamily(), scene.sessionId, audit)],
+    ["a sign-in creates no grant", async () => (audit) => grants(database.sql).open(aGrant(scene), aFamily(), scene.sessionId, audit)],
     [
       "an exchange is not stored",
       async () => {
@@ -97,9 +97,9 @@ describe.for(databaseKinds)("nothing takes effect after the deadline of a call, 
         return identityAssertions(database.sql).accept({ ...who, newUserId: anId(), jti: anId(), remember: 300 }, grant, audit);
       },
     ],
-    ["an issue without a row of its own is not recorded", async () => (audit) => auditLog(database.sql).recordIssue(audit)],
+    ["an audit record of an issued token is not written", async () => (audit) => auditLog(database.sql).recordIssue(audit)],
     [
-      "an identifier is not used up",
+      "a single-use identifier is not consumed",
       async () => {
         const id = anId();
         return ({ notAfter }) => consumedIds(database.sql).consume("client_assertion", "robot", id, 60, notAfter);
@@ -117,7 +117,7 @@ describe.for(databaseKinds)("nothing takes effect after the deadline of a call, 
   });
 
   if (name !== "embedded")
-    test("a rotation that waited for its row until after its last moment is undone", async () => {
+    test("a rotation that waited for a row lock past its deadline is rolled back", async () => {
       const { family } = await anOpenFamily(database.sql, scene);
       const next = aHash();
       let rotated: Promise<unknown> | undefined;

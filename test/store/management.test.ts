@@ -25,16 +25,16 @@ const renamed =
   (name: string) =>
   (client: Client): ClientChange => ({ settings: { ...client, name: `${client.name}${name}` }, secret: "kept" as const });
 
-describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
+describe.for(databaseKinds)("management of clients, keys, users and realms on $name", ({ fresh }) => {
   let database: Database;
   let owner: string;
-  let stranger: Reach;
+  let otherUser: Reach;
   let mine: Reach;
   beforeAll(async () => {
     database = await fresh();
     owner = await addUser(database, "owner@example.test");
     mine = { kind: "owner", userId: owner };
-    stranger = { kind: "owner", userId: await addUser(database, "stranger@example.test") };
+    otherUser = { kind: "owner", userId: await addUser(database, "stranger@example.test") };
   });
   afterAll(() => database.close());
 
@@ -51,7 +51,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     );
   };
 
-  test("a stranger's reach ends before every record and every write", async () => {
+  test("a user who does not own a client can neither read nor change it or its API keys", async () => {
     const clients = managedClients(database.sql);
     const keys = apiKeys(database.sql);
     const { id } = await stored();
@@ -59,16 +59,16 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     const key = { ...minted, id: aNewId(), clientId: id, name: "k" };
     expect(await keys.create(key, mine, audit)).toMatchObject({ clientId: id });
     const decided = () => {
-      throw new Error("no decision on what is out of reach");
+      throw new Error("the decision was called for a client out of reach");
     };
     expect([
-      await clients.byId(id, stranger),
-      await clients.change(id, stranger, decided, audit),
-      await clients.replaceSecret(id, stranger, hashSecret("x"), audit),
-      await clients.delete(id, stranger, audit),
-      await keys.create({ ...key, id: aNewId(), hash: hashSecret("y") }, stranger, audit),
-      await keys.ofClient(id, stranger),
-      await keys.revoke(key.id, id, stranger, audit),
+      await clients.byId(id, otherUser),
+      await clients.change(id, otherUser, decided, audit),
+      await clients.replaceSecret(id, otherUser, hashSecret("x"), audit),
+      await clients.delete(id, otherUser, audit),
+      await keys.create({ ...key, id: aNewId(), hash: hashSecret("y") }, otherUser, audit),
+      await keys.ofClient(id, otherUser),
+      await keys.revoke(key.id, id, otherUser, audit),
     ]).toEqual([undefined, undefined, undefined, false, undefined, [], undefined]);
     expect(await clients.byId(id, mine)).toMatchObject({
       secretHash: asSecretHash((await clients.byId(id, all))?.secretHash ?? new Uint8Array()),
@@ -76,14 +76,14 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect(await keys.ofClient(id, mine)).toHaveLength(1);
   });
 
-  test("of sixteen changes at once each sees the one before it", async () => {
+  test("16 concurrent changes are applied one after another, and none is lost", async () => {
     const { id, name } = await stored();
     const clients = managedClients(database.sql);
     await Promise.all(Array.from({ length: 16 }, () => clients.change(id, mine, renamed("+"), audit)));
     expect((await clients.byId(id, mine))?.name).toBe(`${name}${"+".repeat(16)}`);
   });
 
-  test("a decision that refuses leaves everything as it was, and no record", async () => {
+  test("a change that is refused leaves the client unchanged and writes no audit record", async () => {
     const { id, clientId, name } = await stored();
     const clients = managedClients(database.sql);
     await clients.change(id, mine, (client) => ({ settings: client, secret: "kept" as const }), audit);
@@ -95,7 +95,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect((await auditTrail(database.sql).list({ clientId }, 10)).items).toHaveLength(1);
   });
 
-  test("docs/protocol.md#client-management: disabling a client ends its codes and refresh families, and enabling it again brings none back", async () => {
+  test("docs/protocol.md#client-management: disabling a client revokes its codes and refresh families, and enabling it again restores none", async () => {
     const { sql } = database;
     const scene = await aScene(sql);
     const { family } = await anOpenFamily(sql, scene);
@@ -112,7 +112,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect(await authorizationCodes(sql).byHash(code)).toBeUndefined();
   });
 
-  test("of eight deletions at once one finds the client", async () => {
+  test("8 concurrent deletions of a client: exactly one succeeds, with one audit record", async () => {
     const { id, clientId } = await stored();
     const clients = managedClients(database.sql);
     const found = await Promise.all(Array.from({ length: 8 }, () => clients.delete(id, mine, { ...audit, event: "client.deleted" })));
@@ -120,7 +120,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect((await auditTrail(database.sql).list({ clientId, event: "client.deleted" }, 10)).items).toHaveLength(1);
   });
 
-  test("a key that is revoked while it is used eight times at once counts no more afterwards", async () => {
+  test("a revoked API key is no longer accepted, also while it is in use", async () => {
     const { id } = await stored();
     const { key: _, ...minted } = mintApiKey(randomBytes);
     const created = await apiKeys(database.sql).create({ ...minted, id: aNewId(), clientId: id, name: "k" }, mine, audit);
@@ -133,7 +133,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect(await directory.byHash(minted.hash)).toBeUndefined();
   });
 
-  test("every attribute comes back as it was stored", async () => {
+  test("every attribute of a client is returned as it was stored", async () => {
     const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
     const { id } = await stored();
     const settings = {
@@ -155,7 +155,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect(await clients.replaceSecret(id, all, hashSecret("x"), audit)).toBeUndefined();
   });
 
-  test("lists go newest first, page by page, through every filter", async () => {
+  test("client lists are sorted newest first, paged and filtered", async () => {
     const user = await addUser(database, "lister@example.test");
     const made = [
       await stored({ ownerId: user, name: "Alpha" }),
@@ -175,7 +175,7 @@ describe.for(databaseKinds)("what managing needs: $name", ({ fresh }) => {
     expect(await clients.list({ search: "\0" }, 5)).toEqual({ items: [], next: null });
   });
 
-  test("users and realms change with their record", async () => {
+  test("changes of users and realms write an audit record", async () => {
     const id = await addUser(database, "Mixed@example.test");
     const users = managedUsers(database.sql);
     const entry = { ...audit, event: "user.changed", userId: id } as const;

@@ -13,16 +13,16 @@ import type { Sql } from "../../src/store/sql.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
+import { racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
-import { racing, roundsOn, shuffled } from "../support/in-vain.ts";
 
 const MANY = 16;
-const LETTER = { subject: "s", text: "t", html: "h" };
+const MESSAGE = { subject: "s", text: "t", html: "h" };
 const times = <Thing>(count: number, make: (at: number) => Promise<Thing>): Promise<Thing[]> =>
   Promise.all(Array.from({ length: count }, (_, at) => make(at)));
 
-// Who holds several rows takes them in one order (docs/decisions/0014-locks-in-one-order.md). Each of these took them in two before.
-describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
+// Statements that lock several rows lock them in one order (docs/decisions/0014-locks-in-one-order.md). Each of these once used two.
+describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
   const { database, allAtOnce } = racing(fresh);
   const rounds = roundsOn(name);
   let sql: Sql;
@@ -40,7 +40,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
       { id: anId(), ...scene, clientName: "A client", scopes: ["crm:read"], resources: [RESOURCE] },
       anAudit("consent.given"),
     );
-  /** Another user who has allowed the same client the same. */
+  /** Another user who has given the same client the same consent. */
   const another = async (scene: Scene): Promise<Scene> => {
     const userId = (await aUser(sql)).id;
     await aConsent({ userId, clientId: scene.clientId });
@@ -52,9 +52,9 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     const codes = authorizationCodes(sql);
     return scenes.map((scene) => codes.issue(aHash(), aBinding(scene), 60, anAudit("code.issued")));
   };
-  const close = (userId: string) => accountClosing(sql).close(userId, { ...LETTER }, anAudit("user.deleted"));
+  const close = (userId: string) => accountClosing(sql).close(userId, { ...MESSAGE }, anAudit("user.deleted"));
 
-  test.for(rounds(12))("issues codes in many sessions while their user signs out everywhere, round %i", async (round) => {
+  test.for(rounds(12))("issuing codes in many sessions while their user signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);
     const scenes = await times(MANY, async () => ({ ...scene, sessionId: await aSession(scene.userId) }));
     await allAtOnce([
@@ -65,7 +65,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("issues codes for many users of a client while it is deleted, round %i", async (round) => {
+  test.for(rounds(12))("issuing codes for many users of a client while it is deleted, round %i", async (round) => {
     const scene = await aScene(sql);
     const scenes = await times(MANY, () => another(scene));
     const id = await idOf(scene.clientId);
@@ -76,7 +76,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("redeems codes at two processes while their user signs out and the client is deleted, round %i", async (round) => {
+  test.for(rounds(12))("redeeming codes in two processes while their user signs out and the client is deleted, round %i", async (round) => {
     const scene = await aScene(sql);
     const codes = await times(MANY, () => aCode(sql, scene));
     const id = await idOf(scene.clientId);
@@ -93,7 +93,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("rotates many refresh tokens while their user signs out everywhere, round %i", async (round) => {
+  test.for(rounds(12))("rotating many refresh tokens while their user signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);
     const ids = Array.from({ length: MANY }, anId).toSorted().toReversed();
     const open = await times(MANY, (at) => anOpenFamily(sql, scene, { id: ids[at] ?? anId() }));
@@ -104,20 +104,20 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     ]);
   });
 
-  test.for(rounds(25))("sends a link for a forgotten password while the link before is used, round %i", async () => {
+  test.for(rounds(25))("requesting a password reset while the previous link is used, round %i", async () => {
     const user = await aUser(sql);
     const changes = passwordChanges(sql);
     const ask = (tokenHash = aHash()) =>
-      changes.issueReset(user.email, { tokenHash, ttl: 600 }, LETTER, anAudit("password.reset_requested"));
+      changes.issueReset(user.email, { tokenHash, ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
     const tokenHash = aHash();
     await ask(tokenHash);
-    await allAtOnce([ask(), changes.reset(tokenHash, "$argon2id$x", LETTER, anAudit("password.changed")), ask()]);
+    await allAtOnce([ask(), changes.reset(tokenHash, "$argon2id$x", MESSAGE, anAudit("password.changed")), ask()]);
   });
 
-  test.for(rounds(25))("sends a mail to verify an address while the mail before is used, round %i", async () => {
+  test.for(rounds(25))("requesting a verification mail while the previous link is used, round %i", async () => {
     const user = await aUser(sql);
     const tokenHash = aHash();
-    const mail = { to: user.email, ...LETTER };
+    const mail = { to: user.email, ...MESSAGE };
     await users(sql).issueVerification(user.id, { tokenHash, ttl: 600 }, mail);
     await allAtOnce([
       users(sql).verifyEmail(tokenHash),
@@ -126,7 +126,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("closes an account while an operator disables it and deletes its client, round %i", async () => {
+  test.for(rounds(12))("closing an account while an operator disables it and deletes its client, round %i", async () => {
     const scene = await aScene(sql);
     const client = await aClient(sql, { ownerId: scene.userId });
     const own = { ...scene, clientId: client.clientId };
@@ -140,7 +140,7 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     ]);
   });
 
-  test.for(rounds(12))("closes the accounts of two users of each other's clients, round %i", async () => {
+  test.for(rounds(12))("closing the accounts of two users of each other's clients, round %i", async () => {
     const [one, other] = [await aScene(sql), await aScene(sql)];
     const ofOne = (await aClient(sql, { ownerId: one.userId })).clientId;
     const ofOther = (await aClient(sql, { ownerId: other.userId })).clientId;
@@ -153,45 +153,48 @@ describe.each(databaseKinds)("without a deadlock, $name", ({ name, fresh }) => {
     await allAtOnce([close(one.userId), close(other.userId)]);
   });
 
-  test.for(rounds(12))("applies a provisioning file while operators leave and clients are deleted, round %i", async (round) => {
-    const scene = await aScene(sql);
-    const [operators, leaving] = [
-      await times(2, () => aUser(sql, { role: "operator" })),
-      await times(2, () => aUser(sql, { role: "operator" })),
-    ];
-    const clients = await times(2, () => aClient(sql));
-    const users = await times(2, () => aUser(sql));
-    for (const [at, { id: userId }] of users.entries()) {
-      const own = { ...scene, userId, clientId: clients[at]?.clientId ?? "", sessionId: await aSession(userId) };
-      await aConsent(own);
-      await anOpenFamily(sql, own);
-    }
-    const file = parseProvisionFile(
-      JSON.stringify({
-        users: shuffled([...operators, ...users], round).map(({ email }) => ({
-          email,
-          password: "a password of this test",
-          lastName: `R${round}`,
-        })),
-        clients: shuffled(clients, round).map(({ clientId }) => ({
-          clientId,
-          name: `round ${round}`,
-          redirectUris: ["https://client.example.test/cb"],
-          scopes: ["openid"],
-          grantTypes: ["authorization_code"],
-          tokenEndpointAuthMethod: "none",
-        })),
-      }),
-    );
-    const provision = provisioner(sql, { hash: async () => "$argon2id$y", verify: async () => ({ kind: "wrong" }) });
-    await allAtOnce([
-      provision.apply(file),
-      ...leaving.map(({ id }) => close(id)),
-      ...clients.map(({ id }) => managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted"))),
-    ]);
-  });
+  test.for(rounds(12))(
+    "applying a provisioning file while operators close their accounts and clients are deleted, round %i",
+    async (round) => {
+      const scene = await aScene(sql);
+      const [operators, leaving] = [
+        await times(2, () => aUser(sql, { role: "operator" })),
+        await times(2, () => aUser(sql, { role: "operator" })),
+      ];
+      const clients = await times(2, () => aClient(sql));
+      const users = await times(2, () => aUser(sql));
+      for (const [at, { id: userId }] of users.entries()) {
+        const own = { ...scene, userId, clientId: clients[at]?.clientId ?? "", sessionId: await aSession(userId) };
+        await aConsent(own);
+        await anOpenFamily(sql, own);
+      }
+      const file = parseProvisionFile(
+        JSON.stringify({
+          users: shuffled([...operators, ...users], round).map(({ email }) => ({
+            email,
+            password: "a password of this test",
+            lastName: `R${round}`,
+          })),
+          clients: shuffled(clients, round).map(({ clientId }) => ({
+            clientId,
+            name: `round ${round}`,
+            redirectUris: ["https://client.example.test/cb"],
+            scopes: ["openid"],
+            grantTypes: ["authorization_code"],
+            tokenEndpointAuthMethod: "none",
+          })),
+        }),
+      );
+      const provision = provisioner(sql, { hash: async () => "$argon2id$y", verify: async () => ({ kind: "wrong" }) });
+      await allAtOnce([
+        provision.apply(file),
+        ...leaving.map(({ id }) => close(id)),
+        ...clients.map(({ id }) => managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted"))),
+      ]);
+    },
+  );
 
-  test("publishes the same new keys for cores that name them in different orders", async () => {
+  test("publishing the same new keys from cores that list them in different orders", async () => {
     for (const round of rounds(12)) {
       const keys = Array.from({ length: MANY }, (_, at) => ({ kty: "OKP", kid: `key-${round}-${at}`, crv: "Ed25519", x: "x" }));
       await allAtOnce(

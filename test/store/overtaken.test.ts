@@ -24,19 +24,19 @@ const EVERYONE = { kind: "everyone" } as const;
 const disabled = (sql: Sql, table: "users" | "clients", column: "id" | "client_id", key: string) =>
   sql.query(statement(`test_overtaken_${table}`, `update ${table} set enabled = false where ${column}::text = $1`), [key]);
 
-describe.each(databaseKinds)("what ends while an exchange is under way: $name", ({ fresh }) => {
+describe.each(databaseKinds)("revocation during an exchange on $name", ({ fresh }) => {
   let database: Database;
-  let usual: Awaited<ReturnType<typeof coreOver>>;
+  let shared: Awaited<ReturnType<typeof coreOver>>;
   beforeAll(async () => {
     database = await fresh();
-    usual = await coreOver(database.sql, systemClock);
+    shared = await coreOver(database.sql, systemClock);
   });
   afterAll(() => database.close());
 
-  /** A user's token for an agent, and a core that stores an exchange only after something else has happened. */
+  /** A user's token for an agent, and a core that runs `interfere` just before it stores an exchange. */
   async function aScenario(interfere: (known: { agent: string; userId: string; grantId: string }) => Promise<unknown>) {
     const { sql } = database;
-    const { ports, key } = usual;
+    const { ports, key } = shared;
     const scene = await aScene(sql);
     const { grant } = await anOpenFamily(sql, scene);
     const { clientId: agent } = await aClient(sql, {
@@ -79,9 +79,9 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
   const pause = ({ agent }: { agent: string }) => agentPauses(database.sql).pause(EVERYONE, agent, anAudit("agent.paused"));
 
   test.for<[string, Parameters<typeof aScenario>[0], string]>([
-    ["a pause", pause, "unauthorized_client agent_paused agent_not_paused"],
+    ["the agent is paused", pause, "unauthorized_client agent_paused agent_not_paused"],
     [
-      "the end of the grant",
+      "the grant is revoked",
       ({ grantId }) => grants(database.sql).revoke(grantId, anAudit("delegation.cut")),
       "invalid_request subject_token_ended subject_token_lives",
     ],
@@ -95,14 +95,14 @@ describe.each(databaseKinds)("what ends while an exchange is under way: $name", 
       ({ agent }) => disabled(database.sql, "clients", "client_id", agent),
       "invalid_client client_disabled client_enabled",
     ],
-  ])("%s: the refusal names the rule that holds no longer, and so does its one record", async ([, interfere, expected]) => {
+  ])("%s: the refusal and its audit record name the rule that no longer holds", async ([, interfere, expected]) => {
     const { exchange } = await aScenario(interfere);
     const { outcome, requestId } = await exchange();
     expect(outcome).toBe(expected);
     expect(await recorded(requestId)).toEqual([{ event: "token.refused", reason: expected.split(" ")[1] }]);
   });
 
-  test("64 exchanges beside a pause: each is granted or refused because of the pause", async () => {
+  test("64 exchanges during a pause: each is granted or refused with agent_paused", async () => {
     let asked = 0;
     const { exchange } = await aScenario(async (known) => {
       asked += 1;

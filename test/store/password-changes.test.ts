@@ -10,7 +10,7 @@ import { walletLinks } from "../../src/store/wallet-links.ts";
 import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
-/** A client of the user's own. @returns its client_id */
+/** A client that the user owns. @returns its client_id */
 async function aClientRow(sql: Sql, ownerId: string): Promise<string> {
   const clientId = anId();
   await runText(
@@ -22,11 +22,11 @@ async function aClientRow(sql: Sql, ownerId: string): Promise<string> {
   return clientId;
 }
 
-const letter = (words: string): MailMessage => ({ subject: words, text: words, html: `<p>${words}</p>` });
+const message = (words: string): MailMessage => ({ subject: words, text: words, html: `<p>${words}</p>` });
 const asked = () => anAudit("password.reset_requested");
 const changed = () => anAudit("password.changed");
 
-describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
+describe.for(databaseKinds)("password resets and changes on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -48,12 +48,12 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
   async function linked(words = "the link") {
     const user = await aUser(database.sql);
     const hash = aHash();
-    await store().issueReset(user.email, { tokenHash: hash, ttl: 1800 }, letter(words), asked());
+    await store().issueReset(user.email, { tokenHash: hash, ttl: 1800 }, message(words), asked());
     return { user, hash };
   }
 
-  describe("forgotten passwords", () => {
-    test("known, unknown and impossible addresses are one statement each, the same", async () => {
+  describe("password resets", () => {
+    test("known, unknown and malformed addresses run the same single statement", async () => {
       const user = await aUser(database.sql);
       const names: string[] = [];
       const counting: Sql = {
@@ -67,54 +67,54 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
         },
       };
       for (const email of [user.email, "unknown@example.test", "nul\0@example.test"]) {
-        await passwordChanges(counting).issueReset(email, { tokenHash: aHash(), ttl: 1800 }, letter("x"), asked());
+        await passwordChanges(counting).issueReset(email, { tokenHash: aHash(), ttl: 1800 }, message("x"), asked());
       }
       expect(names).toEqual(["password_reset_issue", "password_reset_issue", "password_reset_issue"]);
       expect(await runText(database.sql, "select 1 from password_resets")).toHaveLength(1);
     });
 
-    test("the next link takes the place of the one before, and of a mail that still waits; it is recorded whose it is", async () => {
+    test("a new link replaces the previous link and its queued mail; each request is recorded with its user", async () => {
       const { user, hash } = await linked("first");
       const next = aHash();
-      await store().issueReset(user.email.toUpperCase(), { tokenHash: next, ttl: 1800 }, letter("second"), asked());
+      await store().issueReset(user.email.toUpperCase(), { tokenHash: next, ttl: 1800 }, message("second"), asked());
       expect([await store().ownerOfReset(hash), await store().ownerOfReset(next)]).toEqual([undefined, user]);
       expect((await waiting(user.id)).filter((subject) => subject !== "s")).toEqual(["second"]);
       expect((await auditOf(database.sql, "password.reset_requested")).filter(({ user_id }) => user_id === user.id)).toHaveLength(2);
     });
 
-    test("a disabled user gets no link, and one that is out is good for nothing", async () => {
+    test("a disabled user gets no link, and a link sent before is invalid", async () => {
       const { user, hash } = await linked();
       await runText(database.sql, "update users set enabled = false where id = $1::uuid", [user.id]);
       expect(await store().ownerOfReset(hash)).toBeUndefined();
-      expect(await store().reset(hash, "new hash", letter("x"), changed())).toBeUndefined();
+      expect(await store().reset(hash, "new hash", message("x"), changed())).toBeUndefined();
       const other = aHash();
-      await store().issueReset(user.email, { tokenHash: other, ttl: 1800 }, letter("x"), asked());
+      await store().issueReset(user.email, { tokenHash: other, ttl: 1800 }, message("x"), asked());
       expect(await store().ownerOfReset(other)).toBeUndefined();
     });
 
-    test("of 64 that use one link at once one sets the password", async () => {
+    test("64 concurrent uses of one link: exactly one sets the password", async () => {
       const { user, hash } = await linked();
       const tries = Array.from({ length: 64 }, (_, n) => `hash ${n}`);
-      const results = await Promise.all(tries.map((mine) => store().reset(hash, mine, letter("news"), changed())));
+      const results = await Promise.all(tries.map((mine) => store().reset(hash, mine, message("news"), changed())));
       const winners = tries.filter((_, n) => results[n] !== undefined);
       expect(winners).toHaveLength(1);
       expect(await account(user.email)).toMatchObject({ passwordHash: winners[0], generation: 1 });
       expect((await waiting(user.id)).filter((subject) => subject === "news")).toHaveLength(1);
     });
 
-    test("a reset ends the sessions, and the link's own mail if it still waits", async () => {
+    test("a reset ends the user's sessions and deletes the link's queued mail", async () => {
       const { user, hash } = await linked();
       const session = aHash();
       await sessions(database.sql).start({ id: anId(), hash: session, userId: user.id, ttl: 60 }, anAudit("session.started"));
-      await store().reset(hash, "new", letter("news"), changed());
+      await store().reset(hash, "new", message("news"), changed());
       expect(await sessions(database.sql).byHash(session)).toBeUndefined();
       expect((await waiting(user.id)).filter((subject) => subject !== "s")).toEqual(["news"]);
     });
 
-    test("a user whose address was not verified keeps nothing from before, and is verified", async () => {
+    test("a reset by a user without a verified address verifies it and deletes consents, wallets, sessions and links from before", async () => {
       const { user, hash } = await linked();
       const verification = aHash();
-      await users(database.sql).issueVerification(user.id, { tokenHash: verification, ttl: 60 }, { to: user.email, ...letter("verify") });
+      await users(database.sql).issueVerification(user.id, { tokenHash: verification, ttl: 60 }, { to: user.email, ...message("verify") });
       const session = { id: anId(), hash: aHash() };
       await sessions(database.sql).start({ ...session, userId: user.id, ttl: 60 }, anAudit("session.started"));
       const wallet = async (subject: string) => {
@@ -144,7 +144,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
         [grant, client, user.id],
       );
 
-      await store().reset(hash, "new", letter("news"), anAudit("password.changed", { userId: user.id }));
+      await store().reset(hash, "new", message("news"), anAudit("password.changed", { userId: user.id }));
 
       const left = async (text: string) => (await runText(database.sql, text, [user.id])).length;
       expect(await account(user.email)).toMatchObject({ passwordHash: "new", generation: 1, user: { emailVerified: true } });
@@ -162,7 +162,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       );
     });
 
-    test("a user whose address was verified keeps consents and wallets", async () => {
+    test("a reset by a user with a verified address keeps consents and wallets", async () => {
       const { user, hash } = await linked();
       await runText(database.sql, "update users set email_verified = true where id = $1::uuid", [user.id]);
       const client = await aClientRow(database.sql, user.id);
@@ -175,12 +175,12 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
         user.id,
         user.id,
       ]);
-      await store().reset(hash, "new", letter("news"), changed());
+      await store().reset(hash, "new", message("news"), changed());
       expect(await runText(database.sql, "select 1 from consents where user_id = $1::uuid", [user.id])).toHaveLength(1);
       expect(await runText(database.sql, "select 1 from credentials where user_id = $1::uuid", [user.id])).toHaveLength(2);
     });
 
-    test("a sign-in by the password from before starts no session, be it before, beside or after the reset", async () => {
+    test("a sign-in with the old password has no session after a concurrent reset", async () => {
       for (let round = 0; round < 10; round++) {
         const { user, hash } = await linked();
         const secrets = Array.from({ length: 8 }, () => aHash());
@@ -191,7 +191,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
           );
         await Promise.all([
           ...secrets.slice(0, 4).map(start),
-          store().reset(hash, "new", letter("news"), anAudit("password.changed", { userId: user.id })),
+          store().reset(hash, "new", message("news"), anAudit("password.changed", { userId: user.id })),
           ...secrets.slice(4).map(start),
         ]);
         const alive = await Promise.all(secrets.map((secret) => sessions(database.sql).byHash(secret)));
@@ -199,21 +199,21 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       }
     });
 
-    test("someone without a password gets one", async () => {
+    test("a reset sets the first password of a user without one", async () => {
       const { user, hash } = await linked();
       await runText(database.sql, "delete from credentials where user_id = $1::uuid", [user.id]);
-      expect(await store().reset(hash, "first password", letter("x"), changed())).toEqual(user);
+      expect(await store().reset(hash, "first password", message("x"), changed())).toEqual(user);
       expect(await account(user.email)).toMatchObject({ passwordHash: "first password" });
     });
 
-    test("an expired link is unknown", async () => {
+    test("an expired link is not found", async () => {
       const { hash } = await linked();
       await runText(database.sql, "update password_resets set expires_at = now()");
       expect(await store().ownerOfReset(hash)).toBeUndefined();
-      expect(await store().reset(hash, "x", letter("x"), changed())).toBeUndefined();
+      expect(await store().reset(hash, "x", message("x"), changed())).toBeUndefined();
     });
 
-    test("a mail whose link has expired is not sent any more", async () => {
+    test("a queued mail whose link has expired has no time left to be sent", async () => {
       const { user } = await linked("late");
       await runText(database.sql, "update outbox set expires_at = now() where user_id = $1::uuid", [user.id]);
       const claimed = await outbox(database.sql).claim(100, 60);
@@ -221,14 +221,14 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
     });
   });
 
-  describe("a change of password", () => {
+  describe("password changes", () => {
     const change = (userId: string, generation: number, passwordHash: string, hash = aHash()) =>
-      store().change({ userId, generation, passwordHash, session: { id: anId(), hash, userId, ttl: 60 } }, letter("news"), {
+      store().change({ userId, generation, passwordHash, session: { id: anId(), hash, userId, ttl: 60 } }, message("news"), {
         change: changed(),
         session: anAudit("session.started"),
       });
 
-    test("ends every session and starts one, and ends a link for a forgotten password", async () => {
+    test("a change ends all sessions, starts a new one and invalidates a reset link", async () => {
       const { user, hash } = await linked();
       const [old, renewed] = [aHash(), aHash()];
       await sessions(database.sql).start({ id: anId(), hash: old, userId: user.id, ttl: 60 }, anAudit("session.started"));
@@ -239,7 +239,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       expect(await account(user.email)).toMatchObject({ passwordHash: "new hash", generation: 1 });
     });
 
-    test("of 64 with one and the same old password one succeeds, and nothing is left of the rest", async () => {
+    test("64 concurrent changes with the same old password: exactly one succeeds, and the others leave nothing", async () => {
       const user = await aUser(database.sql);
       const results = await Promise.all(Array.from({ length: 64 }, (_, n) => change(user.id, 0, `hash ${n}`)));
       expect(results.filter((session) => session !== undefined)).toHaveLength(1);
@@ -247,7 +247,7 @@ describe.for(databaseKinds)("new passwords on $name", ({ fresh }) => {
       expect((await waiting(user.id)).filter((subject) => subject === "news")).toHaveLength(1);
     });
 
-    test("a sign-in by the old password starts nothing, be it before, during or after", async () => {
+    test("a sign-in with the old password before, during or after a change has no session", async () => {
       const user = await aUser(database.sql);
       const start = (generation: number) =>
         sessions(database.sql).start({ id: anId(), hash: aHash(), userId: user.id, ttl: 60, generation }, anAudit("session.started"));

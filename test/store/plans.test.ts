@@ -19,7 +19,7 @@ import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/database.ts
 import { connect, fill } from "../support/filled.ts";
 import { aBinding, aFamily, aGrant, type Scene } from "../support/grants.ts";
 
-interface Asked {
+interface StatementCall {
   readonly statement: Statement;
   readonly parameters: readonly Parameter[];
 }
@@ -31,9 +31,9 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** Rows from which on the whole of a table may not be read. */
+/** Number of rows from which on a sequential scan of a table is a fault. */
 const MANY = 5_000;
-/** Indexes that find far more than one batch is about, however few rows a statement is after. */
+/** Indexes that select far more rows than a batch needs. */
 const TOO_WIDE = new Set(["authorization_codes_expires_at_index", "consents_client_id_index", "grants_created_at_index"]);
 
 const literal = (value: Parameter): string => {
@@ -51,7 +51,7 @@ const literal = (value: Parameter): string => {
 const nodesOf = (node: PlanNode): readonly PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
 if (TEST_DATABASE_URL !== undefined)
-  describe("plans of the statements that run for each request", () => {
+  describe("query plans of the statements that run for each request", () => {
     let database: Database;
     let client: pg.Client;
     let url: string;
@@ -68,9 +68,9 @@ if (TEST_DATABASE_URL !== undefined)
       await drop();
     });
 
-    /** What the stores ask while `work` runs, by the names of the statements. */
-    async function asked(work: (sql: Sql) => Promise<unknown>): Promise<ReadonlyMap<string, Asked>> {
-      const all = new Map<string, Asked>();
+    /** The statements that the stores run during `work`, by name. */
+    async function statementsOf(work: (sql: Sql) => Promise<unknown>): Promise<ReadonlyMap<string, StatementCall>> {
+      const all = new Map<string, StatementCall>();
       const query: Sql["query"] = (statement, parameters) => {
         all.set(statement.name, { statement, parameters });
         return database.sql.query(statement, parameters);
@@ -91,7 +91,7 @@ if (TEST_DATABASE_URL !== undefined)
       return all;
     }
 
-    async function planOf({ statement, parameters }: Asked, mode: "force_generic_plan" | "force_custom_plan"): Promise<PlanNode> {
+    async function planOf({ statement, parameters }: StatementCall, mode: "force_generic_plan" | "force_custom_plan"): Promise<PlanNode> {
       const values = parameters.length === 0 ? "" : `(${parameters.map(literal).join(", ")})`;
       await client.query(`set jit = off; set plan_cache_mode = ${mode}; deallocate all`);
       await client.query(`prepare looked_at as ${statement.text}`);
@@ -103,8 +103,11 @@ if (TEST_DATABASE_URL !== undefined)
       return plan;
     }
 
-    /** What is wrong with the plans of statements: the statement, the mode, and the node. */
-    async function faultsOf(statements: ReadonlyMap<string, Asked>, tooWide: ReadonlySet<string> = TOO_WIDE): Promise<readonly string[]> {
+    /** Faults in the plans of statements: the statement, the mode and the node. */
+    async function faultsOf(
+      statements: ReadonlyMap<string, StatementCall>,
+      tooWide: ReadonlySet<string> = TOO_WIDE,
+    ): Promise<readonly string[]> {
       const { rows } = await client.query<{ name: string }>(
         "select relname as name from pg_class where relkind = 'r' and reltuples >= $1",
         [MANY],
@@ -139,7 +142,7 @@ if (TEST_DATABASE_URL !== undefined)
       "audit_record",
     ];
 
-    /** One call of everything that a request may ask; 16 at once where calls are coalesced. */
+    /** One call of each store method that a request may use, and 16 at once where calls are coalesced. */
     async function requests(sql: Sql): Promise<void> {
       const scene: Scene = { userId: anId(), sessionId: anId(), sessionHash: aHash(), clientId: "client-1", consentId: anId() };
       const many = <Result>(call: () => Promise<Result>) => Promise.all(Array.from({ length: 16 }, call));
@@ -185,17 +188,17 @@ if (TEST_DATABASE_URL !== undefined)
     describe.for([
       [1, 10_000],
       [10_001, 1_000_000],
-    ] as const)("at rows %i to %i of each large table", ([from, to]) => {
+    ] as const)("with rows %i to %i in each large table", ([from, to]) => {
       beforeAll(() => fill(url, from, to), 300_000);
 
-      test("every statement of a request goes by the index that finds its few rows", async () => {
-        const statements = await asked(requests);
+      test("every statement of a request uses a selective index", async () => {
+        const statements = await statementsOf(requests);
         expect(HOT.filter((name) => !statements.has(name))).toEqual([]);
         expect(await faultsOf(new Map([...statements].filter(([name]) => HOT.includes(name))))).toEqual([]);
       });
 
-      test("a list of audit records with any one filter goes by an index, and reads no more than its page", async () => {
-        const lists = await asked(async (sql) => {
+      test("a list of audit records with one filter uses an index and no sequential scan", async () => {
+        const lists = await statementsOf(async (sql) => {
           const { list } = auditTrail(sql);
           await list({}, 50, undefined);
           for (const [member, value] of Object.entries(filters)) {
@@ -208,8 +211,8 @@ if (TEST_DATABASE_URL !== undefined)
         expect(await faultsOf(lists)).toEqual([]);
       });
 
-      test("the sweep reads no large table", async () => {
-        const statements = await asked(async (sql) => {
+      test("the sweep scans no large table", async () => {
+        const statements = await statementsOf(async (sql) => {
           await sweep(sql);
         });
         const swept = new Map([...statements].filter(([name]) => name.startsWith("sweep_")));

@@ -11,7 +11,7 @@ import { users } from "../../src/store/users.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 
-/** Hashes that differ at a glance; what is stored and when is the matter here, not how hard it is to guess. */
+/** A readable stand-in for password hashes: what is stored and when matters here, not the hash. */
 const passwords = {
   hash: async (password: string) => `hash of ${password}`,
   verify: async (hash: string | null | undefined, password: string) => ({ kind: hash === `hash of ${password}` ? "right" : "wrong" }),
@@ -28,7 +28,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
   afterAll(() => database.close());
   const apply = (more: object) => provisioner(database.sql, passwords).apply(plan(more));
 
-  test("a file applied by several processes at once is applied once, and a second time changes nothing", async () => {
+  test("a file applied by four processes at once creates its client once, and a second application changes nothing", async () => {
     const file = {
       realms: [{ name: "partners", dynamicRegistrationScopes: ["openid"] }],
       users: [{ email: "op@example.test", password: "correct horse battery", role: "operator" }],
@@ -55,7 +55,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     expect(await clientDirectory(database.sql).byClientId("crm-agent")).toMatchObject({ origin: "operator", ownerId: owner?.user.id });
   });
 
-  test("a new password ends what the old one opened: sessions, codes and refresh families", async () => {
+  test("a new password revokes the user's sessions, codes and refresh families", async () => {
     const scene = await aScene(database.sql);
     const user = await users(database.sql).byId(scene.userId);
     const code = await aCode(database.sql, scene);
@@ -74,7 +74,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
       [event],
     );
 
-  test("each change has its record, with the actor who applied the file, and what changes nothing has none", async () => {
+  test("each change writes an audit record with its actor, and an application without changes writes none", async () => {
     const file = {
       realms: [{ name: "audited", dynamicRegistrationScopes: ["openid"] }],
       users: [{ email: "audited@example.test", password: "correct horse battery" }],
@@ -108,7 +108,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     ]);
   });
 
-  test("every client is judged on the record that the file makes of it; one that is at fault undoes all, and each fault is reported", async () => {
+  test("a file with invalid clients is rejected as a whole, with an issue for each; clients are validated with their merged settings", async () => {
     const notes = { clientId: "notes", name: "Notes", grantTypes: ["authorization_code"], tokenEndpointAuthMethod: "none" };
     await apply({ clients: [{ ...notes, environment: "development", redirectUris: ["https://intranet/cb"] }] });
     const files = { ...notes, clientId: "files", tokenEndpointAuthMethod: "private_key_jwt" };
@@ -139,7 +139,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     expect(await directory.byClientId("files")).toMatchObject({ jwks, name: "Named again" });
   });
 
-  test("a secret that the file leaves out stays, another replaces it, and it ends with the method that used it", async () => {
+  test("a client's secret is kept when the file omits it, replaced by a new one, and deleted with its authentication method", async () => {
     const client = { clientId: "keeper", name: "K", grantTypes: ["authorization_code"], tokenEndpointAuthMethod: "client_secret_basic" };
     const secret = async () => {
       const hash = (await clientDirectory(database.sql).byClientId("keeper"))?.secretHash;

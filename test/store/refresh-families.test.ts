@@ -25,7 +25,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
   });
   const families = () => refreshFamilies(database.sql);
 
-  test("a rotation makes the new token current and keeps the old one as used", async () => {
+  test("a rotation makes the new token current and marks the old one as used", async () => {
     const { family } = await anOpenFamily(database.sql, scene);
     const next = aHash();
     expect(await families().rotate(family.id, family.tokenHash, next, 3_600, issued)).toBe(true);
@@ -42,7 +42,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     expect(await families().holding(next)).toMatchObject({ usedAt: expect.any(Number) });
   });
 
-  test("a family stays bound to the key that it was opened with", async () => {
+  test("a family keeps its sender constraint across rotations", async () => {
     const grant = { id: anId(), clientId: scene.clientId, userId: scene.userId, scopes: ["openid"], audience: [], authTime: 1_000 };
     const cnf = { jkt: "thumbprint" };
     const [first, second] = [aHash(), aHash()];
@@ -53,14 +53,14 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     expect(await families().holding(second)).toMatchObject({ cnf });
   });
 
-  test("a value that was never issued is unknown", async () => {
+  test("an unknown token or family cannot be found, rotated or revoked", async () => {
     expect(await families().holding(aHash())).toBeUndefined();
     expect(await families().rotate("no uuid", aHash(), aHash(), 60, issued)).toBe(false);
     expect(await families().rotate(anId(), aHash(), aHash(), 60, issued)).toBe(false);
     await families().revoke("no uuid", replayed);
   });
 
-  test("a rotation never reaches past the family's end", async () => {
+  test("a rotation does not extend the family beyond its maximum age", async () => {
     const { family } = await anOpenFamily(database.sql, scene, { ttl: 3_600, maxAge: 1_000 });
     const first = await families().holding(family.tokenHash);
     expect((first?.expiresAt ?? 0) - (first?.now ?? 0)).toBeLessThanOrEqual(1_000);
@@ -69,27 +69,30 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     expect((await families().holding(next))?.expiresAt).toBe(first?.expiresAt);
   });
 
-  test.for([20, 64])("of %i parallel rotations exactly one wins, and after the losers' revocation nothing lives", async (callers) => {
-    const { grant, family } = await anOpenFamily(database.sql, scene);
-    const nexts = Array.from({ length: callers }, () => aHash());
-    const shared = families();
-    const verdicts = await Promise.all(
-      nexts.map(async (next, n) => {
-        const store = n % 2 === 0 ? shared : families(); // as if from other processes
-        const won = await store.rotate(family.id, family.tokenHash, next, 3_600, issued);
-        if (!won) await store.revoke(family.id, replayed);
-        return won;
-      }),
-    );
-    expect(verdicts.filter(Boolean)).toHaveLength(1);
-    const successor = nexts[verdicts.indexOf(true)]!;
-    expect(await families().holding(successor)).toMatchObject({ revoked: true });
-    expect(await families().rotate(family.id, successor, aHash(), 3_600, issued)).toBe(false);
-    const reference = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
-    expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: false });
-  });
+  test.for([20, 64])(
+    "%i parallel rotations: exactly one succeeds, and the losers' revocation leaves no live token or grant",
+    async (callers) => {
+      const { grant, family } = await anOpenFamily(database.sql, scene);
+      const nexts = Array.from({ length: callers }, () => aHash());
+      const shared = families();
+      const verdicts = await Promise.all(
+        nexts.map(async (next, n) => {
+          const store = n % 2 === 0 ? shared : families(); // as another process would
+          const won = await store.rotate(family.id, family.tokenHash, next, 3_600, issued);
+          if (!won) await store.revoke(family.id, replayed);
+          return won;
+        }),
+      );
+      expect(verdicts.filter(Boolean)).toHaveLength(1);
+      const successor = nexts[verdicts.indexOf(true)]!;
+      expect(await families().holding(successor)).toMatchObject({ revoked: true });
+      expect(await families().rotate(family.id, successor, aHash(), 3_600, issued)).toBe(false);
+      const reference = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
+      expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: false });
+    },
+  );
 
-  test("64 rotations of 16 families through one store: one success for each, one record for each", async () => {
+  test("64 rotations of 16 families through one store: exactly one succeeds per family, with one audit record", async () => {
     const opened = await Promise.all(Array.from({ length: 16 }, () => anOpenFamily(database.sql, scene)));
     const before = (await auditOf(database.sql, "token.issued")).length;
     const store = families();
@@ -102,7 +105,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     expect((await auditOf(database.sql, "token.issued")).length).toBe(before + 16);
   });
 
-  test("round after round of 64 callers: never two winners, never a living leftover", async () => {
+  test("64 parallel rotations that revoke on replay: exactly one succeeds, and no token stays live", async () => {
     const rounds = name === "postgresql" ? 100 : 5;
     for (let round = 0; round < rounds; round++) {
       const { family } = await anOpenFamily(database.sql, scene);
@@ -124,20 +127,20 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
 
   const endings: readonly [string, (scene: Scene, grantId: string) => Promise<unknown>][] = [
     ["its grant is revoked", (_, grantId) => grants(database.sql).revoke(grantId, anAudit("token.revoked"))],
-    ["the user signs out everywhere", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
+    ["the user has signed out everywhere", (s) => sessions(database.sql).endAll(s.userId, anAudit("session.ended"))],
     ["the consent is revoked", (s) => consents(database.sql).revoke(s.consentId, s.userId, anAudit("consent.revoked"))],
     ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
     ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
     ["the client is deleted", (s) => run("delete from clients where client_id = $1", s.clientId)],
     ["it has expired", (_, id) => run("update refresh_families set expires_at = now() where grant_id = $1::uuid", id)],
   ];
-  test.for(endings)("a family does not rotate when %s", async ([, happens]) => {
+  test.for(endings)("a family does not rotate when %s", async ([, change]) => {
     const { grant, family } = await anOpenFamily(database.sql, scene);
-    await happens(scene, grant.id);
+    await change(scene, grant.id);
     expect(await families().rotate(family.id, family.tokenHash, aHash(), 60, issued)).toBe(false);
   });
 
-  test("rotations and a sign-out at once: whatever was born is dead afterwards", async () => {
+  test("concurrent rotation and sign-out everywhere leave no live family", async () => {
     for (let round = 0; round < 10; round++) {
       const { family } = await anOpenFamily(database.sql, await aScene(database.sql));
       const state = await families().holding(family.tokenHash);
@@ -151,7 +154,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     }
   });
 
-  test("every replay is recorded, though the family ends once", async () => {
+  test("every replay writes an audit record, though the family is revoked once", async () => {
     const { family } = await anOpenFamily(database.sql, scene);
     const mine = anAudit("refresh_token.replayed", { outcome: "failure", userId: scene.userId });
     await families().revoke(family.id, mine);

@@ -15,7 +15,7 @@ import { aNewClient } from "../support/grants.ts";
 const aSigningKey = () => signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString());
 const aKey = () => publicJwk(generateKeyPairSync("ed25519").publicKey);
 
-describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
+describe.for(databaseKinds)("clients, realms and signing keys on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -23,7 +23,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
   afterAll(() => database.close());
 
   describe("clients", () => {
-    test("a client is found as it was registered", async () => {
+    test("a client is returned as it was registered", async () => {
       const owner = await aUser(database.sql);
       const client = aNewClient({
         clientId: "urn:example:weird/{}\",'client",
@@ -52,7 +52,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       expect(await auditOf(database.sql, "client.registered")).toContainEqual(expect.objectContaining({ client_id: client.clientId }));
     });
 
-    test("what a member leaves empty stays empty: null is not the empty list", async () => {
+    test("null and the empty list stay distinct in a stored client", async () => {
       const open = await clientRegistry(database.sql).register(
         aNewClient({ redirectUris: [], audience: null }),
         anAudit("client.registered"),
@@ -70,7 +70,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       ]);
     });
 
-    test("of 20 registrations of one client_id one succeeds, the rest get the conflict", async () => {
+    test("20 concurrent registrations of one client_id: exactly one succeeds, and the others are refused with conflict", async () => {
       const clientId = `taken-${anId()}`;
       const outcomes = await Promise.allSettled(
         Array.from({ length: 20 }, () =>
@@ -93,7 +93,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       });
     });
 
-    test("many look-ups at once find each its own", async () => {
+    test("40 concurrent look-ups each find their own client", async () => {
       const registered = await Promise.all(
         Array.from({ length: 20 }, () => clientRegistry(database.sql).register(aNewClient(), anAudit("client.registered"))),
       );
@@ -104,7 +104,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
   });
 
   describe("realms", () => {
-    test("the default realm is there from the start and leaves its scopes to the deployment", async () => {
+    test("the default realm exists from the start, without registration scopes of its own", async () => {
       const realm = { id: DEFAULT_REALM_ID, name: "default", dynamicRegistrationScopes: null };
       expect(await realms(database.sql).default()).toEqual(realm);
       expect(await realms(database.sql).byId(DEFAULT_REALM_ID)).toEqual(realm);
@@ -114,13 +114,13 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
   });
 
   describe("signing keys", () => {
-    /** Lets time pass for every key. */
+    /** Shifts the times of all keys into the past by `time`. */
     const pass = (time: string) => {
       const moved = ["published_at", "in_use_at", "configured_at"].map((column) => `${column} = ${column} - $1::interval`);
       return runText(database.sql, `update signing_keys set ${moved.join(", ")}`, [time]);
     };
 
-    test("cores that publish at once all serve the union; a key that no one has used for long is withdrawn", async () => {
+    test("cores that publish keys concurrently all serve the union; a key unused for an hour is withdrawn", async () => {
       const [own, sibling, old] = [aKey(), aKey(), aKey()];
       const register = keyRegister(database.sql, 3_600);
       await Promise.all([register.publish([own, old], [own.kid]), register.publish([sibling, old], [sibling.kid])]);
@@ -130,11 +130,11 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       expect((await auditOf(database.sql, "key.published")).length).toBe(3);
       await pass("2 hours");
       expect((await register.publish([own], [own.kid])).map(({ jwk }) => jwk.kid)).toEqual([own.kid]);
-      await pass("2 hours"); // and no one has it: what comes back then is published again
+      await pass("2 hours"); // and no core serves it: a key that returns now is published again
       expect((await register.publish([own], [own.kid]))[0]?.age).toBeLessThan(60);
     });
 
-    test("a key that is configured is served, used or not, and keeps its age; 64 cores that publish at once all succeed", async () => {
+    test("a configured key is served whether it signs or not, and keeps its age; 64 concurrent publications all succeed", async () => {
       const [own, coming] = [aKey(), aKey()];
       const register = keyRegister(database.sql, 3_600);
       for (let hour = 0; hour < 3; hour += 1) {
@@ -150,7 +150,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       expect(await published()).toBe(before);
     });
 
-    test("operators see which keys sign, which are published, and which no more", async () => {
+    test("operators see the state of each key: signing, published or withdrawn", async () => {
       const [own, coming, gone] = [aKey(), aKey(), aKey()];
       const register = keyRegister(database.sql, 3_600);
       const stateOf = async ({ kid }: { readonly kid: string }) =>
@@ -163,17 +163,17 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       expect(await stateOf(own)).toBe("published");
     });
 
-    test("R9: during a rolling change each core signs with what all have known for 300 s, and all of them serve and verify both keys", async () => {
+    test("R9: during a rolling key change each core signs with a key that has been published for 300 s, and all cores serve and verify both keys", async () => {
       const register = keyRegister(database.sql, 3_600);
-      await pass("2 hours"); // so that no other key is left
+      await pass("2 hours"); // so that all earlier keys are withdrawn
       const [old, young] = [aSigningKey(), aSigningKey()];
       const signerOf = (keys: Keys) => keys.current()?.accessToken.jwk.kid;
       const publishedBy = (keys: Keys) => new Set((JSON.parse(keys.jwksJson()).keys as { kid: string }[]).map(({ kid }) => kid));
       const both = new Set([old.jwk.kid, young.jwk.kid]);
 
       const first = await openKeys({ accessToken: [old] }, register);
-      expect(signerOf(first)).toBe(old.jwk.kid); // the first start waits for nothing
-      await pass("59 minutes"); // a key that was in use a moment ago is not withdrawn
+      expect(signerOf(first)).toBe(old.jwk.kid); // the first core signs at once
+      await pass("59 minutes"); // a key in use within the last hour is not withdrawn
 
       const rolled = await openKeys({ accessToken: [young, old] }, register);
       const bare = await openKeys({ accessToken: [young], published: [old.jwk] }, register);
@@ -192,7 +192,7 @@ describe.for(databaseKinds)("registers on $name", ({ fresh }) => {
       for (const core of [first, rolled, bare]) await core.refresh();
       expect([first, rolled, bare].map(signerOf)).toEqual([old.jwk.kid, young.jwk.kid, young.jwk.kid]);
 
-      const last = await openKeys({ accessToken: [young] }, register); // no one has the old key any more
+      const last = await openKeys({ accessToken: [young] }, register); // no core is configured with the old key now
       await pass("59 minutes");
       await last.refresh();
       expect(publishedBy(last)).toEqual(both);

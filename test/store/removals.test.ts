@@ -19,7 +19,7 @@ import { databaseKinds, runText } from "../support/database.ts";
 import { aCode, aFamily, aGrant, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
 import { manyGrants } from "../support/many.ts";
 
-/** More than two batches of a removal. */
+/** More rows than two batches of a removal. */
 const MANY = 1_200;
 
 const passwords = { hash: async () => "hash", verify: async () => ({ kind: "right" }) };
@@ -38,7 +38,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
   const metrics = { backgroundRows: (work: string, rows: number) => counted.push([work, rows]), backgroundFailure: () => undefined };
   const finish = (on = sql) => remove(on, signal, { metrics, failed: () => undefined });
   const idOf = async ({ clientId }: Scene) => (await clientDirectory(sql).byClientId(clientId))?.id ?? "";
-  const living = async (scene: Scene): Promise<number> => {
+  const liveFamilies = async (scene: Scene): Promise<number> => {
     const [row] = await runText<{ n: number }>(
       sql,
       `select count(*)::int as n from grants join refresh_families family on family.grant_id = grants.id
@@ -47,7 +47,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     );
     return row?.n ?? 0;
   };
-  /** Sets `enabled` as the management does. */
+  /** Sets `enabled` through the management store. */
   const enable = async (scene: Scene, enabled: boolean) =>
     managedClients(sql).change(
       await idOf(scene),
@@ -57,46 +57,46 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     );
   const rotates = ({ family }: Awaited<ReturnType<typeof anOpenFamily>>) =>
     refreshFamilies(sql).rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"));
-  const counts = (event: string, key: string) =>
+  const auditRecordsOf = (event: string, key: string) =>
     runText<{ reason: string; resources: string[] }>(
       sql,
       "select reason, resources from audit_records where event = $1 and coalesce(client_id, user_id) = $2",
       [event, key],
     );
 
-  test("a disabled client with many grants: none of them counts from the call on, also when it is enabled in the middle", async () => {
+  test("disabling a client with 1,200 grants revokes all of them at once, even if the client is enabled again before the removal ends", async () => {
     const scene = await aScene(sql);
     const before = await anOpenFamily(sql, scene);
     const code = await aCode(sql, scene);
     await manyGrants(sql, scene, MANY);
     const left = await aCode(sql, scene);
     expect(await enable(scene, false)).toMatchObject({ enabled: false });
-    expect(await living(scene)).toBeGreaterThan(0);
+    expect(await liveFamilies(scene)).toBeGreaterThan(0);
     expect(await refreshFamilies(sql).holding(before.family.tokenHash)).toMatchObject({ revoked: true });
 
     await enable(scene, true);
     const after = await anOpenFamily(sql, scene);
-    expect(await living(scene)).toBeGreaterThan(1);
+    expect(await liveFamilies(scene)).toBeGreaterThan(1);
     expect(await refreshFamilies(sql).holding(before.family.tokenHash)).toMatchObject({ revoked: true });
     expect(await rotates(before)).toBe(false);
     for (const old of [code, left])
       expect(await authorizationCodes(sql).redeem(old, aGrant(scene), aFamily(), anAudit("token.issued"))).toBe(false);
 
     await finish();
-    expect(await living(scene)).toBe(1);
+    expect(await liveFamilies(scene)).toBe(1);
     expect(await rotates(after)).toBe(true);
-    const [entry] = await counts("client.access_removed", scene.clientId);
+    const [entry] = await auditRecordsOf("client.access_removed", scene.clientId);
     expect(entry?.reason).toBe("client_disabled");
     const families = Number(entry?.resources.find((text) => text.startsWith("families:"))?.slice("families:".length));
     expect(families).toBeGreaterThan(500);
     expect(await pendingRemovals(sql)).toEqual([]);
   });
 
-  test("a removal that fails in the middle keeps its progress, and another process finishes it", async () => {
+  test("a removal that fails halfway keeps its progress, and another process completes it", async () => {
     const scene = await aScene(sql);
     await manyGrants(sql, scene, MANY);
     await enable(scene, false);
-    const before = await living(scene);
+    const before = await liveFamilies(scene);
     let batches = 0;
     const failing: Sql = {
       ...sql,
@@ -110,24 +110,24 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const faults: unknown[] = [];
     await remove(failing, signal, { metrics, failed: (error) => faults.push(error) });
     expect(faults.map(String)).toEqual(["Error: the process dies before its commit"]);
-    const middle = await living(scene);
+    const middle = await liveFamilies(scene);
     expect([middle < before, middle > 0]).toEqual([true, true]);
     await finish();
-    expect(await living(scene)).toBe(0);
+    expect(await liveFamilies(scene)).toBe(0);
     expect(counted.some(([work, rows]) => work === "removal_client_disabled" && rows > 0)).toBe(true);
   });
 
-  test("processes that work at the same removal end everything once", async () => {
+  test("three processes that run one removal complete it with one audit record", async () => {
     const scene = await aScene(sql);
     await manyGrants(sql, scene, MANY);
     await enable(scene, false);
     await Promise.all([finish(), finish(), finish()]);
     await finish();
-    expect(await living(scene)).toBe(0);
-    expect(await counts("client.access_removed", scene.clientId)).toHaveLength(1);
+    expect(await liveFamilies(scene)).toBe(0);
+    expect(await auditRecordsOf("client.access_removed", scene.clientId)).toHaveLength(1);
   });
 
-  test("what is redeemed and refreshed while the client is being disabled does not come back with it", async () => {
+  test("codes and tokens used while their client is being disabled stay revoked after it is enabled again", async () => {
     const scene = await aScene(sql);
     await manyGrants(sql, scene, MANY);
     const open = await Promise.all(Array.from({ length: 8 }, () => anOpenFamily(sql, scene)));
@@ -155,7 +155,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     await finish();
   });
 
-  test("a deleted client with many grants: one revocation event, and its client_id inherits nothing when it is given again", async () => {
+  test("a deleted client with 1,200 grants has one revocation event, and a new client with its client_id inherits no grant", async () => {
     const scene = await aScene(sql);
     const { grant, family } = await anOpenFamily(sql, scene);
     await manyGrants(sql, scene, MANY);
@@ -176,7 +176,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     };
     const file = { realms: [], users: [], scopes: [], clients: [{ ...client, tokenEndpointAuthMethod: "none" }] };
     await provisioner(sql, passwords).apply(file as never);
-    expect(await living(scene)).toBe(0);
+    expect(await liveFamilies(scene)).toBe(0);
     expect(await state()).toMatchObject({ clientEnabled: true, grantLives: false });
     expect(await refreshFamilies(sql).holding(family.tokenHash)).toMatchObject({ revoked: true });
     expect((await events()).map(({ kind, lifted }) => [kind, lifted])).toEqual([
@@ -186,13 +186,13 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     ]);
   });
 
-  test("a user with many grants who signs out everywhere: nothing of before counts, and a new sign-in does", async () => {
+  test("signing out everywhere with 1,200 grants invalidates all of them at once, and a new sign-in is not affected", async () => {
     const scene = await aScene(sql);
     const open = await anOpenFamily(sql, scene);
     await manyGrants(sql, scene, MANY);
     const code = await aCode(sql, scene);
     await sessions(sql).endAll(scene.userId, anAudit("session.ended"));
-    expect(await living(scene)).toBeGreaterThan(0);
+    expect(await liveFamilies(scene)).toBeGreaterThan(0);
     expect(await rotates(open)).toBe(false);
     expect(await refreshFamilies(sql).holding(open.family.tokenHash)).toMatchObject({ revoked: true });
     expect(await authorizationCodes(sql).redeem(code, aGrant(scene), aFamily(), anAudit("token.issued"))).toBe(false);
@@ -214,13 +214,13 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     await sessions(sql).start({ id: again.sessionId, hash: again.sessionHash, userId: scene.userId, ttl: 60 }, anAudit("session.started"));
     const after = await anOpenFamily(sql, again);
     await finish();
-    expect(await living(scene)).toBe(1);
+    expect(await liveFamilies(scene)).toBe(1);
     expect(await rotates(after)).toBe(true);
     expect(await sessions(sql).byHash(again.sessionHash)).toBeDefined();
-    expect((await counts("user.access_removed", scene.userId)).map(({ reason }) => reason)).toEqual(["user_signed_out"]);
+    expect((await auditRecordsOf("user.access_removed", scene.userId)).map(({ reason }) => reason)).toEqual(["user_signed_out"]);
   });
 
-  test("many sessions of one user end at once", async () => {
+  test("signing out everywhere ends 1,200 sessions at once", async () => {
     const scene = await aScene(sql);
     await runText(
       sql,
@@ -240,7 +240,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     expect(row?.n).toBe(0);
   });
 
-  test("a disabled user with many grants is enabled again only when all of them are revoked", async () => {
+  test("enabling a disabled user with 1,200 grants is refused until all of them are revoked", async () => {
     const scene = await aScene(sql);
     const { grant } = await anOpenFamily(sql, scene);
     await manyGrants(sql, scene, MANY);
@@ -253,7 +253,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     expect(state).toMatchObject({ grantLives: false });
   });
 
-  test("an account with many grants is gone at once: its address is free, and its rows follow", async () => {
+  test("closing an account with 1,200 grants frees its address at once, and its rows are deleted later", async () => {
     const scene = await aScene(sql);
     const { grant, family } = await anOpenFamily(sql, scene);
     await manyGrants(sql, scene, MANY);
@@ -282,15 +282,15 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       expect(await runText(sql, `select 1 as one from ${table} where ${column} = $1::uuid`, [scene.userId])).toEqual([]);
   });
 
-  // The statement limit of 2 s holds here as in production, and refuses what would touch every row.
+  // The statement timeout of 2 s applies here as in production, and would cancel a statement that touched every row.
   if (name === "postgresql")
-    test("100,000 grants: disabling, signing out everywhere, deleting the client and the account each change one batch", {
+    test("with 100,000 grants, disabling and deleting the client, signing out everywhere and closing the account each revoke one batch", {
       timeout: 120_000,
     }, async () => {
       const scene = await aScene(sql);
       await manyGrants(sql, scene, 100_000);
       await runText(sql, "analyze grants, refresh_families");
-      const revoked = async () => 100_000 - (await living(scene));
+      const revoked = async () => 100_000 - (await liveFamilies(scene));
       await enable(scene, false);
       expect(await revoked()).toBeLessThanOrEqual(500);
       await enable(scene, true);
@@ -300,7 +300,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       expect(await revoked()).toBeLessThanOrEqual(1_500);
       expect(await accountClosing(sql).close(scene.userId, { subject: "s", text: "t", html: "h" }, anAudit("user.deleted"))).toBe("closed");
       expect(await revoked()).toBeLessThanOrEqual(1_500);
-      // A page in the middle costs what the first one does: it goes on by index where the page before ended.
+      // Later batches cost as much as the first: each continues by index where the previous one ended.
       const [id = ""] = await pendingRemovals(sql);
       for (let page = 0; page < 10; page += 1) expect(await continueRemoval(sql, id)).toMatchObject({ finished: false });
     });

@@ -11,18 +11,18 @@ const client = (clientId: string) =>
    values ('${clientId}', '${REALM}', 'developer', 'c', '{}', '{}', '{refresh_token}', '{}', 'none')`;
 const token = (jti: string) => `insert into revocations (jti, client_id, expires_at) values ('${jti}', 'c', now() + interval '5 minutes')`;
 
-describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
+describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
   });
   afterAll(() => database.close());
 
-  /** Kind, key and whether it was lifted, of all that was marked while `work` ran. */
-  async function marked(work: () => Promise<unknown>) {
+  /** Kind, key and `lifted` of the events that were written during `work`. */
+  async function eventsOf(work: () => Promise<unknown>) {
     const marks = revocationEvents(database.sql);
     const edge = await marks.edge();
-    // An older transaction, of any session, holds the edge back: an event may be sent again.
+    // An open older transaction, of any session, holds the cursor back, so that an event may be sent twice.
     const before = new Set((await marks.since(edge)).marks.map(({ sequence }) => sequence));
     await work();
     const page = await marks.since(edge);
@@ -31,8 +31,8 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
     return news.map(({ kind, key, lifted }) => `${lifted ? "+" : "-"}${kind} ${key}`);
   }
 
-  test("a token, a grant, a client and a user are marked by whatever statement ends them", async () => {
-    expect(await marked(() => run(database, client("c")))).toEqual([]);
+  test("every statement that revokes or restores a token, grant, client or user writes a revocation event", async () => {
+    expect(await eventsOf(() => run(database, client("c")))).toEqual([]);
     const user = "00000000-0000-7000-8000-0000000000aa";
     const grant = "00000000-0000-7000-8000-0000000000bb";
     await run(database, `insert into users (id, realm_id, email, email_key) values ('${user}', '${REALM}', 'a@example.test', 'a')`);
@@ -40,29 +40,29 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
       database,
       `insert into grants (id, client_id, user_id, scopes, audience, auth_time) values ('${grant}', 'c', '${user}', '{}', '{}', now())`,
     );
-    expect(await marked(() => run(database, token("t1")))).toEqual(["-jti t1"]);
+    expect(await eventsOf(() => run(database, token("t1")))).toEqual(["-jti t1"]);
     const end = "update grants set revoked_at = now()";
-    expect([await marked(() => run(database, end)), await marked(() => run(database, end))]).toEqual([[`-grant ${grant}`], []]);
-    expect(await marked(() => run(database, "update users set enabled = false"))).toContain(`-user ${user}`);
-    expect(await marked(() => run(database, "update users set enabled = true"))).toContain(`+user ${user}`);
-    expect(await marked(() => run(database, "update clients set enabled = false where client_id = 'c'"))).toEqual(["-client c"]);
-    expect(await marked(() => run(database, "update clients set enabled = true where client_id = 'c'"))).toEqual(["+client c"]);
-    expect(await marked(() => run(database, "update clients set name = 'd' where client_id = 'c'"))).toEqual([]);
-    expect(await marked(() => run(database, "delete from clients where client_id = 'c'"))).toEqual(["-client c"]);
-    expect(await marked(() => run(database, client("c")))).toEqual(["+client c"]);
-    expect(await marked(() => run(database, `delete from users where id = '${user}'`))).toEqual([`-user ${user}`]);
+    expect([await eventsOf(() => run(database, end)), await eventsOf(() => run(database, end))]).toEqual([[`-grant ${grant}`], []]);
+    expect(await eventsOf(() => run(database, "update users set enabled = false"))).toContain(`-user ${user}`);
+    expect(await eventsOf(() => run(database, "update users set enabled = true"))).toContain(`+user ${user}`);
+    expect(await eventsOf(() => run(database, "update clients set enabled = false where client_id = 'c'"))).toEqual(["-client c"]);
+    expect(await eventsOf(() => run(database, "update clients set enabled = true where client_id = 'c'"))).toEqual(["+client c"]);
+    expect(await eventsOf(() => run(database, "update clients set name = 'd' where client_id = 'c'"))).toEqual([]);
+    expect(await eventsOf(() => run(database, "delete from clients where client_id = 'c'"))).toEqual(["-client c"]);
+    expect(await eventsOf(() => run(database, client("c")))).toEqual(["+client c"]);
+    expect(await eventsOf(() => run(database, `delete from users where id = '${user}'`))).toEqual([`-user ${user}`]);
   });
 
-  test("what a transaction undid is not marked", async () => {
+  test("a rolled back transaction writes no revocation event", async () => {
     const undone = () =>
       database.sql.transaction(async (tx) => {
         await tx.query(statement("test_undone", token("undone")), []);
         throw new Error("undone");
       });
-    expect(await marked(() => undone().catch(() => undefined))).toEqual([]);
+    expect(await eventsOf(() => undone().catch(() => undefined))).toEqual([]);
   });
 
-  test("without a cursor, or with a foreign one, all that still matters is sent", async () => {
+  test("without a cursor, or with an invalid one, all events that still matter are returned", async () => {
     const { since } = revocationEvents(database.sql);
     await run(database, "insert into revocations (jti, client_id, expires_at) values ('over', 'c', now() - interval '1 minute')");
     for (const cursor of [undefined, "999999999999999", "-1", "rubbish"]) {
@@ -76,9 +76,9 @@ describe.for(databaseKinds)("marks of what ended: $name", ({ name, fresh }) => {
     }
   });
 
-  // One connection cannot have two transactions at once, so the embedded database cannot show this; nor can it happen there.
+  // Needs two concurrent transactions, which the single connection of the embedded database does not have.
   if (name === "postgresql")
-    test("what is committed late follows a cursor that was read in between, and so is what was committed before it", async () => {
+    test("events committed after a cursor was read follow that cursor, also when a later one was committed first", async () => {
       const { edge, since } = revocationEvents(database.sql);
       let cursor = "";
       await database.sql.transaction(async (tx) => {

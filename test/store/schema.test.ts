@@ -3,7 +3,7 @@ import { openDatabase } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
 import { databaseKinds, emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/database.ts";
 
-test.for(databaseKinds)("the migrations make what the entities describe: $name", async ({ fresh }) => {
+test.for(databaseKinds)("the migrations create the schema that the entities describe, on $name", async ({ fresh }) => {
   const database = await fresh();
   try {
     const orm = await database.orm();
@@ -14,7 +14,7 @@ test.for(databaseKinds)("the migrations make what the entities describe: $name",
   }
 });
 
-test.for(databaseKinds)("keys that the database makes are UUIDv7 and in order: $name", async ({ fresh }) => {
+test.for(databaseKinds)("generated keys are UUIDv7 in ascending order, on $name", async ({ fresh }) => {
   const database = await fresh();
   try {
     const rows = await database.sql.query<{ id: string; ms: number }>(
@@ -30,13 +30,13 @@ test.for(databaseKinds)("keys that the database makes are UUIDv7 and in order: $
     }
     expect(new Set(rows.map(({ id }) => id)).size).toBe(50);
 
-    const asked: string[] = [];
+    const generated: string[] = [];
     for (let count = 0; count < 50; count++) {
       const [row] = await database.sql.query<{ id: string }>(statement("test_id", "select uuid_v7()::text as id"), []);
-      asked.push(row?.id ?? "");
+      generated.push(row?.id ?? "");
     }
-    // The embedded database's clock has whole milliseconds; within one of them its ids differ by chance alone.
-    const stamps = asked.map((id) => id.slice(0, "01234567-89ab-7cde".length));
+    // The clock of the embedded database has millisecond resolution; within one millisecond the rest of the id is random.
+    const stamps = generated.map((id) => id.slice(0, "01234567-89ab-7cde".length));
     expect(stamps.toSorted()).toEqual(stamps);
   } finally {
     await database.close();
@@ -44,7 +44,7 @@ test.for(databaseKinds)("keys that the database makes are UUIDv7 and in order: $
 });
 
 if (TEST_DATABASE_URL !== undefined)
-  test("several processes may start on an empty PostgreSQL at once", async () => {
+  test("four processes that start on an empty PostgreSQL at once all migrate successfully", async () => {
     const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL as string);
     try {
       await expect(openDatabase({ url, migrate: false })).rejects.toThrow("not current");
@@ -59,7 +59,7 @@ if (TEST_DATABASE_URL !== undefined)
     }
   });
 
-test.for(databaseKinds)("the trigger of the audit trail watches every column but those of the seal: $name", async ({ fresh }) => {
+test.for(databaseKinds)("the audit trigger protects every column except seq and hash, on $name", async ({ fresh }) => {
   const database = await fresh();
   try {
     const [row] = await database.sql.query<{ definition: string; columns: string[] }>(

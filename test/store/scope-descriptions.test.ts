@@ -12,7 +12,7 @@ const CHANGED: AuditEntry = { event: "scope.changed", outcome: "success", actor:
 const REMOVED: AuditEntry = { ...CHANGED, event: "scope.removed" };
 const READ = { name: "crm:read", title: { en: "Read customers", de: "Kunden lesen" }, detail: { en: "Names and addresses." } };
 
-describe.for(databaseKinds)("descriptions of scopes on $name", ({ fresh }) => {
+describe.for(databaseKinds)("scope descriptions on $name", ({ fresh }) => {
   let database: Database;
   let realm: string;
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe.for(databaseKinds)("descriptions of scopes on $name", ({ fresh }) => {
   const recorded = async (name: string) =>
     (await auditTrail(database.sql).list({}, 200)).items.filter(({ scope }) => scope === name).map(({ event }) => event);
 
-  test("are kept by realm and name, replaced as a whole, and taken away", async () => {
+  test("a description is set, replaced as a whole, and removed, per realm and scope", async () => {
     const managed = managedScopes(database.sql);
     expect(await managed.set(realm, READ, CHANGED)).toBe(true);
     expect(await managed.all(realm)).toEqual([READ]);
@@ -38,22 +38,28 @@ describe.for(databaseKinds)("descriptions of scopes on $name", ({ fresh }) => {
     expect(await recorded("crm:read")).toEqual(["scope.removed", "scope.changed", "scope.changed"]);
   });
 
-  test("what is so already leaves no record, though 64 say it at once", async () => {
+  test("64 concurrent settings of the same description write one audit record", async () => {
     const managed = managedScopes(database.sql);
     const write = { ...READ, name: "crm:write" };
     expect(await Promise.all(Array.from({ length: 64 }, () => managed.set(realm, write, CHANGED)))).toEqual(Array(64).fill(true));
     expect(await recorded("crm:write")).toEqual(["scope.changed"]);
   });
 
-  test("of a realm that is not there: nothing", async () => {
+  test("setting, removing and reading descriptions of an unknown realm returns nothing", async () => {
     const managed = managedScopes(database.sql);
-    for (const nowhere of ["01900000-0000-7000-8000-00000000dead", "no-uuid"]) {
-      expect([await managed.set(nowhere, READ, CHANGED), await managed.remove(nowhere, "crm:read", REMOVED)]).toEqual([false, false]);
-      expect([(await scopeDescriptions(database.sql).of(nowhere, ["crm:read"])).size, await managed.all(nowhere)]).toEqual([0, []]);
+    for (const unknownRealm of ["01900000-0000-7000-8000-00000000dead", "no-uuid"]) {
+      expect([await managed.set(unknownRealm, READ, CHANGED), await managed.remove(unknownRealm, "crm:read", REMOVED)]).toEqual([
+        false,
+        false,
+      ]);
+      expect([(await scopeDescriptions(database.sql).of(unknownRealm, ["crm:read"])).size, await managed.all(unknownRealm)]).toEqual([
+        0,
+        [],
+      ]);
     }
   });
 
-  test("stand in provisioning files, are recorded once, and a realm that is not there undoes the file", async () => {
+  test("provisioning applies descriptions, with one audit record each; an unknown realm rejects the whole file", async () => {
     const passwords = { hash: async () => "x", verify: async () => ({ kind: "right" }) };
     const apply = (file: object) => provisioner(database.sql, passwords).apply(parseProvisionFile(JSON.stringify(file)));
     const file = { realms: [{ name: "partners" }], scopes: [{ ...READ, name: "erp:read", realm: "partners" }] };

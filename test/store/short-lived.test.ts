@@ -8,7 +8,7 @@ import { users } from "../../src/store/users.ts";
 import { aHash, aNewUser, anAudit } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
-describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
+describe.for(databaseKinds)("pending requests and the outbox on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -19,7 +19,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
   describe("pending requests", () => {
     const BOUND = { holder: "address 192.0.2.1", limit: 1000 };
 
-    test("of one holder's requests the oldest above the limit go, and no one else's", async () => {
+    test("keeps each holder's newest requests up to the limit, and does not delete those of others", async () => {
       const store = pendingRequests(database.sql);
       const [mine, other] = [{ holder: `user ${Buffer.from(aHash()).toString("hex")}`, limit: 3 }, aHash()];
       await store.put(other, "x=1", 600, BOUND);
@@ -34,7 +34,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       expect(await database.sql.query(count, [mine.holder])).toEqual([{ count: 3 }]);
     });
 
-    test("a request is found until it is taken, and of 64 callers one takes it", async () => {
+    test("a pending request is found until it is taken; 64 concurrent calls: exactly one takes it", async () => {
       const begun = Date.now();
       const [id, answered] = [aHash(), aHash()];
       const store = pendingRequests(database.sql);
@@ -51,7 +51,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       expect(await store.byId(answered)).toBeUndefined();
     });
 
-    test("an expired request is unknown", async () => {
+    test("an expired request is not found, taken or extended", async () => {
       const id = aHash();
       const store = pendingRequests(database.sql);
       await store.put(id, "x=1", 600, BOUND);
@@ -61,7 +61,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       expect(await store.byId(id)).toBeUndefined();
     });
 
-    test("a request that is let wait longer waits so long from its beginning, however often that is said, and never less", async () => {
+    test("extending a request counts from its creation, does not add up, and does not shorten it", async () => {
       const id = aHash();
       const store = pendingRequests(database.sql);
       await store.put(id, "x=1", 600, BOUND);
@@ -85,7 +85,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       }
     };
 
-    test("parallel claims share the mails; a claimed one is no one else's until its lease is over", async () => {
+    test("concurrent claims share the queued mails; a claimed mail cannot be claimed again until its lease ends", async () => {
       await queue(10);
       const store = outbox(database.sql);
       const claims = await Promise.all(Array.from({ length: 5 }, () => store.claim(3, 60)));
@@ -98,7 +98,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
       expect(await store.claim(20, 60)).toHaveLength(10);
     });
 
-    test("a delivered or abandoned mail is gone with its link; a postponed one comes back, counted", async () => {
+    test("a delivered or abandoned mail is deleted; a postponed one can be claimed again, with its attempts counted", async () => {
       await queue(3);
       const store = outbox(database.sql);
       const [first, second, third] = await store.claim(3, 60);
@@ -112,7 +112,7 @@ describe.for(databaseKinds)("what lives shortly, on $name", ({ fresh }) => {
     });
   });
 
-  test("the database answers, and the offset of its clock is known", async () => {
+  test("readiness reports that the database responds, and the offset of its clock", async () => {
     const { ping, time } = readiness(database.sql);
     await ping();
     const measured = (process: () => number) => databaseClock(time, process, () => performance.now()).measure();

@@ -25,7 +25,7 @@ const caller = (address: string): Caller => ({ address, limitKey: address, reque
 const HOME = caller("192.0.2.1");
 const refusal = () => new Refusal("temporarily_unavailable", "queue_full", { retryAfter: 1 });
 
-/** Hashes that are the password itself; `full` is what the hashing queue answers when it has no room. */
+/** The hash is the password itself; with `full`, the hashing queue refuses. */
 function hashing() {
   const state = { full: false, compared: 0 };
   const passwords: PasswordHashing = {
@@ -42,7 +42,7 @@ function hashing() {
   return { state, passwords };
 }
 
-describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name", ({ fresh }) => {
+describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -79,24 +79,24 @@ describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name"
     return [...new Set(all)];
   };
 
-  test("sign-in, password change and deletion that found no room, 30 times, leave the owner's budget as it was", async () => {
+  test("30 sign-ins, password changes and deletions that the hashing queue refuses do not count as failures", async () => {
     const { ports, state } = portsOver(database.sql);
     const user = await aUser(database.sql, { passwordHash: "right password" });
     state.full = true;
     const given = { currentPassword: "right password", password: "another password" };
-    const ways = [
+    const actions = [
       () => signIn({ email: user.email, password: "right password" }, ports, HOME, undefined),
       () => changePassword(user, given, ports, HOME),
       () => closeAccount(user, "right password", ports, HOME),
     ];
-    for (const way of ways) expect(await codes(30, way)).toEqual(["temporarily_unavailable"]);
+    for (const action of actions) expect(await codes(30, action)).toEqual(["temporarily_unavailable"]);
     state.full = false;
     const wrong = () => signIn({ email: user.email, password: "wrong" }, ports, HOME, undefined);
     expect(await codes(9, wrong)).toEqual(["unauthenticated"]);
     await signIn({ email: user.email, password: "right password" }, ports, HOME, undefined);
   });
 
-  test("a sign-in whose better hash finds no room is answered all the same", async () => {
+  test("a sign-in succeeds though the hashing queue refuses to rehash its password", async () => {
     const { ports } = portsOver(database.sql);
     const user = await aUser(database.sql, { passwordHash: "old parameters" });
     const outdated: PasswordHashing = { verify: async () => ({ kind: "right", outdated: true }), hash: () => Promise.reject(refusal()) };
@@ -105,7 +105,7 @@ describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name"
     expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("old parameters");
   });
 
-  test("a fault of the database after the attempt was reserved leaves the budget as it was", async () => {
+  test("30 sign-ins that fail with a database error do not count as failures", async () => {
     let broken = false;
     const faulty: Sql = {
       ...database.sql,
@@ -123,7 +123,7 @@ describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name"
     await attempt();
   });
 
-  test("of 64 wrong passwords at once, in two processes, at most 10 are compared", async () => {
+  test("64 concurrent wrong passwords in two processes: at most 10 are compared", async () => {
     const user = await aUser(database.sql, { passwordHash: "right password" });
     const processes = [portsOver(database.sql), portsOver(database.sql)];
     const guesses = Array.from({ length: 64 }, (_, n) =>
@@ -139,7 +139,7 @@ describe.for(databaseKinds)("a refusal for want of room is no attempt, on $name"
     expect(processes.reduce((sum, { state }) => sum + state.compared, 0)).toBeLessThanOrEqual(10);
   });
 
-  test("1,000 accounts tried from one address through two processes: at most 100 passwords are compared", async () => {
+  test("1,000 accounts tried from one address in two processes: at most 100 passwords are compared", async () => {
     const processes = [portsOver(database.sql), portsOver(database.sql)];
     const from = caller("2001:db8:0:1::/64");
     const codesOf = await Promise.all(

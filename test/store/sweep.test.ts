@@ -55,7 +55,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     return scene;
   }
 
-  test("what lives stays; what has expired goes, family tokens and all", async () => {
+  test("keeps live rows, and deletes expired ones with the tokens of their families", async () => {
     await someOfEach();
     const before = await Promise.all(tables.map(count));
     expect(before.every((n) => (n ?? 0) > 0)).toBe(true);
@@ -80,7 +80,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     expect(await Promise.all(tables.map(count))).toEqual(tables.map(() => 0));
   });
 
-  test("a used code stays for a day past its expiry, so that its replay is known as one", async () => {
+  test("a redeemed code is kept for a day past its expiry, so that its replay is recognized", async () => {
     const scene = await aScene(database.sql);
     await anOpenFamily(database.sql, scene);
     await run("update authorization_codes set expires_at = now() - interval '23 hours'");
@@ -93,7 +93,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
       `insert into pending_requests (id_hash, query, expires_at) select int4send(n), 'x', now() - interval '1 minute' from generate_series(1, ${count}) n`,
     );
 
-  test("large leftovers go in batches until nothing is left, with a rest after each", async () => {
+  test("1,100 expired rows are deleted in batches of at most 500, with a pause after each", async () => {
     await leftovers(1_100);
     const batches: [string, number][] = [];
     let rests = 0;
@@ -110,7 +110,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     expect(await sweep(database.sql)).toEqual({ gone: 0, more: false });
   });
 
-  test("a used identifier stays for an hour after it expired, so that a slow clock accepts no assertion twice", async () => {
+  test("a single-use identifier is kept for an hour past its expiry, so that a slow clock accepts no assertion twice", async () => {
     const left = async () =>
       (await run<{ id: string }>("select encode(id_hash, 'hex') as id from consumed_ids order by 1")).map(({ id }) => id);
     const before = await left();
@@ -121,14 +121,14 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     await run("delete from consumed_ids where id_hash = decode('0a', 'hex')");
   });
 
-  test("a sweep that is stopped ends after the batch under way", async () => {
+  test("an aborted sweep stops after the current batch", async () => {
     await leftovers(1_100);
     const stopping = new AbortController();
     expect(await sweep(database.sql, { signal: stopping.signal, swept: () => stopping.abort() })).toEqual({ gone: 500, more: true });
     expect(await sweep(database.sql)).toEqual({ gone: 600, more: false });
   });
 
-  test("a table whose batches fail is tried with smaller ones and keeps no other table from being swept", async () => {
+  test("a table whose batches fail is retried with smaller batches, and the other tables are swept", async () => {
     await run("insert into consumed_ids values ('client_assertion', decode('01', 'hex'), now() - interval '2 hours')");
     await leftovers(600);
     const sizes: unknown[] = [];
@@ -153,14 +153,14 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     expect(await sweep(sql)).toEqual({ gone: 600, more: false });
   });
 
-  test("batches grow while they are quick, shrink when they are slow, and never below one row", () => {
+  test("batches grow while they are fast, shrink while they are slow, and never fall below one row", () => {
     expect([nextBatch(500, 4_000, 10), nextBatch(3_000, 4_000, 10), nextBatch(500, 4_000, 100)]).toEqual([1_000, 4_000, 500]);
     expect([nextBatch(500, 4_000, 200), nextBatch(1, 4_000, 200), nextBatch(3, 4_000, undefined)]).toEqual([250, 1, 1]);
   });
 
-  // Three times what one minute issues at 1,000 a second; the minute itself is left to the machine.
+  // Three times the rows that one minute at 1,000 tokens a second leaves; the time it takes depends on the machine.
   if (name === "postgresql")
-    test("60,000 expired rows in each of the large tables go in one sweep", { timeout: 120_000 }, async () => {
+    test("one sweep deletes 60,000 expired rows from each large table", { timeout: 120_000 }, async () => {
       const { sql } = database;
       const scene = await aScene(sql);
       await run(
@@ -202,7 +202,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
       expect(await Promise.all(swept.map(count))).toEqual(swept.map(() => 0));
     });
 
-  test("sweeps at once take nothing twice and do not wait for each other", async () => {
+  test("six concurrent sweeps delete each row once and do not block each other", async () => {
     await run(
       "insert into pending_requests (id_hash, query, expires_at) select int4send(n), 'y', now() - interval '1 minute' from generate_series(1, 40) n",
     );
@@ -210,7 +210,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     expect(rounds.reduce((sum, { gone }) => sum + gone, 0)).toBe(40);
   });
 
-  test("an open registration goes when it was never used for a day or not for a month, never with a living grant", async () => {
+  test("deletes dynamic clients unused for a day after registration or for a month, but none with a live grant", async () => {
     const { sql } = database;
     const scene = await aScene(sql);
     const names = ["unused", "new", "resting", "idle", "alive"] as const;

@@ -26,7 +26,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
   const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
 
   describe("states", () => {
-    test("a user's token hangs on revocation, grant, client and user, each read again", async () => {
+    test("a user's token is live while it is not revoked, its grant is live, and its client and user are enabled", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       const token = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
       const store = states();
@@ -47,7 +47,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect(await store.of(token)).toMatchObject({ revoked: true, grantLives: false, clientEnabled: false, subject: { enabled: false } });
     });
 
-    test("a client's own token has neither grant nor user", async () => {
+    test("a token from client credentials has neither grant nor user", async () => {
       expect(await states().of({ jti: anId(), clientId: scene.clientId })).toEqual({
         now: expect.closeTo(Date.now() / 1_000, -2),
         revoked: false,
@@ -58,7 +58,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       });
     });
 
-    test("another client's or another user's grant does not count", async () => {
+    test("a grant of another client or user does not make a token live", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       const other = await aScene(database.sql);
       const of = (more: object) => states().of({ jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId, ...more });
@@ -67,7 +67,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect(await of({})).toMatchObject({ grantLives: true });
     });
 
-    test.for(["", "\0", "\ud800", "not-a-uuid", "0".repeat(10_000)])("%j names nothing", async (word) => {
+    test.for(["", "\0", "\ud800", "not-a-uuid", "0".repeat(10_000)])("the identifier %j matches nothing", async (word) => {
       const nothing = {
         now: expect.any(Number),
         revoked: false,
@@ -79,7 +79,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect(await states().of({ jti: word, clientId: word, grantId: word, userId: word })).toEqual(nothing);
     });
 
-    test("many tokens of a moment, each with its own answer", async () => {
+    test("100 tokens looked up concurrently each get their own state", async () => {
       const store = states();
       const tokens = Array.from({ length: 100 }, (_, n) => ({ jti: anId(), clientId: n % 2 === 0 ? scene.clientId : "unknown" }));
       await store.revoke(tokens[0]!, inAnHour(), anAudit("token.revoked"));
@@ -91,8 +91,8 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
     });
   });
 
-  describe("grants without a code", () => {
-    test("a signed-in user's grant opens with its family", async () => {
+  describe("grants without an authorization code", () => {
+    test("opening a grant for a signed-in user creates its refresh family", async () => {
       const [grant, family] = [aGrant(scene), aFamily()];
       expect(await grants(database.sql).open(grant, family, scene.sessionId, anAudit("token.issued", { grantId: grant.id }))).toBe(true);
       expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ grantId: grant.id, usedAt: null });
@@ -104,21 +104,21 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
       ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
     ];
-    test.for(endings)("none opens when %s", async ([, happens]) => {
-      await happens(scene);
+    test.for(endings)("refuses to open a grant when %s", async ([, change]) => {
+      await change(scene);
       const family = aFamily();
       expect(await grants(database.sql).open(aGrant(scene), family, scene.sessionId, anAudit("token.issued"))).toBe(false);
       expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toBeUndefined();
     });
 
-    test("none opens on another user's session, or on none", async () => {
+    test("refuses to open a grant for another user's session or an unknown one", async () => {
       const other = await aScene(database.sql);
       for (const session of [other.sessionId, anId(), "not-a-uuid"]) {
         expect(await grants(database.sql).open(aGrant(scene), aFamily(), session, anAudit("token.issued"))).toBe(false);
       }
     });
 
-    test("a sign-in and a sign-out everywhere at once: no living family is left", async () => {
+    test("concurrent sign-in and sign-out everywhere leave no live refresh family", async () => {
       for (let round = 0; round < 15; round++) {
         const here = await aScene(database.sql);
         const families = [aFamily(), aFamily(), aFamily()];
@@ -131,7 +131,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       }
     });
 
-    test("a sign-in and the end of its one session at once: no living family is left", async () => {
+    test("concurrent sign-in and end of its session leave no live refresh family", async () => {
       for (let round = 0; round < 15; round++) {
         const here = await aScene(database.sql);
         const family = aFamily();
@@ -144,7 +144,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       }
     });
 
-    test("the end of the other sessions ends what began with them, and leaves what began with this one", async () => {
+    test("ending the other sessions revokes their refresh families and keeps those of the current session", async () => {
       const [here, elsewhere] = [await aScene(database.sql), aFamily()];
       const kept = aFamily();
       const other = await sessions(database.sql).start(
@@ -160,15 +160,15 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect([keptState?.revoked, elsewhereState?.revoked]).toEqual([false, true]);
     });
 
-    test("signing out everywhere leaves the grant, so that access tokens live to their expiry", async () => {
+    test("signing out everywhere keeps the grant live, so that access tokens stay valid until they expire", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       await sessions(database.sql).endAll(scene.userId, anAudit("session.ended"));
       expect(await states().of({ jti: anId(), clientId: scene.clientId, grantId: grant.id })).toMatchObject({ grantLives: true });
     });
   });
 
-  describe("the audit trail", () => {
-    test("a record holds what the entry says, and whatever text was in it", async () => {
+  describe("the audit log", () => {
+    test("a record holds all members of its entry, with invalid characters replaced", async () => {
       const entry: AuditEntry = {
         event: "token.refused",
         outcome: "failure",
@@ -208,7 +208,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       });
     });
 
-    test("100 issues at once are 100 records, and the client's last use moves, at most once a minute", async () => {
+    test("100 concurrent issues write 100 records, and the client's last use is updated at most once a minute", async () => {
       const log = auditLog(database.sql);
       const entry = anAudit("token.issued", { clientId: scene.clientId });
       await Promise.all(Array.from({ length: 100 }, () => log.recordIssue(entry)));
@@ -224,7 +224,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       expect((await directory.byClientId(scene.clientId))?.lastUsedAt).toBeGreaterThan(before as number);
     });
 
-    test("a refused request is found by its id, with its rule; nothing else is", async () => {
+    test("a refused token request is found by its request id, with its rule; other events are not", async () => {
       const log = auditLog(database.sql);
       const refusal = { outcome: "failure", clientId: scene.clientId, grantType: "refresh_token", reason: "because" } as const;
       await log.record(anAudit("token.refused", { ...refusal, requestId: "refused-1", rule: "scope", error: "invalid_scope" }));
@@ -240,7 +240,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       for (const other of ["refused-3", "refused-4", "refused", "\0"]) expect(await log.refusalOf(other)).toBeUndefined();
     });
 
-    test("a refusal that stands alone does not count as a use of the client", async () => {
+    test("a refusal alone does not update the client's last use", async () => {
       await auditLog(database.sql).record(anAudit("token.refused", { outcome: "failure", clientId: scene.clientId }));
       expect((await clientDirectory(database.sql).byClientId(scene.clientId))?.lastUsedAt).toBeNull();
     });

@@ -27,23 +27,23 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
   const refused = anAudit("wallet.refused", { outcome: "failure" });
   const auditOfCompletion = (completion: Completion) => anAudit(completion.state === "linked" ? "wallet.linked" : "wallet.refused");
 
-  async function begun(userId = user.id, more: { sameDevice?: boolean } = {}) {
+  async function startLink(userId = user.id, more: { sameDevice?: boolean } = {}) {
     const link = { handleHash: aHash(), stateHash: aHash(), userId, sessionId: anId(), sameDevice: false, ttl: 300, ...more };
     return { ...link, expiresAt: await links().start(link, started) };
   }
-  /** A link whose wallet has proven this subject. */
+  /** A link whose wallet has presented this subject. */
   async function presented(subject: string, userId = user.id) {
-    const link = await begun(userId);
+    const link = await startLink(userId);
     await links().answer(link.stateHash);
     await links().present(link.stateHash, { issuer: ISSUER, subject }, undefined);
     return link;
   }
-  const late = (handleHash: SecretHash) =>
+  const expireLink = (handleHash: SecretHash) =>
     runText(database.sql, "update wallet_links set expires_at = now() - interval '1 second' where handle_hash = $1::bytea", [handleHash]);
   const ofUser = (audits: { user_id: string | null }[]) => audits.filter(({ user_id }) => user_id === user.id);
 
   test("a link is found by its handle, and as pending by its state", async () => {
-    const { handleHash, stateHash, sessionId, expiresAt } = await begun();
+    const { handleHash, stateHash, sessionId, expiresAt } = await startLink();
     expect(Math.abs(expiresAt - Date.now() / 1_000 - 300)).toBeLessThan(30);
     expect(await links().byHandle(handleHash)).toMatchObject({
       userId: user.id,
@@ -61,14 +61,14 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     ]);
   });
 
-  test("of 64 answers to one state one is taken", async () => {
-    const { stateHash } = await begun();
+  test("64 concurrent responses to one state: exactly one is accepted", async () => {
+    const { stateHash } = await startLink();
     const taken = await Promise.all(Array.from({ length: CALLERS }, () => links().answer(stateHash)));
     expect(taken.filter((each) => each !== undefined)).toEqual([{ userId: user.id, sameDevice: false }]);
     expect(await links().unanswered(stateHash)).toBeUndefined();
   });
 
-  test("of 64 completions of one link one makes the credential", async () => {
+  test("64 concurrent completions of one link: exactly one creates the credential", async () => {
     const { handleHash } = await presented("race");
     const done = await Promise.all(Array.from({ length: CALLERS }, () => links().complete(handleHash, auditOfCompletion)));
     expect(done.filter((each) => each !== undefined)).toEqual([{ state: "linked" }]);
@@ -78,7 +78,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await links().byHandle(handleHash)).toMatchObject({ state: "linked", reason: undefined });
   });
 
-  test("of 32 users who present one identity at once one gets it", async () => {
+  test("32 users who present one identity at once: exactly one links it, and the others conflict", async () => {
     const users = await Promise.all(Array.from({ length: 32 }, () => aUser(database.sql)));
     const ready = await Promise.all(users.map(({ id }) => presented("wanted", id)));
     const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, auditOfCompletion)));
@@ -86,30 +86,30 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(done.filter((each) => each?.state === "conflict" && each.reason === "identity_of_another")).toHaveLength(31);
   });
 
-  test("two links of one user with one identity are both linked, also at once", async () => {
+  test("two concurrent links of one user to one identity both succeed", async () => {
     const ready = await Promise.all([presented("own"), presented("own")]);
     const done = await Promise.all(ready.map(({ handleHash }) => links().complete(handleHash, auditOfCompletion)));
     expect(done).toEqual([{ state: "linked" }, { state: "linked" }]);
   });
 
-  test("an account has one wallet", async () => {
+  test("a second wallet for one account is refused with account_has_wallet", async () => {
     await links().complete((await presented("first")).handleHash, auditOfCompletion);
     const second = await presented("second");
     expect(await links().complete(second.handleHash, auditOfCompletion)).toEqual({ state: "conflict", reason: "account_has_wallet" });
     expect(await links().byHandle(second.handleHash)).toMatchObject({ state: "conflict", reason: "account_has_wallet" });
   });
 
-  test("one subject of two issuers is two identities", async () => {
+  test("one subject from two issuers is two identities", async () => {
     await links().complete((await presented("same")).handleHash, auditOfCompletion);
     const other = await aUser(database.sql);
-    const link = await begun(other.id);
+    const link = await startLink(other.id);
     await links().answer(link.stateHash);
     await links().present(link.stateHash, { issuer: "https://other.example.test", subject: "same" }, undefined);
     expect(await links().complete(link.handleHash, auditOfCompletion)).toEqual({ state: "linked" });
   });
 
-  test("what was not answered, or was rejected, cannot be completed", async () => {
-    const { handleHash, stateHash } = await begun();
+  test("a link that was not answered or was rejected cannot be completed", async () => {
+    const { handleHash, stateHash } = await startLink();
     await links().present(stateHash, { issuer: ISSUER, subject: "x" }, undefined);
     expect(await links().complete(handleHash, auditOfCompletion)).toBeUndefined();
     await links().answer(stateHash);
@@ -120,9 +120,9 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(ofUser(await auditOf(database.sql, "wallet.refused"))).toMatchObject([{ reason: "issuer_not_trusted" }]);
   });
 
-  test("a link whose time is over is neither answered nor completed, and expires once", async () => {
-    const [unanswered, ready] = [await begun(), await presented("late")];
-    await Promise.all([late(unanswered.handleHash), late(ready.handleHash)]);
+  test("an expired link cannot be answered or completed, and its expiry is recorded once", async () => {
+    const [unanswered, ready] = [await startLink(), await presented("late")];
+    await Promise.all([expireLink(unanswered.handleHash), expireLink(ready.handleHash)]);
     expect(await links().unanswered(unanswered.stateHash)).toBeUndefined();
     expect(await links().answer(unanswered.stateHash)).toBeUndefined();
     expect(await links().complete(ready.handleHash, auditOfCompletion)).toBeUndefined();
@@ -133,14 +133,14 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(ofUser(await auditOf(database.sql, "wallet.refused"))).toHaveLength(1);
   });
 
-  test("a link that lives does not expire", async () => {
-    const { handleHash } = await begun();
+  test("a live link cannot be expired", async () => {
+    const { handleHash } = await startLink();
     await links().expire(handleHash, refused);
     expect(await links().byHandle(handleHash)).toMatchObject({ state: "pending" });
   });
 
-  test("what a wallet on the same device brings back finds the link", async () => {
-    const [good, bad] = [await begun(user.id, { sameDevice: true }), await begun(user.id, { sameDevice: true })];
+  test("a link on the same device is found by its return hash", async () => {
+    const [good, bad] = [await startLink(user.id, { sameDevice: true }), await startLink(user.id, { sameDevice: true })];
     const [goodReturn, badReturn] = [aHash(), aHash()];
     expect(await links().answer(good.stateHash)).toEqual({ userId: user.id, sameDevice: true });
     await links().answer(bad.stateHash);
@@ -154,29 +154,29 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await links().byReturn(badReturn)).toMatchObject({ state: "rejected" });
   });
 
-  test("one user has sixteen links on their way at most: the oldest gives way", async () => {
+  test("a user has at most sixteen links: the oldest are deleted", async () => {
     const all = [];
-    for (let n = 0; n < 18; n++) all.push(await begun());
+    for (let n = 0; n < 18; n++) all.push(await startLink());
     const alive = await Promise.all(all.map(({ handleHash }) => links().byHandle(handleHash)));
     expect(alive.map((link) => link !== undefined)).toEqual([false, false, ...Array(16).fill(true)]);
   });
 
-  test("links in every state count among the sixteen", async () => {
-    const old = await begun();
+  test("links in every state count towards the limit of sixteen", async () => {
+    const old = await startLink();
     await links().answer(old.stateHash);
     await links().reject(old.stateHash, "issuer_not_trusted", undefined, refused);
-    for (let n = 0; n < 16; n++) await links().answer((await begun()).stateHash);
+    for (let n = 0; n < 16; n++) await links().answer((await startLink()).stateHash);
     expect(await links().byHandle(old.handleHash)).toBeUndefined();
     expect(await runText(database.sql, "select 1 from wallet_links where user_id = $1::uuid", [user.id])).toHaveLength(16);
   });
 
-  test("of 64 that begin at once sixteen are kept, and none waits in vain", async () => {
-    const all = await Promise.all(Array.from({ length: CALLERS }, () => begun()));
+  test("64 concurrent starts all return, and sixteen links are kept", async () => {
+    const all = await Promise.all(Array.from({ length: CALLERS }, () => startLink()));
     expect(all.every(({ expiresAt }) => expiresAt > 0)).toBe(true);
     expect(await runText(database.sql, "select 1 from wallet_links where user_id = $1::uuid", [user.id])).toHaveLength(16);
   });
 
-  test("a wallet is auditOfCompletion of, and unlinked once; then its identity is free", async () => {
+  test("a linked wallet is listed, can be unlinked once, and its identity can then be linked by another user", async () => {
     expect(await wallets().ofUser(user.id)).toBeUndefined();
     await links().complete((await presented("free")).handleHash, auditOfCompletion);
     expect(await wallets().ofUser(user.id)).toEqual({ issuer: ISSUER, linkedAt: expect.closeTo(Date.now() / 1_000, -2) });
@@ -188,7 +188,7 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     expect(await wallets().ofUser("no uuid")).toBeUndefined();
   });
 
-  test("no secret of a link is stored as it is, and no subject outlives its link's decision", async () => {
+  test("the issuer and subject are deleted from a link once it is completed", async () => {
     const { handleHash } = await presented("gone");
     await links().complete(handleHash, auditOfCompletion);
     const rows = await runText<{ row: string }>(

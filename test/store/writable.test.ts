@@ -9,14 +9,14 @@ import { databaseKinds, runText } from "../support/database.ts";
 const unavailable = { code: "temporarily_unavailable" };
 const diskFull = Object.assign(new Error("could not extend file"), { code: "53100", severity: "ERROR" });
 
-describe.for(databaseKinds)("a database that takes no writes, $name", ({ name, fresh }) => {
+describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
   });
   afterAll(() => database.close());
 
-  test("is not ready while its disk is full, and is again once a write goes through", async () => {
+  test("is not ready while its disk is full, and ready again once a write succeeds", async () => {
     let full = true;
     const { query } = database.sql;
     const failing: Sql = {
@@ -48,7 +48,7 @@ describe.for(databaseKinds)("a database that takes no writes, $name", ({ name, f
       await readiness(readOnly).ping();
     });
 
-  test("an audit record that fails is a 503, and leaves no effect", async () => {
+  test("an effect whose audit record cannot be written is rolled back with temporarily_unavailable", async () => {
     const user = await aUser(database.sql);
     await runText(database.sql, "alter table audit_records add constraint test_none check (event <> 'session.started') not valid");
     const id = anId();

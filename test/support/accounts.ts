@@ -49,7 +49,7 @@ export async function aUser(sql: Sql, more: Partial<NewUser> = {}): Promise<User
   return user;
 }
 
-/** What the trail holds of one event, oldest first. */
+/** The audit records of one event, oldest first. */
 export const auditOf = (
   sql: Sql,
   event: AuditEvent,

@@ -3,7 +3,7 @@ import { aBrowser } from "./browser.ts";
 import { claimsOf } from "./flow.ts";
 import { OPERATOR } from "./server.ts";
 
-/** The typed API as someone who signs in by password, the operator of the tests unless said, and their id. */
+/** The admin client of a user who signs in by password, by default the operator of the tests, and their id. */
 export async function adminAs(
   url: string,
   who: { email: string; password: string } = OPERATOR,
@@ -12,8 +12,8 @@ export async function adminAs(
   return { admin: createAdminClient({ url, token: body.access_token }), id: claimsOf(body.access_token).sub };
 }
 
-/** What only operators may call, as the operator of the tests. */
+/** The operator procedures, called by the operator of the tests. */
 export const operatorAt = async (url: string): Promise<AdminClient["operator"]> => (await adminAs(url)).admin.operator;
 
-/** What a call was refused with, or undefined where it was not. */
+/** The refusal of a call, or undefined when it succeeds. */
 export const refusedWith = (call: Promise<unknown>) => call.then(() => undefined, refusalOf);

@@ -2,7 +2,7 @@ import { constants, generateKeyPairSync, type KeyObject, randomUUID, sign } from
 
 export const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/** A key pair with the public half as its owner would publish it. */
+/** A key pair, with its public key as the owner would publish it. */
 export interface TestKey {
   readonly alg: string;
   readonly privateKey: KeyObject;
@@ -32,7 +32,7 @@ function signatureOf(input: string, { alg, privateKey }: TestKey): Buffer {
   });
 }
 
-/** A compact JWS. Header members and claims that are undefined are left out. */
+/** A compact JWS. Undefined header members and claims are omitted. */
 export function jws(claims: object, key: TestKey, header: object = {}): string {
   const input = `${encoded({ alg: key.alg, ...header })}.${encoded(claims)}`;
   return `${input}.${signatureOf(input, key).toString("base64url")}`;
@@ -47,7 +47,7 @@ export interface AssertionRequest {
   readonly header?: object;
 }
 
-/** A client assertion that is good in all its parts, but for what `claims` and `header` change. */
+/** A valid client assertion, except for the changes in `claims` and `header`. */
 export const anAssertion = (key: TestKey, { clientId, audience, now, claims = {}, header = {} }: AssertionRequest): string =>
   jws({ iss: clientId, sub: clientId, aud: audience, iat: now, exp: now + 300, jti: randomUUID(), ...claims }, key, {
     kid: key.jwk.kid,

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** What axe finds, in words. The page's own policy would not let it in: the context has to pass over it. */
+/** The violations that axe finds, as text. The page's content security policy blocks axe, so the context has to bypass it. */
 export async function axeFlaws(page: Page): Promise<string[]> {
   await page.addScriptTag({ content: axe.source });
   const run = (tags: string[]) => (globalThis as unknown as { axe: typeof axe }).axe.run({ runOnly: tags });

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A way to several servers on this machine that gives them connections in turn, and can hold back what goes to and comes from one of them. */
+/** A TCP load balancer for servers on this machine: assigns connections in turn, and can pause those of one server. */
 export async function aBalancer(ports: readonly number[]) {
   const sockets = new Map<Socket, number>();
   const held = new Set<number>();

@@ -1,4 +1,4 @@
-/** A user with a browser that knows cookies and forms, and no JavaScript. */
+/** A client with cookies and forms, but without JavaScript. */
 
 interface Form {
   readonly action: string;
@@ -10,7 +10,7 @@ const attribute = (tag: string, name: string): string | undefined => {
   return value?.replaceAll("&amp;", "&").replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">");
 };
 
-/** The forms of a page with the fields that a browser would send without being asked. */
+/** The forms of a page, with the fields that a browser sends by default. */
 export function formsOf(html: string, base: string): readonly Form[] {
   return [...html.matchAll(/<form\b[^>]*>[\s\S]*?<\/form>/g)].map(([text]) => {
     const open = text.slice(0, text.indexOf(">") + 1);
@@ -27,11 +27,11 @@ export interface Visit {
   readonly headers: Headers;
 }
 
-/** @param always headers of every request, such as the languages that the user reads */
+/** @param always headers of every request, such as accept-language */
 export function aBrowser(origin: string, always: Readonly<Record<string, string>> = {}) {
   const cookies = new Map<string, string>();
 
-  /** One request, redirects not followed. */
+  /** One request, without following redirects. */
   async function request(url: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers({ ...always, ...Object.fromEntries(new Headers(init.headers)) });
     if (cookies.size > 0) headers.set("cookie", [...cookies].map(([name, value]) => `${name}=${value}`).join("; "));
@@ -46,7 +46,7 @@ export function aBrowser(origin: string, always: Readonly<Record<string, string>
     return response;
   }
 
-  /** Follows redirects as long as they stay with the server; one that leaves is the visit's last url. */
+  /** Follows redirects within the server; a redirect to another origin ends the visit and becomes its url. */
   async function follow(url: string, init?: RequestInit): Promise<Visit> {
     let response = await request(url, init);
     let at = new URL(url, origin).href;
@@ -59,13 +59,13 @@ export function aBrowser(origin: string, always: Readonly<Record<string, string>
     return { status: response.status, url: at, html: await response.text(), headers: response.headers };
   }
 
-  /** Fills in the form of a page that has a certain field or button, and sends it. */
+  /** Fills in and submits the form that contains the given field or button. */
   async function submit(page: Visit, entries: Record<string, string>): Promise<Visit> {
-    const [wanted = ""] = Object.keys(entries);
+    const [name = ""] = Object.keys(entries);
     const blocks = [...page.html.matchAll(/<form\b[^>]*>[\s\S]*?<\/form>/g)].map(([text]) => text);
-    const index = blocks.findIndex((text) => text.includes(`name="${wanted}"`));
+    const index = blocks.findIndex((text) => text.includes(`name="${name}"`));
     const form = formsOf(page.html, page.url)[index];
-    if (form === undefined) throw new Error(`no form with ${wanted} on ${page.url} (${page.status}): ${page.html.slice(0, 400)}`);
+    if (form === undefined) throw new Error(`no form with ${name} on ${page.url} (${page.status}): ${page.html.slice(0, 400)}`);
     const body = new URLSearchParams({ ...form.fields, ...entries });
     return follow(form.action, { method: "POST", body, headers: { origin: new URL(origin).origin } });
   }

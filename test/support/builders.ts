@@ -110,7 +110,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   ...members,
 });
 
-/** The state of a user's token with which all is well. */
+/** The state of a user's token that is valid. */
 export const aTokenState = (members: Partial<TokenState> = {}): TokenState => ({
   now: 1000,
   revoked: false,
@@ -137,7 +137,7 @@ export const refreshGrant = (members: { scope?: string; resource?: string[] } = 
 
 export const clientGrant = (members: { scope?: string; resource?: string[] } = {}) => create(ClientCredentialsGrantSchema, members);
 
-/** The private reason and public code of what a decision refuses with. */
+/** The public code and private reason of a decision's refusal. */
 export function refusalOf(decide: () => unknown): readonly [string, string] | "granted" {
   try {
     decide();
@@ -148,7 +148,7 @@ export function refusalOf(decide: () => unknown): readonly [string, string] | "g
   }
 }
 
-/** The same as one text, for tables of such; `accepted` where nothing is refused, and the words of whatever else is thrown. */
+/** The same as one string, for tables; `accepted` where nothing is refused, and the text of any other error. */
 export function refusalText(run: () => unknown): string {
   try {
     run();

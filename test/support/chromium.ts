@@ -2,27 +2,27 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
-/** A real Chromium; CHROMIUM_PATH says where, else Debian's place. */
+/** A real Chromium, at CHROMIUM_PATH or where Debian installs it. */
 export const startChromium = (): Promise<Browser> =>
   chromium.launch({ executablePath: process.env.CHROMIUM_PATH ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 
-/** A page in a browser of its own, with what it should never have done: asked another host, or broken its policy. */
+/** A page in a context of its own, with a list of problems: requests to other hosts, console errors and violations of its policy. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ locale: "en-GB", ...options });
   const page = await context.newPage();
-  const wrongs: string[] = [];
+  const problems: string[] = [];
   page.on("request", (request) => {
     const { hostname } = new URL(request.url());
-    if (hostname !== "localhost" && hostname !== "127.0.0.1") wrongs.push(`asked ${request.url()}`);
+    if (hostname !== "localhost" && hostname !== "127.0.0.1") problems.push(`asked ${request.url()}`);
   });
   page.on("console", (message) => {
-    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) wrongs.push(message.text());
+    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) problems.push(message.text());
   });
-  page.on("pageerror", (error) => wrongs.push(String(error)));
-  return { page, wrongs, close: () => context.close() };
+  page.on("pageerror", (error) => problems.push(String(error)));
+  return { page, problems, close: () => context.close() };
 }
 
-/** Where a client waits for the browser to come back, on a free loopback port. */
+/** The client's redirect URI, on a free loopback port. */
 export async function startCallback() {
   const server = createServer((request, response) => {
     response.setHeader("content-type", "text/html");
@@ -38,10 +38,10 @@ export async function startCallback() {
   return { uri: `http://127.0.0.1:${port}/cb`, close };
 }
 
-/** What is wrong with a page for users who see little, or use no mouse. Needs scripts. */
+/** The accessibility flaws of a page. Needs scripts. */
 export const flawsOf = (page: Page): Promise<string[]> => page.evaluate(findFlaws);
 
-/** Runs in the browser: structure, names, sizes and contrasts (WCAG 2.2: 1.3.1, 1.4.3, 1.4.10, 2.4.2, 2.5.8, 3.1.1, 4.1.2). */
+/** Runs in the browser. Checks structure, names, sizes and contrasts (WCAG 2.2: 1.3.1, 1.4.3, 1.4.10, 2.4.2, 2.5.8, 3.1.1, 4.1.2). */
 function findFlaws(): string[] {
   const flaws: string[] = [];
   const all = <E extends Element>(selector: string) => [...document.querySelectorAll<E & HTMLElement>(selector)];

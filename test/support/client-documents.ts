@@ -1,11 +1,11 @@
-/** A metadata document as it is published; members as RFC 7591 names them. */
+/** A metadata document as it is published, with the members of RFC 7591. */
 export type ClientDocument = { readonly client_id: string; readonly redirect_uris: readonly string[] } & Readonly<Record<string, unknown>>;
 
 const CODE = { grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] };
 
 /**
- * What widely used MCP clients publish, in the shapes seen in autumn 2026 (their own addresses, which a test replaces by its own):
- * portless loopback redirects, several methods, grants that we do not have, words for the eye.
+ * Documents of widely used MCP clients, as published in autumn 2026 (a test replaces their addresses by its own): loopback redirects
+ * without a port, several authentication methods, grants that are not supported here, members for display.
  */
 export const PUBLISHED = {
   claudeCode: {

@@ -14,6 +14,7 @@ import { consentRepository } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { detachedSignatures } from "../../src/store/detached-signatures.ts";
+import { deviceRequests } from "../../src/store/device-requests.ts";
 import { grants } from "../../src/store/grants.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -24,7 +25,7 @@ import { aThrottle } from "./throttle.ts";
 
 export const ISSUER = "https://issuer.example.test";
 
-/** A token core over a real store, with a clock of the test's own. */
+/** A token core over a real store, with a clock of the test. */
 export async function coreOver(sql: Sql, clock: Clock) {
   const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const key = signingKey(pem);
@@ -52,6 +53,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     remoteKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),
     consumedIds: consumedIds(sql),
     codes: authorizationCodes(sql),
+    devices: deviceRequests(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),

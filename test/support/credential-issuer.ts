@@ -4,21 +4,21 @@ import { type Publisher, publisher } from "./publisher.ts";
 import { type CredentialOptions, issueCredential, nowSeconds, signedJwt, type WalletKey, walletKey } from "./wallet.ts";
 
 export interface CredentialIssuer {
-  /** Its identifier (`iss`), by https on this machine. */
+  /** Its issuer identifier (`iss`), an https URL on this machine. */
   readonly url: string;
   readonly key: WalletKey;
   readonly publisher: Publisher;
-  /** What its metadata says besides, or instead. */
+  /** Members that are added to its metadata, or replaced in it. */
   metadata: Readonly<Record<string, unknown>>;
-  /** Status values by index; undefined: the list cannot be had. */
+  /** Status values by index; undefined makes the list unavailable. */
   statuses: number[] | undefined;
-  /** Whom the list of statuses is signed by. */
+  /** The key that signs the status list. */
   statusKey: WalletKey;
   issue(options: Pick<CredentialOptions, "holder" | "claims" | "header"> & { readonly by?: WalletKey }): Promise<string>;
   close(): Promise<void>;
 }
 
-/** An issuer of credentials that publishes its keys in its metadata, and which credentials still count by a status list. */
+/** A credential issuer that publishes its keys in its metadata and the validity of its credentials in a status list. */
 export async function credentialIssuer(path = ""): Promise<CredentialIssuer> {
   const server = await publisher();
   const key = walletKey("ES256", "issuer-1");

@@ -1,7 +1,7 @@
 import type { Browser } from "./browser.ts";
 import type { ServerDriver, TestClient } from "./flow.ts";
 
-/** Numbers from 0 to 1 that are the same for the same seed. */
+/** Pseudo-random numbers from 0 to 1, the same for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -45,11 +45,11 @@ export const CROWD = {
   ],
 };
 
-/** Someone with all that was handed out to them. */
+/** A user, with all tokens and clients that they have received. */
 export interface Member {
   readonly email: string;
   readonly id: string;
-  /** The same cookies at each front. */
+  /** One browser for each front, with the same cookies. */
   readonly browsers: readonly Browser[];
   password: string;
   readonly bearers: string[];
@@ -58,8 +58,8 @@ export interface Member {
   readonly ownClients: { readonly id: string; readonly as: TestClient }[];
 }
 
-/** What the members of a crowd can do, each time at any of the fronts. */
-export function waysOf(fronts: readonly ServerDriver[], random: () => number) {
+/** The actions of a crowd's members, each at a random front. */
+export function actionsOf(fronts: readonly ServerDriver[], random: () => number) {
   const pick = <Thing>(things: readonly Thing[]): Thing | undefined => things[Math.floor(random() * things.length)];
   const front = (): ServerDriver => pick(fronts) as ServerDriver;
   let operator = "";
@@ -101,7 +101,7 @@ export function waysOf(fronts: readonly ServerDriver[], random: () => number) {
     const visit = await browser.follow(url);
     return visit.html.includes('name="decision"') ? browser.submit(visit, { decision: "approve" }) : visit;
   };
-  /** Goes through authorize and says yes; a user who was signed out signs in once more. */
+  /** Authorizes and approves; signs in first where the user was signed out. */
   const codeFor = async (member: Member, as: TestClient) => {
     const resource = as === WEB ? ["https://crm.example.test/mcp", ...AGENTS] : undefined;
     const scope = as === WEB ? "openid crm:read offline_access" : "openid";

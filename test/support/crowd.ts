@@ -1,18 +1,18 @@
 import { aBrowser } from "./browser.ts";
-import { AGENTS, CALLBACK, CROWD, client, EXCHANGE, type Member, RESOURCE_SERVER, TOKEN, WEB, waysOf } from "./crowd-ways.ts";
+import { AGENTS, actionsOf, CALLBACK, CROWD, client, EXCHANGE, type Member, RESOURCE_SERVER, TOKEN, WEB } from "./crowd-ways.ts";
 import { PASSWORD, type ServerDriver } from "./flow.ts";
 
-/** What came of one act: its name and the statuses of its answers. */
+/** The result of an action: its name and the statuses of its responses. */
 export interface ActResult {
   readonly act: string;
   readonly statuses: readonly number[];
-  /** Of something that counts once: how often it was taken. */
+  /** How often a credential that can be used once was accepted. */
   readonly taken?: number;
 }
 
-/** Users, their applications and agents, and an operator, who all do things at both fronts without regard to each other. */
+/** Users, their clients and agents, and an operator, who act concurrently at all fronts. */
 export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
-  const { pick, front, call, asOperator, operatorSignsIn, browserOf, accountPageHandler, signIn, redeem, codeFor, leave } = waysOf(
+  const { pick, front, call, asOperator, operatorSignsIn, browserOf, accountPageHandler, signIn, redeem, codeFor, leave } = actionsOf(
     fronts,
     random,
   );
@@ -28,7 +28,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       const { status, fields } = await codeFor(member, WEB);
       return fields === undefined ? { statuses: [status] } : redeem(member, WEB, fields, 3);
     },
-    "authorize an application of someone": async (member: Member) => {
+    "authorize a client of a user": async (member: Member) => {
       const own = pick(members.flatMap(({ ownClients }) => ownClients));
       if (own === undefined) return { statuses: [] };
       const { status, fields } = await codeFor(member, own.as);
@@ -64,7 +64,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       const tokens = [member.refreshTokens.pop(), pick(member.accessTokens)].filter((token) => token !== undefined);
       return { statuses: await Promise.all(tokens.map(async (token) => (await front().revoke(WEB, token)).status)) };
     },
-    "look at oneself": async (member: Member) => {
+    "view the account": async (member: Member) => {
       const [one, other] = await Promise.all(["/account", "/account/agents"].map((path) => browserOf(member).follow(path)));
       return { statuses: [one?.status ?? 0, other?.status ?? 0] };
     },
@@ -83,7 +83,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
     "sign out the others": async (member: Member) => ({
       statuses: await accountPageHandler(member, "/account/security", { "end-others": "" }),
     }),
-    "take a consent back": async (member: Member) => {
+    "revoke a consent": async (member: Member) => {
       const browser = browserOf(member);
       const { status, body } = await browser.json("/consents/", undefined, "GET");
       const consent = pick((body?.consents ?? []) as { id: string }[]);
@@ -91,11 +91,11 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       const headers = { "x-csrf-token": body.csrfToken as string };
       return { statuses: [(await browser.request(`/consents/${consent.id}`, { method: "DELETE", headers })).status] };
     },
-    "forget the password": async (member: Member) => {
+    "request a password reset": async (member: Member) => {
       const ask = () => call("POST", "/auth/forgot-password", undefined, { email: member.email });
       return { statuses: (await Promise.all([ask(), ask()])).map(({ status }) => status) };
     },
-    "make an application": async (member: Member) => {
+    "register a client": async (member: Member) => {
       const scopes = ["openid"];
       const grantTypes = ["authorization_code", "client_credentials"];
       const members = { name: "Own", redirectUris: [CALLBACK], scopes, grantTypes };
@@ -104,7 +104,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       if (status === 201) member.ownClients.push({ id, as: { clientId, secret: clientSecret, redirectUri: CALLBACK } });
       return { statuses: [status] };
     },
-    "change an application": async (member: Member) => {
+    "change a client": async (member: Member) => {
       const own = pick(member.ownClients);
       if (own === undefined) return { statuses: [] };
       const bearer = pick(member.bearers);
@@ -115,7 +115,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       ]);
       return { statuses: answers.map(({ status }) => status) };
     },
-    "delete an application": async (member: Member) => {
+    "delete a client": async (member: Member) => {
       const own = member.ownClients.shift();
       if (own === undefined) return { statuses: [] };
       return { statuses: [(await call("DELETE", `/api/clients/${own.id}`, pick(member.bearers))).status] };
@@ -133,34 +133,34 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       const disabled = await asOperator("users.disable", { id: member.id });
       return { statuses: [disabled.status, (await asOperator("users.enable", { id: member.id })).status, await signIn(member)] };
     },
-    "operator: delete an application": async () => {
+    "operator: delete a client": async () => {
       const own = pick(members.flatMap(({ ownClients }) => ownClients));
       return { statuses: own === undefined ? [] : [(await asOperator("clients.delete", { id: own.id })).status] };
     },
-    "operator: apply a file": async () => {
+    "operator: apply a provisioning file": async () => {
       const description = `applied ${Math.floor(random() * 1000)}`;
       return { statuses: [(await asOperator("provision", { clients: CROWD.clients.map((each) => ({ ...each, description })) })).status] };
     },
     "delete the account": async (member: Member) => ({ statuses: await leave(member) }),
-    "delete the account while an operator steps in": async (member: Member) => {
+    "delete the account while an operator disables it": async (member: Member) => {
       const disabled = asOperator("users.disable", { id: member.id });
       const deleted = member.ownClients.map(({ id }) => asOperator("clients.delete", { id }));
       const left = leave(member);
       const statuses = (await Promise.all([disabled, ...deleted])).map(({ status }) => status);
       return { statuses: [...statuses, ...(await left)] };
     },
-    "two who have used each other's applications delete their accounts": async (member: Member) => {
+    "two users of each other's clients delete their accounts": async (member: Member) => {
       const statuses = await Promise.all([leave(member), leave(pick(members) as Member)]);
       return { statuses: statuses.flat() };
     },
   } as const;
   type Act = keyof typeof acts;
-  /** What happens often, so that there is always something to end. */
+  /** Frequent actions, so that there are always tokens to revoke. */
   const OFTEN: readonly Act[] = ["authorize", "authorize, and redeem three times", "refresh twice", "refresh", "exchange", "introspect"];
 
   const every = Object.keys(acts) as Act[];
   let turn = Math.floor(random() * every.length);
-  /** One after the other, so that each comes about as often as any. */
+  /** Takes the actions in turn, so that each occurs about equally often. */
   const nextAct = (): Act | undefined => every[turn++ % every.length];
 
   const perform = async (act: Act, member: Member): Promise<ActResult> => ({ act, ...(await acts[act](member)) });
@@ -168,7 +168,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
   return {
     operatorSignsIn,
 
-    /** Someone signs up, and signs in on two devices. */
+    /** A user signs up, and signs in on two devices. */
     async join(): Promise<readonly ActResult[]> {
       const { email, id, browser, login } = await front().signedInUser();
       const browsers = fronts.map(({ url }) => aBrowser(url));
@@ -178,12 +178,11 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       members.push(member);
       const signedIn = await signIn(member, browsers[1]);
       const own = [];
-      for (const act of ["make an application", "authorize", "authorize an application of someone"] as const)
-        own.push(await perform(act, member));
+      for (const act of ["register a client", "authorize", "authorize a client of a user"] as const) own.push(await perform(act, member));
       return [{ act: "sign up", statuses: [signedIn] }, ...own];
     },
 
-    /** So many acts of anyone, all at once. */
+    /** Runs `count` actions of random members concurrently. */
     moment(count: number): Promise<readonly ActResult[]> {
       const some = Array.from({ length: count }, () => (random() < 0.4 ? pick(OFTEN) : nextAct()) as Act);
       return Promise.all(some.map((act) => perform(act, pick(members) as Member)));

@@ -6,10 +6,10 @@ import pg from "pg";
 import { type Database, openDatabase } from "../../src/store/orm.ts";
 import { type Parameter, type Sql, statement } from "../../src/store/sql.ts";
 
-/** A kind of database on which the storage-facing suites run: the embedded one always, PostgreSQL when TEST_DATABASE_URL names a server. */
+/** A kind of database on which the storage suites run: always the embedded one, and PostgreSQL when TEST_DATABASE_URL names a server. */
 export interface DatabaseKind {
   readonly name: "embedded" | "postgresql";
-  /** A database of its own with the current schema and nothing in it but what the migrations bring. Closing it removes it. */
+  /** A new database with the current schema and only the rows of the migrations. Closing it deletes it. */
   fresh(): Promise<Database>;
 }
 
@@ -18,7 +18,7 @@ const MIGRATIONS = new URL("../../src/store/migrations/", import.meta.url);
 const MEMORY = "/dev/shm";
 const NEEDED_BYTES = 4 * 2 ** 30;
 
-/** Where data directories lie: in memory where there is enough of it. A copy of the template takes a tenth of the time there. */
+/** The parent of data directories: in memory where there is enough of it, in which a copy of the template takes a tenth of the time. */
 const BASE = existsSync(MEMORY) && hasRoom(MEMORY) ? MEMORY : tmpdir();
 
 function hasRoom(path: string): boolean {
@@ -28,7 +28,7 @@ function hasRoom(path: string): boolean {
 
 const PREFIX = "countersign-test-data-";
 
-/** Removes what test runs left that were killed: nothing else frees memory of theirs. */
+/** Removes the directories of killed test runs, which nothing else would remove. */
 function removeAbandoned(): void {
   for (const name of readdirSync(BASE)) {
     const pid = name.startsWith(PREFIX) ? Number(name.slice(PREFIX.length).split("-", 1)[0]) : Number.NaN;
@@ -47,7 +47,7 @@ function isAlive(pid: number): boolean {
 /** An empty data directory. */
 export const aDataDir = (): string => mkdtempSync(join(BASE, `${PREFIX}${process.pid}-`));
 
-/** A migrated data directory, made once for each state of the migrations and kept between runs. */
+/** A migrated data directory, created once for each state of the migrations and kept between runs. */
 async function template(): Promise<string> {
   removeAbandoned();
   const digest = createHash("sha256").update(readFileSync(new URL("../../package.json", import.meta.url))); // the version of PGlite
@@ -61,12 +61,12 @@ async function template(): Promise<string> {
   try {
     renameSync(making, path);
   } catch {
-    rmSync(making, { recursive: true, force: true }); // another worker was first
+    rmSync(making, { recursive: true, force: true }); // another worker created it first
   }
   return path;
 }
 
-/** A data directory with a migrated, empty database, for a server or for freshDatabase. */
+/** A data directory with a migrated database, for a server or for freshEmbedded. */
 export async function freshDataDir(): Promise<string> {
   made ??= template();
   const from = await made;
@@ -99,7 +99,10 @@ async function asAdministrator(server: string, ...statements: readonly string[])
   }
 }
 
-/** An empty database on the server, without a schema. Rings of locks are found there at once, and not after a second: that takes a superuser. */
+/**
+ * An empty database on the server, without a schema. Deadlocks in it are detected within 50 ms instead of a second, which needs a
+ * superuser.
+ */
 export async function emptyPostgresDatabase(server: string): Promise<{ readonly url: string; drop(): Promise<void> }> {
   const name = `countersign_test_${randomBytes(8).toString("hex")}`;
   await asAdministrator(server, `create database ${name}`, `alter database ${name} set deadlock_timeout = '50ms'`);
@@ -113,7 +116,7 @@ async function freshPostgres(server: string): Promise<Database> {
   return removing(await openDatabase({ url }), drop);
 }
 
-/** Runs a statement of a test's own. */
+/** Runs a statement of a test. */
 export const runText = <Row>(sql: Sql, text: string, parameters: readonly Parameter[] = []): Promise<Row[]> =>
   sql.query<Row>(statement(`test_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`, text), parameters);
 

@@ -8,9 +8,9 @@ import { tokenStates } from "../../src/store/token-states.ts";
 import { anAudit, anId } from "./accounts.ts";
 import { aClient, anOpenFamily, aScene, type Scene } from "./grants.ts";
 
-/** Grants and what agents got out of them, in a database of a test. */
+/** Grants and the delegations of agents below them, in the database of a test. */
 export function delegating(sql: () => Sql) {
-  /** A grant with the token that its application holds. */
+  /** A grant and the access token of its client. */
   async function aRoot() {
     const scene = await aScene(sql());
     const { grant } = await anOpenFamily(sql(), scene);
@@ -42,7 +42,7 @@ export function delegating(sql: () => Sql) {
   };
   const tokenOf = ({ id, jti, actor, userId }: NewDelegation): TokenReference => ({ jti, clientId: actor, userId, delegationId: id });
   let stored: ReturnType<typeof delegations> | undefined;
-  /** By one store, so that those of one moment go in one statement, as they do in a process. */
+  /** Through one store, so that concurrent calls share one statement, as within one process. */
   const record = (delegation: NewDelegation) => {
     stored ??= delegations(sql());
     return stored.record(delegation, anAudit("token.issued", { jti: delegation.jti }));
@@ -52,7 +52,7 @@ export function delegating(sql: () => Sql) {
     return !revoked && grantLives && clientEnabled;
   };
 
-  /** Three, each below the one before. */
+  /** Three delegations, each below the previous one. */
   async function aChain() {
     const { scene, grantId, agent, token } = await aRoot();
     const first = below(scene, grantId, agent, token);

@@ -9,7 +9,7 @@ export const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 export const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
 export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 export const CRM = "https://crm.example.test/mcp";
-/** A resource without a path; what parses it adds the root path. */
+/** A resource without a path; URL parsers add the root path. */
 export const ROOT = "https://root.example.test";
 export const MAIL = "https://mail.example.test/mcp";
 
@@ -26,7 +26,7 @@ const agent = (clientId: string, more: object = {}) => ({
   ...more,
 });
 
-/** Agents of every kind, an application that users use, and a resource server. */
+/** Agents of every kind, a client that users use, and a resource server. */
 export const DELEGATION_CLIENTS = [
   ...PROVISIONED.clients.filter(({ clientId }) => clientId !== "web"),
   {
@@ -54,17 +54,17 @@ const agentClient = (clientId: string): TestClient => ({
   ...(clientId !== "public-agent" && { secret: `${clientId}-secret` }),
 });
 
-/** Makes a client public behind the back of the rules that keep it from holding such a grant: what an earlier release may have left. */
+/** Makes a client public directly in the database, past the rules that forbid it this grant, as an earlier release may have done. */
 export const madePublic = (server: TestServer, clientId: string): Promise<unknown> =>
   server.database.sql.query(
     statement("test_made_public", "update clients set token_endpoint_auth_method = 'none', secret_hash = null where client_id = $1"),
     [clientId],
   );
 
-/** What there must be of a server to speak with it of delegation. */
+/** The members of a server that the delegation helpers need. */
 type Delegable = ServerDriver & Pick<TestServer, "database" | "grpc"> & { readonly clients: Pick<TestServer["clients"], "web"> };
 
-/** What a test says of delegation to a running server. */
+/** Adds delegation helpers to a running server. */
 export function delegating<Server extends Delegable>(server: Server) {
   const exchange = (clientId: string, subject: string, fields: Parameters<ServerDriver["token"]>[1] = {}): Promise<Answer> =>
     server.token(agentClient(clientId), {
@@ -97,7 +97,7 @@ export function delegating<Server extends Delegable>(server: Server) {
 
   const active = async (token: string): Promise<boolean> => (await server.introspect(agentClient("crm-rs"), token)).body.active;
 
-  /** What the trail holds of one request. */
+  /** The audit records of one request. */
   const auditOf = (answer: Answer): Promise<Record<string, unknown>[]> =>
     server.database.sql.query(
       statement(
@@ -119,7 +119,7 @@ export function delegating<Server extends Delegable>(server: Server) {
   };
 }
 
-/** As a resource server in another language does: with the .proto file and a foreign library. */
+/** Introspects as a resource server in another language does: with the .proto file and another gRPC library. */
 async function introspectOverGrpc(address: string, { clientId, secret = "" }: TestClient, token: string): Promise<unknown> {
   const definition = loadSync("countersign/introspection/v1/introspection.proto", { keepCase: true, includeDirs: ["proto"] });
   const Service = grpc.makeGenericClientConstructor(

@@ -6,7 +6,7 @@ import type { TestServer } from "./server.ts";
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** The same token an hour later: signed by the server's own key, and long over. */
+/** The same token as if issued an hour ago: signed by the server's key, and expired. */
 export function expired(server: TestServer, token: string): string {
   const exp = Math.floor(Date.now() / 1000) - 3_600;
   const input = `${part(headerOf(token))}.${part({ ...claimsOf(token), iat: exp - 900, exp })}`;

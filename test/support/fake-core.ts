@@ -1,7 +1,7 @@
 import { Refusal } from "../../src/errors.ts";
 import { localTokenCore, type TokenCore, type TokenCoreImplementation } from "../../src/grpc/local.ts";
 
-/** A token core of which a test writes the methods that it needs; every other one is a fault. */
+/** A token core with the methods that a test needs; any other one throws. */
 export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
   const absent = async (): Promise<never> => {
     throw new Error("this test's core has no such method");
@@ -10,6 +10,9 @@ export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
     token: absent,
     validateAuthorization: absent,
     issueCode: absent,
+    authorizeDevice: absent,
+    findDeviceRequest: absent,
+    denyDeviceRequest: absent,
     loginTokens: absent,
     introspect: absent,
     verifyApiKey: absent,
@@ -24,10 +27,16 @@ export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
   return localTokenCore(implementation);
 }
 
-/** A core that cannot be reached. */
+/** A core that is unreachable. */
 export const absentCore = (): TokenCore => {
-  const gone = async (): Promise<never> => {
+  const unreachable = async (): Promise<never> => {
     throw new Refusal("temporarily_unavailable", "core_unreachable", { retryAfter: 5 });
   };
-  return coreWith({ token: gone, introspect: gone, revoke: gone, verifyAccessToken: gone, publicKeys: gone });
+  return coreWith({
+    token: unreachable,
+    introspect: unreachable,
+    revoke: unreachable,
+    verifyAccessToken: unreachable,
+    publicKeys: unreachable,
+  });
 };

@@ -1,10 +1,10 @@
 import pg from "pg";
 
-/** A UUIDv7 whose milliseconds are a number: ids of one kind are in the order of their numbers. */
+/** A UUIDv7 with the timestamp `n`, so that ids of one kind sort by their numbers. */
 const uuidOf = (n: string, kind: number): string => `(lpad(to_hex(${n}), 12, '0') || '7000800000000000000${kind}')::uuid`;
 
 const REALM = "'00000000-0000-7000-8000-000000000001'::uuid";
-/** Rows that belong to one user, and to one client. */
+/** Rows per user, and per client. */
 const PER_USER = 10;
 const PER_CLIENT = 1_000;
 
@@ -59,7 +59,7 @@ async function run(url: string, texts: readonly string[], from: number, to: numb
   }
 }
 
-/** Fills a database with the rows `from` to `to` of every large table, without triggers and foreign keys: that takes a superuser. */
+/** Fills every large table with the rows `from` to `to`, without triggers and foreign keys, which needs a superuser. */
 export async function fill(url: string, from: number, to: number): Promise<void> {
   const texts = fills();
   const half = (rest: number) => texts.filter((_, at) => at % 2 === rest);

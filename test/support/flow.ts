@@ -27,7 +27,7 @@ export function formBody(fields: Record<string, FormValue>): URLSearchParams {
 export const basicAuth = (clientId: string, secret: string): string =>
   `Basic ${Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(secret)}`).toString("base64")}`;
 
-/** How a client proves itself in a test: Basic with a secret, or by naming itself. */
+/** How a client authenticates in a test: Basic with a secret, or only by its client_id. */
 export interface TestClient {
   readonly clientId: string;
   readonly secret?: string;
@@ -36,7 +36,7 @@ export interface TestClient {
 
 export const PASSWORD = "correct horse battery staple";
 
-/** Everything a test does to a running server, over the wire and in the words of the standards. */
+/** All that a test does with a running server over HTTP. */
 export function serverDriver(url: string, outbox: string) {
   const form = async (path: string, fields: Record<string, FormValue>, headers: Record<string, string> = {}): Promise<Answer> =>
     asAnswer(await fetch(new URL(path, url), { method: "POST", body: formBody(fields), headers, redirect: "manual" }));
@@ -62,7 +62,7 @@ export function serverDriver(url: string, outbox: string) {
       .filter((text) => text.toLowerCase().includes(`to: ${email.toLowerCase()}`))
       .at(-1);
 
-  /** The verification token of the last mail to an address, waiting for it to arrive. */
+  /** The verification token of the last mail to an address, once it has arrived. */
   async function verificationToken(email: string): Promise<string> {
     for (let tries = 0; tries < 200; tries++) {
       const found = mailTo(email)?.replaceAll("=\r\n", "").replaceAll("=\n", "").replaceAll("=3D", "=");
@@ -73,7 +73,7 @@ export function serverDriver(url: string, outbox: string) {
     throw new Error(`no verification mail to ${email}`);
   }
 
-  /** A new account with a verified address, signed in by its browser. */
+  /** A new account with a verified address, signed in by a browser. */
   async function signedInUser(members: { email?: string; firstName?: string; lastName?: string; verified?: boolean } = {}) {
     const email = members.email ?? `p-${randomBytes(6).toString("hex")}@example.test`;
     const browser = aBrowser(url);
@@ -93,7 +93,7 @@ export function serverDriver(url: string, outbox: string) {
   const authorizeUrl = (client: TestClient, fields: Record<string, FormValue>): string =>
     `/oauth/authorize?${formBody({ response_type: "code", client_id: client.clientId, redirect_uri: client.redirectUri, code_challenge_method: "S256", state: "st", ...fields })}`;
 
-  /** Goes through authorize as a signed-in user who says yes, and returns the parameters of the redirect to the client. */
+  /** Authorizes as a signed-in user who approves. @returns the parameters of the redirect to the client */
   async function authorize(
     client: TestClient,
     browser: Browser,
@@ -104,11 +104,11 @@ export function serverDriver(url: string, outbox: string) {
     if (visit.html.includes('name="decision"')) visit = await browser.submit(visit, { decision: "approve" });
     const at = visit.url.indexOf("?");
     if (!visit.url.startsWith(client.redirectUri) || at === -1)
-      throw new Error(`no way back to the client: ${visit.status} ${visit.url} ${visit.html.slice(0, 300)}`);
+      throw new Error(`no redirect to the client: ${visit.status} ${visit.url} ${visit.html.slice(0, 300)}`);
     return Object.assign(new URLSearchParams(visit.url.slice(at + 1)), { verifier });
   }
 
-  /** A code with all that redeems it. */
+  /** An authorization code, with the other parameters of its redemption. */
   async function code(client: TestClient, browser: Browser, fields: Record<string, FormValue> = {}) {
     const params = await authorize(client, browser, fields);
     const value = params.get("code");
@@ -116,7 +116,7 @@ export function serverDriver(url: string, outbox: string) {
     return { grant_type: "authorization_code", code: value, redirect_uri: client.redirectUri, code_verifier: params.verifier };
   }
 
-  /** The whole way: consent, code, tokens. */
+  /** Tokens by authorization, consent and redemption. */
   async function tokens(client: TestClient, browser: Browser, fields: Record<string, FormValue> = {}): Promise<Answer["body"]> {
     const answer = await token(client, await code(client, browser, fields));
     if (answer.status !== 200) throw new Error(`no tokens: ${answer.status} ${JSON.stringify(answer.body)}`);

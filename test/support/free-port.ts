@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Ports below those that systems give to connections and to processes that ask for any port (IANA: 49152 up, Linux: 32768 up), a range of its own for
- * each worker of the test run: what was found free is not taken by a neighbour before its owner listens.
+ * Ports below those that operating systems assign to any caller (IANA: 49152 up, Linux: 32768 up), in a range of its own for each worker
+ * of the test run, so that no neighbour takes a free port before its owner listens.
  */
 const WORKERS = 16;
 const RANGE = 1_200;
@@ -24,7 +24,7 @@ const isFree = async (port: number): Promise<boolean> => {
   }
 };
 
-/** A port of 127.0.0.1 on which no one listens, and which no later call of this worker gives again. */
+/** A port of 127.0.0.1 that is not in use and that no later call of this worker returns. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < RANGE; tries += 1) {
     const port = first + (next++ % RANGE);

@@ -12,7 +12,7 @@ export interface TestFront {
   close(): Promise<void>;
 }
 
-/** A real HTTP server around the given routes, on a free loopback port. */
+/** A real HTTP server with the given routes, on a free loopback port. */
 export async function startFront(options: Partial<AppOptions> & Pick<AppOptions, "routes">): Promise<TestFront> {
   const faults: unknown[] = [];
   const observed: TestFront["observed"] = [];
@@ -44,7 +44,7 @@ export async function startFront(options: Partial<AppOptions> & Pick<AppOptions,
   };
 }
 
-/** Sends bytes as they are and gathers the answer until the server closes or `idle` milliseconds pass without any. */
+/** Sends raw bytes and collects the response until the server closes or `idle` milliseconds pass without data. */
 export const rawRequest = (port: number, bytes: string | Buffer, idle = 300): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1");
@@ -60,7 +60,7 @@ export const rawRequest = (port: number, bytes: string | Buffer, idle = 300): Pr
     socket.write(bytes);
   });
 
-/** A POST of a form, given as pairs or as text. */
+/** A POST of a form, given as fields or as text. */
 export const postForm = (url: string, form: Record<string, string> | string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(url, {
     method: "POST",

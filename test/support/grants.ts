@@ -41,7 +41,7 @@ export const aNewClient = (more: Partial<NewClient> = {}): NewClient => {
 export const aClient = (sql: Sql, more: Partial<NewClient> = {}): Promise<Client> =>
   clientRegistry(sql).register(aNewClient(more), anAudit("client.registered"));
 
-/** A user who is signed in and has allowed a client crm:read on one resource. */
+/** A signed-in user who has consented to crm:read on one resource for a client. */
 export interface Scene {
   readonly userId: string;
   readonly sessionId: string;
@@ -105,7 +105,7 @@ export async function aCode(sql: Sql, scene: Scene): Promise<SecretHash> {
   return code;
 }
 
-/** A redeemed code: grant, family and the hash of the family's current token. */
+/** A redeemed code: its grant and refresh family, with the hash of the current token. */
 export async function anOpenFamily(sql: Sql, scene: Scene, more: Partial<NewFamily> = {}) {
   const [grant, family] = [aGrant(scene), aFamily(more)];
   const won = await authorizationCodes(sql).redeem(await aCode(sql, scene), grant, family, anAudit("token.issued"));

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 
-/** A key pair of the test issuer; `jwk` is what it publishes. */
+/** A key pair of the test issuer; `jwk` is the published key. */
 export interface IssuerKey {
   readonly kid: string;
   readonly jwk: JWK;
@@ -21,7 +21,7 @@ export interface TokenParts {
   readonly key?: IssuerKey;
 }
 
-/** Signs an access token that is good for `resource` except for the parts given; a part set to undefined is left out. */
+/** Signs an access token that is valid for `resource` except for the parts given; a part set to undefined is omitted. */
 export async function signToken(issuer: string, resource: string, key: IssuerKey, parts: TokenParts = {}): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   const claims = {
@@ -38,7 +38,7 @@ export async function signToken(issuer: string, resource: string, key: IssuerKey
   return new SignJWT(claims).setProtectedHeader(header).sign((parts.key ?? key).privateKey);
 }
 
-/** Starts a server on a free port of loopback; `close` also ends connections that are kept alive. */
+/** Starts a server on a free loopback port; `close` also ends kept-alive connections. */
 export async function listen(server: Server): Promise<{ origin: string; close: () => Promise<void> }> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -52,7 +52,7 @@ export async function listen(server: Server): Promise<{ origin: string; close: (
   };
 }
 
-/** A small authorization server: metadata and a JWK Set, no more. `documents` may be changed while it runs. */
+/** A small authorization server with metadata and a JWK Set only. `documents` may be changed while it runs. */
 export async function startIssuer() {
   const key = await anIssuerKey("first");
   const documents = new Map<string, { status?: number; headers?: Record<string, string>; body: string }>();
@@ -74,7 +74,7 @@ export async function startIssuer() {
     requests,
     publish,
     close,
-    /** A token for a resource, good except for the parts given. */
+    /** A token for a resource, valid except for the parts given. */
     token: (resource: string, parts?: TokenParts) => signToken(issuer, resource, key, parts),
   };
 }

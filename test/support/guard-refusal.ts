@@ -1,6 +1,6 @@
 import { GuardRefusal } from "../../guard-sdk/src/refusal.ts";
 
-/** Code and reason with which something is refused; fails when it is not. */
+/** The code and reason of a refusal; fails when there is none. */
 export async function refusalOf(attempt: () => unknown): Promise<readonly [code: string, reason: string]> {
   try {
     await attempt();
@@ -8,5 +8,5 @@ export async function refusalOf(attempt: () => unknown): Promise<readonly [code:
     if (error instanceof GuardRefusal) return [error.code, error.reason];
     throw error;
   }
-  throw new Error("it was not refused");
+  throw new Error("nothing was refused");
 }

@@ -13,14 +13,14 @@ import { type Handler, Hono } from "hono";
 import Koa from "koa";
 import { listen } from "./guard-issuer.ts";
 
-/** What the routes of every server below ask for, besides `/mcp`, which asks for the guard's own scopes. */
+/** Scopes of the routes of every server below; `/mcp` requires the guard's own scopes. */
 const ROUTES: Readonly<Record<string, readonly string[]>> = {
   "/write": ["notes:read", "notes:write"],
   "/offline": ["notes:read", "offline_access"],
   "/any": [],
 };
 
-/** All that a handler can see of its request, and who it was view is calling. */
+/** All that a handler can see of its request, and its principal. */
 const seen = (request: IncomingMessage, principal: Principal, body: string) => ({
   principal,
   body,
@@ -104,7 +104,7 @@ function honoListener(guard: Guard): RequestListener {
   return overFetch((inbound, incoming) => app.fetch(inbound, { incoming }));
 }
 
-/** The few lines that a runtime brings to Fetch handlers. */
+/** The adapter by which a runtime calls Fetch handlers. */
 export function overFetch(answer: (inbound: Request, incoming: IncomingMessage) => Response | Promise<Response>): RequestListener {
   return async (request, response) => {
     const headers = new Headers();
@@ -117,7 +117,7 @@ export function overFetch(answer: (inbound: Request, incoming: IncomingMessage) 
   };
 }
 
-/** The Fetch core itself. */
+/** The Fetch handler of the guard itself. */
 function fetchListener(guard: Guard): RequestListener {
   const handler = async (request: Request, principal: Principal) => {
     const body = await request.text();

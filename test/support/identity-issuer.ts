@@ -4,15 +4,15 @@ import type { AddressInfo } from "node:net";
 import { jws, keyFor, type TestKey } from "./assertions.ts";
 
 export interface IdentityIssuer {
-  /** Its issuer identifier, by plain http on this machine. */
+  /** Its issuer identifier, an http URL on this machine. */
   readonly url: string;
   readonly key: TestKey;
-  /** Paths that were asked for so far. */
+  /** Paths of the requests so far. */
   readonly asked: readonly string[];
-  /** What the discovery document says besides, or instead. */
+  /** Members that are added to the discovery document, or replaced in it. */
   discovery: object;
   keys: readonly object[];
-  /** An assertion that is good in all its parts for this audience and client, but for what `claims` and `header` change. */
+  /** An assertion that is valid for this audience and client, except for the changes in `claims` and `header`. */
   assertion(audience: string, clientId: string, claims?: object, header?: object, by?: TestKey): string;
   close(): Promise<void>;
 }

@@ -17,7 +17,7 @@ export interface Begun {
   readonly expires_at: number;
 }
 
-/** Users who link wallets at a server, and what they see of it. */
+/** Users who link wallets at a server, and the responses that they get. */
 export function linkingAt(server: TestServer, at: string = server.url) {
   let users = 0;
 
@@ -43,7 +43,7 @@ export function linkingAt(server: TestServer, at: string = server.url) {
     const response = await browser.request(`/auth/link/wallet/${handle}`);
     return { status: response.status, body: (await response.json()) as { status?: string; message?: string } };
   }
-  /** Why links of a user were refused, oldest first. */
+  /** The reasons of a user's refused links, oldest first. */
   const refusals = async (user: Pick<LinkingUser, "id">): Promise<readonly string[]> =>
     (
       await runText<{ reason: string }>(
@@ -52,10 +52,10 @@ export function linkingAt(server: TestServer, at: string = server.url) {
         [user.id],
       )
     ).map(({ reason }) => reason);
-  /** Lets the time of a user's links run out. */
+  /** Makes a user's links expire. */
   const letExpire = (user: Pick<LinkingUser, "id">) =>
     runText(server.database.sql, "update wallet_links set expires_at = now() - interval '1 second' where user_id = $1::uuid", [user.id]);
-  /** All of it, by an honest wallet. */
+  /** A complete link by an honest wallet. */
   async function link(user: LinkingUser, wallet: Wallet, credential: string) {
     const { handle, invocation_uri } = await begin(user);
     await wallet.answer(invocation_uri, credential);

@@ -17,7 +17,7 @@ export const DEFAULT_REALM = "00000000-0000-7000-8000-000000000001";
 const clock = (): number => Math.floor(Date.now() / 1000);
 export const aNewId = (): string => newId(clock, randomBytes);
 
-/** A user in the database, who may then be signed in by name. */
+/** A user in the database, without signing up. */
 export async function addUser(database: Database, email: string, role: "developer" | "operator" = "developer"): Promise<string> {
   const user = {
     id: aNewId(),
@@ -36,7 +36,7 @@ export async function addUser(database: Database, email: string, role: "develope
   return user.id;
 }
 
-/** A core that knows the bearers of a test: the token of a user is their id, of an operator `op:` and the id. */
+/** A core that knows the bearer tokens of a test: a user's token is their id, an operator's is `op.` and their id. */
 const coreWithUsers = () =>
   coreWith({
     verifyAccessToken: async ({ accessToken, use }) => {
@@ -53,7 +53,7 @@ export interface ManagementFront extends TestFront {
   call(bearer: string | undefined, method: string, path: string, body?: unknown): Promise<Response>;
 }
 
-/** The management API over HTTP on a database of its own. */
+/** The management API over HTTP with a database of its own. */
 export async function startManagement(members: Partial<ManagementPorts> = {}): Promise<ManagementFront> {
   const database = await freshEmbedded();
   const ports = { ...managementPorts(database), ...members };
@@ -70,7 +70,7 @@ export async function startManagement(members: Partial<ManagementPorts> = {}): P
   };
 }
 
-/** Two developers, and an operator by the bearer that makes them one. */
+/** Two developers, and an operator with their bearer token. */
 export async function managementUsers({ database }: Pick<ManagementFront, "database">) {
   const [ada, bob] = [await addUser(database, "ada@example.test"), await addUser(database, "bob@example.test")];
   return { ada, bob, operator: `op.${await addUser(database, "op@example.test", "operator")}` };
@@ -86,6 +86,17 @@ const callFront = (url: string, bearer: string | undefined, method: string, path
     ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
 
+const DEPLOYMENT: Awaited<ReturnType<ManagementPorts["deployment"]>> = {
+  issuer: ISSUER,
+  environment: "development",
+  signUp: "open",
+  trustProxy: false,
+  callers: { requests: 0, oneAddress: true, proxyHeadersIgnored: 0 },
+  mail: "files",
+  redis: false,
+  database: { kind: "embedded", settings: {} },
+};
+
 const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
@@ -95,7 +106,7 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   return startFront({ routes, telemetry }).then((front) => ({ ...front, faults }));
 };
 
-/** All of it over the real stores; passwords, which only provisioning needs, are hashed by no one. */
+/** The ports over the real stores; password hashing, which only provisioning needs, is a stub. */
 const managementPorts = (database: Database): ManagementPorts => ({
   ...composed(
     {
@@ -111,5 +122,6 @@ const managementPorts = (database: Database): ManagementPorts => ({
       hash: async () => "no hash",
       verify: async () => ({ kind: "wrong" }),
     },
+    async () => DEPLOYMENT,
   ),
 });

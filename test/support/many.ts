@@ -2,10 +2,10 @@ import type { Sql } from "../../src/store/sql.ts";
 import { runText } from "./database.ts";
 import type { Scene } from "./grants.ts";
 
-/** Rows that one statement of a test inserts: well within the time that a statement has. */
+/** Rows per insert statement: few enough to finish within the statement timeout. */
 const AT_ONCE = 10_000;
 
-/** Grants of a scene's user and client, each with a refresh family, whose tokens no one knows. */
+/** Grants of a scene's user and client, each with a refresh family of unknown tokens. */
 export async function manyGrants(sql: Sql, { userId, clientId }: Pick<Scene, "userId" | "clientId">, count: number): Promise<void> {
   for (let done = 0; done < count; done += AT_ONCE) {
     await runText(

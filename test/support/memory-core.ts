@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Client } from "../../src/clients/client.ts";
-import type { CallContext, CodeState, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
+import type { CallContext, CodeState, CorePorts, DeviceState, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { createSigner, parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";
@@ -14,7 +14,7 @@ export const NOW = 1000;
 
 const key = signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString());
 
-/** A token with these claims that the core of `memoryCore` signed. */
+/** A token with these claims, signed by the core of `memoryCore`. */
 export const tokenOf = (claims: object, type: TokenType = "at+jwt"): Promise<string> => signJwt(claims, type, key, createSigner());
 
 /** A write of the core: the port's method, then its arguments. */
@@ -23,18 +23,19 @@ export type Write = readonly [method: string, ...arguments_: unknown[]];
 export interface MemoryWorld {
   readonly clients?: readonly Client[];
   readonly code?: CodeState | undefined;
+  readonly device?: DeviceState | undefined;
   readonly family?: FamilyState | undefined;
   /** Whether conditional writes succeed. */
   readonly succeeds?: boolean;
-  /** Replaces ports of the core. @param ports those that it would have */
+  /** Replaces ports of the core. @param ports the ports to replace */
   readonly ports?: (ports: CorePorts) => Partial<CorePorts>;
 }
 
 /**
- * A token core over ports in memory, which answer what the test says and keep what the core writes. It reads no clock, and its random bytes
- * are 1, 2, 3 and so on, each repeated.
+ * A token core over ports in memory, which return what the test sets and record the core's writes. Its clock stands still, and its random
+ * bytes are 1, 2, 3 and so on, each repeated.
  */
-export async function memoryCore({ clients = [aClient()], code, family, succeeds = true, ports: others }: MemoryWorld = {}) {
+export async function memoryCore({ clients = [aClient()], code, device, family, succeeds = true, ports: others }: MemoryWorld = {}) {
   const writes: Write[] = [];
   const write =
     <Answer>(method: string, answer: Answer) =>
@@ -67,6 +68,14 @@ export async function memoryCore({ clients = [aClient()], code, family, succeeds
     remoteKeys: { current: async () => [], refreshed: async () => [] },
     consumedIds: { consume: write("consume", succeeds), isConsumed: async () => false },
     codes: { issue: write("code.issue", succeeds), byHash: async () => code, redeem: write("code.redeem", succeeds) },
+    devices: {
+      open: write("device.open", succeeds),
+      byDeviceCode: async () => device,
+      byId: async () => device,
+      pendingByUserCode: async () => device?.id,
+      poll: write("device.poll", false),
+      deny: write("device.deny", undefined),
+    },
     families: { holding: async () => family, rotate: write("family.rotate", succeeds), revoke: write("family.revoke", undefined) },
     grants: { open: write("grant.open", succeeds), revoke: write("grant.revoke", undefined) },
     tokens: { of: async () => aTokenState(), revoke: write("token.revoke", undefined) },
@@ -90,7 +99,7 @@ export async function memoryCore({ clients = [aClient()], code, family, succeeds
 
 type Method = keyof TokenCoreImplementation;
 
-/** What a call of the core answers, or the code and the reason of its refusal. */
+/** The response of a core's call, or the code and reason of its refusal. */
 async function answerOf<Answer>(call: Promise<Answer>): Promise<Answer | readonly [code: string, reason: string]> {
   return call.catch((error: Refusal) => {
     if (error.reason === undefined) throw error;

@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
 
-/** Where nginx is installed, its version. */
+/** The version of nginx where it is installed. */
 export const NGINX = /nginx\/(\d+\.\d+)/.exec(spawnSync("nginx", ["-v"], { encoding: "utf8" }).stderr ?? "")?.[1];
 
-/** Before 1.25.1 HTTP/2 was a word of `listen`. */
+/** Before 1.25.1, http2 was a parameter of `listen`. */
 const listening = (port: number): string =>
   Number(NGINX?.split(".")[1]) < 25 ? `listen ${port} http2;` : `listen ${port};\n    http2 on;`;
 
-/** nginx before cores on this machine, as deploy/cores.conf has it. */
+/** nginx in front of cores on this machine, with the configuration of deploy/cores.conf. */
 export async function nginxBefore(ports: readonly number[]) {
   const directory = mkdtempSync(join(tmpdir(), "countersign-nginx-"));
   const port = await freePort();

@@ -23,17 +23,17 @@ const run = promisify(execFile);
 
 export type Workspace = "guard-sdk" | "admin";
 
-/** A folder of its own below the system's, and how to be rid of it. */
+/** A temporary directory, and a function that removes it. */
 export function scratch(): { readonly dir: string; remove(): void } {
   const dir = mkdtempSync(join(tmpdir(), "countersign-packed-"));
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
-/** What a packed workspace is made of, beside node_modules, which package-lock.json stands for. */
+/** The files that a packed workspace depends on; package-lock.json stands for node_modules. */
 const sourcesOf = (workspace: Workspace) => ["package.json", "tsconfig.json", "src", workspace] as const;
 const isSource = (path: string): boolean => !["dist", "node_modules"].includes(basename(path));
 
-/** The same for the same content of the files. */
+/** A digest of the files' content. */
 function digestOf(paths: readonly string[]): string {
   const digest = createHash("sha256");
   const add = (path: string): void => {
@@ -49,7 +49,7 @@ function digestOf(paths: readonly string[]): string {
 const packing = new Map<Workspace, Promise<string>>();
 
 /**
- * The tarball of a workspace as publishing would pack it, made once for each state of the sources and kept between runs.
+ * The tarball of a workspace as it would be published, packed once for each state of the sources and kept between runs.
  * @returns its path
  */
 export function packed(workspace: Workspace): Promise<string> {
@@ -71,7 +71,9 @@ async function packedOnce(workspace: Workspace): Promise<string> {
   }
 }
 
-/** Packs with the build included (which the .npmrc of a checkout leaves out), in a copy of the repository: nothing is written to the checkout. */
+/**
+ * Packs with the build, which the .npmrc of a checkout disables, in a copy of the repository, so that nothing is written to the checkout.
+ */
 async function pack(workspace: Workspace, dir: string): Promise<string> {
   const copy = join(dir, "copy");
   for (const name of sourcesOf(workspace)) cpSync(join(root, name), join(copy, name), { recursive: true, filter: isSource });
@@ -79,14 +81,14 @@ async function pack(workspace: Workspace, dir: string): Promise<string> {
   const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts=false", "--pack-destination", dir], {
     cwd: join(copy, workspace),
   });
-  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string }]; // what the build says comes first
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string }]; // after the output of the build
   return join(dir, filename);
 }
 
 /**
- * An empty project with a tarball installed as its user would, though without a network: what it depends on is taken from this repository.
- * @param needs the packages that the tarball depends on
- * @param linked packages that the project needs besides, as links to this repository's
+ * An empty project with the tarball installed as a user would, but without a network: dependencies come from this repository.
+ * @param needs the dependencies of the tarball
+ * @param linked further packages of the project, as links to this repository's
  */
 export async function install(dir: string, tarball: string, needs: readonly string[], linked: readonly string[] = []): Promise<void> {
   mkdirSync(dir, { recursive: true });

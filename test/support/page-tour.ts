@@ -3,19 +3,19 @@ import { authorizePath, type PagesServer } from "./pages-server.ts";
 
 const PASSWORD = "correct horse battery";
 
-/** What the tour needs of its surroundings. */
+/** What the tour needs. */
 export interface Tour {
   readonly page: Page;
   readonly server: PagesServer;
-  /** Where the client `device` waits for the browser. */
+  /** The redirect URI of the client `device`. */
   readonly callback: string;
-  /** No one's address yet. */
+  /** An address without an account. */
   readonly email: string;
   /** Called on every page of the service, with a name for it. */
   look(name: string): Promise<void>;
 }
 
-/** Leads a user past every page that the service has, in whatever language the browser asks for: names of fields, not words, show the way. */
+/** Leads a user through every page of the service, in any language: fields are found by their names, not by text. */
 export async function tourOfPages({ page, server, callback, email, look }: Tour): Promise<void> {
   const go = (path: string) => page.goto(server.url + path);
   const fill = async (fields: Readonly<Record<string, string>>) => {
@@ -35,6 +35,8 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   await look("sign-up-faults");
   await fill({ email, password: PASSWORD, firstName: "Ada", lastName: "Lovelace" });
   await send("/signup");
+  await look("account-new");
+  await go("/signup/sent");
   await look("check-mail");
   await send("/signup/resend");
   await look("check-mail-again");
@@ -44,6 +46,7 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   await go(`/auth/verify?token=${token}`);
   await look("link-no-longer-good");
 
+  await page.context().clearCookies();
   await ask();
   await look("sign-in-to-application");
   await fill({ email, password: "wrong" });

@@ -7,25 +7,25 @@ const CALLBACK = "https://app.example.test/cb";
 const scopes = ["openid", "profile", "email", "offline_access", "notes:read", "notes:write"];
 const app = { redirectUris: [CALLBACK], scopes, grantTypes: ["authorization_code", "refresh_token"], tokenEndpointAuthMethod: "none" };
 
-/** Clients as users meet them. */
+/** Clients as users see them. */
 const CLIENTS = [
   { ...app, clientId: "web", name: "Field Notes", environment: "production" },
   { ...app, clientId: "draft", name: "Draft", environment: "staging" },
   { ...app, clientId: "device", name: "Field Notes", environment: "development", redirectUris: ["http://127.0.0.1/cb"] },
 ];
 
-/** A name that would like to be something else. */
+/** A client name with markup, bidirectional override and control characters. */
 const DECEIVING = "<img src=x onerror=alert(1)>\u202eknaB\u200d\u0007";
 
-/** The text of a mail, quoted-printable or plain: nothing else in it is ever quoted. */
+/** The text of a mail, quoted-printable or plain, as far as these tests need to decode it. */
 const decoded = (mail: string): string => mail.replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=");
 
-/** A whole server whose clients are those above; it takes addresses from X-Forwarded-For, so that each test may have limits of its own. */
+/** A server with these clients. It trusts X-Forwarded-For, so that each test can have rate limits of its own. */
 export async function startPagesServer() {
   const server = await startServer({ env: { TRUST_PROXY: "true" }, provision: { users: [], clients: CLIENTS } });
   const outbox = join(server.dataDir, "outbox");
 
-  /** The mails to an address, once there are so many. */
+  /** The mails to an address, once there are at least that many. */
   async function mailsTo(email: string, atLeast = 0): Promise<readonly string[]> {
     for (let tries = 0; tries < 400; tries++) {
       const entries = existsSync(outbox) ? readdirSync(outbox, { withFileTypes: true }) : [];
@@ -39,12 +39,12 @@ export async function startPagesServer() {
     throw new Error(`fewer than ${atLeast} mails to ${email}`);
   }
 
-  /** The verification token of the newest of so many mails. */
+  /** The verification token of the newest mail, once there are that many. */
   async function tokenFor(email: string, mails = 1): Promise<string> {
     return /token=([0-9a-f]{64})/.exec((await mailsTo(email, mails)).at(-1) ?? "")?.[1] ?? "";
   }
 
-  /** A client that registered itself, under a name that deceives: one of a time in which such names were taken. */
+  /** A dynamically registered client with a deceptive name, from before such names were rejected. */
   async function registerDeceiver(): Promise<string> {
     const redirect_uris = ["https://xn--pple-43d.example/cb", "http://127.0.0.1/cb"];
     const body = JSON.stringify({ client_name: "Bank", redirect_uris, token_endpoint_auth_method: "none" });
@@ -54,7 +54,7 @@ export async function startPagesServer() {
     return client_id;
   }
 
-  /** The token of the only link for a forgotten password among so many mails. */
+  /** The token of the only password reset link, once there are that many mails. */
   async function resetTokenFor(email: string, mails: number): Promise<string> {
     const all = (await mailsTo(email, mails)).join("\n");
     return /\/reset\?token=([0-9a-f]{64})/.exec(all)?.[1] ?? "";
@@ -68,7 +68,7 @@ export type PagesServer = Awaited<ReturnType<typeof startPagesServer>>;
 /** RFC 7636 appendix B. */
 const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/** An authorization request; a member that is undefined is left out, a list is repeated. */
+/** The path of an authorization request; undefined members are omitted, lists are repeated. */
 export function authorizePath(members: Record<string, string | readonly string[] | undefined> = {}): string {
   const query = new URLSearchParams();
   const all = {

@@ -6,7 +6,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** An empty database of its own on the server at TEST_DATABASE_URL; undefined when that is not set. */
+/** An empty database on the server at TEST_DATABASE_URL; undefined when that is not set. */
 export async function createTestDatabase(): Promise<TestDatabase | undefined> {
   const server = process.env.TEST_DATABASE_URL;
   if (server === undefined) return undefined;

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:cry
 import { isIP } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 
-/** Just enough of DER (X.690) and X.509 (RFC 5280) for a certificate authority that lives as long as a test. */
+/** As much of DER (X.690) and X.509 (RFC 5280) as a certificate authority for tests needs. */
 const length = (size: number): Buffer => {
   if (size < 0x80) return Buffer.from([size]);
   const hex = size.toString(16);
@@ -24,7 +24,7 @@ const TRUE = der(0x01, Buffer.from([0xff]));
 const DAY = 86_400_000;
 
 const address = (ip: string): Buffer =>
-  ip.includes(":") ? Buffer.concat([Buffer.alloc(15), Buffer.from([1])]) : Buffer.from(ip.split(".").map(Number)); // of IPv6 only ::1
+  ip.includes(":") ? Buffer.concat([Buffer.alloc(15), Buffer.from([1])]) : Buffer.from(ip.split(".").map(Number)); // IPv6: only ::1
 const altNames = (hosts: readonly string[]) =>
   sequence(...hosts.map((host) => (isIP(host) === 0 ? der(0x82, Buffer.from(host)) : der(0x87, address(host)))));
 
@@ -51,7 +51,7 @@ function certificate(subject: string, publicKey: KeyObject, issuer: Issuer, exte
 
 const newKey = () => generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-/** A certificate authority of one's own, and what it certifies. */
+/** A private certificate authority. */
 export function privateCa() {
   const key = newKey();
   const issuer: Issuer = { name: "Countersign test CA", key: key.privateKey };
@@ -69,7 +69,7 @@ export function privateCa() {
         cert: certificate(hosts[0] ?? "", own.publicKey, issuer, [names]),
       };
     },
-    /** What NODE_EXTRA_CA_CERTS does at the start of a process, for this one. */
+    /** Trusts the authority in this process, as NODE_EXTRA_CA_CERTS does at the start of one. */
     trustHere(): void {
       setDefaultCACertificates([...getCACertificates("default"), certificatePem]);
     },

@@ -7,7 +7,7 @@ import { freshDataDir } from "./database.ts";
 import { freePort } from "./free-port.ts";
 import { PROVISIONED } from "./server.ts";
 
-/** Compiled code that one process leaves for the next: a start takes a third less. */
+/** The compile cache that processes share: a start takes a third less time. */
 export const COMPILED = join(tmpdir(), "countersign-test-compiled");
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -17,37 +17,37 @@ export interface ServiceProcess {
   /** `host:port` of gRPC. */
   readonly grpc: string;
   readonly child: ChildProcess;
-  /** All that it wrote so far. */
+  /** Its output so far. */
   said(): string;
-  /** Its exit code, once it has ended; null when a signal ended it. */
+  /** Its exit code once it has ended; null when it was ended by a signal. */
   readonly ended: Promise<number | null>;
 }
 
 const running = new Set<ChildProcess>();
 const directories: string[] = [];
 
-/** A directory that `endProcesses` removes. */
+/** A temporary directory that `endProcesses` removes. */
 export function aDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "countersign-process-"));
   directories.push(directory);
   return directory;
 }
 
-/** The same with a migrated database, which spares the time of making one where the first start is not the subject. */
+/** The same with a migrated database, which saves time where the first start is not the subject of the test. */
 export async function aDataDirectory(): Promise<string> {
   const directory = await freshDataDir();
   directories.push(directory);
   return directory;
 }
 
-/** A file with the clients that the tests speak of. */
+/** A provisioning file, by default with the clients of the tests. */
 export function provisionFile(plan: object = PROVISIONED): string {
   const path = join(aDirectory(), "provision.json");
   writeFileSync(path, JSON.stringify(plan));
   return path;
 }
 
-/** Ends what the tests of a file have started and not ended themselves. */
+/** Ends the processes of a test file that are still running. */
 export async function endProcesses(): Promise<void> {
   for (const child of running) {
     child.kill("SIGCONT");
@@ -72,7 +72,7 @@ function launch(args: readonly string[], env: Record<string, string>) {
   return { child, ended, said: () => text };
 }
 
-/** Runs the command line to its end. */
+/** Runs the command line until it exits. */
 export async function countersign(args: readonly string[], env: Record<string, string>) {
   const { ended, said } = launch(args, env);
   return { code: await ended, said: said() };
@@ -80,8 +80,8 @@ export async function countersign(args: readonly string[], env: Record<string, s
 
 /**
  * Starts `countersign serve` and waits until it answers.
- * @param env PORT and GRPC_PORT are free ones unless given
- * @throws {Error} with what it said, when it ends before that
+ * @param env PORT and GRPC_PORT default to free ports
+ * @throws {Error} with its output when it exits before
  */
 export async function startProcess(env: Record<string, string>, role?: "front" | "core"): Promise<ServiceProcess> {
   const [port, grpcPort] = [env.PORT ?? String(await freePort()), env.GRPC_PORT ?? String(await freePort())];
@@ -111,7 +111,7 @@ const answers = (url: string): Promise<boolean> =>
 
 export const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Waits until something holds. @throws {Error} when it does not within so many milliseconds */
+/** Waits until a condition holds. @throws {Error} when it does not within `patience` milliseconds */
 export async function until(what: string, holds: () => Promise<boolean>, patience = 15_000): Promise<void> {
   const end = performance.now() + patience;
   while (!(await holds().catch(() => false))) {

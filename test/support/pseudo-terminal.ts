@@ -5,20 +5,20 @@ import xterm from "@xterm/headless";
 const COMMAND = join(import.meta.dirname, "../../bin/countersign");
 const SIZE = { cols: 120, rows: 30 };
 
-/** One run of the command line in a real pseudo-terminal, with the screen that its user looks at. */
+/** A run of the command line in a real pseudo-terminal, with its screen. */
 export interface TerminalRun {
-  /** The text on the screen right now, without empty lines. */
+  /** The current text on the screen, without empty lines. */
   screen(): string;
-  /** Waits until the screen shows `text`. @throws {Error} with the screen when the command ends first */
+  /** Waits until the screen shows `text`. @throws {Error} with the screen when the command exits first */
   shows(text: string): Promise<void>;
   /** Types a line and presses Enter. */
   type(line: string): void;
-  /** The exit code, once the command has ended. */
+  /** The exit code, once the command has exited. */
   readonly ended: Promise<number>;
   kill(): void;
 }
 
-/** @param env all that the command sees besides PATH */
+/** @param env the environment besides PATH */
 export function runInTerminal(args: readonly string[], env: Record<string, string>): TerminalRun {
   const display = new xterm.Terminal({ ...SIZE, allowProposedApi: true });
   const child = spawn(COMMAND, [...args], { ...SIZE, env: { PATH: process.env.PATH ?? "", TERM: "xterm-256color", ...env } });
@@ -26,13 +26,13 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
   const look = () => {
     for (const watcher of watchers) watcher();
   };
-  let over = false;
+  let exited = false;
   child.onData((text) => display.write(text, look));
   const ended = new Promise<number>((resolve) => {
     child.onExit(({ exitCode }) => {
-      // What the terminal has received but not drawn yet comes first.
+      // Draws what the terminal has received before.
       display.write("", () => {
-        over = true;
+        exited = true;
         look();
         resolve(exitCode);
       });
@@ -47,7 +47,7 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
     shows: (text) =>
       new Promise((resolve, reject) => {
         const watcher = () => {
-          if (!screen().includes(text) && !over) return;
+          if (!screen().includes(text) && !exited) return;
           watchers.delete(watcher);
           if (screen().includes(text)) resolve();
           else reject(new Error(`the command ended without showing "${text}":\n${screen()}`));

@@ -7,18 +7,18 @@ export const ca = privateCa();
 
 export interface Publisher {
   readonly port: number;
-  /** Connections that have come so far, whether or not they said anything. */
+  /** Number of connections so far, with or without requests. */
   readonly connections: () => number;
-  /** Requests that have come so far. */
+  /** The requests so far. */
   readonly requests: () => readonly IncomingMessage[];
-  /** What is answered from now on. */
+  /** Sets the listener for the following requests. */
   serve(listener: RequestListener): void;
-  /** Answers this JSON, whatever is asked. */
+  /** Answers every request with this JSON. */
   serveJson(value: unknown, headers?: Readonly<Record<string, string>>): void;
   close(): Promise<void>;
 }
 
-/** A small https server on a loopback address that publishes documents, and counts who comes. */
+/** A small https server on a loopback address that publishes documents and counts connections and requests. */
 export async function publisher(hosts: readonly string[] = ["localhost"], address = "127.0.0.1"): Promise<Publisher> {
   ca.trustHere();
   let connections = 0;

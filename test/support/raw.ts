@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 
 export interface RawAnswer {
-  /** 0: the server said nothing and closed. */
+  /** 0: the server closed without a response. */
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -9,15 +9,15 @@ export interface RawAnswer {
 
 export interface RawRequest {
   readonly method: string;
-  /** The request target as it goes on the wire. */
+  /** The request target as sent. */
   readonly target: string;
   readonly headers?: readonly (readonly [string, string])[];
   readonly body?: string | Buffer;
-  /** Length that is claimed; that of the body unless said. */
+  /** The Content-Length to send; by default that of the body. */
   readonly length?: number;
 }
 
-/** One request, byte for byte as given, on a connection of its own that ends with it. For what no HTTP client would send. */
+/** Sends one request byte by byte as given, on a connection of its own: for requests that no HTTP client would send. */
 export async function rawExchange(origin: string, { method, target, headers = [], body, length }: RawRequest): Promise<RawAnswer> {
   const bytes = Buffer.from(body ?? "");
   const own = new Set(headers.map(([name]) => name.toLowerCase()));
@@ -31,7 +31,10 @@ export async function rawExchange(origin: string, { method, target, headers = []
   return parse(await rawBytes(origin, Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), bytes])));
 }
 
-/** Sends bytes and gathers the answer until the server closes. @param breaksOff whether our side ends after them @throws {Error} when it keeps the connection open for 10 s */
+/**
+ * Sends bytes and collects the response until the server closes. @param breaksOff whether to end our side after sending @throws {Error}
+ * when the server keeps the connection open for 10 s
+ */
 export const rawBytes = (origin: string, bytes: Buffer, breaksOff = false): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(origin).port), "127.0.0.1");
@@ -41,7 +44,7 @@ export const rawBytes = (origin: string, bytes: Buffer, breaksOff = false): Prom
       answer += chunk.toString("latin1");
     });
     socket.on("error", (error: NodeJS.ErrnoException) => {
-      // A server that answers before it has read everything may well reset the connection.
+      // A server that responds before it has read everything may reset the connection.
       if (error.code !== "ECONNRESET" && error.code !== "EPIPE") reject(error);
     });
     socket.on("close", () => {

@@ -1,8 +1,8 @@
 import { Redis } from "ioredis";
 
 /**
- * The URL of an empty database on the server at TEST_REDIS_URL, one for each worker of the test run; undefined when that is not set. What a
- * test counts there would else count against the next run.
+ * The URL of an empty database on the server at TEST_REDIS_URL, one for each worker of the test run; undefined when that is not set. It
+ * is flushed, so that earlier counts do not affect this run.
  */
 export async function freshRedis(): Promise<string | undefined> {
   const server = process.env.TEST_REDIS_URL;

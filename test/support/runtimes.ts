@@ -7,7 +7,9 @@ import { promisify } from "node:util";
 
 const pinned = join(import.meta.dirname, "../runtimes");
 
-/** The folder with the runtimes of test/runtimes, kept from run to run while their lockfile stays as it is; undefined when they cannot be had. */
+/**
+ * The folder with the runtimes of test/runtimes, kept between runs until their lockfile changes; undefined when they cannot be installed.
+ */
 async function installed(): Promise<string | undefined> {
   const lock = readFileSync(join(pinned, "package-lock.json"));
   const dir = join(tmpdir(), `countersign-runtimes-${createHash("sha256").update(lock).digest("hex").slice(0, 12)}`);
@@ -19,18 +21,18 @@ async function installed(): Promise<string | undefined> {
     if (!existsSync(dir)) renameSync(making, dir);
     return dir;
   } catch (error) {
-    if (String(error).includes("EUSAGE")) throw error; // a lockfile that does not fit is no missing toolchain
-    return existsSync(dir) ? dir : undefined; // another process was first, or the packages cannot be had
+    if (String(error).includes("EUSAGE")) throw error; // a lockfile that does not match is an error, not a missing toolchain
+    return existsSync(dir) ? dir : undefined; // another process was first, or the packages cannot be installed
   } finally {
     rmSync(making, { recursive: true, force: true });
   }
 }
 
-/** The file of a runtime, by the candidates' paths in the folder of packages; undefined when the machine can run none of them. */
+/** The path of a runtime in the folder of packages; undefined when there is none for this machine. */
 const firstOf = (dir: string | undefined, ...paths: readonly string[]): string | undefined =>
   dir === undefined ? undefined : paths.map((path) => join(dir, "node_modules", path)).find((path) => existsSync(path));
 
-/** How each runtime is called; undefined for one that is missing on this machine. */
+/** The command of each runtime; undefined where it is missing on this machine. */
 export async function runtimes() {
   const dir = await installed();
   const node = (major: number) => firstOf(dir, `node-${major}-x64/bin/node`, `node-${major}-arm64/bin/node`);

@@ -17,7 +17,7 @@ const REDIRECT = "https://app.example.test/cb";
 const USER_GRANTS = ["authorization_code", "refresh_token"];
 const SCOPES = ["openid", "profile", "email", "offline_access", "notes:read", "notes:write"];
 
-/** One client of every kind that the tests speak of. */
+/** Clients of every kind that the tests use. */
 const CLIENTS = [
   { clientId: "web", clientSecret: "web-secret", grantTypes: USER_GRANTS, scopes: SCOPES, redirectUris: [REDIRECT] },
   { clientId: "other", clientSecret: "other-secret", grantTypes: USER_GRANTS, scopes: SCOPES, redirectUris: [REDIRECT] },
@@ -49,7 +49,7 @@ const CLIENTS = [
   },
 ].map((client) => ({ name: client.clientId, tokenEndpointAuthMethod: "client_secret_basic", environment: "production", ...client }));
 
-/** What the operator of the tests signs in with. */
+/** The credentials of the operator of the tests. */
 export const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
 
 export const PROVISIONED = {
@@ -76,19 +76,19 @@ const clients = {
 
 export type Shape = "one" | "split";
 
-/** The least that argon2 takes. What the production cost is, test/unit/accounts/password-hash.test.ts says. */
+/** The lowest cost that argon2 accepts. test/unit/accounts/password-hash.test.ts checks the production cost. */
 const LOW_COST = { memoryCost: 8, timeCost: 1, parallelism: 1 };
 
 export interface ServerOptions {
   readonly env?: Record<string, string>;
-  /** One process, or front and core that talk over gRPC. */
+  /** One process, or front and core that communicate over gRPC. */
   readonly shape?: Shape;
   readonly provision?: object;
 }
 
 /**
- * A whole server on free loopback ports with a database of its own: embedded, or PostgreSQL (and Redis) where TEST_DATABASE_URL (and TEST_REDIS_URL) say so.
- * In the split shape front and core run over one database and speak gRPC.
+ * A whole server on free loopback ports with a database of its own: embedded, or PostgreSQL (and Redis) where TEST_DATABASE_URL (and
+ * TEST_REDIS_URL) are set. In the split shape front and core share one database and communicate over gRPC.
  */
 export async function startServer({
   env = {},
@@ -141,15 +141,15 @@ export async function startServer({
     database,
     dataDir,
     grpc: `127.0.0.1:${grpcPort}`,
-    /** Stops every process, does something to the data alone, and starts them again. */
+    /** Stops every process, runs `whileStopped` on the data, and starts them again. */
     async restart(whileStopped: () => Promise<void>) {
       await stop();
       await whileStopped();
       await start();
     },
-    /** The lines of the log, from warnings on unless LOG_LEVEL says otherwise. */
+    /** The lines of the log, from level warn on unless LOG_LEVEL is set. */
     logged,
-    /** The lines about faults: about what should never happen, whatever a client sends. */
+    /** The log lines of faults, which no request should ever cause. */
     faults: () => logged.filter((line) => /"event":"(?:fault|uncaught)"/.test(line)),
     async close() {
       await stop();
@@ -162,7 +162,7 @@ export async function startServer({
 
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
-/** Tests of a file that share one server with these options. */
+/** Test function with one server of these options for all tests of a file. */
 export const testOn = (options: ServerOptions) =>
   // biome-ignore lint/correctness/noEmptyPattern: the runner reads from the pattern that the fixture needs no other.
   base.extend("server", { scope: "file" }, async ({}, { onCleanup }) => {
@@ -171,5 +171,5 @@ export const testOn = (options: ServerOptions) =>
     return server;
   });
 
-/** One server for all tests of a file. */
+/** Test function with one server for all tests of a file. */
 export const test = testOn({});

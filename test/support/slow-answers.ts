@@ -1,22 +1,22 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Milliseconds that the answer to a form is on its way. */
-const ON_THE_WAY = 1_200;
+/** Milliseconds by which responses to forms are delayed. */
+const DELAY = 1_200;
 
-/** A proxy behind which the server has every form at once, whether or not the browser still waits for the answer, which is late. */
+/** A proxy that forwards forms at once and delays their responses, also when the browser no longer waits for them. */
 export async function startSlowAnswers() {
   const forms: string[] = [];
   const pass = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method, headers, url = "" } = incoming;
     if (method === "POST") forms.push(new URL(url).pathname);
     const onward = request(url, { method, headers }, (answer) => {
-      const print = () => {
+      const respond = () => {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(outgoing);
       };
-      if (method === "POST") setTimeout(print, ON_THE_WAY);
-      else print();
+      if (method === "POST") setTimeout(respond, DELAY);
+      else respond();
     });
     onward.on("error", () => outgoing.destroy());
     incoming.pipe(onward);
@@ -25,7 +25,7 @@ export async function startSlowAnswers() {
   await new Promise((resolve) => server.once("listening", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Paths of the forms that the server has been sent, in order. */
+    /** Paths of the forms sent to the server, in order. */
     forms,
     close: () =>
       new Promise<void>((resolve) => {

@@ -7,7 +7,7 @@ export interface ReceivedMail {
   readonly source: string;
 }
 
-/** A small mail server on a free loopback port. @param answer what it says to a command in place of its usual answer; "silence" says nothing */
+/** A small mail server on a free loopback port. @param answer its reply to a command instead of the usual one; "silence" sends none */
 export async function startSmtpServer(answer: (command: string) => string | undefined = () => undefined) {
   const received: ReceivedMail[] = [];
   const sockets = new Set<Socket>();

@@ -5,10 +5,10 @@ import { Command } from "commander";
 import type { ServerAccess, Terminal } from "../../src/cli/terminal.ts";
 import { systemClock } from "../../src/clock.ts";
 
-/** Adds its commands to a program that runs at a terminal. */
+/** Adds commands to a program that runs at a terminal. */
 export type Registers = (program: Command, terminal: Terminal) => void;
 
-/** A user at a terminal, with a home directory of their own, and what they read there. */
+/** A terminal with a home directory of its own, which collects the output. */
 export function aTerminal(access: ServerAccess, ask: Terminal["ask"] = async () => "") {
   const home = mkdtempSync(join(tmpdir(), "countersign-terminal-"));
   const said = { out: "", err: "", code: 0 };
@@ -23,11 +23,12 @@ export function aTerminal(access: ServerAccess, ask: Terminal["ask"] = async () 
       said.err += `${text}\n`;
     },
     ask,
+    open: () => undefined,
     end: (code) => {
       said.code = code;
     },
   };
-  /** Runs one command; what it says is its own, without what those before it said. */
+  /** Runs one command. @returns its own output, without that of earlier commands */
   async function run(registers: readonly Registers[], words: readonly string[]) {
     Object.assign(said, { out: "", err: "", code: 0 });
     const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });

@@ -9,7 +9,7 @@ import { type ServerDriver, serverDriver } from "./flow.ts";
 import { freePort } from "./free-port.ts";
 import { createTestDatabase } from "./postgres.ts";
 
-/** Two fronts and two cores over one database; each front has a core of its own, so that whatever a process kept for itself would show. */
+/** Two fronts, each with a core of its own, over one database, so that state which a process keeps for itself would show. */
 export async function startTwoFronts(provision: object, settings: Record<string, string> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), "countersign-test-"));
   const postgres = await createTestDatabase();
@@ -40,7 +40,7 @@ export async function startTwoFronts(provision: object, settings: Record<string,
     here,
     there,
     database,
-    /** Where resource servers find the core of each. */
+    /** The gRPC addresses of the two cores. */
     grpc: { here: `127.0.0.1:${ports[2]}`, there: `127.0.0.1:${ports[3]}` },
     async close() {
       for (const part of running.reverse()) await part.close(0);

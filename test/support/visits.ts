@@ -4,7 +4,7 @@ import { authorizePath, startPagesServer } from "./pages-server.ts";
 
 export const PASSWORD = "correct horse battery";
 
-/** A browser, a server with users, and the client on this machine that sends them there. */
+/** A browser, a server with users, and a client on this machine that sends them there. */
 export async function startVisits(who: string) {
   const [browser, callback, server] = await Promise.all([startChromium(), startCallback(), startPagesServer()]);
   let count = 0;
@@ -12,9 +12,9 @@ export async function startVisits(who: string) {
     browser,
     callback,
     server,
-    /** An address that no one of the file has had. */
+    /** An address that this file has not used before. */
     freshEmail: () => `${who}${++count}@example.test`,
-    /** Where the client sends users. */
+    /** The URL of an authorization request. */
     ask: (members: Parameters<typeof authorizePath>[0] = {}) =>
       server.url + authorizePath({ client_id: "device", redirect_uri: callback.uri, ...members }),
     async close() {
@@ -26,7 +26,7 @@ export async function startVisits(who: string) {
 
 export type Visits = Awaited<ReturnType<typeof startVisits>>;
 
-/** Fills in the form of the sign-in page. */
+/** Fills in and submits the sign-in form. */
 export async function signIn(page: Page, email: string, password: string = PASSWORD): Promise<void> {
   await page.getByLabel("E-mail address").fill(email);
   await page.getByLabel("Password").fill(password);

@@ -4,7 +4,7 @@ import { SDJwtVcInstance } from "@sd-jwt/sd-jwt-vc";
 import { DcqlQuery } from "dcql";
 import { z } from "zod";
 
-// As src/wallet/request.ts does: @openid4vc replaces zod's messages for all that share this process.
+// As src/wallet/request.ts does: @openid4vc replaces zod's messages for the whole process.
 z.config({ customError: undefined });
 
 /** The key of an issuer or a holder. */
@@ -24,7 +24,7 @@ const signature = ({ alg, privateKey: key }: WalletKey, input: string): string =
 
 export const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** A compact JWS over anything, with a header to one's liking. */
+/** A compact JWS with any header and claims. */
 export function signedJwt(header: object, claims: object, key: WalletKey): string {
   const input = `${encoded({ alg: key.alg, ...header })}.${encoded(claims)}`;
   return `${input}.${signature(key, input)}`;
@@ -37,7 +37,7 @@ export const hasher = (data: string | ArrayBuffer, alg: string): Uint8Array =>
 export const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
-/** The library of an issuer and a wallet: not the code that verifies. */
+/** The SD-JWT library of an issuer and a wallet, which is not the code under test. */
 const sdJwt = (issuer: WalletKey, holder?: WalletKey) =>
   new SDJwtVcInstance({
     hasher,
@@ -58,7 +58,7 @@ export interface CredentialOptions {
 
 export const VCT = "urn:eudi:pid:1";
 
-/** A credential of which name and subject are disclosed one by one. */
+/** A credential with subject and names as separate disclosures. */
 export function issueCredential({ issuer, by, holder, claims = {}, header = {} }: CredentialOptions): Promise<string> {
   const now = nowSeconds();
   const { crv, x, y, kty } = holder.jwk;
@@ -73,10 +73,10 @@ export function issueCredential({ issuer, by, holder, claims = {}, header = {} }
     family_name: "Lovelace",
     ...claims,
   };
-  return sdJwt(by, holder).issue(payload as never, { _sd: ["sub", "given_name", "family_name"] } as never, { header }); // the types know no `sub`
+  return sdJwt(by, holder).issue(payload as never, { _sd: ["sub", "given_name", "family_name"] } as never, { header }); // the types do not know `sub`
 }
 
-/** What the holder signs for a verifier. */
+/** The claims of a key binding JWT. */
 export interface Binding {
   readonly aud: string;
   readonly nonce: string;
@@ -84,7 +84,7 @@ export interface Binding {
   readonly sd_hash?: string;
 }
 
-/** Puts a key binding behind a credential with these disclosures, as a wallet would, or as it should not. */
+/** Appends a key binding JWT to a credential with disclosures; with wrong claims or header where a test sets them. */
 export function bind(withoutBinding: string, holder: WalletKey, binding: Binding, header: object = { typ: "kb+jwt" }): string {
   return withoutBinding + signedJwt(header, { iat: nowSeconds(), sd_hash: sha256(withoutBinding), ...binding }, holder);
 }
@@ -97,7 +97,7 @@ export interface AskedPresentation {
   readonly query: DcqlQuery.Output;
 }
 
-/** A wallet that follows invocations by the OpenID4VP library, and sends what the test says. */
+/** A wallet that resolves invocations with the OpenID4VP library and sends what the test sets. */
 export function aWallet(options: { readonly fetch?: typeof fetch; readonly authority?: string; readonly holder?: WalletKey } = {}) {
   const ask = options.fetch ?? fetch;
   const holder = options.holder ?? walletKey();
@@ -120,10 +120,10 @@ export function aWallet(options: { readonly fetch?: typeof fetch; readonly autho
         const signerJwk = leaf.publicKey.export({ format: "jwk" });
         return good ? { verified: true as const, signerJwk } : { verified: false as const };
       },
-    } as never, // of all the library's callbacks these are the ones that a wallet of this kind needs
+    } as never, // this kind of wallet needs only these of the library's callbacks
   });
 
-  /** Reads an invocation; fetches and checks its signed request where it has one. */
+  /** Resolves an invocation; fetches and verifies its signed request where it has one. */
   async function open(invocationUri: string): Promise<AskedPresentation> {
     const { params } = client.parseOpenid4vpAuthorizationRequest({ authorizationRequest: invocationUri });
     const { authorizationRequestPayload } = await client.resolveOpenId4vpAuthorizationRequest({
@@ -135,14 +135,14 @@ export function aWallet(options: { readonly fetch?: typeof fetch; readonly autho
     return { clientId: client_id ?? "", nonce: nonce ?? "", state: state ?? "", responseUri: response_uri ?? "", query };
   }
 
-  /** Discloses what is asked for and nothing more, with the holder's signature over it. */
+  /** Presents the requested claims only, with a key binding. */
   const present = (credential: string, { clientId, nonce, query }: AskedPresentation): Promise<string> => {
     const claims = query.credentials.flatMap((each) => (each.claims ?? []) as readonly { readonly path: readonly string[] }[]); // of SD-JWT VC
     const frame = Object.fromEntries(claims.map(({ path }) => [path[0] ?? "", true]));
     return sdJwt(holder, holder).present(credential, frame, { kb: { payload: { iat: nowSeconds(), aud: clientId, nonce } } });
   };
 
-  /** Sends a form to the address of the answer. */
+  /** Posts a form to the response URI. */
   const send = async ({ responseUri }: Pick<AskedPresentation, "responseUri">, form: Record<string, string>) => {
     const response = await ask(responseUri, { method: "POST", body: new URLSearchParams(form), redirect: "manual" });
     return {
@@ -160,12 +160,12 @@ export function aWallet(options: { readonly fetch?: typeof fetch; readonly autho
     present,
     send,
     sendPresentation,
-    /** All of it: what an honest wallet does when its owner says yes. */
+    /** The complete response of an honest wallet whose holder approves. */
     async answer(invocationUri: string, credential: string) {
       const asked = await open(invocationUri);
       return sendPresentation(asked, await present(credential, asked));
     },
-    /** What it does when its owner says no. */
+    /** The response of a wallet whose holder declines. */
     async decline(invocationUri: string) {
       const asked = await open(invocationUri);
       return send(asked, { state: asked.state, error: "access_denied", error_description: "The owner declined." });

@@ -1,16 +1,16 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A wire to a server that a test can cut, hold and mend. */
+/** A TCP proxy that a test can cut, stall and restore. */
 export interface Wire {
   readonly port: number;
   /** Ends every connection and refuses new ones. */
   cut(): Promise<void>;
-  /** Keeps connections open and lets nothing through any more, not even later: a network that has died without a word. */
+  /** Keeps connections open but drops all their data from now on, like a network that fails silently. */
   hold(): void;
-  /** How often something came from this end, carried or not. */
+  /** How many chunks came from the client, forwarded or not. */
   received(): number;
-  /** Carries again what goes over new connections. */
+  /** Forwards new connections again. */
   mend(): Promise<void>;
   close(): Promise<void>;
 }

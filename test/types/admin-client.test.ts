@@ -1,7 +1,7 @@
 import { createAdminClient, type ManagementInputs, type ManagementOutputs } from "@countersign/admin";
 import { expect, test } from "vitest";
 
-test("inputs and outputs have their names", () => {
+test("the types of inputs and outputs have names", () => {
   const key: ManagementInputs["apiKeys"]["create"] = { clientId: "id", key: { name: "laptop" } };
   type Listed = ManagementOutputs["apiKeys"]["list"]["apiKeys"][number];
   const masked: readonly (keyof Listed)[] = ["prefix", "last4"];

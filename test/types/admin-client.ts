@@ -1,26 +1,26 @@
 import type { AdminClient } from "@countersign/admin";
 
 /**
- * Never called: the type check of the repository fails where one of the lines below an expectation compiles after all.
- * What it names is known from the router's types alone.
+ * Never called: type checking fails where a line below `@ts-expect-error` compiles.
+ * All names come from the router's types alone.
  */
 export async function wrongFieldsAreCompileErrors(admin: AdminClient): Promise<void> {
   const created = await admin.clients.create.mutate({ name: "Notes", grantTypes: ["authorization_code"] });
   created.clientSecret satisfies string | undefined;
   created.createdAt satisfies number;
-  // @ts-expect-error an operator's attribute is no member of a developer's request
+  // @ts-expect-error isAgent is reserved for operators
   await admin.clients.create.mutate({ name: "Notes", isAgent: true });
-  // @ts-expect-error a grant that only operators give
+  // @ts-expect-error token exchange is reserved for operators
   await admin.clients.create.mutate({ name: "Notes", grantTypes: ["urn:ietf:params:oauth:grant-type:token-exchange"] });
   // @ts-expect-error the name is required
   await admin.clients.create.mutate({});
   // @ts-expect-error client_id is immutable
   await admin.clients.update.mutate({ id: created.id, patch: { clientId: "mine" } });
-  // @ts-expect-error a secret has no member in what is read
+  // @ts-expect-error a client is read without its secret
   (await admin.clients.get.query({ id: created.id })).clientSecret satisfies string;
-  // @ts-expect-error a query is no mutation
+  // @ts-expect-error list is a query, not a mutation
   await admin.clients.list.mutate();
-  // @ts-expect-error there is no such procedure
+  // @ts-expect-error no such procedure
   await admin.clients.purge.mutate({ id: created.id });
 
   const { ended } = await admin.operator.delegations.cut.mutate({ kind: "agent", clientId: "agent", userId: created.id });
