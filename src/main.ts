@@ -11,6 +11,7 @@ import { registerScopeCommands } from "./cli/scopes.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
+import { registerTokenCommand } from "./cli/token/command.ts";
 import { registerRealmCommands, registerUserCommands } from "./cli/users-and-realms.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
@@ -133,6 +134,7 @@ registerAgentCommands(program, terminal);
 registerRealmCommands(program, terminal);
 registerScopeCommands(program, terminal);
 registerSignInCommands(program, terminal);
+registerTokenCommand(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);

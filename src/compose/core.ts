@@ -27,6 +27,7 @@ import { consentRepository } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
 import { detachedSignatures } from "../store/detached-signatures.ts";
+import { deviceRequests } from "../store/device-requests.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
@@ -102,6 +103,7 @@ async function composeCore(
     apiKeys: apiKeyDirectory(sql),
     ...resourcePorts(config, sql, log),
     codes: authorizationCodes(sql),
+    devices: deviceRequests(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),

@@ -24,7 +24,9 @@ export const managementPorts = (
   sql: Sql,
   core: TokenCore,
   passwords: PasswordHashing,
+  deployment: ManagementPorts["deployment"],
 ): ManagementPorts => ({
+  deployment,
   bearers: bearersOf(core),
   explainer: explainerOf(core),
   registry: clientRegistry(sql),

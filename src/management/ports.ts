@@ -1,7 +1,7 @@
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
 import type { Role, User } from "../accounts/ports.ts";
 import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
-import type { DeveloperRule } from "../accounts/sign-up-policy.ts";
+import type { DeveloperRule, SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
@@ -83,7 +83,29 @@ export interface Provisioner {
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }
 
+/** How the process that answers is configured and used. It names no secret. */
+export interface Deployment {
+  readonly issuer: string;
+  readonly environment: "development" | "test" | "production";
+  readonly signUp: SignUpPolicy["mode"];
+  readonly trustProxy: boolean;
+  /** Since the start of the process. */
+  readonly callers: {
+    readonly requests: number;
+    /** Whether all requests came from the same address. */
+    readonly oneAddress: boolean;
+    /** Requests with headers of a proxy that TRUST_PROXY does not trust. */
+    readonly proxyHeadersIgnored: number;
+  };
+  readonly mail: "smtp" | "files";
+  readonly redis: boolean;
+  /** `settings`: those of PostgreSQL that decide on durability, by name. */
+  readonly database: { readonly kind: "embedded" | "postgresql"; readonly settings: Readonly<Record<string, string>> };
+}
+
 export interface ManagementPorts {
+  /** @throws {Refusal} temporarily_unavailable */
+  readonly deployment: () => Promise<Deployment>;
   readonly bearers: Bearers;
   readonly explainer: Explainer;
   readonly registry: ClientRegistry;

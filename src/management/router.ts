@@ -25,6 +25,7 @@ export const managementRouter = router({
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),
+    deployment: router({ get: operatorProcedure.query(({ ctx }) => ctx.ports.deployment()) }),
     provision: operatorProcedure
       .input(ProvisionFile)
       .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),

@@ -15,7 +15,7 @@ const FAMILIES = 24;
 
 type Balance = (ports: readonly number[]) => Promise<{ readonly port: number; close(): unknown }>;
 
-/** One front and two cores behind something that spreads connections or streams over them. */
+/** One front and two cores behind a balancer of connections or streams. */
 async function startBehind(balance: Balance, database: TestDatabase) {
   const [port, ...grpc] = [String(await freePort()), String(await freePort()), String(await freePort())];
   const dataDir = aDirectory();
@@ -34,7 +34,7 @@ async function startBehind(balance: Balance, database: TestDatabase) {
 }
 type Service = Awaited<ReturnType<typeof startBehind>>;
 
-/** Repeats a request as the answer says: after the seconds of Retry-After, while the answer is 503. */
+/** Repeats a request after Retry-After seconds while the answer is 503. */
 async function repeated(request: () => Promise<Answer>): Promise<{ answer: Answer; refused: number }> {
   for (let refused = 0; ; refused += 1) {
     const answer = await request();
@@ -45,18 +45,18 @@ async function repeated(request: () => Promise<Answer>): Promise<{ answer: Answe
 
 const stoppedCore = (balance: Balance) => (): void => {
   let database: TestDatabase | undefined;
-  let its: Service;
+  let service: Service;
   let direct: pg.Client;
   beforeAll(async () => {
     database = await createTestDatabase();
     if (database === undefined) throw new Error("TEST_DATABASE_URL is not set");
-    its = await startBehind(balance, database);
+    service = await startBehind(balance, database);
     direct = new pg.Client({ connectionString: database.url });
     await direct.connect();
   });
   afterAll(async () => {
     await direct?.end();
-    await its?.balancer.close();
+    await service?.balancer.close();
     await endProcesses();
     await database?.drop();
   });
@@ -70,21 +70,21 @@ const stoppedCore = (balance: Balance) => (): void => {
       core.child.kill("SIGCONT");
     }
   };
-  const aToken = () => its.token(WORKER, { grant_type: "client_credentials", scope: "notes:read" });
+  const aToken = () => service.token(WORKER, { grant_type: "client_credentials", scope: "notes:read" });
 
-  test("whichever core hangs, requests that begin a second later succeed at once", async () => {
-    for (const core of its.cores) {
+  test("either core hangs: requests that are sent a second later return 200", async () => {
+    for (const core of service.cores) {
       await stopped(core, async () => {
         await pause(1_200);
         const answers = await Promise.all(Array.from({ length: 20 }, aToken));
         expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-        expect((await its.get("/health")).status).toBe(200);
+        expect((await service.get("/health")).status).toBe(200);
       });
     }
   });
 
-  test("both hang: 503, and 200 again soon after one of them goes on", async () => {
-    const [one, two] = its.cores as [ServiceProcess, ServiceProcess];
+  test("both cores hang: token requests return 503, and 200 again after the cores resume", async () => {
+    const [one, two] = service.cores as [ServiceProcess, ServiceProcess];
     await stopped(one, () =>
       stopped(two, async () => {
         await pause(1_200);
@@ -94,32 +94,32 @@ const stoppedCore = (balance: Balance) => (): void => {
     await until("a token", async () => (await aToken()).status === 200);
   });
 
-  test("clients that repeat as the answer says lose no refresh family, and what was given up leaves no row", async () => {
-    const { browser } = await its.signedInUser();
+  test("clients that repeat a refresh after Retry-After keep every family, and abandoned requests issue no token", async () => {
+    const { browser } = await service.signedInUser();
     const families: string[] = [];
-    for (let n = 0; n < FAMILIES; n += 1) families.push((await its.tokens(WEB, browser, { scope: "openid" })).refresh_token);
-    let held = 0;
-    for (const core of its.cores) {
+    for (let n = 0; n < FAMILIES; n += 1) families.push((await service.tokens(WEB, browser, { scope: "openid" })).refresh_token);
+    let delayed = 0;
+    for (const core of service.cores) {
       const [issued, replays] = [await count("token.issued"), await count("refresh_token.replayed")];
       await stopped(core, async () => {
-        const answers = await Promise.all(families.map((token) => repeated(() => its.refresh(WEB, token))));
+        const answers = await Promise.all(families.map((token) => repeated(() => service.refresh(WEB, token))));
         expect(answers.map(({ answer }) => answer.status)).toEqual(answers.map(() => 200));
-        held += answers.filter(({ refused }) => refused > 0).length;
+        delayed += answers.filter(({ refused }) => refused > 0).length;
         answers.forEach(({ answer }, n) => {
           families[n] = answer.body.refresh_token;
         });
       });
-      await pause(1_500); // the core reads what lay before it
+      await pause(1_500); // lets the core process service queued requests
       expect([await count("token.issued"), await count("refresh_token.replayed")]).toEqual([issued + FAMILIES, replays]);
     }
-    expect(held).toBeGreaterThan(0); // one of the two was the core that the front asked
-    const alive = await Promise.all(families.map((token) => its.refresh(WEB, token)));
+    expect(delayed).toBeGreaterThan(0); // the front was connected to one of the two
+    const alive = await Promise.all(families.map((token) => service.refresh(WEB, token)));
     expect(alive.map(({ status }) => status)).toEqual(alive.map(() => 200));
   });
 };
 
 // Two cores need one PostgreSQL between them.
 if (TEST_DATABASE_URL !== undefined) {
-  describe("a core that hangs, behind a balancer of connections", { timeout: 120_000 }, stoppedCore(aBalancer));
-  describe.skipIf(NGINX === undefined)("a core that hangs, behind deploy/cores.conf", { timeout: 120_000 }, stoppedCore(nginxBefore));
+  describe("a hanging core behind a balancer of connections", { timeout: 120_000 }, stoppedCore(aBalancer));
+  describe.skipIf(NGINX === undefined)("a hanging core behind deploy/cores.conf", { timeout: 120_000 }, stoppedCore(nginxBefore));
 }

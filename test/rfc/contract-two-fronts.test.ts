@@ -37,7 +37,7 @@ const registered = async (front: ServerDriver): Promise<TestClient> => {
 const statusOf = async (front: ServerDriver, client: TestClient) =>
   (await front.token(client, { grant_type: "client_credentials", scope: "profile" })).status;
 
-test("docs/protocol.md#registration: an open registration that never got a token goes after a day, whichever process sweeps; one that was used stays, on both fronts", async () => {
+test("docs/protocol.md#registration: a registered client that never got a token is deleted after a day, one that got a token stays, and both fronts agree", async () => {
   const [unused, used] = [await registered(fronts.here), await registered(fronts.there)];
   expect(await statusOf(fronts.here, used)).toBe(200);
   await runText(fronts.database.sql, "update clients set created_at = created_at - interval '25 hours' where origin = 'dynamic'");
@@ -46,7 +46,7 @@ test("docs/protocol.md#registration: an open registration that never got a token
   expect(await both((front) => statusOf(front, used))).toEqual([200, 200]);
 });
 
-test("one decision is one code, however many copies of the form reach both fronts at once", async () => {
+test("16 concurrent submissions of one consent form over both fronts return the same code", async () => {
   const { browser } = await fronts.here.signedInUser();
   const { challenge, verifier } = fronts.here.pkce();
   const web: TestClient = { clientId: "web", secret: "web-secret", redirectUri: "https://app.example.test/cb" };
@@ -76,17 +76,17 @@ test("one decision is one code, however many copies of the form reach both front
 });
 
 if (shared)
-  describe("what two fronts and two cores count and remember together", () => {
-    test("docs/protocol.md#limits: open registration, thirty a minute for an address over both", async () => {
+  describe("limits and caches that two fronts share in Redis", () => {
+    test("docs/protocol.md#limits: both fronts together accept 30 registrations a minute from one address", async () => {
       const answers = (await both((front) => times(20, () => register(front)))).flat();
-      // Two were registered above.
+      // The first test registered two clients.
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(28);
       const refused = await both(register);
       expect(refused.map(({ status }) => status)).toEqual([429, 429]);
       for (const { headers } of refused) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
     });
 
-    test("failures of client authentication, a hundred a minute for a client and an address over both", async () => {
+    test("both fronts return 429 to a wrong secret after 100 failures of one client and address, and accept the right secret", async () => {
       const wrong: TestClient = { clientId: "poster", secret: "wrong", redirectUri: "" };
       const form = (front: ServerDriver, client_secret: string) =>
         front.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read", client_id: wrong.clientId, client_secret });
@@ -98,7 +98,7 @@ if (shared)
       expect((await both((front) => form(front, "poster-secret"))).map(({ status }) => status)).toEqual([200, 200]);
     });
 
-    test("a client's metadata document, fetched once for both", async () => {
+    test("a client's metadata document is fetched once for both fronts", async () => {
       const clientId = `https://localhost:${site.port}/client.json`;
       site.serveJson({ client_id: clientId, client_name: "Fetched once", redirect_uris: ["https://app.client.example.test/cb"] });
       const client: TestClient = { clientId, redirectUri: "https://app.client.example.test/cb" };

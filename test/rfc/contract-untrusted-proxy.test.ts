@@ -10,7 +10,7 @@ const started = async (env: Record<string, string> = {}): Promise<TestServer> =>
   return server;
 };
 
-/** What `countersign doctor` says of a server. */
+/** The output of `countersign doctor` for a server. */
 async function doctor(server: TestServer): Promise<string> {
   const { terminal, said, leave } = aTerminal({ serverUrl: server.url, email: undefined, password: undefined });
   onTestFinished(leave);
@@ -23,7 +23,7 @@ async function doctor(server: TestServer): Promise<string> {
 const warnings = (server: TestServer) => server.logged.filter((line) => line.includes("forwarded_headers_ignored"));
 
 test.for(["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"])(
-  "%s that arrives while TRUST_PROXY is off is logged once, and doctor warns",
+  "%s is logged once while TRUST_PROXY is off, and doctor warns",
   async (header) => {
     const server = await started();
     expect(warnings(server)).toEqual([]);
@@ -34,7 +34,7 @@ test.for(["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto
   },
 );
 
-test("with TRUST_PROXY on nothing is said of them", async () => {
+test("forwarded headers cause no warning while TRUST_PROXY is on", async () => {
   const server = await started({ TRUST_PROXY: "true" });
   await fetch(`${server.url}/health`, { headers: { "X-Forwarded-For": "192.0.2.7" } });
   expect(warnings(server)).toEqual([]);

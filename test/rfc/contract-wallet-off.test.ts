@@ -3,18 +3,18 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { aDirectory, endProcesses, startProcess } from "../support/processes.ts";
 
-// Each test starts a whole process.
+// Each test starts a process.
 vi.setConfig({ testTimeout: 120_000 });
 afterEach(endProcesses);
 
-/** Notes every module that a process loads. */
-const NOTES = `import { registerHooks } from "node:module";
+/** Source of a preloaded module that records every module that a process loads. */
+const RECORDER = `import { registerHooks } from "node:module";
 import { appendFileSync } from "node:fs";
 registerHooks({ load(url, context, next) { appendFileSync(process.env.LOADED_MODULES, url + "\\n"); return next(url, context); } });`;
 
 async function loadedWith(env: Record<string, string>) {
   const notes = join(aDirectory(), "loaded");
-  const preload = `data:text/javascript;base64,${Buffer.from(NOTES).toString("base64")}`;
+  const preload = `data:text/javascript;base64,${Buffer.from(RECORDER).toString("base64")}`;
   const process = await startProcess({ ...env, LOADED_MODULES: notes, NODE_OPTIONS: `--import=${preload}` });
   const paths = await Promise.all([
     fetch(`${process.url}/auth/link/wallet`, { method: "POST" }),
@@ -26,14 +26,14 @@ async function loadedWith(env: Record<string, string>) {
 }
 const WALLET = /node_modules\/(?:@openid4vc|@sd-jwt|dcql|valibot|uqr)\/|\/src\/(?:wallet|front\/wallet|compose\/wallet)/;
 
-test("while wallets are off there is nothing at their paths, and nothing of them is loaded", async () => {
+test("without WALLET_FEDERATION_ENABLED the wallet paths return 404 and no wallet module is loaded", async () => {
   const { statuses, modules } = await loadedWith({});
   expect(statuses).toEqual([404, 404, 404]);
   expect(modules.length).toBeGreaterThan(100);
   expect(modules.filter((url) => WALLET.test(url) && !url.endsWith("/src/front/wallet/routes.ts"))).toEqual([]);
 });
 
-test("switched on, they are there", async () => {
+test("with WALLET_FEDERATION_ENABLED the wallet paths answer and the wallet modules are loaded", async () => {
   const { statuses, modules } = await loadedWith({ WALLET_FEDERATION_ENABLED: "true" });
   expect(statuses).toEqual([401, 401, 200]);
   for (const name of ["@openid4vc", "@sd-jwt", "dcql", "uqr"])

@@ -59,13 +59,13 @@ const explain = (client: TestClient, fields: Fields, authorization?: string) =>
     ...(authorization !== undefined && { authorization }),
   });
 type Explained = Awaited<ReturnType<typeof explain>>;
-const decisive = ({ rules }: Explained) => {
+const refusedBy = ({ rules }: Explained) => {
   const { rule, error, reason } = rules.find(({ verdict }) => verdict === "refused") ?? {};
   return [rule, error, reason];
 };
 const verdicts = ({ rules }: Explained) => [...new Set(rules.map(({ verdict }) => verdict))];
-/** How many rows there are of whatever a token request could leave behind. */
-const written = async () =>
+/** Row counts of the tables that a token request may write to. */
+const rowCounts = async () =>
   (
     await runText<object>(
       server.database.sql,
@@ -80,35 +80,35 @@ const fieldsOf = (code: { grant_type: string; code: string; redirect_uri: string
   code_verifier: code.code_verifier ?? "",
 });
 
-describe("a dry run says what the token endpoint would, and leaves no trace", () => {
-  test("authorization_code: granted as often as it is asked, redeemed once, a replay after that, and asking ends nothing", async () => {
+describe("a dry run of a token request returns the result of the token endpoint and writes nothing", () => {
+  test("authorization_code: explaining leaves the code valid, and explaining a redeemed code reports the replay without revoking the family", async () => {
     const { web } = server.clients;
     const user = await server.signedInUser();
     const code = fieldsOf(await server.code(web, user.browser, { scope: "openid crm:read", resource: CRM }));
-    const before = await written();
+    const before = await rowCounts();
     for (let round = 0; round < 2; round++) {
       const explained = await explain(web, code);
       expect(explained.granted).toMatchObject({ sub: user.id, scope: "openid crm:read", aud: [CRM], refreshToken: true, idToken: true });
       expect(verdicts(explained)).toEqual(["passed", "taken_for_granted"]);
     }
-    expect(await written()).toEqual(before);
+    expect(await rowCounts()).toEqual(before);
     const tokens = await server.token(web, code);
     expect(tokens.status).toBe(200);
-    expect(decisive(await explain(web, code))).toEqual(["code_unused", "invalid_grant", "code_replayed"]);
+    expect(refusedBy(await explain(web, code))).toEqual(["code_unused", "invalid_grant", "code_replayed"]);
     expect((await server.refresh(web, tokens.body.refresh_token)).status).toBe(200);
   });
 
-  test("refresh_token: the token stays the current one, and a used one that is only asked about ends no family", async () => {
+  test("refresh_token: the explained token stays current, and explaining a used token does not revoke the family", async () => {
     const { web } = server.clients;
     const { refresh_token: first } = await server.tokens(web, (await server.signedInUser()).browser, { scope: "crm:read crm:write" });
     const fields = { grant_type: "refresh_token", refresh_token: first };
     expect((await explain(web, { ...fields, scope: "crm:read" })).granted).toMatchObject({ scope: "crm:read", refreshToken: true });
     const { body } = await server.refresh(web, first);
-    expect(decisive(await explain(web, fields))).toEqual(["refresh_token_unused", "invalid_grant", "refresh_token_replayed"]);
+    expect(refusedBy(await explain(web, fields))).toEqual(["refresh_token_unused", "invalid_grant", "refresh_token_replayed"]);
     expect((await server.refresh(web, body.refresh_token)).status).toBe(200);
   });
 
-  test("token exchange: scope, audience, chain and lifetime of what would be granted", async () => {
+  test("token exchange: returns scope, audience, actors and lifetime of the token that would be issued", async () => {
     const { subject, user } = await server.subjectFor(["agent-1"]);
     const fields = {
       grant_type: TOKEN_EXCHANGE,
@@ -117,28 +117,28 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
       scope: "crm:read",
       resource: CRM,
     };
-    const before = await written();
+    const before = await rowCounts();
     const { granted, rules } = await explain(server.agent("agent-1"), fields);
     expect(granted).toMatchObject({ sub: user.id, scope: "crm:read", aud: [CRM], actors: ["agent-1"], refreshToken: false });
     expect(granted?.expiresIn).toBeLessThanOrEqual(900);
     expect(rules.map(({ source }) => source)).toContain("docs/protocol.md#token-exchange");
-    expect(await written()).toEqual(before);
+    expect(await rowCounts()).toEqual(before);
   });
 
-  test("jwt-bearer: the assertion can still be used, once, and no one becomes a user by being asked about", async () => {
+  test("jwt-bearer: the explained assertion can still be used once, and no user is created", async () => {
     const assertion = issuer.assertion(server.url, "desk", { sub: "explained" });
     const fields = { grant_type: JWT_BEARER, assertion };
     const as = { clientId: "desk", redirectUri: "", secret: "desk-secret" };
-    const before = await written();
+    const before = await rowCounts();
     expect((await explain(as, fields)).granted).toMatchObject({ scope: "crm:read", aud: [CRM] });
-    expect(await written()).toEqual(before);
+    expect(await rowCounts()).toEqual(before);
     expect((await server.token(as, fields)).status).toBe(200);
-    expect(decisive(await explain(as, fields))).toEqual(["assertion_unused", "invalid_grant", "assertion_replayed"]);
+    expect(refusedBy(await explain(as, fields))).toEqual(["assertion_unused", "invalid_grant", "assertion_replayed"]);
     const malformed = { ...fields, assertion: issuer.assertion(server.url, "desk"), scope: 'no"scope' };
-    expect(decisive(await explain(as, malformed))).toEqual(["scope", "invalid_grant", "scope_malformed"]);
+    expect(refusedBy(await explain(as, malformed))).toEqual(["scope", "invalid_grant", "scope_malformed"]);
   });
 
-  test("private_key_jwt: a presented assertion is judged and not used up", async () => {
+  test("private_key_jwt: the explained client assertion is verified but not consumed", async () => {
     const client_assertion = anAssertion(key, { clientId: "robot", audience: server.url, now: Math.floor(Date.now() / 1000) });
     const fields = {
       grant_type: "client_credentials",
@@ -149,10 +149,10 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
     const as = { clientId: "robot", redirectUri: "" };
     expect(verdicts(await explain(as, fields))).toEqual(["passed"]);
     expect((await server.form("/oauth/token", fields)).status).toBe(200);
-    expect(decisive(await explain(as, fields))).toEqual(["client_proven", "invalid_client", "assertion_used_before"]);
+    expect(refusedBy(await explain(as, fields))).toEqual(["client_proven", "invalid_client", "assertion_used_before"]);
   });
 
-  test("a secret is judged where it is presented, and taken for granted where it is not", async () => {
+  test("a client secret is verified if it is sent, and otherwise reported as taken_for_granted", async () => {
     const { worker } = server.clients;
     const fields = { grant_type: "client_credentials", scope: "notes:read" };
     const without = await explain(worker, fields);
@@ -162,7 +162,7 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
     ]);
     expect(verdicts(await explain(worker, fields, basicAuth("worker", "worker-secret")))).toEqual(["passed"]);
     const wrong = await explain(worker, fields, basicAuth("worker", "wrong"));
-    expect(decisive(wrong)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
+    expect(refusedBy(wrong)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
     expect(wrong.rules.filter(({ verdict }) => verdict === "not_reached").map(({ rule }) => rule)).toEqual([
       "grant_held",
       "parameters_present",
@@ -170,7 +170,7 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
       "scope",
       "resource",
     ]);
-    expect(decisive(await explain({ clientId: "unknown", redirectUri: "" }, fields))).toEqual([
+    expect(refusedBy(await explain({ clientId: "unknown", redirectUri: "" }, fields))).toEqual([
       "client_known",
       "invalid_client",
       "client_unknown",
@@ -178,48 +178,51 @@ describe("a dry run says what the token endpoint would, and leaves no trace", ()
   });
 });
 
-/** Requests that are refused, each by another rule, and that rule. */
+/** Refused requests, each with the rule that refuses it. */
 const REFUSED: readonly (readonly [string, string, Fields, string])[] = [
-  ["client_credentials, a foreign scope", "worker", { grant_type: "client_credentials", scope: "crm:admin" }, "scope"],
+  ["client_credentials with a scope that is not allowed", "worker", { grant_type: "client_credentials", scope: "crm:admin" }, "scope"],
   [
-    "client_credentials, a foreign resource",
+    "client_credentials with a resource that is not allowed",
     "worker",
     { grant_type: "client_credentials", scope: "notes:read", resource: CRM },
     "resource",
   ],
-  ["authorization_code, not the client's grant", "worker", { grant_type: "authorization_code", code: "x" }, "grant_held"],
-  ["authorization_code, no code", "web", { grant_type: "authorization_code" }, "parameters_present"],
+  ["authorization_code by a client without that grant", "worker", { grant_type: "authorization_code", code: "x" }, "grant_held"],
+  ["authorization_code without a code", "web", { grant_type: "authorization_code" }, "parameters_present"],
   [
-    "authorization_code, an unknown code",
+    "authorization_code with an unknown code",
     "web",
     { grant_type: "authorization_code", code: "x", redirect_uri: "https://app.example.test/cb", code_verifier: "v".repeat(43) },
     "code_known",
   ],
-  ["refresh_token, an unknown token", "web", { grant_type: "refresh_token", refresh_token: "0".repeat(64) }, "refresh_token_known"],
-  ["token exchange by no agent", "not-agent", { grant_type: TOKEN_EXCHANGE }, "agent"],
+  ["refresh_token with an unknown token", "web", { grant_type: "refresh_token", refresh_token: "0".repeat(64) }, "refresh_token_known"],
+  ["token exchange by a client that is not an agent", "not-agent", { grant_type: TOKEN_EXCHANGE }, "agent"],
   [
-    "token exchange of no token",
+    "token exchange of a malformed token",
     "agent-1",
     { grant_type: TOKEN_EXCHANGE, subject_token: "a.b.c", subject_token_type: ACCESS_TOKEN },
     "subject_token_issued_here",
   ],
-  ["jwt-bearer, no assertion of a trusted issuer", "desk", { grant_type: JWT_BEARER, assertion: "a.b.c" }, "assertion_form"],
+  ["jwt-bearer with a malformed assertion", "desk", { grant_type: JWT_BEARER, assertion: "a.b.c" }, "assertion_form"],
 ];
 
-describe("a refusal of the past is explained by the id of its request", () => {
-  test.for(REFUSED)("%s: the same rules with the same verdicts, and not a word more to the outside", async ([, clientId, fields, rule]) => {
-    const client = { clientId, redirectUri: "", secret: `${clientId}-secret` };
-    const dry = await explain(client, fields, basicAuth(clientId, client.secret));
-    const answer = await server.token(client, fields);
-    const past = await admin.operator.explain.refusal.query({ requestId: answer.headers.get("x-request-id") ?? "" });
-    expect(past.rules).toEqual(dry.rules);
-    expect(past.refused).toMatchObject({ clientId, grantType: fields.grant_type, error: answer.body.error });
-    expect(decisive(past).slice(0, 2)).toEqual([rule, answer.body.error]);
-    expect(past.granted).toBeUndefined();
-    expect(JSON.stringify([answer.body, [...answer.headers]])).not.toContain(String(past.refused?.reason));
-  });
+describe("explaining a past refusal by its request id", () => {
+  test.for(REFUSED)(
+    "%s: returns the rules and verdicts of the dry run, and the response contains no reason",
+    async ([, clientId, fields, rule]) => {
+      const client = { clientId, redirectUri: "", secret: `${clientId}-secret` };
+      const dry = await explain(client, fields, basicAuth(clientId, client.secret));
+      const answer = await server.token(client, fields);
+      const past = await admin.operator.explain.refusal.query({ requestId: answer.headers.get("x-request-id") ?? "" });
+      expect(past.rules).toEqual(dry.rules);
+      expect(past.refused).toMatchObject({ clientId, grantType: fields.grant_type, error: answer.body.error });
+      expect(refusedBy(past).slice(0, 2)).toEqual([rule, answer.body.error]);
+      expect(past.granted).toBeUndefined();
+      expect(JSON.stringify([answer.body, [...answer.headers]])).not.toContain(String(past.refused?.reason));
+    },
+  );
 
-  test("a paused agent is reported as such, before and afterwards, to the operator alone", async () => {
+  test("a paused agent is explained to operators as agent_paused, and the response says only unauthorized_client", async () => {
     const { subject } = await server.subjectFor(["agent-1"]);
     await admin.operator.agents.pause.mutate({ clientId: "agent-1" });
     const fields = { grant_type: TOKEN_EXCHANGE, subject_token: subject, subject_token_type: ACCESS_TOKEN };
@@ -227,21 +230,21 @@ describe("a refusal of the past is explained by the id of its request", () => {
     const answer = await server.exchange("agent-1", subject);
     await admin.operator.agents.resume.mutate({ clientId: "agent-1" });
     const past = await admin.operator.explain.refusal.query({ requestId: answer.headers.get("x-request-id") ?? "" });
-    for (const explained of [dry, past]) expect(decisive(explained)).toEqual(["agent_not_paused", "unauthorized_client", "agent_paused"]);
+    for (const explained of [dry, past]) expect(refusedBy(explained)).toEqual(["agent_not_paused", "unauthorized_client", "agent_paused"]);
     expect(answer.body).toEqual({ error: "unauthorized_client" });
     expect((await explain(server.agent("agent-1"), fields)).granted).toMatchObject({ actors: ["agent-1"] });
   });
 
-  test("a replayed code says so afterwards, too", async () => {
+  test("a replayed code is explained as code_replayed", async () => {
     const { web } = server.clients;
     const code = await server.code(web, (await server.signedInUser()).browser);
     await server.token(web, code);
     const replay = await server.token(web, code);
     const past = await admin.operator.explain.refusal.query({ requestId: replay.headers.get("x-request-id") ?? "" });
-    expect(decisive(past)).toEqual(["code_unused", "invalid_grant", "code_replayed"]);
+    expect(refusedBy(past)).toEqual(["code_unused", "invalid_grant", "code_replayed"]);
   });
 
-  test("there is no explanation of an unknown id, nor of a request that was granted", async () => {
+  test("an unknown request id and the id of a granted request return not_found", async () => {
     const granted = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
     for (const requestId of ["no-such-request", granted.headers.get("x-request-id") ?? ""]) {
       expect(await refusedWith(admin.operator.explain.refusal.query({ requestId }))).toMatchObject({ error: "not_found", httpStatus: 404 });
@@ -249,7 +252,7 @@ describe("a refusal of the past is explained by the id of its request", () => {
   });
 });
 
-test("only operators ask, and what cannot be read is no request", async () => {
+test("explain refuses developers and malformed requests", async () => {
   const user = await server.signedInUser();
   const developer = createAdminClient({ url: server.url, token: user.login.access_token });
   const parameters = { grant_type: "client_credentials", client_id: "worker" };
@@ -268,7 +271,7 @@ test("only operators ask, and what cannot be read is no request", async () => {
 describe("countersign explain", () => {
   const run = (...words: string[]) => operator.run([registerExplainCommand], ["explain", ...words]);
 
-  test("shows the rules in order and what is decisive; secrets may come from files", async () => {
+  test("prints the rules in order and the refusing rule, and reads parameters from files", async () => {
     const file = join(operator.home, "token");
     writeFileSync(file, `${"0".repeat(64)}\n`);
     const { out, code } = await run("grant_type=refresh_token", "client_id=web", `refresh_token=@${file}`);
@@ -283,10 +286,10 @@ describe("countersign explain", () => {
     writeFileSync(form, "grant_type=client_credentials&client_id=worker&scope=notes%3Aread\n");
     expect((await run("--form", form)).out).toMatch(/Would be granted:\nsub +worker\nscope +notes:read\n/);
     const asJson = JSON.parse((await run("--form", form, "--json", "--authorization", basicAuth("worker", "no"))).out);
-    expect(decisive(asJson)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
+    expect(refusedBy(asJson)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
   });
 
-  test("explains a refusal of the past, and says when there is none", async () => {
+  test("explains a past refusal, and exits with 4 if there is none", async () => {
     const answer = await server.token(server.clients.worker, { grant_type: "client_credentials", scope: "crm:admin" });
     const { out } = await run("--request", answer.headers.get("x-request-id") ?? "", "--demands");
     expect(out).toMatch(/^at +\d{4}-.*\nclient +worker\ngrant +client_credentials\n\nRULE +VERDICT +DEMAND +SOURCE\n/);

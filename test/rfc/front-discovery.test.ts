@@ -12,24 +12,24 @@ const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 let now = 1_700_000_000;
 let keys = '{"keys":[{"kty":"OKP","kid":"1"}]}';
 let reachable = false;
-let asked = 0;
+let coreCalls = 0;
 const core = coreWith({
   async publicKeys() {
-    asked += 1;
+    coreCalls += 1;
     if (!reachable) throw new Error("connection refused");
     return { jwksJson: keys };
   },
 });
 
-let realmScopes: readonly string[] | null | "away" | "hangs" = null;
-let realmsAsked = 0;
+let realmScopes: readonly string[] | null | "fails" | "hangs" = null;
+let realmReads = 0;
 const options = {
   issuer: ISSUER,
   realms: {
     async default() {
-      realmsAsked += 1;
+      realmReads += 1;
       if (realmScopes === "hangs") return new Promise<never>(() => undefined);
-      if (realmScopes === "away") throw new Error("connection refused");
+      if (realmScopes === "fails") throw new Error("connection refused");
       return { id: "r", name: "default", dynamicRegistrationScopes: realmScopes };
     },
   },
@@ -40,18 +40,18 @@ const options = {
   grantTypes: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
 };
 let front: TestFront;
-let jag: TestFront;
+let jagFront: TestFront;
 beforeAll(async () => {
   front = await startFront({
     issuer: ISSUER,
     routes: [...discoveryRoutes(options), jwksRoute({ core, issuer: ISSUER, clock: () => now })],
   });
-  jag = await startFront({
+  jagFront = await startFront({
     issuer: ISSUER,
     routes: discoveryRoutes({ ...options, cimdEnabled: false, grantTypes: GRANT_TYPES, defaultScopes: [] }),
   });
 });
-afterAll(() => Promise.all([front.close(), jag.close()]));
+afterAll(() => Promise.all([front.close(), jagFront.close()]));
 
 const OAUTH = "/.well-known/oauth-authorization-server";
 const OPENID = "/.well-known/openid-configuration";
@@ -81,7 +81,7 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
     expect(JSON.stringify(json)).not.toContain("null");
   });
 
-  test("of OpenID Connect is a superset, and denies request_uri in so many words", async () => {
+  test("of OpenID Connect contains the OAuth metadata and sets request_uri_parameter_supported to false", async () => {
     const [oauth, openid] = [await read(OAUTH), await read(OPENID)];
     expect(openid).toMatchObject(oauth);
     expect(openid).toMatchObject({
@@ -93,8 +93,8 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
     });
   });
 
-  test("follows the flags, and leaves an empty list out", async () => {
-    const json = await read(OAUTH, jag);
+  test("follows the settings and omits an empty scopes_supported", async () => {
+    const json = await read(OAUTH, jagFront);
     expect(json).toMatchObject({
       grant_types_supported: GRANT_TYPES,
       authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
@@ -103,25 +103,25 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
     expect(json).not.toHaveProperty("scopes_supported");
   });
 
-  test("scopes are those of the default realm within a second of a change, and it is asked once in that; kept while it is away", async () => {
+  test("scopes_supported follows the default realm within a second, reads it once for concurrent requests, and stays while reading fails", async () => {
     const scopes = async () => [(await read(OAUTH)).scopes_supported, (await read(OPENID)).scopes_supported];
     now += 1;
-    let before = realmsAsked;
+    let before = realmReads;
     realmScopes = ["openid", "notes:read"];
     expect(await Promise.all([scopes(), scopes(), scopes()])).toEqual(Array(3).fill([realmScopes, realmScopes]));
-    expect(realmsAsked - before).toBe(1);
+    expect(realmReads - before).toBe(1);
     now += 1;
-    before = realmsAsked;
-    realmScopes = "away";
+    before = realmReads;
+    realmScopes = "fails";
     const kept = ["openid", "notes:read"];
     expect(await scopes()).toEqual([kept, kept]);
-    expect(realmsAsked - before).toBe(1); // who does not answer is left alone for a while
+    expect(realmReads - before).toBe(1); // a failed read is not repeated at once
     realmScopes = null;
     now += 3;
     expect(await scopes()).toEqual([options.defaultScopes, options.defaultScopes]);
   });
 
-  test("a realm that hangs keeps no one waiting for ever", async () => {
+  test("is returned with the previous scopes while reading the realm hangs", async () => {
     now += 1;
     realmScopes = "hangs";
     expect((await read(OAUTH)).scopes_supported).toEqual(options.defaultScopes);
@@ -130,13 +130,13 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
   });
 
   test.for([[OAUTH], [`${OAUTH}/tenant`], [OPENID], [`${OPENID}/tenant`], [`/tenant${OPENID}`], [`/tenant${OAUTH}`]] as const)(
-    "is found at %s",
+    "is served at %s",
     async ([path]) => {
       expect((await read(path)).issuer).toBe(ISSUER);
     },
   );
 
-  test("is cacheable, open to scripts, and has an ETag", async () => {
+  test("is cacheable, allows any origin, and has an ETag", async () => {
     const response = await fetch(front.url + OAUTH);
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(response.headers.get("cache-control")).toBe("public, max-age=300");
@@ -149,14 +149,14 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
     expect((await fetch(front.url + OAUTH, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
   });
 
-  test("is not moved by what a request says about hosts", async () => {
+  test("does not depend on Host or forwarded headers", async () => {
     const spoofed = "X-Forwarded-Host: evil.test\r\nForwarded: host=evil.test\r\nConnection: close\r\n\r\n";
     const answer = await rawRequest(front.port, `GET ${OAUTH} HTTP/1.1\r\nHost: evil.test\r\n${spoofed}`);
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
     expect(answer).not.toContain("evil.test");
   });
 
-  test("is for GET and HEAD", async () => {
+  test("accepts only GET and HEAD", async () => {
     const response = await fetch(front.url + OAUTH, { method: "POST" });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
     expect((await fetch(front.url + OAUTH, { method: "HEAD" })).status).toBe(200);
@@ -166,7 +166,7 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
 describe("RFC 7517: the key set", () => {
   const JWKS = "/.well-known/jwks.json";
 
-  test("is 503 until a core has answered, then what the core says", async () => {
+  test("returns 503 until a core has answered, then the keys of the core", async () => {
     const none = await fetch(front.url + JWKS);
     expect([none.status, none.headers.get("retry-after")]).toEqual([503, "5"]);
     reachable = true;
@@ -177,23 +177,23 @@ describe("RFC 7517: the key set", () => {
     expect((await fetch(front.url + JWKS, { headers: { "if-none-match": etag } })).status).toBe(304);
   });
 
-  test("is asked for again after 3 seconds, so that a rotation shows", async () => {
+  test("is read again after 3 seconds, once for ten concurrent requests, so that it follows a rotation", async () => {
     const before = await (await fetch(front.url + JWKS)).text();
     keys = '{"keys":[{"kty":"OKP","kid":"2"}]}';
     expect(await (await fetch(front.url + JWKS)).text()).toBe(before);
     now += 3;
-    asked = 0;
+    coreCalls = 0;
     const answers = await Promise.all(Array.from({ length: 10 }, async () => (await fetch(front.url + JWKS)).text()));
     expect(new Set(answers)).toEqual(new Set([keys]));
-    expect(asked).toBe(1);
+    expect(coreCalls).toBe(1);
   });
 
-  test("is served for a day while the core is gone, which is not asked every time", async () => {
+  test("is served for a day while the core is down, and the core is not called for every request", async () => {
     reachable = false;
     now += 24 * 60 * 60;
-    asked = 0;
+    coreCalls = 0;
     for (let i = 0; i < 3; i += 1) expect((await fetch(front.url + JWKS)).status).toBe(200);
-    expect(asked).toBe(1);
+    expect(coreCalls).toBe(1);
     now += 1;
     expect((await fetch(front.url + JWKS)).status).toBe(503);
   });

@@ -9,7 +9,7 @@ import type { Lifecycle } from "../../src/front/http/steps.ts";
 import { ISSUER, rawRequest } from "../support/front.ts";
 
 let listener: FrontListener | undefined;
-let largeAsked = 0;
+let largeRequests = 0;
 afterEach(() => listener?.drain(0, 0));
 
 async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<{ port: number; life: Lifecycle; front: FrontListener }> {
@@ -32,7 +32,7 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
       path: "/large",
       print,
       answer: (ctx) => {
-        largeAsked += 1;
+        largeRequests += 1;
         ctx.body = Buffer.alloc(64 * 1024 * 1024);
       },
     },
@@ -45,7 +45,7 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
 }
 
 /** Waits until the server ends a connection on which `drip` is called every 50 ms. */
-const untilCut = (port: number, drip: (write: (bytes: string) => void) => void, paused = false): Promise<void> =>
+const untilClosed = (port: number, drip: (write: (bytes: string) => void) => void, paused = false): Promise<void> =>
   new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => {
       const timer = setInterval(() => drip((bytes) => socket.writable && socket.write(bytes)), 50);
@@ -69,49 +69,49 @@ describe("the listener", () => {
     }
   });
 
-  test("says clearly that an address is taken", async () => {
+  test("rejects with EADDRINUSE when the address is in use", async () => {
     const { port, life } = await start("127.0.0.1");
     await expect(listen({ handler: () => {}, host: "127.0.0.1", port, lifecycle: life })).rejects.toThrow(/EADDRINUSE/);
   });
 
-  test("cuts clients that send their headers slowly, while others are served", async () => {
+  test("closes connections that send headers slowly, while others are served", async () => {
     const { port } = await start("127.0.0.1", { checking: 50, headers: 300, request: 400 });
     const head = "GET /quick HTTP/1.1\r\nX-Slow: ";
     let sent = 0;
-    const slow = Array.from({ length: 20 }, () => untilCut(port, (write) => write(head[sent++] ?? "x")));
+    const slow = Array.from({ length: 20 }, () => untilClosed(port, (write) => write(head[sent++] ?? "x")));
     expect((await fetch(`http://127.0.0.1:${port}/quick`)).status).toBe(200);
-    await Promise.all(slow); // ends only because the server cut every one of them
+    await Promise.all(slow); // resolves only when the server has closed every one of them
     expect((await fetch(`http://127.0.0.1:${port}/quick`)).status).toBe(200);
   });
 
-  test("cuts clients that send their body slowly", async () => {
+  test("closes connections that send a body slowly", async () => {
     const { port } = await start("127.0.0.1", { checking: 50, headers: 300, request: 400 });
     const head = "POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n";
     let first = true;
-    const cut = untilCut(port, (write) => {
+    const cut = untilClosed(port, (write) => {
       write(first ? head : "x");
       first = false;
     });
-    await cut; // ends only because the server cut it
+    await cut; // resolves only when the server has closed it
     expect((await fetch(`http://127.0.0.1:${port}/quick`)).status).toBe(200);
   });
 
-  test("cuts readers that take nothing", async () => {
+  test("closes connections that read nothing", async () => {
     const { port } = await start("127.0.0.1", { idle: 300 });
-    const before = largeAsked;
+    const before = largeRequests;
     let asked = false;
     const ask = (write: (bytes: string) => void) => {
       if (!asked) write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
       asked = true;
     };
-    const ended = untilCut(port, ask, true);
-    await expect.poll(() => asked && largeAsked > before).toBe(true);
-    // A paused socket only notices that it was closed when it reads on: that nothing is under way any more says that the server let go.
+    const ended = untilClosed(port, ask, true);
+    await expect.poll(() => asked && largeRequests > before).toBe(true);
+    // A paused socket does not notice that it was closed; drain() resolves once the server has closed it.
     await listener?.drain(0, 120_000);
     void ended;
   });
 
-  test("reads about a hundred headers, and refuses more with 431", async () => {
+  test("accepts 99 headers and returns 431 to 102", async () => {
     const { port } = await start("127.0.0.1");
     const statusWith = async (count: number) => {
       const lines = Array.from({ length: count - 1 }, (_, n) => `X-N-${n}: 1\r\n`).join("");
@@ -120,14 +120,14 @@ describe("the listener", () => {
     expect([await statusWith(99), await statusWith(102)]).toEqual(["200", "431"]);
   });
 
-  test("refuses headers over 16 KiB", async () => {
+  test("returns 431 to headers over 16 KiB", async () => {
     const { port } = await start("127.0.0.1");
     expect(await rawRequest(port, `GET /quick HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(17_000)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431 /);
   });
 });
 
 describe("draining", () => {
-  test("serves on for the notice, closes connections, finishes what is under way, then refuses", async () => {
+  test("serves requests during the notice with Connection: close, finishes open requests, then refuses connections", async () => {
     const { port, life, front } = await start("127.0.0.1");
     const slow = fetch(`http://127.0.0.1:${port}/slow`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -140,7 +140,7 @@ describe("draining", () => {
     await expect(fetch(`http://127.0.0.1:${port}/quick`)).rejects.toThrow();
   });
 
-  test("cuts what does not finish within the grace", async () => {
+  test("closes the connections of requests that do not finish within the grace", async () => {
     const { port, front } = await start("127.0.0.1");
     const never = fetch(`http://127.0.0.1:${port}/never`).then(
       () => "answered",

@@ -62,12 +62,12 @@ const routes = (of = core) => [
 ];
 
 let front: TestFront;
-let orphan: TestFront;
+let frontWithoutCore: TestFront;
 beforeAll(async () => {
   front = await startFront({ routes: routes() });
-  orphan = await startFront({ routes: routes(absentCore()) });
+  frontWithoutCore = await startFront({ routes: routes(absentCore()) });
 });
-afterAll(() => Promise.all([front.close(), orphan.close()]));
+afterAll(() => Promise.all([front.close(), frontWithoutCore.close()]));
 beforeEach(() => {
   calls = [];
 });
@@ -77,15 +77,15 @@ const failure = async (response: Response) => [response.status, await response.j
 const CREDENTIALS = { client_id: "c", client_secret: "s" };
 const GRANT = { grant_type: "client_credentials", scope: "x" };
 
-describe("RFC 6749 §5.1: a token answer", () => {
-  test("holds what the core issued, is JSON, and is stored by no cache", async () => {
+describe("RFC 6749 §5.1: the token response", () => {
+  test("contains what the core issued, is JSON, and is not cacheable", async () => {
     const response = await postForm(`${front.url}/oauth/token`, GRANT, { authorization: basic });
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     expect([response.headers.get("cache-control"), response.headers.get("pragma")]).toEqual(["no-store", "no-cache"]);
     expect(await response.text()).toBe('{"access_token":"a","token_type":"Bearer","expires_in":900,"scope":"x"}');
   });
 
-  test("for a code has refresh and ID token", async () => {
+  test("to a code contains a refresh token and an ID token", async () => {
     const form = { grant_type: "authorization_code", code: "k", redirect_uri: "u", code_verifier: "v", ...CREDENTIALS };
     const json = await (await postForm(`${front.url}/oauth/token`, form)).json();
     expect(json).toMatchObject({ refresh_token: "r", id_token: "i" });
@@ -112,12 +112,12 @@ describe("RFC 6749 §5.2: refusals of the token endpoint", () => {
     ],
     ["missing parameters", { grant_type: "authorization_code", ...CREDENTIALS }, 400, "invalid_request"],
     ["no client", GRANT, 401, "invalid_client"],
-    ["a refresh token that is not good", { grant_type: "refresh_token", refresh_token: "x", ...CREDENTIALS }, 400, "invalid_grant"],
+    ["an invalid refresh token", { grant_type: "refresh_token", refresh_token: "x", ...CREDENTIALS }, 400, "invalid_grant"],
   ] as const)("refuses %s", async ([, form, status, error]) => {
     expect(await failure(await postForm(`${front.url}/oauth/token`, form))).toMatchObject([status, { error }]);
   });
 
-  test("invalid_client comes with a challenge and without a reason", async () => {
+  test("invalid_client has a challenge and no error_description", async () => {
     const response = await postForm(`${front.url}/oauth/token`, GRANT);
     expect(response.headers.get("www-authenticate")).toBe(`Basic realm="${ISSUER}", charset="UTF-8"`);
     expect(await response.json()).toEqual({ error: "invalid_client" });
@@ -126,12 +126,12 @@ describe("RFC 6749 §5.2: refusals of the token endpoint", () => {
   test.for([
     ["Basic and a secret", { client_secret: "s" }],
     ["Basic and an assertion", { client_assertion: "a", client_assertion_type: "t" }],
-  ] as const)("two methods at once: %s", async ([, extra]) => {
+  ] as const)("refuses two authentication methods at once: %s", async ([, extra]) => {
     const response = await postForm(`${front.url}/oauth/token`, { ...GRANT, ...extra }, { authorization: basic });
     expect(await failure(response)).toEqual([401, { error: "invalid_client" }]);
   });
 
-  test("a malformed Authorization header is a failed authentication", async () => {
+  test("a malformed Authorization header returns 401", async () => {
     for (const authorization of ["Basic !", "Bearer x", "Basic"]) {
       expect((await postForm(`${front.url}/oauth/token`, GRANT, { authorization })).status).toBe(401);
     }
@@ -141,7 +141,7 @@ describe("RFC 6749 §5.2: refusals of the token endpoint", () => {
 describe.for([["/oauth/token"], ["/oauth/introspect"], ["/oauth/revoke"]] as const)("bad input at %s", ([path]) => {
   const good = { ...GRANT, ...CREDENTIALS, token: "live" };
 
-  test("the good request is answered", async () => {
+  test("a valid request returns 200", async () => {
     expect((await postForm(front.url + path, good)).status).toBe(200);
   });
 
@@ -152,13 +152,16 @@ describe.for([["/oauth/token"], ["/oauth/introspect"], ["/oauth/revoke"]] as con
     ["NUL", "token=%00&client_id=c&client_secret=s&grant_type=client_credentials"],
     ["invalid UTF-8", "token=%ff&client_id=c&client_secret=s&grant_type=client_credentials"],
     ["broken escapes", "token=%4&client_id=c&client_secret=s&grant_type=client_credentials"],
-    ["1 200 parameters, the real ones last", `${Array.from({ length: 1196 }, (_, i) => `p${i}=x`).join("&")}&${new URLSearchParams(good)}`],
-  ] as const)("%s", async ([, body]) => {
+    [
+      "1 200 parameters, the required ones last,",
+      `${Array.from({ length: 1196 }, (_, i) => `p${i}=x`).join("&")}&${new URLSearchParams(good)}`,
+    ],
+  ] as const)("%s returns 400 invalid_request", async ([, body]) => {
     const [status, json] = await failure(await postForm(front.url + path, body));
     expect([status, json]).toMatchObject([400, { error: "invalid_request", error_description: expect.not.stringContaining("missing") }]);
   });
 
-  test("an empty body", async () => {
+  test("an empty body returns invalid_request at the token endpoint and invalid_client at the others", async () => {
     const expected = path === "/oauth/token" ? [400, { error: "invalid_request" }] : [401, { error: "invalid_client" }];
     expect(await failure(await postForm(front.url + path, ""))).toMatchObject(expected);
   });
@@ -168,7 +171,7 @@ describe.for([["/oauth/token"], ["/oauth/introspect"], ["/oauth/revoke"]] as con
     ["multipart/form-data; boundary=x"],
     ["text/plain"],
     ["application/x-www-form-urlencoded, text/plain"],
-  ] as const)("sent as %s", async ([type]) => {
+  ] as const)("media type %s returns 400 invalid_request", async ([type]) => {
     const response = await fetch(front.url + path, {
       method: "POST",
       headers: { "content-type": type },
@@ -177,37 +180,37 @@ describe.for([["/oauth/token"], ["/oauth/introspect"], ["/oauth/revoke"]] as con
     expect(await failure(response)).toMatchObject([400, { error: "invalid_request" }]);
   });
 
-  test("without any media type", async () => {
+  test("a missing media type returns 400", async () => {
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\na=1`;
     expect(await rawRequest(front.port, head)).toMatch(/^HTTP\/1.1 400 /);
   });
 
-  test("a credential in the query", async () => {
+  test("a credential in the query returns 400 and does not reach the core", async () => {
     for (const query of ["client_secret=s", "token=live", "client%5fassertion=x"]) {
       expect(await failure(await postForm(`${front.url}${path}?${query}`, good))).toMatchObject([400, { error: "invalid_request" }]);
     }
     expect(calls).toEqual([]);
   });
 
-  test("64 KiB and a byte, and an encoded body", async () => {
+  test("a body over 64 KiB returns 413, and an encoded body 415", async () => {
     expect((await postForm(front.url + path, `token=${"x".repeat(65_531)}`)).status).toBe(413);
     expect((await postForm(front.url + path, "x", { "content-encoding": "gzip" })).status).toBe(415);
   });
 
-  test("another method", async () => {
+  test("another method returns 405 with Allow", async () => {
     for (const method of ["GET", "PUT", "DELETE", "HEAD"]) {
       const response = await fetch(front.url + path, { method });
       expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
     }
   });
 
-  test("503 with Retry-After while the core is gone", async () => {
-    const response = await postForm(orphan.url + path, good);
+  test("returns 503 with Retry-After while the core is down", async () => {
+    const response = await postForm(frontWithoutCore.url + path, good);
     expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
     expect(await response.json()).toEqual({ error: "temporarily_unavailable" });
   });
 
-  test("CORS as for its kind", async () => {
+  test("allows any origin, except at introspection", async () => {
     const allowed = path === "/oauth/introspect" ? null : "*";
     const headers = { origin: "https://evil.test" };
     expect((await postForm(front.url + path, good, headers)).headers.get("access-control-allow-origin")).toBe(allowed);
@@ -219,7 +222,7 @@ describe.for([["/oauth/token"], ["/oauth/introspect"], ["/oauth/revoke"]] as con
 describe("RFC 7662: introspection", () => {
   const introspect = async (token: string) => (await postForm(`${front.url}/oauth/introspect`, { token, ...CREDENTIALS })).text();
 
-  test("a live token is described, one audience as a string", async () => {
+  test("returns the claims of an active token, and a single audience as a string", async () => {
     expect(JSON.parse(await introspect("live"))).toEqual({
       active: true,
       sub: "u",
@@ -233,29 +236,29 @@ describe("RFC 7662: introspection", () => {
     });
   });
 
-  test("a delegated token names its actors, the current one outermost", async () => {
+  test("returns the nested actors of a delegated token, the current one outermost", async () => {
     expect(JSON.parse(await introspect("delegated"))).toMatchObject({ aud: ["a", "b"], act: { sub: "B", act: { sub: "A" } } });
   });
 
-  test("answers only `active` for any other token", async () => {
+  test("returns only `active` for any other token", async () => {
     expect(await introspect("rubbish")).toBe('{"active":false}');
   });
 
-  test("token is required, once the caller is known", async () => {
+  test("requires the token parameter after client authentication", async () => {
     expect(await failure(await postForm(`${front.url}/oauth/introspect`, CREDENTIALS))).toMatchObject([400, { error: "invalid_request" }]);
     expect((await postForm(`${front.url}/oauth/introspect`, { client_id: "c" })).status).toBe(401);
   });
 });
 
 describe("RFC 7009: revocation", () => {
-  test("200 with an empty body, whatever the hint", async () => {
+  test("returns 200 with an empty body, whatever token_type_hint says", async () => {
     const response = await postForm(`${front.url}/oauth/revoke`, { token: "t", token_type_hint: "nonsense", ...CREDENTIALS });
     expect([response.status, await response.text()]).toEqual([200, ""]);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(calls).toMatchObject([{ token: "t", tokenTypeHint: "nonsense" }]);
   });
 
-  test("token is required, once the caller is known", async () => {
+  test("requires the token parameter after client authentication", async () => {
     expect(await failure(await postForm(`${front.url}/oauth/revoke`, CREDENTIALS))).toMatchObject([400, { error: "invalid_request" }]);
     expect((await postForm(`${front.url}/oauth/revoke`, { client_id: "c" })).status).toBe(401);
   });
@@ -266,19 +269,19 @@ describe("OIDC Core §5.3: userinfo", () => {
     fetch(`${front.url}/oauth/userinfo${query}`, { method, headers: authorization === undefined ? {} : { authorization } });
   const challengeOf = async (response: Response) => [response.status, response.headers.get("www-authenticate")];
 
-  test.for([["GET"], ["POST"]] as const)("by %s", async ([method]) => {
+  test.for([["GET"], ["POST"]] as const)("returns the claims by %s", async ([method]) => {
     const response = await userinfo("Bearer good", method);
     expect(await response.json()).toEqual({ sub: "u", email: "me@example.test", email_verified: true });
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
   });
 
-  test("no e-mail without its scope or without a verified address", async () => {
+  test("omits the email address without its scope or if it is not verified", async () => {
     expect(await (await userinfo("Bearer noemail")).json()).toEqual({ sub: "u" });
     expect(await (await userinfo("Bearer unverified")).json()).toEqual({ sub: "u" });
   });
 
-  test("challenges of RFC 6750", async () => {
+  test("returns the challenges of RFC 6750", async () => {
     const bare = await userinfo();
     expect(await challengeOf(bare)).toEqual([401, `Bearer realm="${ISSUER}"`]);
     expect(await bare.json()).toEqual({});
@@ -294,17 +297,17 @@ describe("OIDC Core §5.3: userinfo", () => {
     ["a malformed header", "Bearer a b", ""],
     ["a header without a token", "Bearer", ""],
     ["a token in the query", undefined, "?access_token=good"],
-  ] as const)("%s is 400 invalid_request", async ([, authorization, query]) => {
+  ] as const)("%s returns 400 invalid_request", async ([, authorization, query]) => {
     expect(await failure(await userinfo(authorization, "GET", query))).toMatchObject([400, { error: "invalid_request" }]);
   });
 
-  test("503 while the core is gone", async () => {
-    const response = await fetch(`${orphan.url}/oauth/userinfo`, { headers: { authorization: "Bearer good" } });
+  test("returns 503 with Retry-After while the core is down", async () => {
+    const response = await fetch(`${frontWithoutCore.url}/oauth/userinfo`, { headers: { authorization: "Bearer good" } });
     expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
   });
 });
 
-test("nothing that was sent made a fault", () => {
+test("no request of this file causes a fault", () => {
   expect(front.faults).toEqual([]);
-  expect(orphan.faults).toEqual([]);
+  expect(frontWithoutCore.faults).toEqual([]);
 });

@@ -56,7 +56,7 @@ const failure = async (response: Response) => [response.status, await response.j
 const redirect_uris = ["https://c.example/cb"];
 
 describe("RFC 7591 §3.2.1: a registration", () => {
-  test("answers 201 with all metadata and a secret for a confidential client", async () => {
+  test("returns 201 with all metadata and a secret for a confidential client", async () => {
     const response = await register({ redirect_uris, client_name: "n", scope: "email admin" });
     expect([response.status, response.headers.get("cache-control"), response.headers.get("access-control-allow-origin")]).toEqual([
       201,
@@ -89,7 +89,7 @@ describe("RFC 7591 §3.2.1: a registration", () => {
     expect(audit).toMatchObject({ event: "client.registered", outcome: "success", clientId: json.client_id, address: "127.0.0.1" });
   });
 
-  test("of a public client has no secret, and no null anywhere", async () => {
+  test("of a public client has no secret and no null member", async () => {
     const response = await register({
       redirect_uris,
       token_endpoint_auth_method: "none",
@@ -105,7 +105,7 @@ describe("RFC 7591 §3.2.1: a registration", () => {
     expect(await (await register({ grant_types: ["client_credentials"] })).json()).toMatchObject({ redirect_uris: [], response_types: [] });
   });
 
-  test("gains nothing by members that are not its own", async () => {
+  test("ignores keys, scopes, grants and members that only operators may set", async () => {
     const greedy = {
       redirect_uris,
       jwks: { keys: [{}] },
@@ -134,16 +134,16 @@ describe("RFC 7591 §3.2.1: a registration", () => {
 
 describe("RFC 7591 §3.2.2: a refused registration", () => {
   test.for([
-    ["no JSON", "{", 400, "invalid_client_metadata"],
-    ["no body", "", 400, "invalid_client_metadata"],
-    ["a list", [], 400, "invalid_client_metadata"],
-    ["deep JSON", `{"x":${"[".repeat(5000)}${"]".repeat(5000)}}`, 400, "invalid_client_metadata"],
+    ["malformed JSON", "{", 400, "invalid_client_metadata"],
+    ["an empty body", "", 400, "invalid_client_metadata"],
+    ["a JSON array", [], 400, "invalid_client_metadata"],
+    ["deeply nested JSON", `{"x":${"[".repeat(5000)}${"]".repeat(5000)}}`, 400, "invalid_client_metadata"],
     ["NUL in the name", { redirect_uris, client_name: "a\0b" }, 400, "invalid_client_metadata"],
-    ["a name that turns the text around", { redirect_uris, client_name: "a\u202eb" }, 400, "invalid_client_metadata"],
-    ["a name of spaces", { redirect_uris, client_name: " \u200b" }, 400, "invalid_client_metadata"],
-    ["half a character in the name", '{"client_name":"\\ud800"}', 400, "invalid_client_metadata"],
+    ["a bidirectional control character in the name", { redirect_uris, client_name: "a\u202eb" }, 400, "invalid_client_metadata"],
+    ["a blank name", { redirect_uris, client_name: " \u200b" }, 400, "invalid_client_metadata"],
+    ["a lone surrogate in the name", '{"client_name":"\\ud800"}', 400, "invalid_client_metadata"],
     ["no redirect URI", {}, 400, "invalid_redirect_uri"],
-    ["a redirect URI that runs", { redirect_uris: ["javascript:alert(1)"] }, 400, "invalid_redirect_uri"],
+    ["a javascript: redirect URI", { redirect_uris: ["javascript:alert(1)"] }, 400, "invalid_redirect_uri"],
     ["an unknown grant", { redirect_uris, grant_types: ["implicit"] }, 400, "invalid_client_metadata"],
     ["more than 16 KiB", { redirect_uris, client_name: "x".repeat(16_384) }, 413, "invalid_request"],
   ] as const)("refuses %s", async ([, body, status, error]) => {
@@ -151,7 +151,7 @@ describe("RFC 7591 §3.2.2: a refused registration", () => {
     expect(stored).toEqual([]);
   });
 
-  test("another media type", async () => {
+  test("another media type returns 400 invalid_client_metadata", async () => {
     for (const type of ["application/x-www-form-urlencoded", "text/plain", "application/json, text/plain"]) {
       expect(await failure(await register({ redirect_uris }, { "content-type": type }))).toMatchObject([
         400,
@@ -160,7 +160,7 @@ describe("RFC 7591 §3.2.2: a refused registration", () => {
     }
   });
 
-  test("the 31st of an address in a window is 429, whatever it claims to be forwarded for", async () => {
+  test("the 31st registration from an address in a window returns 429 with Retry-After, whatever X-Forwarded-For says", async () => {
     const statuses: number[] = [];
     for (let i = 0; i < 31; i += 1) statuses.push((await register({ redirect_uris }, { "x-forwarded-for": `192.0.2.${i}` })).status);
     expect(statuses).toEqual([...Array.from({ length: 30 }, () => 201), 429]);
@@ -169,18 +169,18 @@ describe("RFC 7591 §3.2.2: a refused registration", () => {
     expect(await response.json()).toEqual({ error: "too_many_requests" });
   });
 
-  test("503 while the database is gone", async () => {
+  test("returns 503 with Retry-After while the database is down", async () => {
     available = false;
     const response = await register({ redirect_uris });
     expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
   });
 
-  test("by another method is 405", async () => {
+  test("another method returns 405 with Allow", async () => {
     const response = await fetch(`${front.url}/oauth/register`);
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
   });
 });
 
-test("nothing that was sent made a fault", () => {
+test("no request of this file causes a fault", () => {
   expect(front.faults).toEqual([]);
 });

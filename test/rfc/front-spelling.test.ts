@@ -4,7 +4,7 @@ import { test } from "../support/server.ts";
 
 const CONNECT = "/countersign.introspection.v1.IntrospectionService";
 
-describe("a path has one spelling", () => {
+describe("each path has one spelling", () => {
   test.for([
     "/API/clients/",
     "/Api/clients",
@@ -32,11 +32,11 @@ describe("a path has one spelling", () => {
     `${CONNECT.toLowerCase()}/Introspect`,
     `${CONNECT}/Introspect/`,
     `${CONNECT}/%49ntrospect`,
-  ])("%s is 404", async (path, { server }) => {
+  ])("%s returns 404", async (path, { server }) => {
     expect((await fetch(server.url + path)).status).toBe(404);
   });
 
-  test("an encoded parameter is 404 in the shape of its path", async ({ server }) => {
+  test("an encoded parameter returns 404 in the error format of its path", async ({ server }) => {
     const bodyOf = async (path: string) => (await fetch(server.url + path)).json();
     expect(await bodyOf("/auth/link/wallet/%61")).toEqual({ message: expect.any(String) });
     expect(await bodyOf("/auth/link/wallet/request/%61")).toEqual({ message: expect.any(String) });
@@ -44,14 +44,14 @@ describe("a path has one spelling", () => {
     expect(await bodyOf("/trpc/clients%2Elist")).toEqual({ error: expect.objectContaining({ data: expect.any(Object) }) });
   });
 
-  test("the documented spellings answer", async ({ server }) => {
+  test("the documented spellings return 401 without credentials", async ({ server }) => {
     const paths = ["/api/clients/", "/api/clients", "/api/clients/an-id", "/consents/", "/consents", "/trpc/clients.list"];
     for (const path of paths) expect([path, (await fetch(server.url + path)).status]).toEqual([path, 401]);
     expect((await fetch(`${server.url}/trpc/clients.list,clients.list?batch=1`)).status).toBe(401);
   });
 });
 
-describe("a method that a path does not take is 405 with Allow, in the shape of the path", () => {
+describe("an unsupported method returns 405 with Allow, in the error format of the path", () => {
   const API = { statusCode: 405, error: "Method Not Allowed", message: expect.any(String) };
   test.for([
     ["/health", "GET, HEAD", API],
@@ -78,7 +78,7 @@ describe("a method that a path does not take is 405 with Allow, in the shape of 
   });
 });
 
-test("every documented path that takes GET answers HEAD alike, but for the link of a mail, which HEAD does not use up", async ({
+test("HEAD returns the status and media type of GET on every documented path except /auth/verify, whose token GET consumes", async ({
   server,
 }) => {
   const { paths } = (await server.get("/openapi.json")).body;

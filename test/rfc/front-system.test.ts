@@ -19,8 +19,8 @@ interface World {
   readonly life: Lifecycle;
 }
 
-const fine = async () => true;
-const gone = async () => false;
+const up = async () => true;
+const down = async () => false;
 const failing = async (): Promise<boolean> => {
   throw new Error("connection refused");
 };
@@ -31,7 +31,7 @@ async function withProbes(
   run: (world: World) => Promise<void>,
 ) {
   const life: Lifecycle = { draining: false };
-  const routes = healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, ...probes, lifecycle: life });
+  const routes = healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, ...probes, lifecycle: life });
   const front = await startFront({ routes, lifecycle: life });
   try {
     await run({ front, life });
@@ -46,7 +46,7 @@ const health = async ({ front }: World) => {
 };
 
 describe("health", () => {
-  test("is 200 ok with every service connected", () =>
+  test("returns 200 ok while every service is connected", () =>
     withProbes({}, async (world) => {
       expect(await health(world)).toEqual([
         200,
@@ -54,24 +54,24 @@ describe("health", () => {
       ]);
     }));
 
-  test("is 200 degraded without Redis", () =>
+  test("returns 200 degraded without Redis", () =>
     withProbes({ redis: failing }, async (world) => {
       expect(await health(world)).toMatchObject([200, { status: "degraded", services: { redis: "disconnected" } }]);
     }));
 
-  test.for([["database"], ["core"]] as const)("is 503 error without the %s", ([name]) =>
-    withProbes({ [name]: gone }, async (world) => {
+  test.for([["database"], ["core"]] as const)("returns 503 error without the %s", ([name]) =>
+    withProbes({ [name]: down }, async (world) => {
       expect(await health(world)).toMatchObject([503, { status: "error", services: { [name]: "disconnected" } }]);
     }),
   );
 
-  test("answers although a service never does, and so does live", () =>
+  test("returns 503 while a service hangs, and /health/live returns 200", () =>
     withProbes({ database: hanging }, async (world) => {
       expect(await health(world)).toMatchObject([503, { services: { database: "disconnected", redis: "connected" } }]);
       expect((await fetch(`${world.front.url}/health/live`)).status).toBe(200);
     }));
 
-  test("is 503 while draining, though every service is there", () =>
+  test("returns 503 while draining, although every service is connected", () =>
     withProbes({}, async (world) => {
       world.life.draining = true;
       expect(await health(world)).toMatchObject([503, { status: "draining" }]);
@@ -79,7 +79,7 @@ describe("health", () => {
       expect([live.status, live.headers.get("connection")]).toEqual([200, "close"]);
     }));
 
-  test("looks once for many who ask", async () => {
+  test("probes a service once for 20 concurrent requests", async () => {
     let looks = 0;
     const counting = async () => {
       looks += 1;
@@ -104,7 +104,7 @@ describe("greeting, metrics and reference", () => {
       ...userinfoRoutes(options),
       registerRoute({ issuer: ISSUER } as RegisterRouteOptions),
       ...userRoutes({ issuer: ISSUER } as UserPorts),
-      ...healthRoutes({ issuer: ISSUER, database: fine, redis: fine, core: fine, lifecycle: { draining: false } }),
+      ...healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, lifecycle: { draining: false } }),
     ];
     const describeApi = async () => openApiDocument(ISSUER, described);
     front = await startFront({
@@ -113,18 +113,18 @@ describe("greeting, metrics and reference", () => {
   });
   afterAll(() => front.close());
 
-  test("a greeting", async () => {
+  test("/ returns a text that names Countersign", async () => {
     const response = await fetch(front.url);
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/plain; charset=utf-8"]);
     expect(await response.text()).toContain("Countersign");
   });
 
-  test("metrics as the exposition says", async () => {
+  test("/metrics returns the exposition with its media type", async () => {
     const response = await fetch(`${front.url}/metrics`);
     expect([response.headers.get("content-type"), await response.text()]).toEqual(["text/plain; version=0.0.4; charset=utf-8", "up 1\n"]);
   });
 
-  test("the reference names nothing outside and forbids it", async () => {
+  test("/docs refers to no other origin, forbids that by CSP, and is revalidated by ETag", async () => {
     const response = await fetch(`${front.url}/docs`);
     const policy = response.headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'self'");
@@ -145,7 +145,7 @@ describe("greeting, metrics and reference", () => {
     expect((await fetch(`${front.url}/docs/swagger-ui-bundle.js`)).headers.get("content-type")).toBe("text/javascript; charset=utf-8");
   });
 
-  test("the description is OpenAPI 3.1.0, version 1.0.0, with every path", async () => {
+  test("/openapi.json is OpenAPI 3.1.0, version 1.0.0, with every path", async () => {
     const document = await (await fetch(`${front.url}/openapi.json`)).json();
     expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1.0.0" }, servers: [{ url: ISSUER }] });
     expect(Object.keys(document.paths)).toEqual(

@@ -19,7 +19,7 @@ type Server = ReturnType<typeof delegating<TestServer>>;
 
 const EVERYONE = { kind: "everyone" } as const;
 
-/** A guard that reads revocation events, and refuses rather than ask. */
+/** A guard that reads revocation events, and refuses tokens while they are stale. */
 function aGuard(server: Server) {
   const access = { address: `http://${server.grpc}`, clientId: "crm-rs", clientSecret: "crm-rs-secret" };
   const guard = guardFor(server, { resource: CRM, verification: localWithRevocations({ ...access, whenStale: "refuse" }) });
@@ -28,14 +28,14 @@ function aGuard(server: Server) {
 }
 type Guard = ReturnType<typeof aGuard>;
 
-/** `good`, or why it is refused. */
+/** `good`, or the reason of the refusal. */
 const verdict = (guard: Guard, token: string): Promise<string> =>
   refusalOf(() => guard.verifyToken(token)).then(
     ([, reason]) => reason,
     () => "good",
   );
 
-/** Until the guard has read them; the runner's own limit ends what never comes. */
+/** Waits until the guard returns `expected`; the timeout of the test ends the wait. */
 async function becomes(guard: Guard, token: string, expected: string): Promise<void> {
   while ((await verdict(guard, token)) !== expected) await setTimeout(20);
 }
@@ -48,22 +48,22 @@ const delegationOf = async (server: Server, token: string) => {
   return row?.id ?? "";
 };
 
-/** How often someone proved themselves to introspect. */
+/** The number of successful client authentications at introspection. */
 async function introspections(server: Server): Promise<number> {
   const text = await (await fetch(`${server.url}/metrics`)).text();
   const line = text.split("\n").find((each) => each.includes('surface="introspection"') && each.includes('outcome="success"'));
   return Number(line?.split(" ").at(-1) ?? 0);
 }
 
-describe("a guard that reads revocation events judges delegated tokens by itself", () => {
-  test("a delegated token names every token that it came of, and is verified without a question", async ({ server }) => {
+describe("a guard that reads revocation events verifies delegated tokens locally", () => {
+  test("a delegated token lists its ancestor tokens and is verified without introspection", async ({ server }) => {
     const guard = aGuard(server);
     const { user, accessTokens } = await server.chainOf(["agent-1", "agent-2", "agent-3"]);
     const [root, first, second, third] = accessTokens.map(claimsOf);
     expect(third.exchanged_from).toEqual([second, first, root].map(({ jti, client_id }) => ({ jti, client_id })));
     expect(await verdict(guard, accessTokens.at(-1)!)).toBe("good");
     const before = await introspections(server);
-    expect(before).toBeGreaterThan(0); // the guard proved itself when it began to watch
+    expect(before).toBeGreaterThan(0); // the guard authenticated when it opened its stream of events
     expect(await guard.verifyToken(accessTokens.at(-1)!)).toMatchObject({ sub: user.id, actors: ["agent-3", "agent-2", "agent-1"] });
     for (const token of accessTokens) expect(await verdict(guard, token)).toBe("good");
     expect((await introspections(server)) - before).toBe(0);
@@ -78,14 +78,14 @@ describe("a guard that reads revocation events judges delegated tokens by itself
       "a delegation in the middle is cut",
       (server, { second }) => delegationOf(server, second).then((id) => cut(server, { kind: "delegation", id })),
     ],
-    ["the delegations of an agent above are cut", (server) => cut(server, { kind: "agent", clientId: "agent-1" })],
+    ["the delegations of the first agent are cut", (server) => cut(server, { kind: "agent", clientId: "agent-1" })],
     ["the root grant is cut", (server, { grantId }) => cut(server, { kind: "grant", id: grantId })],
     ["the application revokes its refresh token", (server, { refreshToken }) => server.revoke(server.clients.web, refreshToken)],
     ["the user's own token is revoked", (server, { root }) => server.revoke(server.clients.web, root)],
     ["an agent in the middle revokes its token", (server, { second }) => server.revoke(server.agent("agent-2"), second)],
     ["the user is disabled", (server, { userId }) => run(server, "update users set enabled = false where id = $1::uuid", userId)],
   ] as const satisfies readonly (readonly [string, (server: Server, line: Line) => Promise<unknown>])[])(
-    "when %s, the deep token is refused, and another user's is not",
+    "when %s, the deep token is refused, and the token of another user is not",
     async ([, end], { server }) => {
       const guard = aGuard(server);
       const [line, other] = [await aLine(server), await aLine(server, ["agent-4"])];
@@ -98,7 +98,7 @@ describe("a guard that reads revocation events judges delegated tokens by itself
 
   test.for([
     ["an operator pauses an agent in the middle", () => EVERYONE],
-    ["the user pauses it for their own account", ({ userId }) => ({ kind: "user", userId }) as const],
+    ["the user pauses that agent for their own account", ({ userId }) => ({ kind: "user", userId }) as const],
   ] as const satisfies readonly (readonly [string, (line: Line) => Parameters<ReturnType<typeof agentPauses>["pause"]>[0]])[])(
     "when %s, the deep token is refused until it is resumed",
     async ([, whose], { server }) => {
@@ -114,22 +114,20 @@ describe("a guard that reads revocation events judges delegated tokens by itself
     },
   );
 
-  test("a delegated token that does not say what it came of, as an earlier release issued them, is asked about each time", async ({
-    server,
-  }) => {
+  test("a delegated token without exchanged_from, as an earlier release issued them, is introspected each time", async ({ server }) => {
     const guard = aGuard(server);
     const { deep } = await aLine(server);
     const { exchanged_from, ...claims } = claimsOf(deep);
-    const silent = await signJwt(claims, "at+jwt", signingKey(developmentKey(server.dataDir, "ed25519")), createSigner());
-    expect(await verdict(guard, silent)).toBe("good"); // and the guard watches
+    const withoutAncestors = await signJwt(claims, "at+jwt", signingKey(developmentKey(server.dataDir, "ed25519")), createSigner());
+    expect(await verdict(guard, withoutAncestors)).toBe("good"); // and the guard opens its stream of events
     const before = await introspections(server);
-    expect(await verdict(guard, silent)).toBe("good");
+    expect(await verdict(guard, withoutAncestors)).toBe("good");
     expect((await introspections(server)) - before).toBe(1);
     await cut(server, { kind: "delegation", id: await delegationOf(server, deep) });
-    expect(await verdict(guard, silent)).toBe("token_inactive");
+    expect(await verdict(guard, withoutAncestors)).toBe("token_inactive");
   });
 
-  test("a user's pause of an agent is no matter for another user", async ({ server }) => {
+  test("a pause by one user does not affect the tokens of another", async ({ server }) => {
     const guard = aGuard(server);
     const [mine, theirs] = [await aLine(server), await aLine(server)];
     const me = { kind: "user", userId: mine.userId } as const;
@@ -138,7 +136,7 @@ describe("a guard that reads revocation events judges delegated tokens by itself
     expect(await verdict(guard, theirs.deep)).toBe("good");
   });
 
-  test("a disabled client anywhere in the line ends the deep token, and enabled it is good again", async ({ server }) => {
+  test("the deep token is refused while any client of its chain is disabled", async ({ server }) => {
     const guard = aGuard(server);
     const { deep } = await aLine(server);
     for (const clientId of ["web", "agent-1", "agent-3"]) {
@@ -176,7 +174,7 @@ const cut = (server: Server, what: Parameters<ReturnType<typeof delegationReposi
 const run = (server: Server, text: string, parameter: string) =>
   server.database.sql.query(statement(`test_${text.slice(0, 40)}`, text), [parameter]);
 
-test("what a token does not say of its line is not judged by marks", async () => {
+test("endsOf returns marks for a token and its ancestors, and undefined if the ancestors are missing or malformed", async () => {
   const above = [
     { jti: "d.b", client_id: "a" },
     { jti: "g.r", client_id: "w" },
@@ -187,6 +185,6 @@ test("what a token does not say of its line is not judged by marks", async () =>
     expect(await endsOf({ ...delegated, exchanged_from })).toBeUndefined();
   expect(await endsOf({ jti: "c", client_id: "b", sub: "u", act: { sub: "b" } })).toBeUndefined();
   expect(await endsOf({ client_id: "c", sub: "u" })).toBeUndefined();
-  // A grant that came of another server's assertion: who acted there is history here.
+  // A grant by an assertion of another server: its actor is no ancestor here.
   expect((await endsOf({ jti: "g.r", client_id: "c", sub: "u", act: { sub: "agent" } }))?.length).toBe(4);
 });

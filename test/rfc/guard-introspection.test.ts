@@ -26,14 +26,14 @@ function aGuard(server: TestServer, kind: string, access = AS_RESOURCE_SERVER) {
 }
 
 describe.for(KINDS)("a guard that introspects %s", (kind) => {
-  test("lets a good token in, and knows the caller as a guard that verifies locally does", async ({ server }) => {
+  test("accepts a valid token, with the same principal as a guard that verifies locally", async ({ server }) => {
     const { ada, token } = await aToken(server);
     const principal = await aGuard(server, kind).guard.verifyToken(token);
     expect(principal).toMatchObject({ sub: ada.id, clientId: "web", scopes: ["notes:read"], actors: [], audience: [RESOURCE] });
     expect(principal).toEqual(await guardFor(server, {}).verifyToken(token));
   });
 
-  test("refuses what is no token for this resource", async ({ server }) => {
+  test("refuses malformed and overlong tokens, and tokens for another resource", async ({ server }) => {
     const { guard } = aGuard(server, kind);
     const { token } = await aToken(server, "https://elsewhere.example.test/mcp");
     for (const text of ["rubbish", token])
@@ -41,7 +41,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     expect(await refusalOf(() => guard.verifyToken("x".repeat(20_000)))).toEqual(["invalid_token", "token_too_long"]);
   });
 
-  test("refuses a token that is the caller's own affair but not for this resource", async ({ server }) => {
+  test("refuses a token of its own client for another resource", async ({ server }) => {
     const { body } = await server.token(server.clients.agent, {
       grant_type: "client_credentials",
       scope: "crm:read",
@@ -51,7 +51,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     expect(await refusalOf(() => guard.verifyToken(body.access_token))).toEqual(["invalid_token", "audience_foreign"]);
   });
 
-  test("uses a good answer again for ten seconds, and a revoked token ends with them", async ({ server }) => {
+  test("caches an active response for ten seconds, then refuses the revoked token", async ({ server }) => {
     const { guard, turn } = aGuard(server, kind);
     const { token } = await aToken(server);
     const principal = await guard.verifyToken(token);
@@ -62,19 +62,19 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_inactive"]);
   });
 
-  test("uses no answer past the expiry of its token", async ({ server }) => {
+  test("does not use a cached response after the token has expired", async ({ server }) => {
     const { guard, turn, now } = aGuard(server, kind);
     const { token } = await aToken(server);
     const { expiresAt } = await guard.verifyToken(token);
     turn(expiresAt - now() - 5);
-    await guard.verifyToken(token); // asked again, good for ten seconds as far as the server is concerned
+    await guard.verifyToken(token); // introspected again; that response alone would be cached for ten seconds
     turn(4);
     await guard.verifyToken(token);
     turn(1);
     expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_expired"]);
   });
 
-  test("asks again after each no", async ({ server }) => {
+  test("does not cache an inactive response", async ({ server }) => {
     const { guard } = aGuard(server, kind);
     const { token } = await aToken(server);
     await server.database.sql.query(enable, ["web", false]);
@@ -83,13 +83,13 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     expect((await guard.verifyToken(token)).clientId).toBe("web");
   });
 
-  test("whose own credential is wrong has no verdict about anyone's token", async ({ server }) => {
+  test("returns temporarily_unavailable if its own credential is wrong", async ({ server }) => {
     const { guard } = aGuard(server, kind, { clientId: "agent", clientSecret: "wrong" });
     const { token } = await aToken(server);
     expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["temporarily_unavailable", "introspection_unavailable"]);
   });
 
-  test("waits no longer than its limit for an answer that does not come", async () => {
+  test("returns temporarily_unavailable after timeoutSeconds without a response", async () => {
     const silent = createServer(() => undefined).listen(0, "127.0.0.1");
     await once(silent, "listening");
     onTestFinished(() => void silent.close());
@@ -101,7 +101,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     expect(await refusalOf(() => guard.verifyToken("some.token"))).toEqual(["temporarily_unavailable", "introspection_unavailable"]);
   });
 
-  test("answers 503 with Retry-After when the server is gone, never 401, never a pass", async () => {
+  test("returns 503 with Retry-After while the server is down, not 401 or 200", async () => {
     const server = await startServer();
     const { token } = await aToken(server);
     const { guard, turn } = aGuard(server, kind);
@@ -122,7 +122,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
   });
 });
 
-test("options that cannot work are refused when the guard is made", () => {
+test("invalid options throw a TypeError when the guard is created", () => {
   const access = { clientId: "rs", clientSecret: "s" };
   const two = ["https://one.example", "https://two.example"];
   for (const verification of [introspection(access), grpcIntrospection({ ...access, address: "https://one.example:3001" })]) {

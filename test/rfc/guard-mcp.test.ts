@@ -44,8 +44,8 @@ async function connect(url: string, token: string | undefined) {
   };
 }
 
-describe("the example, called by the MCP SDK's client", () => {
-  test("a token with both scopes reads and writes its user's notes, and no one else's", async () => {
+describe("the example MCP server, called by the client of the MCP SDK", () => {
+  test("a token with both scopes reads and writes the notes of its user only", async () => {
     const ada = await connect(notes.resource, await tokenFor(notes.resource, "notes:read notes:write"));
     const bob = await connect(notes.resource, await tokenFor(notes.resource, "notes:read", "bob"));
     expect((await ada.client.listTools()).tools.map(({ name }) => name)).toEqual(["list_notes", "add_note", "who_am_i"]);
@@ -53,13 +53,13 @@ describe("the example, called by the MCP SDK's client", () => {
     expect([await ada.call("list_notes"), await bob.call("list_notes")]).toEqual([["buy milk"], []]);
   });
 
-  test("a tool learns for whom and by whom it is called", async () => {
+  test("a tool sees the subject, client, scopes and actors of its caller", async () => {
     const token = await issuer.token(notes.resource, { claims: { act: { sub: "agent" } } });
     const { call } = await connect(notes.resource, token);
     expect(await call("who_am_i")).toEqual({ sub: "ada", clientId: "notebook", scopes: ["notes:read"], actors: ["agent"] });
   });
 
-  test("a call that needs a further scope is challenged with all that it needs", async () => {
+  test("a call without a required scope is challenged with all required scopes", async () => {
     const { call } = await connect(notes.resource, await tokenFor(notes.resource, "notes:read"));
     const refusal = await call("add_note", { text: "x" }).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(InsufficientScopeError);
@@ -67,19 +67,19 @@ describe("the example, called by the MCP SDK's client", () => {
     expect(String((refusal as InsufficientScopeError).resourceMetadataUrl)).toContain("/.well-known/oauth-protected-resource/mcp");
   });
 
-  test("without a token no one gets in", async () => {
+  test("connecting fails without a token and with a token for another resource", async () => {
     await expect(connect(notes.resource, undefined)).rejects.toThrow();
     await expect(connect(notes.resource, await tokenFor("https://other.example/mcp", "notes:read"))).rejects.toThrow();
   });
 
-  test("the SDK finds the authorization server by the challenge", async () => {
+  test("the SDK discovers the authorization server from the challenge", async () => {
     const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(await fetch(notes.resource, { method: "POST" }));
     expect(scope).toBe("notes:read");
     const document = await discoverOAuthProtectedResourceMetadata(notes.resource, { resourceMetadataUrl: resourceMetadataUrl! });
     expect(document).toMatchObject({ resource: notes.resource, authorization_servers: [issuer.issuer] });
   });
 
-  test("it lives on both loopback addresses, and nothing else lives there", async () => {
+  test("it also listens on 127.0.0.1, and other paths return 404", async () => {
     const { port } = notes;
     expect((await fetch(`http://127.0.0.1:${port}/mcp`)).status).toBe(401);
     expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404);
@@ -94,7 +94,7 @@ describe("the example as a command", () => {
     return child;
   };
 
-  test("says where it listens, serves what RESOURCE and ISSUER say, and ends cleanly on SIGTERM", async () => {
+  test("prints its URL, serves RESOURCE with tokens of ISSUER, and exits with 0 on SIGTERM", async () => {
     const resource = "https://notes.example/tools";
     const child = start({ PORT: "0", RESOURCE: resource, ISSUER: issuer.issuer });
     let said = "";
@@ -111,14 +111,14 @@ describe("the example as a command", () => {
     expect((await once(child, "exit"))[0]).toBe(0);
   });
 
-  test("says in a line what is wrong with a setting", async () => {
+  test("prints what is wrong with a setting and exits with 1", async () => {
     const child = start({ PORT: "0", ISSUER: "http://as.example" });
     const [[said], [code]] = await Promise.all([once(child.stderr, "data"), once(child, "exit")]);
     expect([String(said), code]).toEqual([expect.stringContaining("must be https"), 1]);
   });
 });
 
-/** One tool that needs more than the door, and shows all that it sees of its caller. */
+/** One tool that requires a further scope, and returns all that it sees of its caller. */
 function aServer(guard: Guard) {
   const server = new McpServer({ name: "probe", version: "1.0.0" });
   const look = { description: "Shows the caller", scopeChallenge: toolScopes(guard, ["probe:look"]) };
@@ -145,12 +145,12 @@ function expressApp(guard: Guard) {
   return app;
 }
 
-/** A runtime that speaks Fetch. */
+/** A Fetch handler behind the guard. */
 function fetchApp(guard: Guard): RequestListener {
   const handler = createMcpHandler(() => aServer(guard));
   const guarded = protectMcp(guard, handler);
   return async (request, response) => {
-    const headers = new Headers(request.headers as Record<string, string>); // no list among what the client sends
+    const headers = new Headers(request.headers as Record<string, string>); // the client sends no repeated header
     const body = request.method === "POST" ? await text(request) : null;
     const answer = await guarded(new Request(`http://${request.headers.host}${request.url}`, { method: request.method!, headers, body }));
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
@@ -161,7 +161,7 @@ describe.for([
   ["Express and the SDK's Node transport", expressApp],
   ["Fetch", fetchApp],
 ] as const)("an MCP server on %s", ([, app]) => {
-  test("tools see the caller but no token (abuse checklist 49), and step up by insufficient_scope", async () => {
+  test("tools see the caller but not the token (abuse checklist 49), and a missing scope is insufficient_scope", async () => {
     const { origin, close } = await listen(createServer(app(aGuard())));
     onTestFinished(close);
     const full = await connect(`${origin}/mcp`, await tokenFor(RESOURCE, "probe:enter probe:look"));
@@ -190,20 +190,20 @@ describe("the token verifier under the SDK's own requireBearerAuth", () => {
     return [response.status, await response.json()];
   }
 
-  test("lets in what the guard lets in and refuses the rest", async () => {
+  test("returns 200, 401 or 403 as the guard decides", async () => {
     expect(await status(aGuard(), await tokenFor(RESOURCE, "probe:enter"))).toEqual([200, { token: "" }]);
     expect((await status(aGuard(), "rubbish"))[0]).toBe(401);
     expect((await status(aGuard(), await tokenFor(RESOURCE, "probe:look")))[0]).toBe(403);
   });
 
-  test("an outage of the issuer is not the caller's fault", async () => {
-    const gone = "http://127.0.0.1:9";
-    const guard = createGuard({ resource: RESOURCE, authorizationServers: [gone] });
-    expect((await status(guard, await issuer.token(RESOURCE, { claims: { iss: gone } })))[0]).toBe(500);
+  test("returns 500, not 401, while the issuer is down", async () => {
+    const downIssuer = "http://127.0.0.1:9";
+    const guard = createGuard({ resource: RESOURCE, authorizationServers: [downIssuer] });
+    expect((await status(guard, await issuer.token(RESOURCE, { claims: { iss: downIssuer } })))[0]).toBe(500);
   });
 });
 
-test("auth info without a client id is empty there, not undefined", () => {
+test("authInfo has an empty clientId, not undefined, for a principal without one", () => {
   const principal = {
     sub: "a",
     clientId: undefined,

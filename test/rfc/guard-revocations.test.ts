@@ -26,7 +26,7 @@ function aGuard({ url, grpc }: Pick<TestServer, "url" | "grpc">, options: Partia
   return { guard, turn };
 }
 
-/** What becomes of a token, asked until it is refused as revoked. */
+/** Waits until the token is refused. @returns the reason */
 async function revoked(guard: ReturnType<typeof aGuard>["guard"], token: string): Promise<string> {
   for (;;) {
     const reason = await refusalOf(() => guard.verifyToken(token)).then(
@@ -39,12 +39,12 @@ async function revoked(guard: ReturnType<typeof aGuard>["guard"], token: string)
 }
 
 describe("a guard that verifies locally and reads revocation events", () => {
-  test("lets a good token in", async ({ server }) => {
+  test("accepts a valid token", async ({ server }) => {
     const { ada, token } = await aToken(server);
     expect(await aGuard(server).guard.verifyToken(token)).toMatchObject({ sub: ada.id, clientId: "web", audience: [RESOURCE] });
   });
 
-  test("refuses a token soon after it was revoked, and no other", async ({ server }) => {
+  test("refuses a revoked token and accepts another", async ({ server }) => {
     const { guard } = aGuard(server);
     const [mine, other] = [await aToken(server), await aToken(server)];
     await guard.verifyToken(mine.token);
@@ -53,7 +53,7 @@ describe("a guard that verifies locally and reads revocation events", () => {
     expect((await guard.verifyToken(other.token)).sub).toBe(other.ada.id);
   });
 
-  test("refuses all that came of a grant when its refresh token is revoked", async ({ server }) => {
+  test("refuses the access token of a grant when its refresh token is revoked", async ({ server }) => {
     const { guard } = aGuard(server);
     const { token, refreshToken } = await aToken(server);
     await guard.verifyToken(token);
@@ -88,13 +88,13 @@ describe("a guard that verifies locally and reads revocation events", () => {
     expect(await revoked(guard, token)).toBe("token_revoked");
   });
 
-  test("knows from its first word on what ended before it came", async ({ server }) => {
+  test("refuses a token that was revoked before the guard started", async ({ server }) => {
     const { token } = await aToken(server);
     await server.revoke(server.clients.web, token);
     expect(await refusalOf(() => aGuard(server).guard.verifyToken(token))).toEqual(["invalid_token", "token_revoked"]);
   });
 
-  test("fails closed, or asks, when it received nothing for too long", async ({ server }) => {
+  test("returns temporarily_unavailable while it receives no events and introspection fails", async ({ server }) => {
     const { token } = await aToken(server);
     const nowhere = `127.0.0.1:${await freePort()}`;
     const access = { timeoutSeconds: 0.3 };
@@ -105,10 +105,10 @@ describe("a guard that verifies locally and reads revocation events", () => {
     expect((await refusalOf(() => asking.guard.verifyToken("rubbish")))[0]).toBe("invalid_token");
   });
 
-  test("asks about each token while what it received is too old, and takes the answer", async ({ server }) => {
+  test("introspects or refuses each token, as whenStale says, while its events are stale", async ({ server }) => {
     const [mine, other] = [await aToken(server), await aToken(server)];
     let elapsed = 0;
-    // Ten seconds between any two looks at this clock: whatever was received is old when it is looked at.
+    // Every reading of this clock is ten seconds later than the last, so that received events are always stale.
     const clocks = { now: () => Math.floor(Date.now() / 1000), elapsed: () => (elapsed += 10) };
     const verification = (whenStale: "introspect" | "refuse") =>
       localWithRevocations({ ...AS_RESOURCE_SERVER, address: `http://${server.grpc}`, whenStale });
@@ -124,14 +124,14 @@ describe("a guard that verifies locally and reads revocation events", () => {
     expect(await asking.verifyToken(other.token)).toMatchObject({ sub: other.ada.id });
   });
 
-  test("a credential that may not watch leaves it knowing nothing", async ({ server }) => {
+  test("returns temporarily_unavailable if its credential is wrong", async ({ server }) => {
     const { token } = await aToken(server);
     const { guard } = aGuard(server, { clientSecret: "wrong", timeoutSeconds: 0.5 });
     expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["temporarily_unavailable", "revocations_stale"]);
   });
 });
 
-test("a restart of the server loses nothing: silent for a while, and what ended in between is refused", async () => {
+test("after a restart of the server a token that was revoked during the restart is refused and others are accepted", async () => {
   const server = await startServer();
   const { guard, turn } = aGuard(server);
   const [lost, kept] = [await aToken(server), await aToken(server)];
@@ -160,7 +160,7 @@ test("a restart of the server loses nothing: silent for a while, and what ended 
 });
 
 test.for(["introspect", "refuse"] as const)(
-  "a server that is gone is answered 503 with Retry-After, never 401, never a pass; when stale: %s",
+  "a request returns 503 with Retry-After while the server is down, with whenStale %s",
   async (whenStale) => {
     const server = await startServer();
     const { token } = await aToken(server);
@@ -180,7 +180,7 @@ test.for(["introspect", "refuse"] as const)(
 
 const jtiOf = (token: string): string => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).jti;
 
-test("a token is judged by marks of itself, its client, its grant and its user", async () => {
+test("endsOf returns marks for the token, its client, its grant and its user", async () => {
   expect((await endsOf({ jti: "a.b", client_id: "c", sub: "u" }))?.length).toBe(4);
   expect((await endsOf({ jti: "ab", client_id: "c", sub: "c" }))?.length).toBe(2);
 });

@@ -39,14 +39,14 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
     expect(await refused("/any")).toEqual([401, `Bearer resource_metadata="${METADATA}"`, ""]);
   });
 
-  test("a challenge is not stored, may be read by a browser's script, and says nothing of a body", async () => {
+  test("a challenge is not cacheable, exposes WWW-Authenticate to scripts, and has no media type", async () => {
     const { headers } = await call("/mcp");
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("access-control-expose-headers")).toBe("WWW-Authenticate");
     expect(headers.get("content-type")).toBeNull();
   });
 
-  test("a valid token lets in, and the handler learns who calls", async () => {
+  test("a valid token returns 200, and the handler gets the principal", async () => {
     const actor = { sub: "agent", act: { sub: "planner" } };
     const headers = await aToken({ claims: { act: actor, aud: [RESOURCE, "https://other.example"] } });
     const response = await call("/mcp", { headers });
@@ -63,7 +63,7 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
     ]);
   });
 
-  test("the handler sees no inbound token, and the body unharmed (abuse checklist 49)", async () => {
+  test("the handler gets the body but not the token (abuse checklist 49)", async () => {
     const headers = await aToken();
     const response = await call("/mcp?x=1", { method: "POST", headers, body: "hello" });
     const { visible, body } = await response.json();
@@ -76,17 +76,17 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
     const full = `Bearer error="insufficient_scope", scope="notes:read notes:write", resource_metadata="${METADATA}"`;
 
     test.for(["notes:read", "notes:read notes:Write", "notes", "notes:read notes:write:all", "", "notes:write"])(
-      "%j does not do for a route that reads and writes; the challenge names all it needs",
+      "%j is insufficient_scope for a route that requires read and write, and the challenge names both",
       async (scope) => {
         expect(await refused("/write", await scoped(scope))).toEqual([403, full, '{"error":"insufficient_scope"}']);
       },
     );
 
-    test("the scopes that are needed do, in any order and beside others", async () => {
+    test("the required scopes are accepted in any order and beside others", async () => {
       expect((await call("/write", { headers: await scoped("x notes:write notes:read") })).status).toBe(200);
     });
 
-    test("offline_access is enforced where configured, but never asked for", async () => {
+    test("offline_access is enforced where it is configured, but never named in a challenge", async () => {
       const challenge = `Bearer error="insufficient_scope", scope="notes:read", resource_metadata="${METADATA}"`;
       expect((await refused("/offline"))[1]).toBe(`Bearer scope="notes:read", resource_metadata="${METADATA}"`);
       expect((await refused("/offline", await scoped("notes:read"))).slice(0, 2)).toEqual([403, challenge]);
@@ -106,19 +106,22 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
 
     test.for([
       ["a token for another resource", () => aToken({ claims: { aud: "https://other.example/mcp" } })],
-      ["a token for our client id", () => aToken({ claims: { aud: "notebook" } })],
+      ["a token for the client id", () => aToken({ claims: { aud: "notebook" } })],
       ["an expired token", () => aToken({ claims: { exp: now - 1 } })],
       ["a token that never expires", () => aToken({ claims: { exp: undefined } })],
       ["a token of another issuer", () => aToken({ claims: { iss: "https://evil.test" } })],
       ["an ID token", () => aToken({ header: { typ: "JWT" }, claims: { aud: "notebook", nonce: "n", auth_time: now } })],
-      ["an ID token for our resource", () => aToken({ header: { typ: "JWT" } })],
+      ["an ID token for the resource", () => aToken({ header: { typ: "JWT" } })],
       ["a token without typ", () => aToken({ header: { typ: undefined } })],
       ["a token of another use", () => aToken({ claims: { token_use: "id" } })],
       ["an identity assertion", () => aToken({ header: { typ: "oauth-id-jag+jwt" } })],
       ["alg none", async () => bearer(`${b64({ alg: "none", typ: "at+jwt" })}.${b64(claims)}.`)],
       ["HS256 keyed with the public key", async () => hmac()],
-      ["a foreign key under a known kid", async () => aToken({ key: await anIssuerKey("first") })],
-      ["a key in its own header", async () => aToken({ key: await anIssuerKey("x"), header: { jwk: (await anIssuerKey("x")).jwk } })],
+      ["another key under a known kid", async () => aToken({ key: await anIssuerKey("first") })],
+      [
+        "a key in the header of the token",
+        async () => aToken({ key: await anIssuerKey("x"), header: { jwk: (await anIssuerKey("x")).jwk } }),
+      ],
       ["an unknown kid", () => aToken({ header: { kid: "second" } })],
       ["rubbish", async () => bearer("rubbish")],
     ] as const)("%s", async ([, headers]) => {
@@ -143,7 +146,7 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
       expect(await refused(`/mcp?access_token=${headers.authorization.slice(7)}`, headers)).toEqual(expected);
     });
 
-    test("two Authorization fields, be they equal", async () => {
+    test("two equal Authorization fields", async () => {
       const { authorization } = await aToken();
       const status = await new Promise((done, fail) => {
         const headers = ["Host", "x", "Authorization", authorization, "Authorization", authorization];
@@ -154,7 +157,7 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
     });
   });
 
-  test("a token in the query is no credential", async () => {
+  test("a token in the query is ignored", async () => {
     const { authorization } = await aToken();
     expect((await refused(`/mcp?access_token=${authorization.slice(7)}`)).slice(0, 2)).toEqual([
       401,
@@ -163,7 +166,7 @@ describe.for(SERVER_KINDS)("a resource server on %s", (kind) => {
   });
 
   test.for(["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"])(
-    "the metadata document is at %s, for everyone and for any origin (RFC 9728 §3)",
+    "the metadata document is served at %s without credentials and to any origin (RFC 9728 §3)",
     async (path) => {
       const response = await call(path, { headers: { origin: "https://elsewhere.example", authorization: "Bearer" } });
       expect([response.status, response.headers.get("content-type"), response.headers.get("access-control-allow-origin")]).toEqual([

@@ -24,29 +24,29 @@ const forged = await issuer.token(RESOURCE, { claims: { scope: "notes:read notes
 
 const aGuard = (resource = RESOURCE) => createGuard({ resource, authorizationServers: [issuer.issuer], scopes: ["notes:read"] });
 
-/** What a route inside asks for, besides what the door has asked for. */
+/** The scopes that the inner guard requires in addition to those of the outer one. */
 const ROUTE = { scopes: ["notes:write"] };
 
 const failure = (error: unknown) => new Response(String(error), { status: 500 });
 
-/** Servers that protect a request twice, once at the door and once inside. */
-const TWICE: Readonly<Record<string, (door: Guard, inside: Guard) => RequestListener>> = {
-  fetch: (door, inside) => {
-    const guarded = door.protect(inside.protect((_, { sub }) => Response.json(sub), ROUTE));
+/** Servers that protect a request twice, by an outer and an inner guard. */
+const TWICE: Readonly<Record<string, (outer: Guard, inner: Guard) => RequestListener>> = {
+  fetch: (outer, inner) => {
+    const guarded = outer.protect(inner.protect((_, { sub }) => Response.json(sub), ROUTE));
     return overFetch((inbound) => guarded(inbound).catch(failure));
   },
-  "node:http": (door, inside) => {
+  "node:http": (outer, inner) => {
     const listener: viaNode.GuardedListener = (_, response, { sub }) => response.end(JSON.stringify(sub));
-    return viaNode.protect(door, viaNode.protect(inside, listener, ROUTE));
+    return viaNode.protect(outer, viaNode.protect(inner, listener, ROUTE));
   },
-  Express(door, inside) {
+  Express(outer, inner) {
     const app = express();
-    app.use(viaExpress.protect(door));
-    app.get("/", viaExpress.protect(inside, ROUTE), (inbound, response) => void response.json(viaExpress.principalOf(inbound).sub));
+    app.use(viaExpress.protect(outer));
+    app.get("/", viaExpress.protect(inner, ROUTE), (inbound, response) => void response.json(viaExpress.principalOf(inbound).sub));
     const failed: express.ErrorRequestHandler = (error, _inbound, response, _next) => void response.status(500).end(String(error));
     return app.use(failed);
   },
-  Koa(door, inside) {
+  Koa(outer, inner) {
     const app = new Koa();
     app.use(async (ctx, next) => {
       try {
@@ -56,48 +56,48 @@ const TWICE: Readonly<Record<string, (door: Guard, inside: Guard) => RequestList
         ctx.body = String(error);
       }
     });
-    app.use(viaKoa.protect(door)).use(viaKoa.protect(inside, ROUTE));
+    app.use(viaKoa.protect(outer)).use(viaKoa.protect(inner, ROUTE));
     app.use((ctx) => {
       ctx.body = JSON.stringify(viaKoa.principalOf(ctx).sub);
     });
     return app.callback();
   },
-  Fastify(door, inside) {
+  Fastify(outer, inner) {
     const app = fastify({ forceCloseConnections: true });
-    app.addHook("onRequest", viaFastify.protect(door));
-    app.get("/", { onRequest: viaFastify.protect(inside, ROUTE) }, async (inbound) => JSON.stringify(viaFastify.principalOf(inbound).sub));
+    app.addHook("onRequest", viaFastify.protect(outer));
+    app.get("/", { onRequest: viaFastify.protect(inner, ROUTE) }, async (inbound) => JSON.stringify(viaFastify.principalOf(inbound).sub));
     const ready = app.ready();
     return async (inbound, response) => {
       await ready;
       app.routing(inbound, response);
     };
   },
-  Hono(door, inside) {
+  Hono(outer, inner) {
     const app = new Hono();
     app.onError(failure);
-    app.use(viaHono.protect(door));
-    app.use(bodyLimit({ maxSize: 1_000 })); // puts a request of its own in the place of the one that was judged
-    app.post("/", viaHono.protect(inside, ROUTE), (c) => c.json(viaHono.principalOf(c).sub));
-    app.get("/", viaHono.protect(inside, ROUTE), (c) => c.json(viaHono.principalOf(c).sub));
+    app.use(viaHono.protect(outer));
+    app.use(bodyLimit({ maxSize: 1_000 })); // replaces the request that the outer guard verified
+    app.post("/", viaHono.protect(inner, ROUTE), (c) => c.json(viaHono.principalOf(c).sub));
+    app.get("/", viaHono.protect(inner, ROUTE), (c) => c.json(viaHono.principalOf(c).sub));
     return overFetch((inbound, incoming) => app.fetch(inbound, { incoming }));
   },
-  "Hono in Fetch": (door, inside) => {
+  "Hono in Fetch": (outer, inner) => {
     const app = new Hono();
     app.onError(failure);
-    app.get("/", viaHono.protect(inside, ROUTE), (c) => c.json(viaHono.principalOf(c).sub));
-    const guarded = door.protect((inbound) => app.fetch(inbound));
+    app.get("/", viaHono.protect(inner, ROUTE), (c) => c.json(viaHono.principalOf(c).sub));
+    const guarded = outer.protect((inbound) => app.fetch(inbound));
     return overFetch((inbound) => guarded(inbound));
   },
-  "Express in node:http": (door, inside) => {
+  "Express in node:http": (outer, inner) => {
     const app = express();
-    app.use(viaExpress.protect(inside, ROUTE), (inbound, response) => void response.json(viaExpress.principalOf(inbound).sub));
+    app.use(viaExpress.protect(inner, ROUTE), (inbound, response) => void response.json(viaExpress.principalOf(inbound).sub));
     const failed: express.ErrorRequestHandler = (error, _inbound, response, _next) => void response.status(500).end(String(error));
     app.use(failed);
-    return viaNode.protect(door, app);
+    return viaNode.protect(outer, app);
   },
 };
 
-/** Starts such a server, and asks it over one connection. */
+/** Starts a server. @returns a function that sends requests over one connection */
 async function start(listener: RequestListener) {
   const { origin, close } = await listen(createServer(listener));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -118,7 +118,7 @@ async function start(listener: RequestListener) {
 }
 
 describe.each(Object.entries(TWICE))("%s", (kind, listener) => {
-  test("a request that the same guard has let in is asked for the scopes of the route alone", async () => {
+  test("the same guard as outer and inner guard only checks the further scopes of the route", async () => {
     const guard = aGuard();
     const ask = await start(listener(guard, guard));
     expect(await ask(writer)).toMatchObject({ status: 200, body: '"grace"' });
@@ -126,7 +126,7 @@ describe.each(Object.entries(TWICE))("%s", (kind, listener) => {
     expect(await ask()).toMatchObject({ status: 401, scope: "notes:read" });
   });
 
-  test("who was let in before on the same connection, or claims it in the request, is not let in", async () => {
+  test("neither an earlier request on the same connection nor a principal in the headers grants access", async () => {
     const guard = aGuard();
     const ask = await start(listener(guard, guard));
     expect((await ask(writer)).status).toBe(200);
@@ -139,22 +139,22 @@ describe.each(Object.entries(TWICE))("%s", (kind, listener) => {
     expect((await ask(forged, "GET", claimed)).status).toBe(401);
   });
 
-  test("another guard on the same request is a mistake of the server, and is called one", async () => {
+  test("another guard on the same request returns 500 and names the mistake", async () => {
     const ask = await start(listener(aGuard(), aGuard("https://other.example")));
     const { status, body } = await ask(writer);
     expect(status).toBe(500);
-    if (kind !== "node:http") expect(body).toContain("two guards"); // which keeps what failed to itself
+    if (kind !== "node:http") expect(body).toContain("two guards"); // which sends no error text
   });
 });
 
-test("a request with a body that a middleware has put in place of another is still the one that was let in", async () => {
+test("a request with a body keeps its principal when a middleware replaces the request", async () => {
   const guard = aGuard();
   const ask = await start(TWICE.Hono!(guard, guard));
   expect(await ask(writer, "POST")).toMatchObject({ status: 200, body: '"grace"' });
   expect((await ask(undefined, "POST")).status).toBe(401);
 });
 
-test("a Request that is used again is judged again", async () => {
+test("a Request that is used again is verified again by another guard", async () => {
   const elsewhere = createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer], scopes: ["notes:write"] });
   const guarded = aGuard().protect(() => new Response());
   const inbound = new Request(RESOURCE.replace("https", "http"), { headers: { authorization: `Bearer ${reader}` } });

@@ -86,6 +86,17 @@ const callFront = (url: string, bearer: string | undefined, method: string, path
     ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
 
+const DEPLOYMENT: Awaited<ReturnType<ManagementPorts["deployment"]>> = {
+  issuer: ISSUER,
+  environment: "development",
+  signUp: "open",
+  trustProxy: false,
+  callers: { requests: 0, oneAddress: true, proxyHeadersIgnored: 0 },
+  mail: "files",
+  redis: false,
+  database: { kind: "embedded", settings: {} },
+};
+
 const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
@@ -105,5 +116,6 @@ const managementPorts = (database: Database): ManagementPorts => ({
       hash: async () => "no hash",
       verify: async () => ({ kind: "wrong" }),
     },
+    async () => DEPLOYMENT,
   ),
 });

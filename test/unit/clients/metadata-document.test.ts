@@ -204,9 +204,9 @@ describe("documents of current clients", () => {
     expect(of(PUBLISHED.chatGpt)).toMatchObject({ tokenEndpointAuthMethod: "none", alternativeAuthMethods: ["private_key_jwt"] });
   });
 
-  test("VS Code has both of its redirect URIs, and not the device grant", () => {
+  test("VS Code has the device grant and both of its redirect URIs", () => {
     expect(of(PUBLISHED.vsCode)).toMatchObject({
-      grantTypes: ["authorization_code", "refresh_token"],
+      grantTypes: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
       redirectUris: ["http://127.0.0.1:33418/", "https://vscode.dev/redirect"],
     });
   });

@@ -36,6 +36,15 @@ export function smallCore() {
     async issueCode({ userId }) {
       return { code: `code-of-${userId}` };
     },
+    async authorizeDevice({ scope }) {
+      return { deviceCode: `device-code-for-${scope}`, userCode: "BCDF-GHJK", expiresIn: 600, interval: 5 };
+    },
+    async findDeviceRequest({ userCode }) {
+      return { deviceRequest: `request-of-${userCode}` };
+    },
+    async denyDeviceRequest() {
+      return {};
+    },
     async loginTokens({ userId }) {
       return { accessToken: `live-${userId}`, refreshToken: "0".repeat(64), expiresIn: 900, tokenType: "Bearer" };
     },

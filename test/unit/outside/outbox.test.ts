@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Outbox, QueuedMail } from "../../../src/accounts/ports.ts";
-import { createMailer, UndeliverableError } from "../../../src/outside/mail.ts";
+import { createMailer, type Mailer, UndeliverableError } from "../../../src/outside/mail.ts";
 import { afterFailure, type OutboxWorker, pauseAfter, startOutbox } from "../../../src/outside/outbox.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { startSmtpServer } from "../../support/smtp-server.ts";
@@ -50,6 +50,24 @@ describe("the outbox worker", () => {
     await expect.poll(() => events.length, { timeout: 10_000 }).toBe(25);
     expect(events[24]).toBe("delivered m24");
     expect(server.received).toHaveLength(25);
+  });
+
+  test.for([
+    [true, "http://localhost:3000/auth/verify?token=canary"],
+    [false, undefined],
+  ] as const)("logs the link of a message written to a file only with logLinks: %s", async ([logLinks, link]) => {
+    const { outbox, events } = outboxOf({
+      ...mail("m"),
+      text: `Hello,\n\nopen this:\n\nhttp://localhost:3000/auth/verify?token=canary\n\nBye`,
+    });
+    const lines: string[] = [];
+    const log = createLog({ level: "debug", sink: { write: (line) => lines.push(line) } });
+    const mailer: Mailer = { send: async () => ({ path: "/data/outbox/m.eml" }), close: () => {} };
+    open.push(startOutbox({ outbox, mailer, log, idle: 20, logLinks }).close);
+    await expect.poll(() => events).toEqual(["delivered m"]);
+    const [line] = lines.map((each) => JSON.parse(each)).filter(({ event }) => event === "mail_written");
+    expect([line.path, line.link]).toEqual(["/data/outbox/m.eml", link]);
+    expect(lines.join().includes("canary")).toBe(logLinks);
   });
 
   test("sends a later message at once when it is woken", async () => {
