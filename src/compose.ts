@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
+import { firstOperatorLink } from "./accounts/invitations.ts";
 import { type PasswordCost, type PasswordHashing, passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
 import { type StartedSide, type Surroundings, startCore } from "./compose/core.ts";
@@ -7,7 +8,7 @@ import { composeFront } from "./compose/front.ts";
 import { housekeeping } from "./compose/housekeeping.ts";
 import { keysOf } from "./compose/keys.ts";
 import { refusalLog } from "./compose/observed-core.ts";
-import { asStartFault, connectConfigured, openConfigured } from "./compose/opening.ts";
+import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import type { Config, Role } from "./config.ts";
@@ -18,6 +19,7 @@ import { GRANT_LABELS } from "./protocol/grants.ts";
 import { type Readiness, readiness, watchWrites } from "./store/availability.ts";
 import { DirectoryInUse } from "./store/directory-lock.ts";
 import { openEphemeral } from "./store/ephemeral/open.ts";
+import { invitations } from "./store/invitations.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import type { Sql } from "./store/sql.ts";
@@ -33,6 +35,8 @@ export interface Running {
   readonly listening: string | undefined;
   readonly grpcPort: number | undefined;
   readonly log: Log;
+  /** A new link for the first operator, in place of an earlier one; undefined where there is an operator, and for a core. */
+  firstOperatorLink(): Promise<string | undefined>;
   /** Loads, piece by piece, what the start deferred. Never throws. */
   warmUp(): Promise<void>;
   /** Reports itself as not serving, serves for `lingerSeconds` more, finishes requests in flight, then closes everything. */
@@ -65,7 +69,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     for (const close of closing.splice(0).reverse()) await close().catch(failed);
   };
   try {
-    const { sides, grpcPort, listening } = await start(config, role, given, { log, failed, closing });
+    const { sides, grpcPort, listening, sql } = await start(config, role, given, { log, failed, closing });
     const url = listening === undefined ? undefined : config.issuer;
     log.info("started", { ...(url !== undefined && { port: config.port }) });
     return {
@@ -73,6 +77,8 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       listening,
       grpcPort,
       log,
+      firstOperatorLink: async () =>
+        url === undefined ? undefined : firstOperatorLink({ invitations: invitations(sql), randomBytes, issuer: url }),
       async warmUp() {
         for (const load of sides.flatMap(({ loads }) => loads)) {
           await load().catch(failed);
@@ -96,6 +102,7 @@ type Essentials = Pick<Surroundings, "log" | "failed" | "closing">;
 /** Opens the stores, provisions them, and starts core and front as the role says. */
 async function start(config: Config, role: Role, given: Given, essentials: Essentials) {
   const { log, failed, closing } = essentials;
+  await assertPortsFree(config, role);
   const database = given.database ?? (await openConfigured(config));
   if (given.database === undefined) closing.push(() => database.close());
   if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
@@ -121,7 +128,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   const front = role === "core" ? undefined : await composeFront(config, sql, { ...around, core: core?.core, routes, passwords });
   closing.push(housekeeping(database, { metrics: around.metrics, failed }), sealing(config.issuer, keys, database, failed));
   const sides: readonly StartedSide[] = [core, front].filter((side) => side !== undefined);
-  return { sides, grpcPort: core?.port, listening: front?.listening };
+  return { sides, sql, grpcPort: core?.port, listening: front?.listening };
 }
 
 async function openClock(ready: Readiness, { failed, closing }: Essentials): Promise<DatabaseClock> {

@@ -8,6 +8,9 @@ export const CATALOGUE = {
   unsupported_response_type: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // RFC 6749 §4.1.2.1
   invalid_scope: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §5.2
   invalid_target: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 8707 §2
+  authorization_pending: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 8628 §3.5
+  slow_down: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 8628 §3.5
+  expired_token: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 8628 §3.5
   access_denied: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §4.1.2.1
   login_required: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // OIDC Core §3.1.2.6
   consent_required: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // OIDC Core §3.1.2.6

@@ -7,10 +7,12 @@ import { registerDoctorCommand } from "./cli/doctor/command.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
 import { provisionThroughServer } from "./cli/management-api.ts";
+import { registerResourceCommands } from "./cli/resources.ts";
 import { registerScopeCommands } from "./cli/scopes.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
+import { registerTokenCommand } from "./cli/token/command.ts";
 import { registerRealmCommands, registerUserCommands } from "./cli/users-and-realms.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
@@ -72,8 +74,8 @@ program
 
 program
   .command("provision")
-  .argument("<file>", "JSON with realms, users, clients and descriptions of scopes")
-  .description("lay down realms, users, clients and descriptions of scopes; idempotent, deletes nothing")
+  .argument("<file>", "JSON with realms, users, clients, resources and descriptions of scopes")
+  .description("lay down realms, users, clients, resources and descriptions of scopes; idempotent, deletes nothing")
   .option("--server", "through the running server at COUNTERSIGN_URL, as an operator")
   .option("--json", "as JSON")
   .action(
@@ -132,7 +134,9 @@ registerDelegationCommands(program, terminal);
 registerAgentCommands(program, terminal);
 registerRealmCommands(program, terminal);
 registerScopeCommands(program, terminal);
+registerResourceCommands(program, terminal);
 registerSignInCommands(program, terminal);
+registerTokenCommand(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
 
 program.parseAsync().catch(fail);

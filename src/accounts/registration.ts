@@ -6,7 +6,7 @@ import { assertMayMail, assertWithin, auditOfUser, type Caller, evenly, type Mai
 import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { NewVerification, RateLimiter, User, Users } from "./ports.ts";
+import type { Account, NewVerification, RateLimiter, User, Users } from "./ports.ts";
 import { assertMaySignUp, roleOfSignUp, type SignUpPolicy } from "./sign-up-policy.ts";
 
 const VERIFICATION_HOURS = 24;
@@ -79,23 +79,31 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
     auditOfUser("user.registered", id, caller),
   );
   if (user) return user;
-  const message = "There is already an account with this e-mail address.";
-  throw new Refusal("conflict", "email_taken", { description: message, issues: [{ path: "email", message }] });
+  throw emailTaken();
 }
+
+/** The refusal of an address that has an account. */
+export function emailTaken(): Refusal {
+  const message = "There is already an account with this e-mail address.";
+  return new Refusal("conflict", "email_taken", { description: message, issues: [{ path: "email", message }] });
+}
+
+/** A new account, whose user has just chosen the password. */
+export type NewAccount = Pick<Account, "user" | "generation">;
 
 /** Seconds in which a repeated sign-up counts as a double click: too few to guess a password by. */
 const REPEAT_WINDOW = 30;
 
 /** Like `register`, for forms: a form that is sent twice succeeds twice, with one account and one mail. */
-export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
+export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<NewAccount> {
   try {
-    return await register(signUp, ports, caller);
+    return { user: await register(signUp, ports, caller), generation: 0 };
   } catch (error) {
     if (!isRefusal(error) || error.reason !== "email_taken") throw error;
     const account = await ports.users.byEmail(signUp.email);
     if (!account || ports.clock() - account.user.createdAt > REPEAT_WINDOW) throw error;
     if ((await ports.passwords.verify(account.passwordHash, signUp.password, caller.limitKey)).kind === "wrong") throw error;
-    return account.user;
+    return account;
   }
 }
 

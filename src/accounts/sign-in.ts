@@ -1,11 +1,11 @@
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import { hashSecret, newId, newSecret, type RandomBytes } from "../random.ts";
-import type { Authenticator, ProvedAccount } from "./authenticators/authenticator.ts";
+import type { Authenticator } from "./authenticators/authenticator.ts";
 import { type ProofPorts, passwordAuthenticator } from "./authenticators/password.ts";
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
-import type { NewSessionRecord, Session, Sessions, User } from "./ports.ts";
+import type { Account, NewSessionRecord, Session, Sessions, User } from "./ports.ts";
 import { EMAIL_UNVERIFIED, needsProof, type SignUpPolicy } from "./sign-up-policy.ts";
 
 export interface SignInPorts extends ProofPorts {
@@ -48,7 +48,7 @@ export function newSession(
 
 /** Starts a session for a proved account. @returns undefined for a disabled user, or when the password was just changed */
 async function startSession(
-  { account: { user, generation } }: ProvedAccount,
+  { user, generation }: Pick<Account, "user" | "generation">,
   authenticator: string,
   ports: SignInPorts,
   caller: Caller,
@@ -80,11 +80,28 @@ async function signInBy<Proof>(
       await ports.refusals.record(refused(EMAIL_UNVERIFIED, user, caller));
       throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
     }
-    return startSession(proved, authenticator.name, ports, caller, replaces);
+    return startSession(proved.account, authenticator.name, ports, caller, replaces);
   });
   if (outcome.kind === "proved") return outcome.result;
   await ports.refusals.record(refused(outcome.reason, outcome.user, caller));
   throw new Refusal("unauthenticated", outcome.reason, { description: "Wrong e-mail address or password." });
+}
+
+/**
+ * Signs in a user who has just opened the account, without asking for the password again.
+ * @param reason of the audit record
+ * @throws {Refusal} unauthenticated where the password was changed or the account disabled since
+ */
+export async function signInNewcomer(
+  account: Pick<Account, "user" | "generation">,
+  reason: "sign_up" | "invitation",
+  ports: SignInPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> {
+  const session = await startSession(account, reason, ports, caller, replaces);
+  if (session === undefined) throw new Refusal("unauthenticated", "account_disabled", { description: "Wrong e-mail address or password." });
+  return session;
 }
 
 /** Signs a user in by password: {@link signInBy}. */

@@ -49,7 +49,7 @@ export const describing = (command: Command): Command =>
     .option("--scope <scope>", "a scope that it may request; repeatable, or none", collect)
     .option(
       "--grant <grant>",
-      "authorization_code, refresh_token, client_credentials; for operators also token-exchange and jwt-bearer",
+      "authorization_code, refresh_token, client_credentials, device_code; for operators also token-exchange and jwt-bearer",
       grants,
     )
     .addOption(new Option("--auth-method <method>", "how it authenticates").choices(AUTH_METHODS))

@@ -69,7 +69,8 @@ export async function whoAmI(terminal: Terminal): Promise<{ readonly id: string;
   return { id: sub, email, server: url };
 }
 
-function baseUrl(terminal: Terminal): string {
+/** The URL of the server, with a slash at the end. @throws {CommandFailure} for plain http to another machine */
+export function baseUrl(terminal: Terminal): string {
   const { serverUrl } = terminal.server();
   const url = serverUrl.endsWith("/") ? serverUrl : `${serverUrl}/`;
   assertConfidential(new URL(url));
@@ -79,7 +80,7 @@ function baseUrl(terminal: Terminal): string {
 /** Passwords and tokens are never sent over a network in clear text. */
 function assertConfidential({ protocol, hostname }: URL): void {
   if (protocol !== "https:" && !isLoopbackHost(hostname)) {
-    throw new CommandFailure(EXIT.failed, "COUNTERSIGN_URL must be https, because a password is sent to it.");
+    throw new CommandFailure(EXIT.failed, "COUNTERSIGN_URL must be https, because passwords and tokens are sent to and from it.");
   }
 }
 

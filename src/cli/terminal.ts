@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -22,6 +23,8 @@ export interface Terminal {
   complain(text: string): void;
   /** @param hidden does not show what is typed */
   ask(question: string, hidden?: boolean): Promise<string>;
+  /** Shows an address in the user's browser, if there is a terminal and a browser. */
+  open(url: string): void;
   end(exitCode: number): void;
 }
 
@@ -33,10 +36,25 @@ export const systemTerminal = (server: () => ServerAccess, configHome: string | 
   write: (text) => void process.stdout.write(`${text}\n`),
   complain: (text) => void process.stderr.write(`${text}\n`),
   ask: (question, hidden) => ask(question, server().serverUrl, hidden),
+  open: (url) => process.stderr.isTTY && openBrowser(url),
   end: (exitCode) => {
     process.exitCode = exitCode;
   },
 });
+
+/** The program of each platform that shows an address in the browser. */
+const OPENERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...args: string[]]>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+/** Without such a program nothing happens: the command has printed the address. */
+function openBrowser(url: string): void {
+  const [program, ...args] = OPENERS[process.platform] ?? ["xdg-open"];
+  const child = spawn(program, [...args, url], { stdio: "ignore", detached: true });
+  child.on("error", () => undefined);
+  child.unref();
+}
 
 async function ask(question: string, serverUrl: string, hidden = false): Promise<string> {
   if (!process.stdin.isTTY) {

@@ -1,7 +1,7 @@
 import { Refusal } from "../errors.ts";
 import { parseScope } from "../protocol/access.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
-import type { GrantType } from "../protocol/grants.ts";
+import { DEVICE_CODE, type GrantType } from "../protocol/grants.ts";
 import { type AuthMethod, type Client, DEFAULT_SETTINGS } from "./client.ts";
 import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
@@ -19,7 +19,7 @@ export interface DocumentPolicy {
 type Members = Readonly<Record<string, unknown>>;
 
 /** Grants of a document's client; all others are ignored (docs/protocol.md#clients). */
-const DOCUMENT_GRANTS = ["authorization_code", "refresh_token"] as const satisfies readonly GrantType[];
+const DOCUMENT_GRANTS = ["authorization_code", "refresh_token", DEVICE_CODE] as const satisfies readonly GrantType[];
 
 const invalid = (reason: string, detail = ""): never => {
   throw new Refusal("invalid_client", reason, { description: `The client metadata document is not acceptable${detail}.` });

@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
+import { type GrantType, SELF_SERVICE_GRANT_TYPES, USER_GRANT_TYPES } from "../protocol/grants.ts";
 import type { RegistrationRequest } from "../protocol/registration-request.ts";
 import { type AuthMethod, PERSONAL_SCOPES } from "./client.ts";
 import { isPermittedRedirectUri, redirectUriFault } from "./redirect-uri.ts";
@@ -21,7 +21,12 @@ export interface RegistrableMetadata {
 }
 
 /** The scopes that the realm allows for dynamically registered clients. DYNAMIC_CLIENT_SCOPE: these get the requested ones, or all. */
-export type RegistrationPolicy = { readonly allowedScopes: readonly string[]; readonly scopeMode: "registered" | "realm" };
+export interface RegistrationPolicy {
+  readonly allowedScopes: readonly string[];
+  readonly scopeMode: "registered" | "realm";
+  /** Scopes that resources offer to clients that register themselves: these get the requested ones. */
+  readonly offeredScopes?: readonly string[];
+}
 
 /**
  * The metadata that open registration keeps of a request. Pure.
@@ -39,7 +44,7 @@ export function registrableMetadata(request: RegistrationRequest, policy: Regist
     grantTypes,
     responseTypes: registrableResponses(request.response_types, usesCode),
     tokenEndpointAuthMethod,
-    scopes: registrableScopes(request.scope, usesCode, policy),
+    scopes: registrableScopes(request.scope, grantTypes, policy),
   };
 }
 
@@ -94,11 +99,14 @@ function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): voi
 }
 
 /** Drops forbidden scopes, and personal ones without a grant for users. A client that requested no permitted scope gets all of these. */
-function registrableScopes(requested: string | undefined, usesCode: boolean, policy: RegistrationPolicy): readonly string[] {
-  const allowed = policy.allowedScopes.filter((scope) => usesCode || !PERSONAL_SCOPES.has(scope));
-  if (policy.scopeMode === "realm" || requested === undefined) return allowed;
+function registrableScopes(requested: string | undefined, grantTypes: readonly GrantType[], policy: RegistrationPolicy): readonly string[] {
+  const hasUsers = grantTypes.some((grant) => USER_GRANT_TYPES.includes(grant));
+  const allowed = policy.allowedScopes.filter((scope) => hasUsers || !PERSONAL_SCOPES.has(scope));
+  if (requested === undefined) return allowed;
   const asked = new Set(requested.split(" "));
-  const kept = allowed.filter((scope) => asked.has(scope));
+  const offered = (policy.offeredScopes ?? []).filter((scope) => asked.has(scope) && !allowed.includes(scope));
+  if (policy.scopeMode === "realm") return [...allowed, ...offered];
+  const kept = [...allowed.filter((scope) => asked.has(scope)), ...offered];
   return kept.length === 0 ? allowed : kept;
 }
 

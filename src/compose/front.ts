@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Config } from "../config.ts";
-import { clientAddress, hasForwardedHeaders } from "../front/http/address.ts";
+import { clientAddress } from "../front/http/address.ts";
 import { createApp } from "../front/http/app.ts";
 import { loadBodyReader } from "../front/http/body.ts";
 import { pathsOf } from "../front/http/routes.ts";
@@ -19,9 +19,8 @@ import { createMailer, outboxDirectory } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
 import { outbox } from "../store/outbox.ts";
 import type { Sql } from "../store/sql.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
 import type { Surroundings } from "./core.ts";
+import { deploymentOf, watchCallers } from "./deployment.ts";
 import { observedCore } from "./observed-core.ts";
 import { listening } from "./opening.ts";
 import { frontRoutes } from "./routes.ts";
@@ -46,11 +45,13 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
     log.error("fault", report);
   const alive: Lifecycle = { draining: false };
+  const callers = watchCallers(config.trustProxy, metrics, log);
   const { routes, describeApi } = frontRoutes(config, sql, {
     ...around,
     core,
     coreReady: remote === undefined ? async () => true : remote.ready,
     alive,
+    deployment: deploymentOf(config, sql, callers),
     fault,
     wallets: config.wallet.enabled ? await walletsOf(config, sql, around) : undefined,
     wakeOutbox: mails.wake,
@@ -78,9 +79,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     addressOf: (request) => clientAddress(request, config.trustProxy),
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
-  const untrustedProxy = untrustedProxyReport(metrics, log);
   const handler: RequestListener = (request, response) => {
-    if (!config.trustProxy && hasForwardedHeaders(request)) untrustedProxy();
+    callers.see(request);
     if (CONNECT_PATHS.has(request.url?.split("?", 1)[0] ?? "")) introspection(request, response);
     else pages(request, response);
   };
@@ -118,19 +118,10 @@ function openOutbox(config: Config, sql: Sql, { log, closing }: FrontSurrounding
     outbox: outbox(sql),
     mailer: createMailer({ smtpUrl: config.mail.smtpUrl, from: config.mail.from, dataDir: config.dataDir }),
     log,
+    logLinks: config.environment === "development",
   });
   closing.push(() => mails.close());
   return mails;
-}
-
-/** Counts requests through an untrusted proxy, and logs the first: all its callers share one address for limits. */
-function untrustedProxyReport(metrics: Metrics, log: Log): () => void {
-  let logged = false;
-  return () => {
-    metrics.forwardedIgnored();
-    if (!logged) log.warn("forwarded_headers_ignored", { setting: "TRUST_PROXY" });
-    logged = true;
-  };
 }
 
 /** Loads wallet linking, with its libraries, only where it is enabled. */

@@ -1,5 +1,6 @@
+import { createServer } from "node:net";
 import { resolve } from "node:path";
-import type { Config } from "../config.ts";
+import type { Config, Role } from "../config.ts";
 import { isRefusal } from "../errors.ts";
 import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
 
@@ -45,6 +46,19 @@ const LISTENING_FAULTS: readonly (readonly [code: RegExp, fault: (port: number, 
   [/EADDRINUSE/, (port, host) => `${port} is taken on ${host}; give a free one, or stop what listens there`],
   [/EACCES/, (port, host) => `${port} may not be opened on ${host} by this user; give one above 1023`],
 ];
+
+/** Checks that the ports of a process are available, before a database is opened for nothing. @throws {Error} naming the setting */
+export async function assertPortsFree({ host, port, grpc }: Pick<Config, "host" | "port" | "grpc">, role: Role): Promise<void> {
+  if (role !== "core") await listening({ setting: "PORT", port, host }, () => openBriefly(host, port));
+  if (role !== "front")
+    await listening({ setting: "GRPC_PORT", port: grpc.port, host: grpc.host }, () => openBriefly(grpc.host, grpc.port));
+}
+
+const openBriefly = (host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen({ host, port }, () => server.close(() => resolve()));
+  });
 
 /** Opens a listener. @param setting of the port  @throws {Error} naming it when the port is not available; any other error unchanged */
 export async function listening<Listener>(

@@ -10,6 +10,7 @@ import { trpcRoutes } from "../front/api/trpc.ts";
 import type { Route } from "../front/http/routes.ts";
 import type { Lifecycle } from "../front/http/steps.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
+import { DEVICE_RATE, deviceAuthorizationRoute } from "../front/oauth/device-authorization.ts";
 import { discoveryRoutes } from "../front/oauth/discovery.ts";
 import { introspectRoute } from "../front/oauth/introspect.ts";
 import { jwksRoute } from "../front/oauth/jwks.ts";
@@ -22,6 +23,7 @@ import { healthRoutes, systemRoutes } from "../front/system/health.ts";
 import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
 import { walletOffRoutes } from "../front/wallet/routes.ts";
 import type { TokenCore } from "../grpc/local.ts";
+import type { ManagementPorts } from "../management/ports.ts";
 import { servedGrantTypes } from "../protocol/grants.ts";
 import { accountClosing } from "../store/account-closing.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
@@ -31,10 +33,11 @@ import { clientRegistry, managedClients } from "../store/clients.ts";
 import { consents, scopeDescriptions } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
 import { monotonicSeconds } from "../store/ephemeral/memory.ts";
+import { invitations } from "../store/invitations.ts";
 import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import { realms } from "../store/realms.ts";
-import { shownResources } from "../store/resources.ts";
+import { offeredScopes, shownResources } from "../store/resources.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
@@ -48,6 +51,7 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
   /** Whether a core answers this front. */
   readonly coreReady: () => Promise<boolean>;
   readonly alive: Lifecycle;
+  readonly deployment: ManagementPorts["deployment"];
   readonly fault: (report: { readonly requestId: string; readonly route: string; readonly error: unknown }) => void;
   readonly wallets: WalletRoutes | undefined;
   /** Sends queued mails at once. */
@@ -57,11 +61,12 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
 /** Every route of the front, and their OpenAPI description, which is built on first use. */
 export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const { issuer } = config;
-  const { core, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
+  const { core, deployment, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
   const grantTypes = servedGrantTypes(config.idJag.enabled);
   const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
   const routes: readonly Route[] = [
     tokenRoute({ core, issuer, grantTypes }),
+    deviceAuthorizationRoute({ core, issuer, limiter: ephemeral.rateLimiter("device", DEVICE_RATE.points, DEVICE_RATE.seconds) }),
     introspectRoute({ core, issuer }),
     revokeRoute({ core, issuer }),
     ...userinfoRoutes({ core, issuer }),
@@ -69,6 +74,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       issuer,
       registry: clientRegistry(sql),
       realms: realms(sql),
+      resources: offeredScopes(sql),
       limiter: ephemeral.rateLimiter("register", config.registration.rateLimit, config.registration.rateWindow),
       defaultScopes: config.registration.scopes,
       scopeMode: config.registration.dynamicClientScope,
@@ -77,11 +83,12 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
     }),
     ...userRoutes({ ...userPorts(config, sql, parts), wallets, core, fault, issuer }),
     ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
-      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords) }),
+      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords, deployment) }),
     ),
     ...discoveryRoutes({
       issuer,
       realms: realms(sql),
+      resources: offeredScopes(sql),
       defaultScopes: config.registration.scopes,
       clock: systemClock,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
@@ -111,8 +118,10 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wa
     ...mailingStores(sql, wakeOutbox),
     passwords: counted(passwords, metrics),
     realms: realms(sql),
+    invitations: invitations(sql),
     sessions: sessions(sql),
     attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
+    userCodeFailures: signInFailures(sql),
     consents: consents(sql),
     delegations: delegationRepository(sql),
     agentPauses: agentPauses(sql),

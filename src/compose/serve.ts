@@ -1,6 +1,9 @@
+import { FIRST_OPERATOR_MINUTES } from "../accounts/invitations.ts";
 import { compose, type Running } from "../compose.ts";
 import type { Config, Role } from "../config.ts";
 import { outboxDirectory } from "../outside/mail.ts";
+import { prettySink } from "../telemetry/pretty.ts";
+import { descriptorSink } from "../telemetry/stdout.ts";
 
 /** Seconds that a draining process keeps serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
@@ -13,7 +16,7 @@ const WARM_UP = 1_000;
  * drains as well, and exits 1.
  */
 export async function serve(config: Config, role: Role): Promise<void> {
-  const running = await compose(config, role);
+  const running = await compose(config, role, developerTerminal(config) ? { logSink: prettySink(descriptorSink(), COLOURS) } : {});
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => undefined);
 
   let leaving = false;
@@ -37,6 +40,7 @@ export async function serve(config: Config, role: Role): Promise<void> {
   process.on("uncaughtException", fault);
   process.on("unhandledRejection", fault);
   welcome(config, role, running);
+  await showFirstOperatorLink(config, running);
   // While descriptors and memory are available: a first request may find none left.
   setTimeout(() => void running.warmUp(), role === "core" ? 0 : WARM_UP).unref();
 }
@@ -44,9 +48,24 @@ export async function serve(config: Config, role: Role): Promise<void> {
 /** The example's default issuer. */
 const EXAMPLE_ISSUER = "http://localhost:3000";
 
+/** Whether log lines are for a developer's eyes. Elsewhere they are JSON. */
+const developerTerminal = ({ environment }: Config): boolean => process.stdout.isTTY && environment === "development";
+
+const COLOURS = process.stdout.isTTY && process.stdout.hasColors();
+
+/** Whether standard output is read by a user rather than a log collector. */
+const isRead = ({ environment }: Config): boolean => process.stdout.isTTY || environment !== "production";
+
+/** Prints the link by which the first operator opens the account, unless it would end up in a log. Tests need none. */
+async function showFirstOperatorLink(config: Config, { log, firstOperatorLink }: Running): Promise<void> {
+  if (config.environment === "test" || !isRead(config)) return;
+  const link = await firstOperatorLink().catch((error: unknown) => log.warn("background_work_failed", { error }));
+  if (link) process.stdout.write(`  Create the first operator (once, within ${FIRST_OPERATOR_MINUTES} minutes):\n    ${link}\n\n`);
+}
+
 /** Prints addresses and next steps at a terminal; nothing to a log collector. */
 function welcome(config: Config, role: Role, { url, listening, grpcPort }: Running): void {
-  if (!process.stdout.isTTY && config.environment === "production") return;
+  if (!isRead(config)) return;
   const lines = [
     "",
     "  Countersign is up.",

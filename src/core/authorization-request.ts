@@ -94,10 +94,32 @@ function hintedSubject(idTokenHint: string | undefined, core: Core): string | un
   return hint.sub;
 }
 
+type AccessParameters = Pick<AuthorizationRequest, "scope" | "resource">;
+
 /** The requested resources with the terms of their records. */
-export async function requestedTarget({ resource }: AuthorizationRequest, client: Client, core: Core): Promise<Target> {
+export async function requestedTarget({ resource }: Pick<AccessParameters, "resource">, client: Client, core: Core): Promise<Target> {
   const named = resource.slice(0, MAX_RESOURCES).filter(isAbsoluteUri);
   return targetOf(client, named, named.length === 0 ? [] : await core.resources.of(client.realmId, named));
+}
+
+interface RequestableAccess extends Pick<Target, "resources" | "terms"> {
+  readonly scopes: readonly string[];
+  readonly droppedScopes: readonly string[];
+}
+
+/** The scopes and resources that a client may request of a user. @throws {Refusal} invalid_scope, invalid_target */
+export async function requestableAccess(
+  { scope, resource }: AccessParameters,
+  client: Client,
+  target: Target,
+  core: Core,
+): Promise<RequestableAccess> {
+  const { granted: scopes, dropped: droppedScopes } = requestableScopes(scope, client, target);
+  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
+  const { terms } = target;
+  const records = { terms, requireKnown: core.requireKnownResources };
+  const resources = await requestableResources(resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, records);
+  return { scopes, droppedScopes, resources, terms };
 }
 
 /** Validates the rest of the request, once the response has somewhere to go. @throws {Refusal} to be sent to the client by redirect */
@@ -106,16 +128,10 @@ export async function validateRequest(request: AuthorizationRequest, client: Cli
   finding.catch(() => undefined); // not awaited when the request is refused first
   assertForm(request);
   GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
-  const target = await finding;
-  const { granted: scopes, dropped: droppedScopes } = requestableScopes(request.scope, client, target);
-  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   return {
     client,
     codeChallenge: request.codeChallenge ?? "",
-    scopes,
-    droppedScopes,
-    resources: await requestableResources(request.resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, target.terms),
-    terms: target.terms,
+    ...(await requestableAccess(request, client, await finding, core)),
     prompt: parsePrompt(request.prompt),
     maxAge: parseMaxAge(request.maxAge),
     hintedSub: hintedSubject(request.idTokenHint, core),

@@ -27,7 +27,7 @@ const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFam
 });
 
 /** The session of the user, for a code that may be issued at once. `authTime` in seconds since the epoch. */
-type RequestSession = Pick<IssueCodeRequest, "userId" | "sessionId" | "authTime" | "requestId" | "decision">;
+export type RequestSession = Pick<IssueCodeRequest, "userId" | "sessionId" | "authTime" | "requestId" | "decision">;
 
 /** The one code of a decision, however often it is requested. @param decision a secret that stands for one decision of the user */
 const codeOf = (decision: string): string => createHmac("sha256", decision).update("authorization code").digest("base64url");
@@ -44,10 +44,21 @@ async function answerTo(
     const code = await storeCode(request, valid, session, core);
     if (code !== undefined) return { case: "code" as const, value: code };
   }
-  const { client, scopes, resources } = valid;
+  return { case: "authorization" as const, value: await authorizationOf(request, valid, userId, core) };
+}
+
+type AskedAccess = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "hintedSub" | "scopes" | "resources">;
+
+/** What a valid request would grant, and what the user has to be asked. @param userId of the signed-in user, if there is one */
+export async function authorizationOf(
+  request: Pick<AuthorizationRequest, "loginHint">,
+  { client, scopes, resources, ...valid }: AskedAccess,
+  userId: string | undefined,
+  core: Core,
+) {
   const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentFingerprint(client));
   const missing = missingConsent(scopes, resources, consent);
-  const authorization = {
+  return {
     client: clientView(client),
     scopes: [...scopes],
     resources: [...resources],
@@ -61,13 +72,12 @@ async function answerTo(
     lifetimes: accessLifetimes(client, core.lifetimes),
     resourceClients: [...(await namedTargets(core.clients)(resources)).values()].map(resourceClient),
   };
-  return { case: "authorization" as const, value: authorization };
 }
 
 /** Logs the requested scopes that are dropped, because their absence would look like a fault of the client. */
-function logDropped(
+export function logDropped(
   dropped: readonly string[],
-  { resource }: AuthorizationRequest,
+  { resource }: Pick<AuthorizationRequest, "resource">,
   client: Client,
   requestId: string,
   { log }: Core,
@@ -105,6 +115,16 @@ export async function validateAuthorization(
   }
 }
 
+/** What a code for a valid request of this user is bound to, whichever way it takes to the client. */
+export function bindingOf(
+  { client, scopes, resources }: Pick<ValidRequest, "client" | "scopes" | "resources">,
+  session: Pick<RequestSession, "userId" | "sessionId" | "authTime">,
+) {
+  const mark = consentFingerprint(client);
+  const ofDocument = mark !== undefined && { documentClient: client, clientFingerprint: mark };
+  return { clientId: client.clientId, scopes, resources, ...session, ...ofDocument };
+}
+
 /** Stores a code. @returns undefined when session, user, client or consent was not valid at the moment of writing */
 async function storeCode(
   request: AuthorizationRequest,
@@ -114,18 +134,11 @@ async function storeCode(
 ) {
   const { client, scopes, resources } = valid;
   const code = decision ? codeOf(decision) : newSecret(core.randomBytes);
-  const mark = consentFingerprint(client);
   const binding = {
-    clientId: client.clientId,
+    ...bindingOf(valid, { userId, sessionId, authTime }),
     redirectUri: request.redirectUri,
     codeChallenge: valid.codeChallenge,
-    scopes,
-    resources,
     nonce: request.nonce ?? null,
-    userId,
-    sessionId,
-    authTime,
-    ...(mark !== undefined && { documentClient: client, clientFingerprint: mark }),
   };
   const issued = await core.codes.issue(hashSecret(code), binding, core.lifetimes.authorizationCode, {
     event: "code.issued",

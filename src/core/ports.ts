@@ -80,6 +80,42 @@ export interface AuthorizationCodes {
   redeem(codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry): Promise<boolean>;
 }
 
+/** A device's request as it is stored. Times in seconds since the epoch; `now` by the database's clock. */
+export interface DeviceState {
+  readonly id: string;
+  readonly deviceCodeHash: SecretHash;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly resources: readonly string[];
+  /** The client of a metadata document as it was at the request. */
+  readonly documentClient?: Client | undefined;
+  /** The address that the request came from. */
+  readonly address: string;
+  readonly expiresAt: number;
+  readonly deniedAt: number | null;
+  readonly now: number;
+}
+
+/** `pollInterval` in seconds. */
+export type NewDeviceRequest = Omit<DeviceState, "expiresAt" | "deniedAt" | "now"> & {
+  readonly userCodeHash: SecretHash;
+  readonly pollInterval: number;
+};
+
+/** Requests of devices. An approved one has an authorization code with the hash of its device code (AuthorizationCodes). */
+export interface DeviceRequests {
+  /** @param ttl seconds  @returns false when one of the codes is taken */
+  open(request: NewDeviceRequest, ttl: number): Promise<boolean>;
+  byDeviceCode(hash: SecretHash): Promise<DeviceState | undefined>;
+  byId(id: string): Promise<DeviceState | undefined>;
+  /** The id of the request, if it has neither been decided upon nor expired. */
+  pendingByUserCode(hash: SecretHash): Promise<string | undefined>;
+  /** Notes a poll. @param step seconds by which the interval grows after a poll that came too soon  @returns whether this one did */
+  poll(deviceCodeHash: SecretHash, step: number): Promise<boolean>;
+  /** Denies a pending request; does nothing to any other. */
+  deny(id: string): Promise<void>;
+}
+
 /** A refresh family with its grant and user. `now` is the database's clock. */
 export interface FamilyState
   extends Pick<CodeState, "clientId" | "subject" | "scopes" | "authTime" | "expiresAt" | "documentClient" | "resourceTerms" | "now"> {
@@ -185,6 +221,8 @@ export interface CorePorts {
   readonly clients: ClientDirectory;
   readonly apiKeys: ApiKeyDirectory;
   readonly resources: ResourceDirectory;
+  /** REQUIRE_KNOWN_RESOURCES */
+  readonly requireKnownResources: boolean;
   /** Undefined outside of development. */
   readonly resourceDiscovery: ResourceDiscovery | undefined;
   /** Undefined while CIMD_ENABLED is false. */
@@ -194,6 +232,7 @@ export interface CorePorts {
   readonly remoteKeys: RemoteKeys;
   readonly consumedIds: ConsumedIds;
   readonly codes: AuthorizationCodes;
+  readonly devices: DeviceRequests;
   readonly families: RefreshFamilies;
   readonly grants: Grants;
   readonly tokens: TokenStates;

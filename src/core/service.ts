@@ -5,6 +5,7 @@ import { clientView, issueCode, validateAuthorization } from "./authorization.ts
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
 import { inTime } from "./clocks.ts";
+import { approveDevice, authorizeDevice, findDeviceRequest, validateDeviceRequest } from "./device-authorization.ts";
 import { explainAuthorizationRequest, explainRefusal, explainTokenRequest } from "./explain.ts";
 import { loginTokens } from "./grants/login.ts";
 import { introspect, prefetchStates, verifyApiKey } from "./introspection.ts";
@@ -29,6 +30,17 @@ function issuing(whole: Core, context: CallContext): Core {
   return core;
 }
 
+type DeviceMethods = Pick<TokenCoreImplementation, "authorizeDevice" | "findDeviceRequest" | "denyDeviceRequest">;
+
+const deviceMethods = (whole: Core): DeviceMethods => ({
+  authorizeDevice: async (request, context) => authorizeDevice(request, issuing(whole, context)),
+  findDeviceRequest: async ({ userCode }) => ({ deviceRequest: await findDeviceRequest(userCode, whole) }),
+  async denyDeviceRequest({ deviceRequest }) {
+    await whole.devices.deny(deviceRequest);
+    return {};
+  },
+});
+
 /** The token core: one function for each method of TokenCoreService. */
 export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   const whole = coreOf(ports);
@@ -40,6 +52,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     async validateAuthorization({ request, userId, session, requestId, address }, context) {
       const core = inTime(whole, context);
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
+      if (request.deviceRequest !== undefined) return { outcome: await validateDeviceRequest(request.deviceRequest, userId, core) };
       // While the clocks are apart no code is issued here; `issueCode` reports it.
       const signedIn =
         session && core.clocks?.isTrue() !== false && userId !== undefined
@@ -49,8 +62,14 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
     },
 
     async issueCode(request, context) {
-      return { code: await issueCode(request, issuing(whole, context)) };
+      const device = request.request?.deviceRequest;
+      const core = issuing(whole, context);
+      if (device === undefined) return { code: await issueCode(request, core) };
+      await approveDevice(device, request, core);
+      return {};
     },
+
+    ...deviceMethods(whole),
 
     async loginTokens(request, context) {
       const core = issuing(whole, context);

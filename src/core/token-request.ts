@@ -7,12 +7,13 @@ import { hashSecret } from "../random.ts";
 import { authenticateAttempt, countFailure, presentedCredential, registeredMethod } from "./client-authentication.ts";
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
+import { deviceCode } from "./grants/device-code/grant.ts";
 import { because, type Grant, type GrantRequest, type Prefetched, type RefusalAudit, type TokenAnswer } from "./grants/grant.ts";
 import { jwtBearer } from "./grants/jwt-bearer/grant.ts";
 import { refreshToken } from "./grants/refresh-token/grant.ts";
 import { tokenExchange } from "./grants/token-exchange/grant.ts";
 import { isVerdict } from "./policy/rule.ts";
-import type { CodeBinding, Core, CorePorts } from "./ports.ts";
+import type { Core, CorePorts, DeviceState } from "./ports.ts";
 
 /** Rules and handlers of every grant. protocol/grants.ts has its names and parameters; neither compiles without the other's row. */
 const REGISTRY: { readonly [Case in GrantCase]: Grant<Case> } = {
@@ -21,6 +22,7 @@ const REGISTRY: { readonly [Case in GrantCase]: Grant<Case> } = {
   clientCredentials,
   tokenExchange,
   jwtBearer,
+  deviceCode,
 };
 
 /** The same for requests whose grant is known only at run time: each is given to the row of its own case. */
@@ -35,18 +37,20 @@ export const GRANT_ROWS = REGISTRY as { readonly [Case in GrantCase]: Grant<Gran
 export function prefetch(
   grant: TokenRequest["grant"],
   clientId: string,
-  { clients, documents, codes, families }: Pick<CorePorts, "clients" | "documents" | "codes" | "families">,
+  { clients, documents, codes, devices, families }: Pick<CorePorts, "clients" | "documents" | "codes" | "devices" | "families">,
 ): Prefetched {
-  const code = grant.case === "authorizationCode" ? codes.byHash(hashSecret(grant.value.code)) : undefined;
+  const codeHash = grant.case === "deviceCode" ? hashSecret(grant.value.deviceCode) : undefined;
+  const device = codeHash && devices.byDeviceCode(codeHash);
+  const code = grant.case === "authorizationCode" ? codes.byHash(hashSecret(grant.value.code)) : codeHash && codes.byHash(codeHash);
   const family = grant.case === "refreshToken" ? families.holding(hashSecret(grant.value.refreshToken)) : undefined;
-  const issued: IssuedBinding = code ?? family;
-  issued?.catch(() => undefined); // not awaited when the client is refused first
+  const issued: IssuedBinding = device ?? code ?? family;
+  for (const reading of [device, code, family]) reading?.catch(() => undefined); // not awaited when the client is refused first
   const registered = clients.byClientId(clientId);
   const client = documents === undefined ? registered : registered.then((found) => found ?? documentClient(clientId, grant, issued));
-  return { client, code, family };
+  return { client, code, device, family };
 }
 
-type IssuedBinding = Promise<Pick<CodeBinding, "clientId" | "documentClient"> | undefined> | undefined;
+type IssuedBinding = Promise<Pick<DeviceState, "clientId" | "documentClient"> | undefined> | undefined;
 
 /** The client of a metadata document as it is stored with the code or refresh token that the request presents. */
 async function documentClient(clientId: string, grant: TokenRequest["grant"], issued: IssuedBinding): Promise<Client | undefined> {
@@ -94,8 +98,8 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
   }
 }
 
-/** These refusals have an audit record of the revocation that they caused. */
-const ALREADY_RECORDED: readonly string[] = ["code_replayed", "refresh_token_replayed"];
+/** Of these refusals the revocation that they caused has a record, or they are no more than a poll that came before the user's decision. */
+const UNRECORDED: readonly string[] = ["code_replayed", "refresh_token_replayed", "device_undecided", "polled_too_soon"];
 
 /**
  * Records the refusal of an authenticated token request before it is thrown. Anyone could fill the log in the name of a public client: its
@@ -104,7 +108,7 @@ const ALREADY_RECORDED: readonly string[] = ["code_replayed", "refresh_token_rep
 async function recordRefusal(error: unknown, request: GrantRequest, address: string, audit: RefusalAudit, core: Core): Promise<void> {
   const { publicClients, event } = audit;
   const { clientId } = request.client;
-  if (isVerdict(error) && (publicClients || isConfidential(request.client)) && !ALREADY_RECORDED.includes(error.reason))
+  if (isVerdict(error) && (publicClients || isConfidential(request.client)) && !UNRECORDED.includes(error.reason))
     await core.audit.record({ ...recordOf(error, clientId, request), event });
   if (publicClients) await countFailure(error, clientId, address, core);
 }

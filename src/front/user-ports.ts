@@ -2,8 +2,9 @@ import type { ClosingPorts } from "../accounts/account.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
+import type { InvitationPorts } from "../accounts/invitations.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
-import type { PendingRequests, RateLimiter } from "../accounts/ports.ts";
+import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
@@ -22,11 +23,14 @@ export interface UserPorts
     ForgottenPasswordPorts,
     AgentPorts,
     ClosingPorts,
+    InvitationPorts,
     Pick<FrontTelemetry, "fault"> {
   readonly core: TokenCore;
   readonly pendingRequests: PendingRequests;
   /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;
+  /** Counts wrong user codes of devices. */
+  readonly userCodeFailures: SignInFailures;
   readonly scopeDescriptions: ScopeDescriptions;
   readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */

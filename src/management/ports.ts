@@ -1,7 +1,7 @@
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
 import type { Role, User } from "../accounts/ports.ts";
 import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
-import type { DeveloperRule } from "../accounts/sign-up-policy.ts";
+import type { DeveloperRule, SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
@@ -12,6 +12,8 @@ import type { parseAuthorizationRequest } from "../protocol/authorization-reques
 import type { parseClientCredential } from "../protocol/form.ts";
 import type { parseGrant } from "../protocol/grants.ts";
 import type { RandomBytes } from "../random.ts";
+import type { ResourceMetadata } from "../resources/metadata.ts";
+import type { ManagedResources } from "../resources/ports.ts";
 import type { ProvisionFile } from "./provision.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
@@ -72,18 +74,42 @@ export type ProvisionCounts = Readonly<Record<"created" | "changed" | "unchanged
 export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
   /** Only for a file that describes scopes. */
   readonly scopes?: ProvisionCounts;
+  /** Only for a file with resources. */
+  readonly resources?: ProvisionCounts;
 }
 
 export interface Provisioner {
   /**
-   * Creates and changes realms, users, clients and scope descriptions in one transaction. Idempotent; deletes nothing.
+   * Creates and changes realms, users, clients, scope descriptions and resources in one transaction. Idempotent; deletes nothing.
    * @param actor of the audit records; default: the service itself
-   * @throws {Refusal} invalid_request, with an issue for each invalid client, `ownerEmail` without an account or unknown realm of `scopes`
+   * @throws {Refusal} invalid_request, with an issue for each invalid client, `ownerEmail` without an account or unknown realm
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }
 
+/** How the process that answers is configured and used. It names no secret. */
+export interface Deployment {
+  readonly issuer: string;
+  readonly environment: "development" | "test" | "production";
+  readonly signUp: SignUpPolicy["mode"];
+  readonly trustProxy: boolean;
+  /** Since the start of the process. */
+  readonly callers: {
+    readonly requests: number;
+    /** Whether all requests came from the same address. */
+    readonly oneAddress: boolean;
+    /** Requests with headers of a proxy that TRUST_PROXY does not trust. */
+    readonly proxyHeadersIgnored: number;
+  };
+  readonly mail: "smtp" | "files";
+  readonly redis: boolean;
+  /** `settings`: those of PostgreSQL that decide on durability, by name. */
+  readonly database: { readonly kind: "embedded" | "postgresql"; readonly settings: Readonly<Record<string, string>> };
+}
+
 export interface ManagementPorts {
+  /** @throws {Refusal} temporarily_unavailable */
+  readonly deployment: () => Promise<Deployment>;
   readonly bearers: Bearers;
   readonly explainer: Explainer;
   readonly registry: ClientRegistry;
@@ -94,6 +120,10 @@ export interface ManagementPorts {
   readonly realms: Pick<Realms, "default">;
   readonly managedRealms: ManagedRealms;
   readonly managedScopes: ManagedScopes;
+  readonly managedResources: ManagedResources;
+  /** Fetches the metadata of a resource; otherwise the reason why it is not used, as a fixed word. */
+  readonly resourceMetadata: (resource: string) => Promise<ResourceMetadata | string>;
+  readonly issuer: string;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
   readonly delegations: DelegationRepository;

@@ -4,6 +4,7 @@ import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
 import { operatorAgentsRouter, operatorDelegationsRouter } from "./operator/delegations.ts";
 import { operatorExplainRouter } from "./operator/explain.ts";
+import { operatorResourcesRouter } from "./operator/resources.ts";
 import { operatorScopesRouter } from "./operator/scopes.ts";
 import { operatorRealmsRouter, operatorUsersRouter } from "./operator/users.ts";
 import { ProvisionFile } from "./provision.ts";
@@ -18,6 +19,7 @@ export const managementRouter = router({
     users: operatorUsersRouter,
     realms: operatorRealmsRouter,
     scopes: operatorScopesRouter,
+    resources: operatorResourcesRouter,
     audit: operatorAuditRouter,
     delegations: operatorDelegationsRouter,
     agents: operatorAgentsRouter,
@@ -25,6 +27,7 @@ export const managementRouter = router({
     signingKeys: router({
       list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
     }),
+    deployment: router({ get: operatorProcedure.query(({ ctx }) => ctx.ports.deployment()) }),
     provision: operatorProcedure
       .input(ProvisionFile)
       .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),

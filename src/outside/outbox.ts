@@ -36,6 +36,9 @@ function failureOf(error: unknown): { readonly status?: number; readonly code?: 
   };
 }
 
+/** The first link of a message. */
+const linkIn = (text: string): string | undefined => /^https?:\/\/\S+$/m.exec(text)?.[0];
+
 /** @param options.idle milliseconds between queries of an empty outbox  @param options.written gets the path of a message in a file */
 export function startOutbox(options: {
   readonly outbox: Outbox;
@@ -43,8 +46,10 @@ export function startOutbox(options: {
   readonly log: Log;
   readonly idle?: number;
   readonly written?: (path: string) => void;
+  /** In development: logs the link in a message that was written to a file, which would otherwise be opened for it. */
+  readonly logLinks?: boolean;
 }): OutboxWorker {
-  const { outbox, mailer, log, idle = 1_000, written } = options;
+  const { outbox, mailer, log, idle = 1_000, written, logLinks = false } = options;
   let closing = false;
   let woken = false;
   let rouse = () => {};
@@ -58,7 +63,8 @@ export function startOutbox(options: {
       const { path } = await mailer.send(mail);
       await outbox.delivered(mail.id);
       if (path !== undefined) {
-        log.info("mail_written", { path });
+        const link = logLinks ? linkIn(mail.text) : undefined;
+        log.info("mail_written", { path, ...(link !== undefined && { link }) });
         written?.(path);
       }
     } catch (error) {

@@ -85,6 +85,14 @@ export const GRANTS = {
     required: { assertion: "assertion" },
     read: (form) => ({ assertion: text(form, "assertion"), ...narrowing(form), ...details(form) }),
   },
+  deviceCode: {
+    grantType: "urn:ietf:params:oauth:grant-type:device_code",
+    label: "device_code",
+    selfService: true,
+    confidential: false,
+    required: { device_code: "deviceCode" },
+    read: (form) => ({ deviceCode: text(form, "device_code"), resource: [...form.all("resource")] }),
+  },
 } as const satisfies { readonly [Case in GrantCase]: GrantRow<Case> };
 
 type Row = (typeof GRANTS)[GrantCase];
@@ -95,6 +103,10 @@ const rows: readonly Row[] = Object.values(GRANTS);
 export const GRANT_TYPES: readonly GrantType[] = rows.map(({ grantType }) => grantType);
 export const TOKEN_EXCHANGE = GRANTS.tokenExchange.grantType;
 export const JWT_BEARER = GRANTS.jwtBearer.grantType;
+export const DEVICE_CODE = GRANTS.deviceCode.grantType;
+
+/** The grants by which a user gives a client access in a browser. */
+export const USER_GRANT_TYPES: readonly GrantType[] = [GRANTS.authorizationCode.grantType, DEVICE_CODE];
 
 /** The grants that developers and open registrations may request. @see docs/protocol.md#registration */
 export const SELF_SERVICE_GRANT_TYPES = rows

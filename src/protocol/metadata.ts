@@ -1,4 +1,4 @@
-import { JWT_BEARER, TOKEN_EXCHANGE } from "./grants.ts";
+import { DEVICE_CODE, JWT_BEARER, TOKEN_EXCHANGE } from "./grants.ts";
 
 /** The variable content of the discovery documents. Lists come from the constants that the checks read. */
 export interface MetadataFacts {
@@ -25,6 +25,7 @@ export function authorizationServerMetadata(facts: MetadataFacts): Record<string
     authorization_endpoint: `${issuer}/oauth/authorize`,
     token_endpoint: `${issuer}/oauth/token`,
     registration_endpoint: `${issuer}/oauth/register`,
+    ...(facts.grantTypes.includes(DEVICE_CODE) && { device_authorization_endpoint: `${issuer}/oauth/device_authorization` }),
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     introspection_endpoint: `${issuer}/oauth/introspect`,
     revocation_endpoint: `${issuer}/oauth/revoke`,

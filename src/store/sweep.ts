@@ -8,11 +8,14 @@ const EXPIRED: Readonly<Record<string, string>> = {
   pending_requests: "expires_at < now()",
   verification_tokens: "expires_at < now()",
   password_resets: "expires_at < now()",
+  invitations: "expires_at < now()",
   sessions: "expires_at < now()",
   // The user can read the outcome for an hour.
   wallet_links: "expires_at < now() - interval '1 hour'",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
+  // For an hour a device that polls gets expired_token instead of invalid_grant.
+  device_requests: "expires_at < now() - interval '1 hour'",
   revocation_events: "expires_at < now() - interval '1 hour'",
   revocations: "expires_at < now() - interval '1 hour'",
   consumed_ids: "expires_at < now() - interval '1 hour'",

@@ -34,6 +34,8 @@ const FORM = {
   port: "number",
   pid: "number",
   path: "text",
+  /** The link of a message, in development only: it is a credential. */
+  link: "text",
   /** Setting name, never its value. */
   setting: "text",
   version: "text",

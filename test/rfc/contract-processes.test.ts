@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -40,6 +40,7 @@ const aDataDirectory = async (): Promise<string> => {
   directories.push(directory);
   return directory;
 };
+const freePorts = async () => ({ PORT: String(await freePort()), GRPC_PORT: String(await freePort()) });
 const serve = async (env: Record<string, string>): Promise<ServerProcess> => {
   const server = await startServerProcess({ NODE_COMPILE_CACHE: COMPILED, ...env });
   opened.push(server);
@@ -95,25 +96,32 @@ describe("contract: the process", () => {
     expect(err).toMatch(/^JWT_ISSUER: /m);
   });
 
-  test("a port that is in use exits with 1 and names its setting", async () => {
+  test("a port that is in use exits with 1 and names its setting, before a database is created", async () => {
     const first = await serve({ DATA_DIR: await aDataDirectory() });
     const taken = new URL(first.url).port;
     for (const setting of ["PORT", "GRPC_PORT"]) {
-      const ports = { PORT: String(await freePort()), GRPC_PORT: String(await freePort()), [setting]: taken };
-      const { code, err } = await countersign(["serve"], { DATA_DIR: await aDataDirectory(), HOST: "127.0.0.1", ...ports });
+      const dataDir = join(aDirectory(), "data");
+      const { code, err } = await countersign(["serve"], {
+        DATA_DIR: dataDir,
+        HOST: "127.0.0.1",
+        ...(await freePorts()),
+        [setting]: taken,
+      });
       expect(code).toBe(1);
+      expect(existsSync(dataDir)).toBe(false);
       expect(err).toBe(`${setting}: ${taken} is taken on 127.0.0.1; give a free one, or stop what listens there.\n`);
     }
   });
 
   test("an unreachable database, an invalid DATA_DIR and a malformed PROVISION_FILE exit with 1 and name the setting", async () => {
-    const refused = await countersign(["serve"], { DATABASE_URL: "postgres://127.0.0.1:1/countersign" });
+    const ports = await freePorts();
+    const refused = await countersign(["serve"], { ...ports, DATABASE_URL: "postgres://127.0.0.1:1/countersign" });
     expect([refused.code, refused.err]).toEqual([1, expect.stringMatching(/^DATABASE_URL: the database does not answer; [^\n]+\n$/)]);
     const path = join(aDirectory(), "a-file");
     writeFileSync(path, "");
     const noDirectory = await countersign(["migrate"], { DATA_DIR: path });
     expect([noDirectory.code, noDirectory.err]).toEqual([1, expect.stringMatching(/^DATA_DIR: is a file; [^\n]+\n$/)]);
-    const malformed = await countersign(["serve"], { DATA_DIR: aDirectory(), PROVISION_FILE: path });
+    const malformed = await countersign(["serve"], { ...ports, DATA_DIR: aDirectory(), PROVISION_FILE: path });
     expect([malformed.code, malformed.err]).toEqual([1, `PROVISION_FILE ${path}: the file is not JSON\n`]);
   });
 

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { freshDataDir } from "../support/database.ts";
+import { freePort } from "../support/free-port.ts";
 import { runInTerminal } from "../support/pseudo-terminal.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 
@@ -14,9 +16,9 @@ afterAll(async () => {
   await server.close();
 });
 
-function inTerminal(...args: readonly string[]) {
+function inTerminal(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const home = mkdtempSync(join(tmpdir(), "countersign-home-"));
-  const run = runInTerminal(args, { HOME: home, COUNTERSIGN_URL: server.url });
+  const run = runInTerminal(args, { HOME: home, COUNTERSIGN_URL: server.url, ...env });
   onTestFinished(async () => {
     run.kill();
     await run.ended;
@@ -25,8 +27,22 @@ function inTerminal(...args: readonly string[]) {
   return run;
 }
 
+test("the log of a server in development is lines to be read, with the link of a mail; elsewhere it is JSON", async () => {
+  const dataDir = await freshDataDir();
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  const ports = { PORT: String(await freePort()), GRPC_PORT: String(await freePort()) };
+  const run = inTerminal(["serve"], { DATA_DIR: dataDir, ...ports, LOG_LEVEL: "info" });
+  await run.shows("started port=");
+  expect(run.screen()).toMatch(/^\d\d:\d\d:\d\d info {2}started port=\d+$/m);
+  const body = JSON.stringify({ email: "new@example.test", password: "correct horse battery" });
+  const headers = { "content-type": "application/json" };
+  await fetch(`http://localhost:${ports.PORT}/auth/register`, { method: "POST", headers, body });
+  await run.shows("/auth/verify?token=");
+  expect(run.screen()).toContain("mail_written");
+});
+
 test("login shows the prompts and the typed email address, but not the password", async () => {
-  const run = inTerminal("login");
+  const run = inTerminal(["login"]);
   await run.shows("E-mail: ");
   run.type(OPERATOR.email);
   await run.shows("Password: ");
@@ -39,7 +55,7 @@ test("login shows the prompts and the typed email address, but not the password"
 });
 
 test("a wrong password exits with 3 and a message", async () => {
-  const run = inTerminal("login");
+  const run = inTerminal(["login"]);
   await run.shows("E-mail: ");
   run.type(OPERATOR.email);
   await run.shows("Password: ");

@@ -6,8 +6,9 @@ import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
 import { examine } from "../../src/cli/doctor/examine.ts";
 import { reportText } from "../../src/cli/doctor/finding.ts";
 import { boundedWeb } from "../../src/cli/doctor/web.ts";
+import type { ServerAccess } from "../../src/cli/terminal.ts";
 import { systemClock } from "../../src/clock.ts";
-import { startServer } from "../support/server.ts";
+import { OPERATOR, startServer } from "../support/server.ts";
 import { aTerminal } from "../support/terminal.ts";
 
 type Documents = (origin: string) => Readonly<Record<string, object | ((response: ServerResponse) => void)>>;
@@ -71,8 +72,11 @@ const faultsOf = async (url: string) => {
   return report.findings.filter(({ verdict }) => verdict === "fault").map(({ found }) => found);
 };
 
-async function doctor(...args: readonly string[]) {
-  const { terminal, said, leave } = aTerminal({ serverUrl: "http://localhost:3000", email: undefined, password: undefined });
+const STRANGER = { serverUrl: "http://localhost:3000", email: undefined, password: undefined };
+const doctor = (...args: readonly string[]) => doctorAs(STRANGER, ...args);
+
+async function doctorAs(access: ServerAccess, ...args: readonly string[]) {
+  const { terminal, said, leave } = aTerminal(access);
   onTestFinished(leave);
   const program = new Command();
   registerDoctorCommand(program, terminal, () => undefined);
@@ -112,6 +116,21 @@ test("recognizes a Countersign server and suggests its settings", async () => {
   expect(out).toContain("-> set CIMD_ENABLED=true");
   expect(out).toContain("ok      clients can register themselves");
   expect(code).toBe(0);
+});
+
+test("shows operators the findings that only the server knows, and refuses other users", async () => {
+  const server = await startServer();
+  onTestFinished(() => server.close());
+  const operator = await doctorAs({ serverUrl: server.url, ...OPERATOR }, "--json");
+  const checks = JSON.parse(operator.out).findings.map(({ check }: { readonly check: string }) => check);
+  expect(checks).toEqual(expect.arrayContaining(["issuer", "host_claude", "environment", "callers", "key_age"]));
+  expect(operator.code).toBe(0);
+  const developer = { email: "dev@example.test", password: "a password of a developer" };
+  const headers = { "content-type": "application/json" };
+  await fetch(`${server.url}/auth/register`, { method: "POST", headers, body: JSON.stringify(developer) });
+  const refused = await doctorAs({ serverUrl: server.url, ...developer });
+  expect(refused.err).toContain("You are signed in as dev@example.test; an operator can give you the role");
+  expect([refused.code, refused.out]).toEqual([1, ""]);
 });
 
 test("accepts an MCP server that answers GET with 405 and challenges POST", async () => {

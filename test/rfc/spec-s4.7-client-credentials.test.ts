@@ -106,7 +106,7 @@ describe("docs/protocol.md#client-authentication", () => {
 });
 
 describe("docs/protocol.md#errors", () => {
-  test.for(["password", "implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:device_code"])(
+  test.for(["password", "implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:openid:params:grant-type:ciba"])(
     "abuse 40: grant_type %s returns unsupported_grant_type, also with a wrong secret",
     async (grant_type, { server }) => {
       for (const client of [server.clients.worker, { ...server.clients.worker, secret: "wrong" }]) {

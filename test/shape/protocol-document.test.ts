@@ -89,6 +89,7 @@ const RULES_OF: Readonly<Record<GrantCase, string>> = {
   clientCredentials: "client-credentials-rules",
   tokenExchange: "token-exchange-rules",
   jwtBearer: "identity-assertion-rules",
+  deviceCode: "device-authorization-rules",
 };
 
 test.for(Object.keys(GRANTS) as GrantCase[])("docs/protocol.md lists every rule of %s", (grant) => {

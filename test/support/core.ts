@@ -14,6 +14,7 @@ import { consentRepository } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { detachedSignatures } from "../../src/store/detached-signatures.ts";
+import { deviceRequests } from "../../src/store/device-requests.ts";
 import { grants } from "../../src/store/grants.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -46,11 +47,13 @@ export async function coreOver(sql: Sql, clock: Clock) {
     apiKeys: apiKeyDirectory(sql),
     resources: resourceDirectory(sql),
     resourceDiscovery: undefined,
+    requireKnownResources: false,
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),
     consumedIds: consumedIds(sql),
     codes: authorizationCodes(sql),
+    devices: deviceRequests(sql),
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),

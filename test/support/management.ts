@@ -86,6 +86,17 @@ const callFront = (url: string, bearer: string | undefined, method: string, path
     ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
 
+const DEPLOYMENT: Awaited<ReturnType<ManagementPorts["deployment"]>> = {
+  issuer: ISSUER,
+  environment: "development",
+  signUp: "open",
+  trustProxy: false,
+  callers: { requests: 0, oneAddress: true, proxyHeadersIgnored: 0 },
+  mail: "files",
+  redis: false,
+  database: { kind: "embedded", settings: {} },
+};
+
 const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
   const faults: unknown[] = [];
   const fault = ({ error }: { readonly error: unknown }) => void faults.push(error);
@@ -98,12 +109,19 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
 /** The ports over the real stores; password hashing, which only provisioning needs, is a stub. */
 const managementPorts = (database: Database): ManagementPorts => ({
   ...composed(
-    { defaultClientEnvironment: "development", signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 } },
+    {
+      issuer: ISSUER,
+      environment: "test",
+      host: "127.0.0.1",
+      defaultClientEnvironment: "development",
+      signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 },
+    },
     database.sql,
     coreWithUsers(),
     {
       hash: async () => "no hash",
       verify: async () => ({ kind: "wrong" }),
     },
+    async () => DEPLOYMENT,
   ),
 });

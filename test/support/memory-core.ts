@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Client } from "../../src/clients/client.ts";
-import type { CallContext, CodeState, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
+import type { CallContext, CodeState, CorePorts, DeviceState, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { createSigner, parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";
@@ -23,6 +23,7 @@ export type Write = readonly [method: string, ...arguments_: unknown[]];
 export interface MemoryWorld {
   readonly clients?: readonly Client[];
   readonly code?: CodeState | undefined;
+  readonly device?: DeviceState | undefined;
   readonly family?: FamilyState | undefined;
   /** Whether conditional writes succeed. */
   readonly succeeds?: boolean;
@@ -34,7 +35,7 @@ export interface MemoryWorld {
  * A token core over ports in memory, which return what the test sets and record the core's writes. Its clock stands still, and its random
  * bytes are 1, 2, 3 and so on, each repeated.
  */
-export async function memoryCore({ clients = [aClient()], code, family, succeeds = true, ports: others }: MemoryWorld = {}) {
+export async function memoryCore({ clients = [aClient()], code, device, family, succeeds = true, ports: others }: MemoryWorld = {}) {
   const writes: Write[] = [];
   const write =
     <Answer>(method: string, answer: Answer) =>
@@ -60,12 +61,21 @@ export async function memoryCore({ clients = [aClient()], code, family, succeeds
     clients: { byClientId: async (clientId) => clients.find((client) => client.clientId === clientId) },
     resources: { of: async () => [] },
     resourceDiscovery: undefined,
+    requireKnownResources: false,
     apiKeys: { byHash: async () => undefined },
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: { current: async () => [], refreshed: async () => [] },
     consumedIds: { consume: write("consume", succeeds), isConsumed: async () => false },
     codes: { issue: write("code.issue", succeeds), byHash: async () => code, redeem: write("code.redeem", succeeds) },
+    devices: {
+      open: write("device.open", succeeds),
+      byDeviceCode: async () => device,
+      byId: async () => device,
+      pendingByUserCode: async () => device?.id,
+      poll: write("device.poll", false),
+      deny: write("device.deny", undefined),
+    },
     families: { holding: async () => family, rotate: write("family.rotate", succeeds), revoke: write("family.revoke", undefined) },
     grants: { open: write("grant.open", succeeds), revoke: write("grant.revoke", undefined) },
     tokens: { of: async () => aTokenState(), revoke: write("token.revoke", undefined) },

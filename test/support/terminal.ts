@@ -23,6 +23,7 @@ export function aTerminal(access: ServerAccess, ask: Terminal["ask"] = async () 
       said.err += `${text}\n`;
     },
     ask,
+    open: () => undefined,
     end: (code) => {
       said.code = code;
     },

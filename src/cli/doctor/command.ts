@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { managing } from "../management-api.ts";
 import { running, type Terminal } from "../terminal.ts";
+import type { Finding } from "./finding.ts";
 
 function address(value: string): string {
   const url = /^https?:\/\/[^/]/i.test(value) ? URL.parse(value) : null;
@@ -10,35 +12,44 @@ function address(value: string): string {
 
 const EXAMPLES = `
 Examples:
+  countersign doctor                                 the server at COUNTERSIGN_URL, with what only its operators see
   countersign doctor https://id.example.org          an authorization server
   countersign doctor https://mcp.example.org/mcp     an MCP server, its authorization servers, and what MCP hosts need
   countersign doctor https://id.example.org --json   one JSON document, for programs
 
-Exit codes: 0 no fault, 1 a fault.`;
+Exit codes: 0 no fault, 1 a fault; without a URL also 3 not signed in, 5 the server does not answer.`;
 
 /** `countersign doctor URL`: checks an authorization server or a protected resource as its clients see it. */
 export function registerDoctorCommand(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
   program
     .command("doctor")
-    .argument("<url>", "an authorization server's issuer, or a protected resource, of any vendor", address)
-    .description("check a server as its clients see it, and the database at DATABASE_URL; exits with 1 at a fault")
+    .argument("[url]", "an authorization server's issuer, or a protected resource, of any vendor", address)
+    .description("check a server as its clients see it; without a URL the server at COUNTERSIGN_URL, also as its operator sees it")
     .option("--json", "as one JSON document")
     .addHelpText("after", EXAMPLES)
     .action(
-      running(terminal, async (url: string, { json }: { readonly json?: true }) => {
+      running(terminal, async (named: string | undefined, { json }: { readonly json?: true }) => {
         const [{ examine }, { boundedWeb }, { reportJson, reportOf, reportText }] = await Promise.all([
           import("./examine.ts"),
           import("./web.ts"),
           import("./finding.ts"),
         ]);
-        const examined = await examine(withoutRootPath(url), boundedWeb(), terminal.clock);
+        const own = named === undefined ? await deploymentSeen(terminal) : [];
+        const examined = await examine(withoutRootPath(named ?? terminal.server().serverUrl), boundedWeb(), terminal.clock);
         const database = databaseUrl();
         const more = database === undefined ? [] : await (await import("./database.ts")).checkDatabase(database);
-        const report = reportOf(examined.url, examined.kind, [...examined.findings, ...more]);
+        const report = reportOf(examined.url, examined.kind, [...examined.findings, ...own, ...more]);
         terminal.write(json ? reportJson(report) : reportText(report, (_verdict, mark) => mark));
         if (report.verdict === "fault") terminal.end(1);
       }),
     );
+}
+
+/** What the server at COUNTERSIGN_URL reports about itself to an operator. @throws {CommandFailure} */
+async function deploymentSeen(terminal: Terminal): Promise<readonly Finding[]> {
+  const { operator } = await managing(terminal);
+  const [deployment, { signingKeys }] = await Promise.all([operator.deployment.get.query(), operator.signingKeys.list.query()]);
+  return (await import("./deployment.ts")).deploymentFindings(deployment, signingKeys, terminal.clock() * 1000);
 }
 
 /** Issuers are compared as texts, and those without a path are written without the slash at the end. */

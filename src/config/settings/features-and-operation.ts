@@ -103,7 +103,7 @@ export const OPERATION_SETTINGS = {
   ),
   LOG_LEVEL: operation(
     oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
-    "How much is logged, as JSON lines on stdout.",
+    "How much is logged, as JSON lines on stdout; as plain lines where stdout is a terminal and NODE_ENV is `development`.",
   ),
   COUNTERSIGN_URL: operation(url(["http", "https"]).optional(), "The running server that the command line talks to.", {
     unset: "JWT_ISSUER",

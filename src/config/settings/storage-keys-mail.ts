@@ -29,7 +29,10 @@ export const MAIL_SETTINGS = {
   SMTP_URL: mail(
     url(["smtp", "smtps"]).optional(),
     "Mail server: `smtps://user:password@host`, or `smtp://…`, which uses TLS when the server offers it and only then, unless it ends in `?requireTLS=true`.",
-    { unset: "mails are written to files under DATA_DIR/outbox, and their paths are printed", file: true },
+    {
+      unset: "mails are written to files under DATA_DIR/outbox, and their paths are logged, in development with the link in them",
+      file: true,
+    },
   ),
   MAIL_FROM: mail(text(isMailbox, "is not a mailbox", "give an address, or Name <address>").optional(), "Sender of mails.", {
     unset: "`Countersign <no-reply@…>` at the issuer's host",

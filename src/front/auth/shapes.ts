@@ -41,6 +41,9 @@ export const ResetBody = z.strictObject({
   password,
 });
 
+/** The address is that of the invitation, or chosen by the first operator. */
+export const InvitationBody = z.strictObject({ token: z.string().max(200), email, password });
+
 export const NameBody = z.strictObject({ firstName: name.optional(), lastName: name.optional() });
 
 export const PasswordBody = z.strictObject({ currentPassword: password, password });

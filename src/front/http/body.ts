@@ -93,6 +93,7 @@ async function readByKoaBody(ctx: FrontContext, type: string, limit: number): Pr
   if (ctx.is(type) === false) throw wrongType(type, "invalid_request");
   const { koaBody } = await loadBodyReader();
   const options = { json: false, urlencoded: false, textTypes: [FORM_TYPE, JSON_TYPE], textLimit: limit, encoding: "binary" };
+  delete ctx.req.headers["content-encoding"]; // `identity` in any case: koa-body knows the lower case only
   const read = readers.get(limit) ?? koaBody({ ...options, onError: refuseBody });
   readers.set(limit, read);
   await read(ctx, async () => {});

@@ -15,7 +15,7 @@ import { type ErrorPrinter, type FrontContext, type Handler, queryText, type Rou
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { browserSecret, newRequestId, nextStep, waitingHash } from "./pending-request.ts";
+import { browserSecret, newRequestId, nextStep, pendingQuery, waitingHash } from "./pending-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 const PENDING_TTL = 600;
@@ -41,7 +41,7 @@ export interface AuthorizationFlow {
    */
   validate(
     ctx: FrontContext,
-    query: string,
+    request: Request,
     signedIn: SignedIn | undefined,
     status: 302 | 303,
     ready?: "ready",
@@ -51,7 +51,7 @@ export interface AuthorizationFlow {
   /** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
   /** Stores the request for this browser until sign-in and consent are done. @returns its id  @throws {Refusal} too_many_requests */
-  keep(ctx: FrontContext, valid: ValidRequest): Promise<string>;
+  keep(ctx: FrontContext, valid: Pick<ValidRequest, "request" | "signedIn">): Promise<string>;
 }
 
 /** Errors that an authorization response may carry (RFC 6749 §4.1.2.1, RFC 8707 §2, OIDC Core §3.1.2.6). */
@@ -71,6 +71,9 @@ const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
 export function authorizationFlow(ports: UserPorts, cookies: Cookies): AuthorizationFlow {
   const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
   const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>, status: 302 | 303) => {
+    // A device has no redirect URI: it gets its answer at the token endpoint.
+    if (request.deviceRequest !== undefined)
+      return sendRedirect(ctx, redirectWith(`${issuer}/device/done`, { error: parameters.error }), status);
     sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }), status);
   };
   const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description, status) =>
@@ -84,8 +87,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   };
   return {
     refuse,
-    async validate(ctx, query, signedIn, status, ready) {
-      const request = parseAuthorizationRequest(query);
+    async validate(ctx, request, signedIn, status, ready) {
       const session = ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime };
       const question = {
         request,
@@ -132,7 +134,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
       await assertWithin(pendingRate, bound.holder);
       const id = newRequestId(cookies.session(ctx), randomBytes);
       const browser = browserSecret(ctx, cookies, randomBytes);
-      await pendingRequests.put(waitingHash(id, browser), authorizationQuery(request), PENDING_TTL, bound);
+      await pendingRequests.put(waitingHash(id, browser), pendingQuery(request), PENDING_TTL, bound);
       return id;
     },
   };
@@ -150,7 +152,7 @@ const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly ho
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
-    const valid = await flow.validate(ctx, queryText(ctx), signedIn, 302, "ready");
+    const valid = await flow.validate(ctx, parseAuthorizationRequest(queryText(ctx)), signedIn, 302, "ready");
     if (!valid) return;
     const step = nextStep(valid.authorization, signedIn, false, ports.clock());
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn }, 302);
@@ -159,7 +161,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
   };
   // A browser sends no cookies with a form of another site (SameSite=Lax), so the request continues as a GET of this site.
   const post: Handler = async (ctx) => {
-    const valid = await flow.validate(ctx, await formText(ctx), undefined, 303);
+    const valid = await flow.validate(ctx, parseAuthorizationRequest(await formText(ctx)), undefined, 303);
     if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}`, 303);
   };
   const route = { path: "/oauth/authorize", print: authorizeErrorPrinter(ports.issuer, site) };

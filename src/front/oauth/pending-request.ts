@@ -1,9 +1,27 @@
 import type { PendingRequest, PendingRequests, SignedIn } from "../../accounts/ports.ts";
 import { Refusal } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
+import { authorizationQuery, parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
 import { hashSecret, newSecret, type RandomBytes, type SecretHash } from "../../random.ts";
 import { type Cookies, csrfToken } from "../http/cookies.ts";
 import type { FrontContext } from "../http/routes.ts";
+
+/** How a device request is stored while it waits. No authorization request has such a member (authorizationQuery). */
+const DEVICE_MEMBER = "device_request";
+
+type StoredRequest = ReturnType<typeof parseAuthorizationRequest>;
+
+/** The text in which a request waits. */
+export const pendingQuery = (request: StoredRequest): string =>
+  request.deviceRequest === undefined
+    ? authorizationQuery(request)
+    : new URLSearchParams([[DEVICE_MEMBER, request.deviceRequest]]).toString();
+
+/** The request of such a text. Only for stored texts: another one must not name a device request. */
+export function storedRequest(query: string): StoredRequest {
+  const deviceRequest = new URLSearchParams(query).get(DEVICE_MEMBER);
+  return deviceRequest === null ? parseAuthorizationRequest(query) : { deviceRequest };
+}
 
 /** Identifies a session without revealing its secret. */
 const fingerprintOf = (session: string): string => csrfToken(session, "asked under").slice(0, 22);

@@ -9,7 +9,7 @@ import { formText } from "../http/body.ts";
 import { credentialFields, form, json, oauthBodyErrors, oauthErrors, resource, scope, seconds } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import { type HotContext, queryText, type Route } from "../http/routes.ts";
+import { type ErrorPrinter, type HotContext, queryText, type Route } from "../http/routes.ts";
 import { recordedRefusal } from "./refused-exchange.ts";
 
 export interface TokenRouteOptions {
@@ -38,7 +38,7 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
   path: "/oauth/token",
   hot: true,
   cors: true,
-  print: oauthErrorPrinter(options.issuer),
+  print: tokenErrorPrinter(options.issuer),
   openapi: describeToken,
   async answer(ctx) {
     const { client, grant } = await readRequest(ctx, options);
@@ -46,6 +46,15 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
     sendJson(ctx, tokenResponseJson(response));
   },
 });
+
+/** `access_denied` is 400 here (RFC 8628 §3.5, RFC 6749 §5.2). */
+function tokenErrorPrinter(issuer: string): ErrorPrinter<HotContext> {
+  const print = oauthErrorPrinter(issuer);
+  return (ctx, refusal) => {
+    print(ctx, refusal);
+    if (refusal?.code === "access_denied") ctx.status = 400;
+  };
+}
 
 /** RFC 6749 §5.1, RFC 8693 §2.2.1. Absent members stay absent, since clients reject `null`. */
 const tokenResponseJson = (response: TokenResponse) => ({
@@ -74,6 +83,7 @@ const tokenRequest = () =>
       grant_type: z.string().meta({ example: "authorization_code" }),
       code: z.string().optional(),
       redirect_uri: z.string().optional(),
+      device_code: z.string().optional(),
       code_verifier: z.string().optional().meta({ description: "43 to 128 characters of A-Z a-z 0-9 . _ ~ -" }),
       refresh_token: z.string().optional(),
       scope: scope().optional().meta({

@@ -4,8 +4,10 @@ import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./age
 import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
 import { consentPage } from "./consent/page.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
+import { deviceDonePage, devicePage } from "./device/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
+import { invitationPage } from "./invitation/page.ts";
 import type { PageKit } from "./kit.ts";
 import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security/page.ts";
 import { signInPage } from "./sign-in/page.ts";
@@ -25,7 +27,11 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/forgot", forgotPage(kit)),
     page("/forgot/sent", { GET: forgotSentPage(kit) }),
     page("/reset", resetPage(kit)),
+    page("/invitation", invitationPage(kit, "/invitation")),
+    page("/setup", invitationPage(kit, "/setup")),
     page("/consent", consentPage(kit)),
+    page("/device", devicePage(kit)),
+    page("/device/done", { GET: deviceDonePage(kit) }),
     page("/logout", signOutPage(kit)),
     page("/account", { GET: accountPage(kit) }),
     page("/account/profile", { POST: profilePage(kit) }),

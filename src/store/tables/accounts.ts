@@ -108,6 +108,17 @@ export const PASSWORD_RESETS = table("password_resets", {
   expiresAt: time({ index: true }),
 });
 
+/** Links by which users open an account: those whom an operator invited, and the first operator (no address; its key is empty). */
+export const INVITATIONS = table("invitations", {
+  id: id(),
+  tokenHash: bytes<SecretHash>({ unique: true }),
+  email: nullable(text()),
+  emailKey: text({ unique: true }),
+  role: text<Role>(),
+  createdAt: createdAt(),
+  expiresAt: time({ index: true }),
+});
+
 /** Failed and running attempts to sign in, by digest of account and address, or of the address alone. */
 export const SIGN_IN_FAILURES = table("sign_in_failures", {
   key: bytes({ primary: true }),

@@ -9,6 +9,7 @@ import {
   createdAt,
   epoch,
   id,
+  integer,
   json,
   nullable,
   reference,
@@ -74,6 +75,28 @@ export const AUTHORIZATION_CODES = table(
   },
   { checks: { authorization_codes_consumed_check: "(consumed_at is null) = (grant_id is null)" } },
 );
+
+/**
+ * A device's request for access, on which a user decides in a browser. An approved one has an authorization code with the hash of its device
+ * code. Only the hashes of both codes are stored.
+ */
+export const DEVICE_REQUESTS = table("device_requests", {
+  id: id(),
+  deviceCodeHash: bytes<SecretHash>({ unique: true }),
+  userCodeHash: bytes<SecretHash>({ unique: true }),
+  clientId: text(),
+  scopes: texts(),
+  resources: texts(),
+  documentClient: documentClient(),
+  /** The address that the request came from. */
+  address: text(),
+  createdAt: createdAt(),
+  expiresAt: wholeTime({ index: true }),
+  /** Seconds between two polls. */
+  pollInterval: integer(),
+  polledAt: nullable(time()),
+  deniedAt: nullable(time()),
+});
 
 /** A rotating refresh token: the row holds the one token that may be used next. */
 export const REFRESH_FAMILIES = table(

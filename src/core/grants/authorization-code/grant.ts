@@ -2,8 +2,8 @@ import type { AuditEntry } from "../../../audit.ts";
 import { type Client, isConfidential } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
-import { GRANTS } from "../../../protocol/grants.ts";
-import { hashSecret, newHexSecret, newId } from "../../../random.ts";
+import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
+import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { CodeState, Core, NewFamily } from "../../ports.ts";
@@ -20,8 +20,9 @@ import {
   type Grant,
   type GrantRequest,
   previewOf,
+  type TokenAnswer,
 } from "../grant.ts";
-import { CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
+import { type Bound, CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
 
 type Request = GrantRequest<"authorizationCode">;
 type Decision = ReturnType<typeof decideCode>;
@@ -52,9 +53,30 @@ async function revokeReplayed(
   throw refusal;
 }
 
-async function redeem({ code, bound, audience, terms }: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
-  const { client, requestId, confirmation: cnf } = request;
+async function redeem(decision: Extract<Decision, { kind: "redeem" }>, request: Request, core: Core) {
   const codeHash = hashSecret(request.grant.value.code);
+  const answer = await redeemCode({ ...decision, codeHash, grantType }, request, core);
+  if (answer !== undefined) return answer;
+  const later = decideCode(await core.codes.byHash(codeHash), request.client, request.grant.value);
+  if (later.kind === "replay") return revokeReplayed(later, request, core);
+  throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
+}
+
+interface Redemption extends Bound {
+  readonly codeHash: SecretHash;
+  readonly code: CodeState;
+  readonly grantType: GrantType;
+}
+
+/**
+ * Uses up a code and issues the tokens that its user allowed.
+ * @returns undefined when the code has been used or has expired, or user or client is disabled
+ */
+export async function redeemCode(
+  { codeHash, code, bound, audience, terms, grantType }: Redemption,
+  { client, requestId, confirmation: cnf }: Pick<GrantRequest, "client" | "requestId" | "confirmation">,
+  core: Core,
+): Promise<TokenAnswer | undefined> {
   const opened: NewGrant = {
     id: newId(core.clock, core.randomBytes),
     clientId: client.clientId,
@@ -78,11 +100,7 @@ async function redeem({ code, bound, audience, terms }: Extract<Decision, { kind
     grantId: opened.id,
     requestId,
   };
-  if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) {
-    const decision = decideCode(await core.codes.byHash(codeHash), client, request.grant.value);
-    if (decision.kind === "replay") return revokeReplayed(decision, request, core);
-    throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
-  }
+  if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) return undefined;
   const [answer, idToken] = await Promise.all([
     accessTokenAnswer(
       {

@@ -8,7 +8,7 @@ import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState } from "../../ports.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };
-type Bound = { readonly bound: readonly string[]; readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] };
+export type Bound = { readonly bound: readonly string[]; readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] };
 type KnownCode = { readonly client: Client; readonly params: AuthorizationCodeGrant; readonly code: CodeState };
 
 const refuse = refusing("invalid_grant");
@@ -83,13 +83,16 @@ const RESOURCE: Rule<KnownCode, Bound> = {
   demand:
     "resource lies within the resources of the authorization request; where it had none, it can only be the client_id. Disabled resources are left out.",
   source: "RFC 8707 §2.2",
-  check: ({ client, params, code }) => {
-    // Without `resource` the token is for the client itself, which can exchange it later (RFC 9068 §3).
-    const bound = code.resources.length > 0 ? code.resources : [client.clientId];
-    const { terms } = targetOf(client, bound, code.resourceTerms);
-    return { bound, audience: narrowResource(params.resource, bound, disabledAmong(bound, terms)), terms };
-  },
+  check: ({ client, params, code }) => boundTo(params.resource, client, code),
 };
+
+/** The resources of a code's grant and token. @throws {Refusal} invalid_target */
+export function boundTo(requested: readonly string[], client: Client, { resources, resourceTerms }: CodeState): Bound {
+  // Without `resource` the token is for the client itself, which can exchange it later (RFC 9068 §3).
+  const bound = resources.length > 0 ? resources : [client.clientId];
+  const { terms } = targetOf(client, bound, resourceTerms);
+  return { bound, audience: narrowResource(requested, bound, disabledAmong(bound, terms)), terms };
+}
 
 /** In order. */
 export const CODE_RULES: readonly RuleHead[] = [

@@ -17,6 +17,7 @@ import {
   nextStep,
   type OpenRequest,
   openRequest,
+  storedRequest,
 } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { type PageKit, queryMember, signedInTo } from "../kit.ts";
@@ -71,7 +72,7 @@ async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: strin
   const { ports, flow, site } = kit;
   const signedIn = await signedInTo(kit, ctx);
   const open = await openRequest(kit, ctx, requestId, answer, signedIn?.user.id);
-  const valid = await flow.validate(ctx, open.query, signedIn, status);
+  const valid = await flow.validate(ctx, storedRequest(open.query), signedIn, status);
   if (!valid) return undefined;
   const renewed = hasSignedInSince(open, signedIn, kit.cookies.session(ctx));
   const step = nextStep(valid.authorization, signedIn, renewed, ports.clock());
@@ -126,5 +127,7 @@ async function deny({ ports, flow }: PageKit, ctx: FrontContext, decided: Pendin
   const { client, scopes, resources } = authorization;
   if (!open.again)
     await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
+  if (request.deviceRequest !== undefined)
+    await ports.core.denyDeviceRequest({ deviceRequest: request.deviceRequest }, { signal: ctx.state.signal });
   flow.refuse(ctx, request, "access_denied", "The user denied the request.", 303);
 }

@@ -82,22 +82,25 @@ function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResourc
 
 const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
 
-function facts(language: Language, { verifiedHost, returnHost, onThisDevice, environment }: ShownClient): Markup {
+function facts(language: Language, { verifiedHost, returnHost, onThisDevice, deviceAddress, environment }: ShownClient): Markup {
   const texts = clientTexts[language];
   const stage = environment === "development" || environment === "staging" ? texts.stages[environment] : undefined;
   return html`<dl class="facts">
 ${verifiedHost !== undefined && html`<div><dt>${texts.publishedBy}</dt><dd><span class="host">${verifiedHost}</span> <span class="tag tag-good">${texts.verified}</span></dd></div>`}
-<div><dt>${texts.sendsBackTo}</dt><dd><span class="host">${returnHost}</span>${onThisDevice && ` (${texts.thisDevice})`}</dd></div>
+${returnHost !== undefined && html`<div><dt>${texts.sendsBackTo}</dt><dd><span class="host">${returnHost}</span>${onThisDevice && ` (${texts.thisDevice})`}</dd></div>`}
+${deviceAddress !== undefined && html`<div><dt>${texts.askedFrom}</dt><dd><span class="host">${deviceAddress}</span></dd></div>`}
 ${stage !== undefined && html`<div><dt>${texts.stage}</dt><dd><span class="tag">${stage}</span></dd></div>`}
 </dl>`;
 }
 
 /** What the user should know before trusting the name. */
-function warning(language: Language, { verifiedHost, onThisDevice, openRegistration }: ShownClient): Part {
-  const { deviceCaution, unverifiedCaution } = clientTexts[language];
-  const lines = [onThisDevice && deviceCaution, openRegistration && verifiedHost === undefined && unverifiedCaution].filter(
-    (line) => line !== false,
-  );
+function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress, openRegistration }: ShownClient): Part {
+  const { deviceCaution, otherDeviceCaution, unverifiedCaution } = clientTexts[language];
+  const lines = [
+    deviceAddress !== undefined && otherDeviceCaution,
+    onThisDevice && deviceCaution,
+    openRegistration && verifiedHost === undefined && unverifiedCaution,
+  ].filter((line) => line !== false);
   return lines.length > 0 && html`<div class="caution" role="note">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
 }
 

@@ -6,7 +6,7 @@ import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { expired, hasSignedInSince, nextStep, waitingRequest } from "../../oauth/pending-request.ts";
+import { expired, hasSignedInSince, nextStep, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { languageOf } from "../../texts/language.ts";
 import { beginPendingAction, failedForm, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { ACCOUNT_START, type ReturnTo, sendPage } from "../views/layout.ts";
@@ -22,7 +22,6 @@ const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 /** GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one. */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
-  const mayJoin = hasSignUp(ports.signUpPolicy);
 
   const show = (
     ctx: FrontContext,
@@ -31,7 +30,11 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     hint?: string,
   ) => {
     const token = guard.token(ctx, purpose(page.returnTo.requestId));
-    sendPage(ctx, signInView(site, languageOf(ctx), { ...page, mayJoin, token, faults, email: email ?? hint }), status);
+    sendPage(
+      ctx,
+      signInView(site, languageOf(ctx), { ...page, mayJoin: hasSignUp(ports.signUpPolicy), token, faults, email: email ?? hint }),
+      status,
+    );
   };
 
   /** Shows the form for a pending request, unless no sign-in is needed. */
@@ -40,7 +43,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     if (!pending) throw expired();
     const signedIn = await signedInTo(kit, ctx);
     const status = ctx.method === "POST" ? 303 : 302;
-    const valid = await kit.flow.validate(ctx, pending.query, signedIn, status);
+    const valid = await kit.flow.validate(ctx, storedRequest(pending.query), signedIn, status);
     if (!valid) return;
     const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
     const step = nextStep(valid.authorization, signedIn, renewed, ports.clock());

@@ -7,14 +7,17 @@ import { html, type Markup } from "./layout.ts";
 /** What a page shows of the application that sent the request. */
 export type ShownClient = Readonly<ReturnType<typeof shownClient>>;
 
-export function shownClient(language: Language, { client }: Authorization, redirectUri: string) {
+export function shownClient(language: Language, { client, device }: Authorization, redirectUri: string) {
   const clientId = client?.clientId ?? "";
   return {
     name: shownName(language, client?.name ?? clientId),
     /** Host of a client_id that is a URL; verified, since the service fetched its document. */
     verifiedHost: client?.verifiedHost === undefined ? undefined : shownHost(`https://${client.verifiedHost}`),
-    returnHost: shownHost(redirectUri),
-    onThisDevice: isOnThisDevice(redirectUri),
+    /** Where the browser goes back to; undefined for a device, which has no redirect URI. */
+    returnHost: device === undefined ? shownHost(redirectUri) : undefined,
+    onThisDevice: device === undefined && isOnThisDevice(redirectUri),
+    /** The address of a device that asks. */
+    deviceAddress: device === undefined ? undefined : shownText(device.address),
     environment: client?.environment,
     openRegistration: client?.openRegistration ?? true,
     /** Whether no operator has confirmed the name. */
@@ -26,9 +29,10 @@ export function shownClient(language: Language, { client }: Authorization, redir
 export const clientLine = (language: Language, { name, verifiedHost, returnHost }: ShownClient): Markup =>
   html`<strong class="client-name"><bdi>${name}</bdi></strong> <span class="hosts">(${
     verifiedHost !== undefined &&
+    returnHost !== undefined &&
     verifiedHost !== returnHost &&
     html`<span class="host">${verifiedHost}</span>, ${clientTexts[language].backTo} `
-  }<span class="host">${returnHost}</span>)</span>`;
+  }<span class="host">${returnHost ?? verifiedHost ?? clientTexts[language].onADevice}</span>)</span>`;
 
 /** Controls, bidirectional marks, joiners and other invisible characters that change how the rest reads. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
@@ -110,6 +114,11 @@ export const clientTexts = catalogue({
     /** Between the host of the application and the host that the browser goes back to. */
     backTo: "back to",
     thisDevice: "this device",
+    /** Of an application that asks for access with a code. */
+    onADevice: "on another device",
+    askedFrom: "Asked from address",
+    otherDeviceCaution:
+      "Another device or program gets this access. Deny it if you did not start this, or if somebody sent you the code or the link.",
     stage: "Stage",
     stages: { development: "Test version", staging: "Preview version" },
     deviceCaution: "The app runs on this device. Continue only if you just started it.",
@@ -125,6 +134,10 @@ export const clientTexts = catalogue({
     sendsBackTo: "Führt zurück zu",
     backTo: "zurück zu",
     thisDevice: "dieses Gerät",
+    onADevice: "auf einem anderen Gerät",
+    askedFrom: "Anfrage von der Adresse",
+    otherDeviceCaution:
+      "Ein anderes Gerät oder Programm erhält diesen Zugriff. Lehnen Sie ab, wenn Sie dies nicht selbst begonnen haben oder wenn Ihnen jemand den Code oder Link geschickt hat.",
     stage: "Stand",
     stages: { development: "Testversion", staging: "Vorabversion" },
     deviceCaution: "Die App läuft auf diesem Gerät. Machen Sie nur weiter, wenn Sie sie gerade gestartet haben.",

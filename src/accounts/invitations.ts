@@ -1,0 +1,93 @@
+import type { AuditEntry } from "../audit.ts";
+import type { Clock } from "../clock.ts";
+import { Refusal } from "../errors.ts";
+import { hashSecret, newHexSecret, newId, type RandomBytes, type SecretHash } from "../random.ts";
+import { auditOfUser, type Caller } from "./caller.ts";
+import { linkTokenHash, unusableLink } from "./mails.ts";
+import type { PasswordHashing } from "./password-hash.ts";
+import { assertGoodPassword } from "./password-rules.ts";
+import type { MailMessage, Role, User } from "./ports.ts";
+import { emailTaken } from "./registration.ts";
+
+/** What a link to open an account is for. `email`: null in the link for the first operator, who chooses the address. */
+export type Invitation = { readonly email: string | null; readonly role: Role };
+
+/** `ttl` in seconds, counted by the database's clock. */
+export type NewInvitation = Invitation & { readonly tokenHash: SecretHash; readonly ttl: number };
+
+export interface Invitations {
+  /** Stores the link in place of an earlier one for the address, and queues the mail. @returns false for an address with an account */
+  issue(invitation: NewInvitation, mail: MailMessage | undefined, audit: AuditEntry): Promise<boolean>;
+  /** @returns undefined for an unknown, used or expired link, and for that of a first operator once there is an operator */
+  byToken(tokenHash: SecretHash): Promise<Invitation | undefined>;
+  /** Consumes the link and opens the account with a verified address, atomically. @returns undefined as `byToken`; "taken" uses up nothing */
+  accept(tokenHash: SecretHash, user: NewcomerRecord, audit: AuditEntry): Promise<User | "taken" | undefined>;
+  hasOperator(): Promise<boolean>;
+}
+
+/** `passwordHash` is an encoded argon2id hash. */
+export type NewcomerRecord = { readonly id: string; readonly email: string; readonly passwordHash: string };
+
+export interface InvitationPorts {
+  readonly invitations: Invitations;
+  readonly passwords: PasswordHashing;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+}
+
+/** Minutes in which the link for the first operator works. */
+export const FIRST_OPERATOR_MINUTES = 15;
+
+/** A link by which the first operator opens the account; undefined where there is an operator. Earlier links stop working. */
+export async function firstOperatorLink({
+  invitations,
+  randomBytes,
+  issuer,
+}: Pick<InvitationPorts, "invitations" | "randomBytes"> & { readonly issuer: string }): Promise<string | undefined> {
+  if (await invitations.hasOperator()) return undefined;
+  const token = newHexSecret(randomBytes);
+  const link = { email: null, role: "operator", tokenHash: hashSecret(token), ttl: FIRST_OPERATOR_MINUTES * 60 } as const;
+  const actor = { type: "service", id: "start" } as const;
+  await invitations.issue(link, undefined, { event: "user.invited", outcome: "success", reason: "first_operator", actor });
+  return `${issuer}/setup?token=${token}`;
+}
+
+/** The invitation of a link, which stays unused. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */
+export async function invitationOf(token: string, { invitations }: Pick<InvitationPorts, "invitations">): Promise<Invitation> {
+  const invitation = await invitations.byToken(linkTokenHash(token, INVITATION_UNUSABLE));
+  if (!invitation) throw unusableLink(INVITATION_UNUSABLE);
+  return invitation;
+}
+
+/** The reason of a link that is malformed, unknown, used or expired. */
+export const INVITATION_UNUSABLE = "invitation_unusable";
+
+/**
+ * Opens the account of an invitation with a verified address.
+ * @param newcomer with the address as the user typed it; it must be the invited one
+ * @throws {Refusal} invalid_request for a bad link, another address or a bad password; conflict for an address with an account
+ * @see docs/protocol.md#who-may-sign-up
+ */
+export async function acceptInvitation(
+  token: string,
+  { email, password }: { readonly email: string; readonly password: string },
+  ports: InvitationPorts,
+  caller: Caller,
+): Promise<User> {
+  const invited = await invitationOf(token, ports);
+  if (invited.email !== null && invited.email.toLowerCase() !== email.toLowerCase()) throw otherAddress();
+  await assertGoodPassword(password, email);
+  const id = newId(ports.clock, ports.randomBytes);
+  const passwordHash = await ports.passwords.hash(password, caller.limitKey);
+  const reason = invited.email === null ? "first_operator" : "invited";
+  const audit = auditOfUser("user.registered", id, caller, { reason });
+  const user = await ports.invitations.accept(linkTokenHash(token, INVITATION_UNUSABLE), { id, email, passwordHash }, audit);
+  if (user === undefined) throw unusableLink(INVITATION_UNUSABLE);
+  if (user === "taken") throw emailTaken();
+  return user;
+}
+
+function otherAddress(): Refusal {
+  const message = "The invitation is for another e-mail address.";
+  return new Refusal("invalid_request", "invitation_of_other_address", { description: message, issues: [{ path: "email", message }] });
+}

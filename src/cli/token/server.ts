@@ -1,0 +1,129 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { DEVICE_CODE } from "../../protocol/grants.ts";
+import { CommandFailure, EXIT } from "../failure.ts";
+import { printable } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+
+const Metadata = z.object({
+  issuer: z.string(),
+  authorization_endpoint: z.url(),
+  token_endpoint: z.url(),
+  registration_endpoint: z.url().optional(),
+  device_authorization_endpoint: z.url().optional(),
+});
+/** The members of an authorization server's metadata that commands read (RFC 8414 §2). */
+export type Server = z.infer<typeof Metadata>;
+
+/** What a command asks a user for. */
+export interface TokenRequest {
+  readonly server: Server;
+  readonly clientId: string;
+  readonly scope: string | undefined;
+  readonly resources: readonly string[];
+}
+
+const Tokens = z.looseObject({ access_token: z.string() });
+export type Tokens = z.infer<typeof Tokens>;
+
+const OAuthError = z.object({ error: z.string(), error_description: z.string().optional() });
+export type OAuthError = z.infer<typeof OAuthError>;
+
+/** The client is not known at the server, as after it was deleted for lack of use. */
+export class UnknownClient extends CommandFailure {
+  constructor(clientId: string) {
+    super(EXIT.notFound, `The client ${printable(clientId)} does not exist there, or it is disabled.`);
+  }
+}
+
+/** The parameters that every kind of request has. */
+export const requestMembers = ({ clientId, scope, resources }: TokenRequest): string[][] => [
+  ["client_id", clientId],
+  ...(scope === undefined ? [] : [["scope", scope]]),
+  ...resources.map((resource) => ["resource", resource]),
+];
+
+/** The authorization server at a URL. @throws {CommandFailure} where there is none, or another one */
+export async function readServer(url: string): Promise<Server> {
+  const { origin, pathname } = new URL(url);
+  const issuer = url.replace(/\/$/, "");
+  const answer = await fetch(`${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, "")}`, { redirect: "error" });
+  const read = Metadata.safeParse(await answer.json().catch(() => undefined));
+  if (!answer.ok || !read.success || read.data.issuer !== issuer)
+    throw new CommandFailure(EXIT.unreachable, `There is no authorization server at ${issuer}. Set COUNTERSIGN_URL to its issuer.`);
+  return read.data;
+}
+
+/** Posts a form. @returns the parsed answer of 200, else the OAuth error  @throws {CommandFailure} for any other answer */
+export async function postForm<Answer>(
+  endpoint: string,
+  members: readonly (readonly string[])[],
+  schema: z.ZodType<Answer>,
+): Promise<{ readonly answer: Answer } | OAuthError> {
+  const response = await fetch(endpoint, { method: "POST", body: new URLSearchParams(members as string[][]), redirect: "error" });
+  const body: unknown = await response.json().catch(() => undefined);
+  const answer = schema.safeParse(body);
+  if (response.ok && answer.success) return { answer: answer.data };
+  const refused = OAuthError.safeParse(body);
+  if (refused.success) return refused.data;
+  throw new CommandFailure(EXIT.unreachable, `The server cannot answer right now (status ${response.status}). Try again later.`);
+}
+
+export const postForTokens = (server: Server, members: readonly (readonly string[])[]) => postForm(server.token_endpoint, members, Tokens);
+
+/** An OAuth error as a failure of the command. */
+export function failureOf({ error, error_description: description }: OAuthError, clientId: string): CommandFailure {
+  if (error === "invalid_client") return new UnknownClient(clientId);
+  if (error === "access_denied") return new CommandFailure(EXIT.notSignedIn, "The user denied the access.");
+  const hint = error === "unauthorized_client" ? " Its grant types must have the one that this way of signing in uses." : "";
+  return new CommandFailure(EXIT.failed, `${printable(error)}: ${printable(description ?? "The server gives no reason.")}${hint}`);
+}
+
+const Kept = z.record(z.string(), z.string());
+const fileOf = ({ configDir }: Terminal): string => join(configDir, "clients.json");
+
+/** The client_ids of this command line by issuer. An unreadable file counts as empty. */
+function readKept(terminal: Terminal): z.infer<typeof Kept> {
+  try {
+    return Kept.parse(JSON.parse(readFileSync(fileOf(terminal), "utf8")));
+  } catch {
+    return {};
+  }
+}
+
+export const keptClient = ({ issuer }: Server, terminal: Terminal): string | undefined => readKept(terminal)[issuer];
+
+/** The redirect URI of the command line. The port is that of each command (RFC 8252 §7.3). */
+export const CALLBACK = "/callback";
+
+/**
+ * Registers this command line as a client of the server, and remembers it. It is public, has no refresh tokens, and gets the scopes that the
+ * server gives to clients that register themselves, and those of resources that do.
+ */
+export async function registeredClient(server: Server, terminal: Terminal): Promise<string> {
+  if (server.registration_endpoint === undefined)
+    throw new CommandFailure(EXIT.failed, `${server.issuer} has no open registration. Name a public client with --client.`);
+  const metadata = {
+    client_name: "countersign command line",
+    redirect_uris: [`http://127.0.0.1${CALLBACK}`],
+    grant_types: ["authorization_code", ...(server.device_authorization_endpoint === undefined ? [] : [DEVICE_CODE])],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+  };
+  const response = await fetch(server.registration_endpoint, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(metadata),
+    redirect: "error",
+  });
+  const read = z.object({ client_id: z.string() }).safeParse(await response.json().catch(() => undefined));
+  if (!read.success)
+    throw new CommandFailure(
+      EXIT.failed,
+      `${server.issuer} does not register this command line (status ${response.status}). Use --client.`,
+    );
+  mkdirSync(terminal.configDir, { recursive: true, mode: 0o700 });
+  writeFileSync(fileOf(terminal), JSON.stringify({ ...readKept(terminal), [server.issuer]: read.data.client_id }), { mode: 0o600 });
+  return read.data.client_id;
+}

@@ -1,0 +1,133 @@
+import { type Client, resolveClient } from "../clients/client.ts";
+import { isRefusal, Refusal } from "../errors.ts";
+import type { AuthorizeDeviceRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { printScope } from "../protocol/access.ts";
+import { DEVICE_CODE } from "../protocol/grants.ts";
+import { newUserCode, parseUserCode, printUserCode } from "../protocol/user-code.ts";
+import { hashSecret, newId, newSecret } from "../random.ts";
+import { authorizationOf, bindingOf, logDropped, type RequestSession } from "./authorization.ts";
+import { requestableAccess, requestedTarget } from "./authorization-request.ts";
+import { authenticateAttempt, presentedCredential, registeredMethod } from "./client-authentication.ts";
+import { GRANT_HELD } from "./grants/grant.ts";
+import { droppedScopes } from "./policy/access.ts";
+import type { Core, DeviceState } from "./ports.ts";
+
+/** Seconds for which both codes of a device request are valid. */
+const LIFETIME = 600;
+/** Seconds between two polls of a device. */
+const INTERVAL = 5;
+/** User codes that are tried; another one is taken by chance once in millions. */
+const TRIES = 3;
+
+/**
+ * Authenticates the client, as at the token endpoint, and begins a device request. A metadata document is fetched here; the grant uses the
+ * client as it was then.
+ * @throws {Refusal} of authentication; unauthorized_client, invalid_scope, invalid_target
+ * @see RFC 8628 §3.1, docs/protocol.md#device-authorization
+ */
+export async function authorizeDevice(request: AuthorizeDeviceRequest, core: Core) {
+  const client = await authenticatedClient(request, core);
+  GRANT_HELD.check({ client, grant: { case: "deviceCode" } });
+  const { scopes, resources } = await loggedAccess(request, client, core);
+  const address = request.client?.address ?? "";
+  for (let tries = 0; tries < TRIES; tries++) {
+    const [deviceCode, userCode] = [newSecret(core.randomBytes), newUserCode(core.randomBytes)];
+    const opened = await core.devices.open(
+      {
+        id: newId(core.clock, core.randomBytes),
+        deviceCodeHash: hashSecret(deviceCode),
+        userCodeHash: hashSecret(userCode),
+        clientId: client.clientId,
+        scopes,
+        resources,
+        ...(client.origin === "metadata_document" && { documentClient: client }),
+        address,
+        pollInterval: INTERVAL,
+      },
+      LIFETIME,
+    );
+    if (opened) return { deviceCode, userCode: printUserCode(userCode), expiresIn: LIFETIME, interval: INTERVAL };
+  }
+  throw new Refusal("temporarily_unavailable", "user_codes_taken", { retryAfter: 1 });
+}
+
+async function authenticatedClient({ client: credential, address }: AuthorizeDeviceRequest, core: Core): Promise<Client> {
+  const presented = presentedCredential(credential);
+  const client = resolveClient(presented.clientId, address, core);
+  return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule: registeredMethod }, core);
+}
+
+async function loggedAccess(request: AuthorizeDeviceRequest, client: Client, core: Core) {
+  await core.resourceDiscovery?.discover(client.realmId, request.resource);
+  const target = await requestedTarget(request, client, core);
+  try {
+    const access = await requestableAccess(request, client, target, core);
+    logDropped(access.droppedScopes, request, client, request.requestId, core);
+    return access;
+  } catch (error) {
+    if (isRefusal(error) && error.reason === "no_scope_left")
+      logDropped(droppedScopes(request.scope, client, target), request, client, request.requestId, core);
+    throw error;
+  }
+}
+
+/** The id of the pending request with a user code. @param text as the user wrote it  @throws {Refusal} not_found */
+export async function findDeviceRequest(text: string, core: Core): Promise<string> {
+  const userCode = parseUserCode(text);
+  const id = userCode === undefined ? undefined : await core.devices.pendingByUserCode(hashSecret(userCode));
+  if (id === undefined) throw new Refusal("not_found", "user_code_unknown");
+  return id;
+}
+
+/** A device request that has not expired, with its client. @throws {Refusal} expired_token, invalid_client */
+async function decidable(id: string, core: Core): Promise<{ readonly device: DeviceState; readonly client: Client }> {
+  const device = await core.devices.byId(id);
+  if (device === undefined || device.deniedAt !== null || device.expiresAt <= device.now)
+    throw new Refusal("expired_token", "device_request_over");
+  const client = device.documentClient ?? (await core.clients.byClientId(device.clientId));
+  if (client === undefined || !client.enabled) throw new Refusal("invalid_client", "client_unknown");
+  return { device, client };
+}
+
+/**
+ * What a device request would grant. The user is asked each time, because somebody else may have sent them the code.
+ * @throws {Refusal} expired_token, invalid_client
+ * @see RFC 8628 §5.4
+ */
+export async function validateDeviceRequest(id: string, userId: string | undefined, core: Core) {
+  const { device, client } = await decidable(id, core);
+  const { scopes, resources, address } = device;
+  const asked = { prompt: ["consent"], maxAge: undefined, hintedSub: undefined };
+  const authorization = await authorizationOf({}, { client, scopes, resources, ...asked }, userId, core);
+  return { case: "authorization" as const, value: { ...authorization, device: { address } } };
+}
+
+/**
+ * Approves a device request to which the user has consented: stores an authorization code with the hash of the device code. No redirect URI
+ * and no code_verifier match it, so that only the device grant can use it.
+ * @throws {Refusal} expired_token, invalid_client; access_denied when session, user, client or consent was not valid at the moment of writing
+ */
+export async function approveDevice(id: string, { userId, sessionId, authTime, requestId }: RequestSession, core: Core): Promise<void> {
+  const { device, client } = await decidable(id, core);
+  const { scopes, resources, deviceCodeHash } = device;
+  const binding = {
+    ...bindingOf({ client, scopes, resources }, { userId, sessionId, authTime }),
+    redirectUri: "",
+    codeChallenge: "",
+    nonce: null,
+  };
+  const issued = await core.codes.issue(deviceCodeHash, binding, Math.max(1, device.expiresAt - device.now), {
+    event: "device.approved",
+    outcome: "success",
+    actor: { type: "user", id: userId },
+    userId,
+    clientId: client.clientId,
+    grantType: DEVICE_CODE,
+    scope: printScope(scopes),
+    resources,
+    requestId,
+  });
+  // The first approval counts, and a repeated one changes nothing.
+  const approver = issued ? (await core.codes.byHash(deviceCodeHash))?.userId : undefined;
+  if (approver !== userId) throw new Refusal("access_denied", "consent_or_session_not_live");
+}

@@ -1,0 +1,55 @@
+import { acceptInvitation, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/invitations.ts";
+import { signInNewcomer } from "../../../accounts/sign-in.ts";
+import { isRefusal } from "../../../errors.ts";
+import { assertShape, InvitationBody } from "../../auth/shapes.ts";
+import { callerOf } from "../../http/address.ts";
+import { formBody } from "../../http/body.ts";
+import { sendRedirect } from "../../http/headers.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { languageOf } from "../../texts/language.ts";
+import { failedForm, type PageKit, queryMember } from "../kit.ts";
+import { ACCOUNT_START, type Fault, sendPage } from "../views/layout.ts";
+import { invitationView, staleInvitationView } from "./view.ts";
+
+const PURPOSE = "invitation";
+
+type Attempt = { readonly email?: string | undefined; readonly faults?: readonly Fault[]; readonly status?: number };
+
+/**
+ * GET and POST of a page that opens an account by a link: /invitation for an invited address, /setup for the first operator, who types
+ * one. Opening the page does not use up the link.
+ */
+export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, guard, site, cookies } = kit;
+  const isSetup = path === "/setup";
+
+  async function show(ctx: FrontContext, link: string, { email: typed, faults = [], status }: Attempt = {}): Promise<void> {
+    try {
+      const { email } = await invitationOf(link, ports);
+      if ((email === null) !== isSetup) return sendPage(ctx, staleInvitationView(site, languageOf(ctx), isSetup), 400);
+      const page = { path, link, token: guard.token(ctx, PURPOSE), invited: email ?? undefined, email: email ?? typed, faults };
+      sendPage(ctx, invitationView(site, languageOf(ctx), page), status);
+    } catch (error) {
+      if (!isRefusal(error) || error.reason !== INVITATION_UNUSABLE) throw error;
+      sendPage(ctx, staleInvitationView(site, languageOf(ctx), isSetup), 400);
+    }
+  }
+
+  return {
+    GET: (ctx) => show(ctx, queryMember(ctx, "token") ?? ""),
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      guard.assert(ctx, form, PURPOSE);
+      const [link, email] = [form.get("token") ?? "", form.get("email") ?? ""];
+      try {
+        const { token, ...newcomer } = assertShape(InvitationBody, { token: link, email, password: form.get("password") ?? "" });
+        const user = await acceptInvitation(token, newcomer, ports, callerOf(ctx));
+        const { secret } = await signInNewcomer({ user, generation: 0 }, "invitation", ports, callerOf(ctx), cookies.session(ctx));
+        cookies.startSession(ctx, secret, ports.sessionTtl);
+      } catch (error) {
+        return show(ctx, link, { email, ...failedForm(ctx, error, ["email", "password"]) });
+      }
+      sendRedirect(ctx, site.path(ACCOUNT_START), 303);
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import type { Invitation, Invitations } from "../accounts/invitations.ts";
+import type { User } from "../accounts/ports.ts";
+import { insertAudit, record } from "./audit-log.ts";
+import { MAIL_INPUT, queueMail } from "./outbox.ts";
+import { hex, jsonRows, type Sql, statement } from "./sql.ts";
+import { USERS } from "./tables/accounts.ts";
+import { emailKey, USER } from "./users.ts";
+
+const ISSUE = statement(
+  "invitation_issue",
+  `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(
+       token_hash text, email text, email_key text, role text, ttl int, ${MAIL_INPUT}, audit jsonb)),
+   free as (select input.*, email as recipient, null::uuid as user_id from input
+     where not exists (select 1 from users where users.email_key = input.email_key)),
+   link as (
+     insert into invitations (token_hash, email, email_key, role, expires_at)
+     select decode(token_hash, 'hex'), email, email_key, role, now() + make_interval(secs => ttl) from free
+     on conflict (email_key) do update set
+       token_hash = excluded.token_hash, role = excluded.role, created_at = now(), expires_at = excluded.expires_at
+     returning id),
+   queued as (${queueMail("free where subject is not null", "notice")}),
+   logged as (${insertAudit("free")})
+   select 1 as one from link`,
+);
+
+const HAS_OPERATOR = "exists (select 1 from users where role = 'operator')";
+/** The link of the first operator, which has no address, works only while there is no operator. */
+const USABLE = `token_hash = $1::bytea and expires_at > now() and (email is not null or not ${HAS_OPERATOR})`;
+
+const BY_TOKEN = statement("invitation_by_token", `select email, role from invitations where ${USABLE}`);
+const CONSUME = statement("invitation_consume", `delete from invitations where ${USABLE} returning coalesce(email, $2) as email, role`);
+
+const OPEN_ACCOUNT = statement(
+  "invitation_open_account",
+  `with added as (
+     insert into users (id, realm_id, email, email_key, email_verified, role)
+     select $1::uuid, realms.id, $2, $3, true, $4 from realms where name = 'default'
+     on conflict (email_key) do nothing returning *),
+   with_password as (insert into credentials (user_id, type, password_hash) select id, 'password', $5 from added)
+   select ${USERS.select(USER, "added")} from added`,
+);
+
+const OPERATOR = statement("invitation_has_operator", `select ${HAS_OPERATOR} as found`);
+
+/** Undoes the transaction, so that the link stays unused. */
+class AddressTaken extends Error {}
+
+export const invitations = (sql: Sql): Invitations => ({
+  issue: async ({ tokenHash, email, role, ttl }, mail, audit) => {
+    const link = { token_hash: hex(tokenHash), email, email_key: email === null ? "" : emailKey(email), role, ttl };
+    return (await sql.query(ISSUE, [jsonRows([{ ...link, ...mail, audit }])])).length > 0;
+  },
+  byToken: async (tokenHash) => (await sql.query<Invitation>(BY_TOKEN, [tokenHash]))[0],
+  accept: (tokenHash, { id, email, passwordHash }, audit) =>
+    sql
+      .transaction(async (tx) => {
+        const [link] = await tx.query<{ email: string; role: string }>(CONSUME, [tokenHash, email]);
+        if (link === undefined) return undefined;
+        const [user] = await tx.query<User>(OPEN_ACCOUNT, [id, link.email, emailKey(link.email), link.role, passwordHash]);
+        if (user === undefined) throw new AddressTaken();
+        await record(tx, audit);
+        return user;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof AddressTaken) return "taken";
+        throw error;
+      }),
+  hasOperator: async () => (await sql.query<{ found: boolean }>(OPERATOR, []))[0]?.found === true,
+});

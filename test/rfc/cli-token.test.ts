@@ -1,0 +1,149 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { registerTokenCommand } from "../../src/cli/token/command.ts";
+import type { Browser } from "../support/browser.ts";
+import { claimsOf } from "../support/flow.ts";
+import { runInTerminal } from "../support/pseudo-terminal.ts";
+import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal } from "../support/terminal.ts";
+
+const RESOURCE = "https://notes.example.test/mcp";
+const OWN_CLIENT = {
+  clientId: "own-tool",
+  name: "own-tool",
+  tokenEndpointAuthMethod: "none",
+  grantTypes: ["authorization_code"],
+  redirectUris: ["http://127.0.0.1/callback"],
+  scopes: ["notes:read"],
+  environment: "development",
+};
+
+let server: TestServer;
+let user: Awaited<ReturnType<TestServer["signedInUser"]>>;
+
+beforeAll(async () => {
+  server = await startServer({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, OWN_CLIENT] } });
+  user = await server.signedInUser();
+});
+afterAll(async () => {
+  await server.close();
+});
+
+/** Decides in the browser, and goes back to the address to which the page redirects. */
+async function decideAt(url: string, browser: Browser, decision: "approve" | "deny"): Promise<void> {
+  let visit = await browser.follow(url);
+  if (visit.html.includes('name="decision"')) visit = await browser.submit(visit, { decision });
+  const answer = await fetch(visit.url);
+  await answer.text();
+}
+
+/** A terminal whose browser decides. */
+function atTerminal(decision: "approve" | "deny" = "approve", serverUrl = server.url) {
+  const { terminal, run, leave, ...rest } = aTerminal({ serverUrl, email: undefined, password: undefined });
+  onTestFinished(leave);
+  const opened: string[] = [];
+  Object.assign(terminal, {
+    open(url: string) {
+      opened.push(url);
+      void decideAt(url, user.browser, decision);
+    },
+  });
+  return { ...rest, terminal, opened, run: (...words: string[]) => run([registerTokenCommand], ["token", ...words]) };
+}
+
+describe("countersign token", () => {
+  test("prints the access token alone on standard output", async () => {
+    const { run, opened } = atTerminal();
+    const { out, code } = await run("--resource", RESOURCE, "--scope", "notes:read");
+    expect([code, out.trim().split(/\s/).length]).toEqual([0, 1]);
+    expect(claimsOf(out)).toMatchObject({ sub: user.id, aud: RESOURCE, scope: "notes:read" });
+    const asked = new URL(opened[0] ?? "").searchParams;
+    expect(asked.get("redirect_uri")).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
+    expect([asked.get("code_challenge_method"), asked.get("prompt")]).toEqual(["S256", null]);
+  });
+
+  test("registers once at a server", async () => {
+    const { run, opened } = atTerminal();
+    for (let times = 0; times < 2; times++) await run("--scope", "notes:read");
+    expect(new Set(opened.map((url) => new URL(url).searchParams.get("client_id"))).size).toBe(1);
+  });
+
+  test("registers again when the server has forgotten it", async () => {
+    const { run, terminal } = atTerminal();
+    await run("--scope", "notes:read");
+    const file = join(terminal.configDir, "clients.json");
+    const kept = JSON.parse(readFileSync(file, "utf8"));
+    writeFileSync(file, JSON.stringify(Object.fromEntries(Object.keys(kept).map((issuer) => [issuer, "c_gone"]))));
+    expect((await run("--scope", "notes:read")).code).toBe(0);
+  });
+
+  test("--decode prints header and claims, --json the whole answer", async () => {
+    const { run } = atTerminal();
+    const decoded = JSON.parse((await run("--resource", RESOURCE, "--decode")).out);
+    expect(decoded).toMatchObject({ header: { typ: "at+jwt" }, claims: { iss: server.url, aud: RESOURCE } });
+    const whole = JSON.parse((await run("--resource", RESOURCE, "--json")).out);
+    expect(whole).toMatchObject({ access_token: expect.any(String), token_type: "Bearer" });
+    expect(Object.keys(whole)).not.toContain("refresh_token");
+  });
+
+  test("uses a client that --client names", async () => {
+    const { out } = await atTerminal().run("--client", "own-tool");
+    expect(claimsOf(out)).toMatchObject({ client_id: "own-tool" });
+  });
+
+  test.for([
+    ["a scope that does not exist", ["--scope", "bank:write"], 1, "invalid_scope: "],
+    ["a resource that is no URI", ["--resource", "notes"], 1, "invalid_target: "],
+    ["an unknown client", ["--client", "c_unknown"], 4, "The client c_unknown does not exist there"],
+    ["a client without the device grant", ["--client", "own-tool", "--device"], 1, "unauthorized_client: "],
+  ] as const)("ends with a message, and no browser, for %s", async ([, words, code, message]) => {
+    const { run, opened } = atTerminal();
+    const said = await run(...words);
+    expect([said.code, said.out, opened]).toEqual([code, "", []]);
+    expect(said.err).toContain(message);
+  });
+
+  test("ends with 3 when the user denies", async () => {
+    const said = await atTerminal("deny").run("--scope", "notes:write");
+    expect([said.code, said.out]).toEqual([3, ""]);
+    expect(said.err).toContain("The user denied the access.");
+  });
+
+  test("names the server where there is none", async () => {
+    const said = await atTerminal("approve", "http://127.0.0.1:9").run();
+    expect([said.code, said.err]).toEqual([5, "The server at http://127.0.0.1:9 does not answer.\n"]);
+  });
+
+  test("does not take the answer of another page for its own", async () => {
+    const { run, terminal } = atTerminal();
+    const statuses: number[] = [];
+    Object.assign(terminal, {
+      async open(url: string) {
+        const callback = new URL(url).searchParams.get("redirect_uri") ?? "";
+        for (const query of ["?code=planted&state=guessed", ""]) statuses.push((await fetch(callback + query)).status);
+        await decideAt(url, user.browser, "approve");
+      },
+    });
+    expect((await run("--scope", "notes:read")).code).toBe(0);
+    expect(statuses).toEqual([404, 404]);
+  });
+});
+
+test("token --device shows a code in a terminal and the token after the user has allowed it", { timeout: 30_000 }, async () => {
+  const home = mkdtempSync(join(tmpdir(), "countersign-home-"));
+  const run = runInTerminal(["token", "--device", "--scope", "notes:read", "--decode"], { HOME: home, COUNTERSIGN_URL: server.url });
+  onTestFinished(async () => {
+    run.kill();
+    await run.ended;
+    rmSync(home, { recursive: true, force: true });
+  });
+  await run.shows(`Open ${server.url}/device in a browser on any device`);
+  const code = /^ {4}([A-Z]{4}-[A-Z]{4})$/m.exec(run.screen())?.[1] ?? "";
+  const asked = await user.browser.submit(await user.browser.follow("/device"), { user_code: code });
+  expect(asked.html).toContain("countersign command line");
+  await user.browser.submit(asked, { decision: "approve" });
+  await run.shows('"scope": "notes:read"');
+  expect(await run.ended).toBe(0);
+});

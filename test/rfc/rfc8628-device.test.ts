@@ -1,0 +1,224 @@
+import {
+  allowInsecureRequests,
+  ClientSecretBasic,
+  discovery,
+  initiateDeviceAuthorization,
+  pollDeviceAuthorizationGrant,
+} from "openid-client";
+import { expect } from "vitest";
+import { aBrowser, type Browser, type Visit } from "../support/browser.ts";
+import { type Answer, claimsOf, type TestClient } from "../support/flow.ts";
+import { describe, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
+
+const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
+const CRM = "https://crm.example.test/mcp";
+const SCOPES = ["openid", "email", "offline_access", "notes:read"];
+
+const device = (clientId: string, more: object = {}) => ({
+  clientId,
+  name: clientId,
+  tokenEndpointAuthMethod: "none",
+  environment: "production",
+  grantTypes: [DEVICE_CODE, "refresh_token"],
+  scopes: SCOPES,
+  redirectUris: [],
+  ...more,
+});
+
+const test = testOn({
+  provision: {
+    ...PROVISIONED,
+    clients: [
+      ...PROVISIONED.clients,
+      device("television"),
+      device("radio", { grantTypes: [DEVICE_CODE] }),
+      device("printer", { tokenEndpointAuthMethod: "client_secret_basic", clientSecret: "printer-secret" }),
+    ],
+  },
+});
+
+const television: TestClient = { clientId: "television", redirectUri: "" };
+const radio: TestClient = { clientId: "radio", redirectUri: "" };
+const printer: TestClient = { clientId: "printer", secret: "printer-secret", redirectUri: "" };
+
+const begin = async (
+  server: TestServer,
+  client: TestClient = television,
+  fields: Record<string, string | string[]> = {},
+): Promise<Answer["body"]> => {
+  const headers = client.secret === undefined ? {} : { authorization: `Basic ${btoa(`${client.clientId}:${client.secret}`)}` };
+  const named = client.secret === undefined ? { client_id: client.clientId } : {};
+  return (await server.form("/oauth/device_authorization", { ...named, ...fields }, headers)).body;
+};
+
+const poll = (server: TestServer, client: TestClient, device_code: string, fields = {}) =>
+  server.token(client, { grant_type: DEVICE_CODE, device_code, ...fields });
+
+/** Enters the code on the page, as a user who is signed in, up to the consent page. */
+async function enter(browser: Browser, user_code: string): Promise<Visit> {
+  return browser.submit(await browser.follow("/device"), { user_code });
+}
+
+async function decide(browser: Browser, user_code: string, decision: "approve" | "deny"): Promise<Visit> {
+  return browser.submit(await enter(browser, user_code), { decision });
+}
+
+describe("openid-client", () => {
+  test("gets tokens on a device while the user signs in and allows it in a browser", { timeout: 30_000 }, async ({ server }) => {
+    const config = await discovery(new URL(server.url), "printer", "printer-secret", ClientSecretBasic("printer-secret"), {
+      execute: [allowInsecureRequests],
+    });
+    const started = await initiateDeviceAuthorization(config, { scope: "openid offline_access notes:read", resource: CRM });
+    expect(started).toMatchObject({
+      user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/),
+      verification_uri: `${server.url}/device`,
+      verification_uri_complete: `${server.url}/device?user_code=${started.user_code}`,
+      expires_in: 600,
+      interval: 5,
+    });
+    const polling = pollDeviceAuthorizationGrant(config, started);
+    const { browser, id } = await server.signedInUser();
+    const filled = await browser.follow(started.verification_uri_complete ?? "");
+    expect(filled.html).toContain(`value="${started.user_code}"`);
+    const asked = await browser.submit(filled, { user_code: started.user_code });
+    expect(asked.html).toContain("printer");
+    expect(asked.html).toContain("Asked from address");
+    const done = await browser.submit(asked, { decision: "approve" });
+    expect(done.html).toContain("Device connected");
+
+    const tokens = await polling;
+    expect(claimsOf(tokens.access_token)).toMatchObject({ sub: id, client_id: "printer", aud: CRM });
+    expect(tokens.claims()).toMatchObject({ sub: id, aud: "printer", auth_time: expect.any(Number) });
+    const refreshed = await server.refresh(printer, tokens.refresh_token ?? "");
+    expect(refreshed.status).toBe(200);
+  });
+});
+
+describe("device authorization request", () => {
+  test("is refused for a client without the grant", async ({ server }) => {
+    const answer = await server.form("/oauth/device_authorization", { client_id: "public-app" });
+    expect([answer.status, answer.body.error]).toEqual([400, "unauthorized_client"]);
+  });
+
+  test("is never stored by caches", async ({ server }) => {
+    const answer = await server.form("/oauth/device_authorization", { client_id: "television" });
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+  });
+
+  test.for([
+    ["no client", {}, 401, "invalid_client"],
+    ["an unknown client", { client_id: "unregistered" }, 401, "invalid_client"],
+    ["no proof of a confidential client", { client_id: "printer" }, 401, "invalid_client"],
+    ["only scopes that the client may not have", { client_id: "television", scope: "bank:write" }, 400, "invalid_scope"],
+    ["a malformed scope", { client_id: "television", scope: 'a"b' }, 400, "invalid_scope"],
+    ["a resource that is no URI", { client_id: "television", resource: "crm" }, 400, "invalid_target"],
+    ["a repeated scope", { client_id: "television", scope: ["openid", "email"] }, 400, "invalid_request"],
+  ] as const)("is refused with %s", async ([, fields, status, error], { server }) => {
+    const answer = await server.form("/oauth/device_authorization", fields);
+    expect([answer.status, answer.body.error]).toEqual([status, error]);
+  });
+});
+
+describe("token request with a device code", () => {
+  test("is pending until the user has decided, and slowed down when it comes too soon", async ({ server }) => {
+    const { device_code } = await begin(server);
+    const answers = [await poll(server, television, device_code), await poll(server, television, device_code)];
+    expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
+      [400, "authorization_pending"],
+      [400, "slow_down"],
+    ]);
+  });
+
+  test("is denied when the user denies", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    expect((await decide(browser, user_code, "deny")).html).toContain("Access denied");
+    const answer = await poll(server, television, device_code);
+    expect([answer.status, answer.body.error]).toEqual([400, "access_denied"]);
+  });
+
+  test("gets a token once, however many devices poll at the same moment", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    const answers = await Promise.all(Array.from({ length: 64 }, () => poll(server, television, device_code)));
+    const [winner, ...more] = answers.filter(({ status }) => status === 200);
+    expect(more).toEqual([]);
+    expect(new Set(answers.filter(({ status }) => status !== 200).map(({ body }) => body.error))).toEqual(new Set(["invalid_grant"]));
+    expect((await server.refresh(television, winner?.body.refresh_token)).status).toBe(200);
+  });
+
+  test("gets no refresh token for a client without that grant", async ({ server }) => {
+    const { device_code, user_code } = await begin(server, radio, { scope: "notes:read" });
+    const { browser } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    const { body } = await poll(server, radio, device_code);
+    expect(body).toMatchObject({ access_token: expect.any(String), scope: "notes:read" });
+    expect(Object.keys(body)).not.toContain("refresh_token");
+  });
+
+  test("of another client is refused", async ({ server }) => {
+    const { device_code } = await begin(server);
+    const answer = await poll(server, radio, device_code);
+    expect([answer.status, answer.body.error]).toEqual([400, "invalid_grant"]);
+  });
+
+  test.for([
+    ["an unknown code", { device_code: "x".repeat(43) }, "invalid_grant"],
+    ["no code", {}, "invalid_request"],
+  ] as const)("is refused with %s", async ([, fields, error], { server }) => {
+    const answer = await server.token(television, { grant_type: DEVICE_CODE, ...fields });
+    expect([answer.status, answer.body.error]).toEqual([400, error]);
+  });
+
+  test("cannot use an approved device code as an authorization code", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    for (const redirect_uri of ["", "https://app.example.test/cb"]) {
+      const fields = { grant_type: "authorization_code", code: device_code, redirect_uri, code_verifier: "v".repeat(43) };
+      expect((await server.token(television, fields)).status).toBe(400);
+    }
+    expect((await poll(server, television, device_code)).status).toBe(200);
+  });
+});
+
+describe("page of the device", () => {
+  test("lets a user who is not signed in sign in first", async ({ server }) => {
+    const { email } = await server.signedInUser();
+    const { user_code } = await begin(server);
+    const browser = aBrowser(server.url);
+    const signIn = await enter(browser, user_code.toLowerCase().replace("-", " "));
+    expect(signIn.url).toContain("/login");
+    const asked = await browser.submit(signIn, { email, password: "correct horse battery staple" });
+    expect(asked.html).toContain('name="decision"');
+  });
+
+  test("asks a user who has allowed the client before", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    for (let times = 0; times < 2; times++) {
+      const { user_code } = await begin(server);
+      const asked = await enter(browser, user_code);
+      expect(asked.html).toContain('name="decision"');
+      await browser.submit(asked, { decision: "approve" });
+    }
+  });
+
+  test("does not take a code that is decided upon", async ({ server }) => {
+    const { user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    expect((await enter(browser, user_code)).status).toBe(400);
+  });
+
+  test("refuses a form without its token", async ({ server }) => {
+    expect((await server.form("/device", { user_code: "BCDF-GHJK" })).status).toBe(403);
+  });
+});
+
+testOn({})("an address may enter five wrong codes in an hour", async ({ server }) => {
+  const browser = aBrowser(server.url);
+  const statuses: number[] = [];
+  for (let times = 0; times < 6; times++) statuses.push((await enter(browser, "BCDF-GHJK")).status);
+  expect(statuses).toEqual([400, 400, 400, 400, 400, 429]);
+});
