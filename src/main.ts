@@ -5,6 +5,7 @@ import { registerClientCommands } from "./cli/clients.ts";
 import { registerAgentCommands, registerDelegationCommands } from "./cli/delegations.ts";
 import { registerDoctorCommand } from "./cli/doctor/command.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
+import type { GenerateOptions } from "./cli/generate-key.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
 import { provisionThroughServer } from "./cli/management-api.ts";
 import { registerScopeCommands } from "./cli/scopes.ts";
@@ -102,21 +103,8 @@ keys
   .description("print a new private key with its public half as PEM, for JWT_PRIVATE_KEY and JWT_PUBLIC_KEY")
   .addOption(new Option("--rsa", "an RSA key for JWT_RSA_PRIVATE_KEY instead of Ed25519").conflicts("mlDsa"))
   .option("--ml-dsa", "an ML-DSA-65 key for JWT_MLDSA_PRIVATE_KEY instead of Ed25519")
-  .action(
-    run(async (options: { rsa?: true; mlDsa?: true }) => {
-      const { generatePrivateKey } = await import("./development-keys.ts");
-      if (options.mlDsa) {
-        const { mldsaPublicHalf } = await import("./core/signing/ml-dsa.ts");
-        const generated = generatePrivateKey("ml-dsa-65");
-        process.stdout.write(generated + (await mldsaPublicHalf(generated)));
-        return;
-      }
-      const { createPublicKey } = await import("node:crypto");
-      const pem = generatePrivateKey(options.rsa ? "rsa" : "ed25519");
-      process.stdout.write(pem);
-      process.stdout.write(createPublicKey(pem).export({ type: "spki", format: "pem" }).toString());
-    }),
-  );
+  .option("--out <file>", "write a new file that only this user can read, instead of printing")
+  .action(run(async (options: GenerateOptions) => (await import("./cli/generate-key.ts")).generateKey(options)));
 
 /** Read when a command needs it: `--help` and `serve` do not. */
 const terminal = systemTerminal(() => {
