@@ -8,6 +8,7 @@ import { registerExplainCommand } from "./cli/explain.ts";
 import type { GenerateOptions } from "./cli/generate-key.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
 import { provisionThroughServer } from "./cli/management-api.ts";
+import { registerResourceCommands } from "./cli/resources.ts";
 import { registerScopeCommands } from "./cli/scopes.ts";
 import { registerSignInCommands } from "./cli/sign-in.ts";
 import { asJson } from "./cli/table.ts";
@@ -74,8 +75,8 @@ program
 
 program
   .command("provision")
-  .argument("<file>", "JSON with realms, users, clients and descriptions of scopes")
-  .description("lay down realms, users, clients and descriptions of scopes; idempotent, deletes nothing")
+  .argument("<file>", "JSON with realms, users, clients, resources and descriptions of scopes")
+  .description("lay down realms, users, clients, resources and descriptions of scopes; idempotent, deletes nothing")
   .option("--server", "through the running server at COUNTERSIGN_URL, as an operator")
   .option("--json", "as JSON")
   .action(
@@ -121,6 +122,7 @@ registerDelegationCommands(program, terminal);
 registerAgentCommands(program, terminal);
 registerRealmCommands(program, terminal);
 registerScopeCommands(program, terminal);
+registerResourceCommands(program, terminal);
 registerSignInCommands(program, terminal);
 registerTokenCommand(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);

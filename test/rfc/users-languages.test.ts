@@ -69,7 +69,9 @@ describe("refusals on pages are in the page's language", () => {
     expect(weak.html).toContain("Dieses Passwort ist zu leicht zu erraten.");
     const taken = await browser.submit(weak, { email, password: "another horse battery", firstName: "" });
     expect([taken.status, taken.html.includes("gibt es schon ein Konto")]).toEqual([409, true]);
-    const sent = await browser.submit(taken, { email: "new@example.test", password: PASSWORD, firstName: "" });
+    const joined = await browser.submit(taken, { email: "new@example.test", password: PASSWORD, firstName: "" });
+    expect(joined.html).toContain("Ihr Konto ist angelegt.");
+    const sent = await browser.follow("/signup/sent");
     expect([sent.status, sent.html.includes("Sehen Sie in Ihr Postfach")]).toEqual([200, true]);
   });
 

@@ -8,6 +8,7 @@ import type { UserPorts } from "../../src/front/user-ports.ts";
 import { userRoutes } from "../../src/front/user-routes.ts";
 import { remoteTokenCore } from "../../src/grpc/core-client.ts";
 import type { TokenCoreImplementation } from "../../src/grpc/local.ts";
+import { OPEN_SIGN_UP } from "../support/accounts.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 import { authorizePath } from "../support/pages-server.ts";
@@ -38,7 +39,7 @@ async function front(core: Partial<TokenCoreImplementation>, ports: Partial<User
     passwordChanges: away,
   };
   const mails = { mailbox: away, address: away };
-  const limits = { signUps: away, pendingRate: away, resendLimits: mails, forgottenLimits: mails };
+  const limits = { signUpPolicy: OPEN_SIGN_UP, signUps: away, pendingRate: away, resendLimits: mails, forgottenLimits: mails };
   const known = { issuer: ISSUER, core: coreWith(core), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined };
   const running = await startFront({ routes: userRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as UserPorts) });
   fronts.push(running);

@@ -35,15 +35,20 @@ describe("who signs up on the way to something comes back to it", () => {
   test.for([
     ["an application's request", authorizePath(), "/consent?request="],
     ["a page of the account", "/account/agents", "/account/agents"],
-  ] as const)("%s: by the link of the mail and sign-in", async ([, path, end]) => {
+  ] as const)("%s: signed in at once, and also by the link of the mail", async ([, path, end]) => {
     const { email, browser } = newcomer();
     const { search, page } = await toSignUp(browser, path);
-    const sent = await browser.submit(page, { email, password: PASSWORD });
-    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent${search}`, [`/login${search}`]]);
+    const there = await browser.submit(page, { email, password: PASSWORD });
+    expect(there.url.startsWith(server.url + end)).toBe(true);
     const verified = await browser.follow(await linkTo(email));
     expect(hrefs(verified.html)).toEqual([`/login${search}`]);
-    const there = await browser.submit(await browser.follow(`/login${search}`), { email, password: PASSWORD });
-    expect(there.url.startsWith(server.url + end)).toBe(true);
+    expect((await browser.follow(`/login${search}`)).url.startsWith(server.url + end)).toBe(true);
+  });
+
+  test("an application's request is answered with a code after one form of sign-up and one of consent", async () => {
+    const { email, browser } = newcomer();
+    const consent = await browser.submit((await toSignUp(browser, authorizePath())).page, { email, password: PASSWORD });
+    expect(new URL((await browser.submit(consent, { decision: "approve" })).url).searchParams.has("code")).toBe(true);
   });
 
   test("another browser, as on a telephone, opens the link too, and is led to its own account by sign-in", async () => {
@@ -59,7 +64,7 @@ describe("who signs up on the way to something comes back to it", () => {
 
   test("a request waits for an hour then, and one that is over is not led to", async () => {
     const { email, browser } = newcomer();
-    const { search, page } = await toSignUp(browser, authorizePath());
+    const { page } = await toSignUp(browser, authorizePath());
     const left = async () => {
       const rows = await server.database.sql.query<{ left: number }>(
         {
@@ -71,9 +76,8 @@ describe("who signs up on the way to something comes back to it", () => {
       return rows[0]?.left;
     };
     expect(await left()).toBe(600);
-    await browser.submit(page, { email, password: PASSWORD });
+    const consent = await browser.submit(page, { email, password: PASSWORD });
     expect(await left()).toBe(3600);
-    const consent = await browser.submit(await browser.follow(`/login${search}`), { email, password: PASSWORD });
     await browser.submit(consent, { decision: "approve" });
     expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
   });
@@ -91,8 +95,7 @@ describe("who signs up on the way to something comes back to it", () => {
   test.for(["https://evil.example/", "//evil.example", "/logout", "/account/agents/../../logout"])("none is led to %j", async (next) => {
     const { email, browser } = newcomer();
     const page = await browser.follow(`/signup?next=${encodeURIComponent(next)}`);
-    const sent = await browser.submit(page, { email, password: PASSWORD, next });
-    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent`, ["/login"]]);
+    expect((await browser.submit(page, { email, password: PASSWORD, next })).url).toBe(`${server.url}/account?done=joined`);
     browser.cookies.set("countersign-pending", new URLSearchParams({ email, next }).toString());
     expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
   });
@@ -103,7 +106,7 @@ describe("who signs up on the way to something comes back to it", () => {
       const { email, browser } = newcomer();
       await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
       browser.cookies.set("countersign-pending", said);
-      expect((await browser.follow("/signup/sent")).url).toBe(`${server.url}/login`);
+      expect((await browser.follow("/signup/sent")).url).toBe(`${server.url}/account`);
       const verified = await browser.follow(await linkTo(email));
       expect([verified.status, hrefs(verified.html)]).toEqual([200, ["/account"]]);
     },
@@ -116,7 +119,7 @@ describe("a sign-up is sent once", () => {
     const form = formsOf((await browser.follow("/signup")).html, server.url).find(({ fields }) => "password" in fields);
     const body = new URLSearchParams({ ...form?.fields, email, password: PASSWORD });
     const response = await browser.request("/signup", { method: "POST", body, headers: { origin: server.url } });
-    expect([response.status, response.headers.get("location")]).toEqual([303, "/signup/sent"]);
+    expect([response.status, response.headers.get("location")]).toEqual([303, "/account?done=joined"]);
     for (let load = 0; load < 3; load++) expect((await browser.follow("/signup/sent")).html).toContain(email);
     expect(await server.mailsTo(email, 1)).toHaveLength(1);
   });
@@ -125,6 +128,7 @@ describe("a sign-up is sent once", () => {
     const { email, browser } = newcomer();
     await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
     expect(browser.cookies.get("countersign-pending")).toBe(`email=${encodeURIComponent(email)}`);
+    browser.cookies.delete("countersign");
     await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
     expect(browser.cookies.has("countersign-pending")).toBe(false);
   });
@@ -133,7 +137,7 @@ describe("a sign-up is sent once", () => {
     const { email, browser } = newcomer();
     const page = await browser.follow("/signup");
     const twice = await Promise.all([1, 2, 3].map(() => browser.submit(page, { email, password: PASSWORD })));
-    for (const { status, url } of twice) expect([status, url]).toEqual([200, `${server.url}/signup/sent`]);
+    for (const { status, url } of twice) expect([status, url]).toEqual([200, `${server.url}/account?done=joined`]);
     expect(await server.mailsTo(email, 1)).toHaveLength(1);
     expect((await browser.submit(page, { email, password: "another horse battery" })).status).toBe(409);
   });
