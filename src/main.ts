@@ -5,7 +5,6 @@ import { registerClientCommands } from "./cli/clients.ts";
 import { registerAgentCommands, registerDelegationCommands } from "./cli/delegations.ts";
 import { registerDoctorCommand } from "./cli/doctor/command.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
-import type { GenerateOptions } from "./cli/generate-key.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
 import { provisionThroughServer } from "./cli/management-api.ts";
 import { registerResourceCommands } from "./cli/resources.ts";
@@ -15,6 +14,7 @@ import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
 import { registerTokenCommand } from "./cli/token/command.ts";
 import { registerRealmCommands, registerUserCommands } from "./cli/users-and-realms.ts";
+import type { GenerateOptions } from "./compose/generate-key.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
 
@@ -105,7 +105,7 @@ keys
   .addOption(new Option("--rsa", "an RSA key for JWT_RSA_PRIVATE_KEY instead of Ed25519").conflicts("mlDsa"))
   .option("--ml-dsa", "an ML-DSA-65 key for JWT_MLDSA_PRIVATE_KEY instead of Ed25519")
   .option("--out <file>", "write a new file that only this user can read, instead of printing")
-  .action(run(async (options: GenerateOptions) => (await import("./cli/generate-key.ts")).generateKey(options)));
+  .action(run(async (options: GenerateOptions) => (await import("./compose/generate-key.ts")).generateKey(options)));
 
 /** Read when a command needs it: `--help` and `serve` do not. */
 const terminal = systemTerminal(() => {

@@ -1,7 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { generatePrivateKey } from "../development-keys.ts";
-import { CommandFailure, EXIT } from "./failure.ts";
 
 export interface GenerateOptions {
   readonly rsa?: true;
@@ -10,7 +9,7 @@ export interface GenerateOptions {
   readonly out?: string;
 }
 
-/** `countersign keys generate`: a new private key with its public half, as PEM. @throws {CommandFailure} for a file that exists */
+/** `countersign keys generate`: a new private key with its public half, as PEM. @throws {Error} for a file that exists */
 export async function generateKey({ rsa, mlDsa, out }: GenerateOptions): Promise<void> {
   const pem = mlDsa ? await mldsaPair() : pairOf(rsa ? "rsa" : "ed25519");
   if (out === undefined) return void process.stdout.write(pem);
@@ -18,7 +17,7 @@ export async function generateKey({ rsa, mlDsa, out }: GenerateOptions): Promise
     writeFileSync(out, pem, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
-    throw exists ? new CommandFailure(EXIT.failed, `${out} exists, and a key is never overwritten. Name another file.`) : error;
+    throw exists ? new Error(`${out} exists, and a key is never overwritten. Name another file.`, { cause: error }) : error;
   }
   process.stderr.write(`The key is in ${out}, readable by this user alone. The server takes it as ${settingOf({ rsa, mlDsa })}=@${out}\n`);
 }
