@@ -3,7 +3,7 @@ import { authenticationThrottle } from "../../../src/clients/throttle.ts";
 import { aClock } from "../../support/clock.ts";
 import { aCounter } from "../../support/throttle.ts";
 
-/** Two processes that share what they count. */
+/** Two processes that share a failure counter. */
 function twoProcesses() {
   const clock = aClock();
   const counter = aCounter(clock.now);
@@ -25,7 +25,7 @@ function twoProcesses() {
   return { clock, reported, first: one(), second: one(), refusal, asked: () => asked };
 }
 
-test("failures in all processes count together, and the last one shuts the door for the pair alone", async () => {
+test("failures are counted across processes, and the last one blocks that client at that address only", async () => {
   const { first, second, refusal, reported } = twoProcesses();
   for (let n = 0; n < 50; n += 1) await first.failed("c", "a");
   for (let n = 0; n < 49; n += 1) await second.failed("c", "a");
@@ -33,13 +33,13 @@ test("failures in all processes count together, and the last one shuts the door 
   await second.failed("c", "a");
   expect(refusal(second)).toMatchObject({ code: "too_many_requests", detail: { retryAfter: 60 } });
   expect(refusal(second, "b")).toBeUndefined();
-  expect(refusal(first)).toBeUndefined(); // asks no one, and learns at its next failure
+  expect(refusal(first)).toBeUndefined(); // learns of the limit at its next failure
   await first.failed("c", "a");
   expect(refusal(first)).toMatchObject({ code: "too_many_requests" });
   expect(reported).toEqual(["c a", "c a"]);
 });
 
-test("who is let in, or shut out already, is asked about nowhere", async () => {
+test("only failures are counted at the store, not other calls", async () => {
   const { first, refusal, asked } = twoProcesses();
   for (let n = 0; n < 1_000; n += 1) refusal(first);
   expect(asked()).toBe(0);

@@ -9,7 +9,7 @@ const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-describe("reading a grant", () => {
+describe("parsing a grant", () => {
   test.for([
     [
       "grant_type=authorization_code&code=c&redirect_uri=u&code_verifier=v&resource=r&resource=q",
@@ -58,7 +58,7 @@ describe("reading a grant", () => {
   });
 });
 
-describe("a grant that lacks a parameter", () => {
+describe("completeness of a grant", () => {
   test.for([
     ["grant_type=authorization_code&redirect_uri=u&code_verifier=v", "invalid_request code_missing"],
     ["grant_type=authorization_code&code=c&code_verifier=v", "invalid_request redirect_uri_missing"],

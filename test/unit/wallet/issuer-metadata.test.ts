@@ -14,7 +14,7 @@ beforeEach(() => {
   issuer.metadata = {};
 });
 
-/** A fresh memory, with the time in one's hand. */
+/** A new cache, with a clock of the test. */
 function keys() {
   const clock = aClock(1_000);
   const known = issuerMetadata(guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true }), clock.now);
@@ -27,13 +27,13 @@ function keys() {
   return { clock, known, failure, asked: () => issuer.publisher.requests().length - asked };
 }
 
-test("SD-JWT VC §5: keys stand in the issuer's metadata, or at the one address that it names", async () => {
+test("SD-JWT VC §5: keys are read from the issuer's metadata, or from its jwks_uri", async () => {
   expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
   issuer.metadata = { jwks: undefined, jwks_uri: `https://localhost:${issuer.publisher.port}/keys` };
   expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
 });
 
-test("keys are kept for ten minutes, and fetched again after a minute when a key is missing", async () => {
+test("keys are cached for ten minutes, and fetched again after a minute for an unknown key", async () => {
   const { clock, known, asked } = keys();
   await Promise.all([known.current(issuer.url), known.current(issuer.url)]);
   clock.pass(59);
@@ -65,7 +65,7 @@ test.for([
   expect(await keys().failure()).toBe(reason);
 });
 
-test("a failure is not asked for again for five seconds", async () => {
+test("a failed fetch is not repeated for five seconds", async () => {
   issuer.metadata = { issuer: "https://other.example.test" };
   const { clock, failure, asked } = keys();
   expect([await failure(), await failure()]).toEqual(["document_of_another_issuer", "failed_just_now"]);

@@ -23,7 +23,7 @@ test.for([
   expect(asked(accept)).toBe(language);
 });
 
-test("days, times and lists are written as the language writes them", () => {
+test("days, times and lists are formatted by language", () => {
   const seconds = 1_763_761_800;
   expect([shownDay("en", seconds), shownDay("de", seconds)]).toEqual(["21 November 2025", "21. November 2025"]);
   expect(shownMoment("en", seconds)).toBe("21 November 2025 at 21:50 UTC");
