@@ -137,8 +137,8 @@ describe("a device request in the core", () => {
     ["after its expiry", { expiresAt: NOW }, {}, true, ["expired_token", "device_request_over"]],
     ["after a denial", { deniedAt: NOW }, {}, true, ["expired_token", "device_request_over"]],
     ["of an unknown client", { clientId: "gone" }, {}, true, ["invalid_client", "client_unknown"]],
-    ["without consent or session", {}, undefined, false, ["access_denied", "consent_or_session_not_live"]],
-    ["that another user has approved", {}, { userId: "other" }, true, ["access_denied", "consent_or_session_not_live"]],
+    ["without consent or session", {}, undefined, false, ["conflict", "device_not_approved"]],
+    ["that another user has approved", {}, { userId: "other" }, true, ["conflict", "device_not_approved"]],
   ])("cannot be approved %s", async ([, device, code, succeeds, expected]) => {
     const { core } = await memoryCore({ clients: [client], device: aDevice(device), code: code && approved(code), succeeds });
     expect(await ask(core, "issueCode", approve)).toEqual(expected);
