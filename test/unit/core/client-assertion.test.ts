@@ -261,7 +261,7 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
     }
   });
 
-  test("a wrong assertion, but not a right one, of a client whose metadata document lists private_key_jwt as an alternative", async () => {
+  test("a wrong assertion or a secret of a client whose metadata document lists none and private_key_jwt", async () => {
     const client = keyClient({ tokenEndpointAuthMethod: "none", alternativeAuthMethods: ["private_key_jwt"] });
     expect(await present(assertion(made()), testPorts(client))).toBe("notes-app");
     expect(await present(assertion(made({}, {}, otherKey)), testPorts(client))).toEqual(refused("signature_wrong"));
