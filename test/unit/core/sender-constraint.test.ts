@@ -38,6 +38,7 @@ function aCore() {
     selfContained: false,
     audit: { recordIssue: async () => undefined },
     clients: { byClientId: async () => undefined },
+    resources: { of: async () => [] },
     families: { rotate: async () => true },
     delegations: { record: async (delegation: NewDelegation) => stored.push(delegation) > 0 },
     tokens: { of: async () => aTokenState() },

@@ -35,6 +35,7 @@ const routes: readonly Route[] = [
   ...discoveryRoutes({
     issuer: ISSUER,
     realms: realms as unknown as Parameters<typeof discoveryRoutes>[0]["realms"],
+    resources: { offered: async () => [] },
     defaultScopes: ["openid"],
     clock: () => 1,
     idTokenAlgorithms: ["EdDSA"],
