@@ -89,13 +89,7 @@ function configOf(s: Settings) {
       mldsaPrivateKey: s.JWT_MLDSA_PRIVATE_KEY,
       idTokenSigningAlg: s.ID_TOKEN_SIGNING_ALG,
     },
-    tokenCore: {
-      url: s.TOKEN_CORE_URL,
-      secret: s.TOKEN_CORE_SECRET,
-      ca: s.TOKEN_CORE_CA,
-      tlsCert: s.TOKEN_CORE_TLS_CERT,
-      tlsKey: s.TOKEN_CORE_TLS_KEY,
-    },
+    tokenCore: tokenCoreConfig(s),
     mail: { smtpUrl: s.SMTP_URL, from: s.MAIL_FROM ?? `Countersign <no-reply@${new URL(issuer).hostname}>` },
     lifetimes: {
       accessToken: s.ACCESS_TOKEN_TTL,
@@ -117,6 +111,7 @@ function configOf(s: Settings) {
       rateWindow: s.REGISTER_CLIENT_RATE_WINDOW,
       dynamicClientScope: s.DYNAMIC_CLIENT_SCOPE,
     },
+    requireKnownResources: s.REQUIRE_KNOWN_RESOURCES,
     defaultClientEnvironment: s.DEFAULT_CLIENT_ENVIRONMENT ?? (s.NODE_ENV === "production" ? "production" : "development"),
     clientAssertionAudience: s.CLIENT_ASSERTION_AUDIENCE,
     cimdEnabled: s.CIMD_ENABLED,
@@ -136,6 +131,15 @@ function configOf(s: Settings) {
     signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }
+
+const tokenCoreConfig = (s: Settings) =>
+  ({
+    url: s.TOKEN_CORE_URL,
+    secret: s.TOKEN_CORE_SECRET,
+    ca: s.TOKEN_CORE_CA,
+    tlsCert: s.TOKEN_CORE_TLS_CERT,
+    tlsKey: s.TOKEN_CORE_TLS_KEY,
+  }) as const;
 
 const walletConfig = (s: Settings) =>
   ({

@@ -59,7 +59,7 @@ const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWord
 });
 
 /** @throws {CommandFailure} for an unknown realm */
-async function realmNamed(admin: AdminClient, realm: string | undefined): Promise<{ readonly realmId?: string }> {
+export async function realmNamed(admin: AdminClient, realm: string | undefined): Promise<{ readonly realmId?: string }> {
   if (realm === undefined) return {};
   const { realms } = await admin.operator.realms.list.query();
   const found = realms.find(({ id, name }) => id === realm || name === realm);

@@ -21,7 +21,12 @@ export interface RegistrableMetadata {
 }
 
 /** The scopes that the realm allows for dynamically registered clients. DYNAMIC_CLIENT_SCOPE: these get the requested ones, or all. */
-export type RegistrationPolicy = { readonly allowedScopes: readonly string[]; readonly scopeMode: "registered" | "realm" };
+export interface RegistrationPolicy {
+  readonly allowedScopes: readonly string[];
+  readonly scopeMode: "registered" | "realm";
+  /** Scopes that resources offer to clients that register themselves: these get the requested ones. */
+  readonly offeredScopes?: readonly string[];
+}
 
 /**
  * The metadata that open registration keeps of a request. Pure.
@@ -97,9 +102,11 @@ function assertUsable(grantTypes: readonly GrantType[], method: AuthMethod): voi
 function registrableScopes(requested: string | undefined, grantTypes: readonly GrantType[], policy: RegistrationPolicy): readonly string[] {
   const hasUsers = grantTypes.some((grant) => USER_GRANT_TYPES.includes(grant));
   const allowed = policy.allowedScopes.filter((scope) => hasUsers || !PERSONAL_SCOPES.has(scope));
-  if (policy.scopeMode === "realm" || requested === undefined) return allowed;
+  if (requested === undefined) return allowed;
   const asked = new Set(requested.split(" "));
-  const kept = allowed.filter((scope) => asked.has(scope));
+  const offered = (policy.offeredScopes ?? []).filter((scope) => asked.has(scope) && !allowed.includes(scope));
+  if (policy.scopeMode === "realm") return [...allowed, ...offered];
+  const kept = [...allowed.filter((scope) => asked.has(scope)), ...offered];
   return kept.length === 0 ? allowed : kept;
 }
 

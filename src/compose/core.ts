@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { clientDocuments, LONGEST as LONGEST_KEPT, sharedDocuments } from "../clients/document-cache.ts";
+import type { GuardedFetch } from "../clients/guarded-fetch.ts";
 import { issuerKeys, remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
 import { systemClock } from "../clock.ts";
@@ -102,6 +103,7 @@ async function composeCore(
     clients: clientDirectory(sql),
     apiKeys: apiKeyDirectory(sql),
     ...resourcePorts(config, sql, log),
+    requireKnownResources: config.requireKnownResources,
     codes: authorizationCodes(sql),
     devices: deviceRequests(sql),
     families: refreshFamilies(sql),
@@ -192,10 +194,18 @@ function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemera
 /** Records of resources. In development those on this machine are found by their metadata. */
 function resourcePorts(config: Config, sql: Sql, log: Log) {
   const resources = { ...resourceDirectory(sql), ...resourceRegistry(sql) };
-  const discovers = config.environment === "development" && isLoopbackHost(config.host);
-  const fetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed: discovers, plainLoopback: discovers });
-  const { issuer } = config;
-  return { resources, resourceDiscovery: discovers ? resourceDiscovery({ issuer, fetch, resources, clock: systemClock, log }) : undefined };
+  const discovery = () => resourceDiscovery({ issuer: config.issuer, fetch: resourceFetch(config), resources, clock: systemClock, log });
+  return { resources, resourceDiscovery: findsLocalResources(config) ? discovery() : undefined };
+}
+
+type Place = Pick<Config, "issuer" | "environment" | "host">;
+
+const findsLocalResources = ({ environment, host }: Place): boolean => environment === "development" && isLoopbackHost(host);
+
+/** Fetches metadata of resources; in development also from this machine. */
+export function resourceFetch(place: Place): GuardedFetch {
+  const local = findsLocalResources(place);
+  return guardedFetch({ ownUrl: place.issuer, loopbackAllowed: local, plainLoopback: local });
 }
 
 /** The ports of the identity assertion grant. Issuers on loopback are contacted only if the operator names one, and never in production. */

@@ -6,6 +6,7 @@ import { bearersOf } from "../front/api/context.ts";
 import { explainerOf } from "../front/api/explainer.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
+import { fetchMetadata } from "../resources/metadata.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
 import { auditTrail } from "../store/audit-trail.ts";
@@ -15,12 +16,20 @@ import { delegationRepository } from "../store/delegation-repository.ts";
 import { publishedKeys } from "../store/key-register.ts";
 import { provisioner } from "../store/provisioning.ts";
 import { managedRealms, realms } from "../store/realms.ts";
+import { managedResources } from "../store/resources.ts";
 import type { Sql } from "../store/sql.ts";
 import { managedUsers } from "../store/users.ts";
+import { resourceFetch } from "./core.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
 
 export const managementPorts = (
-  { defaultClientEnvironment: defaultEnvironment, signUp }: Pick<Config, "defaultClientEnvironment" | "signUp">,
+  {
+    defaultClientEnvironment: defaultEnvironment,
+    signUp,
+    issuer,
+    environment,
+    host,
+  }: Pick<Config, "defaultClientEnvironment" | "signUp" | "issuer" | "environment" | "host">,
   sql: Sql,
   core: TokenCore,
   passwords: PasswordHashing,
@@ -37,6 +46,9 @@ export const managementPorts = (
   realms: realms(sql),
   managedRealms: managedRealms(sql),
   managedScopes: managedScopes(sql),
+  managedResources: managedResources(sql),
+  resourceMetadata: (resource) => fetchMetadata(resourceFetch({ issuer, environment, host }), resource, issuer),
+  issuer,
   publishedKeys: publishedKeys(sql, KEYS_OUTLIVE),
   auditTrail: auditTrail(sql),
   delegations: delegationRepository(sql),

@@ -37,7 +37,7 @@ import { invitations } from "../store/invitations.ts";
 import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
 import { realms } from "../store/realms.ts";
-import { shownResources } from "../store/resources.ts";
+import { offeredScopes, shownResources } from "../store/resources.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
@@ -74,6 +74,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       issuer,
       registry: clientRegistry(sql),
       realms: realms(sql),
+      resources: offeredScopes(sql),
       limiter: ephemeral.rateLimiter("register", config.registration.rateLimit, config.registration.rateWindow),
       defaultScopes: config.registration.scopes,
       scopeMode: config.registration.dynamicClientScope,
@@ -87,6 +88,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
     ...discoveryRoutes({
       issuer,
       realms: realms(sql),
+      resources: offeredScopes(sql),
       defaultScopes: config.registration.scopes,
       clock: systemClock,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],

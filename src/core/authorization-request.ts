@@ -117,7 +117,8 @@ export async function requestableAccess(
   const { granted: scopes, dropped: droppedScopes } = requestableScopes(scope, client, target);
   const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   const { terms } = target;
-  const resources = await requestableResources(resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, terms);
+  const records = { terms, requireKnown: core.requireKnownResources };
+  const resources = await requestableResources(resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, records);
   return { scopes, droppedScopes, resources, terms };
 }
 

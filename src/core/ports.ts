@@ -221,6 +221,8 @@ export interface CorePorts {
   readonly clients: ClientDirectory;
   readonly apiKeys: ApiKeyDirectory;
   readonly resources: ResourceDirectory;
+  /** REQUIRE_KNOWN_RESOURCES */
+  readonly requireKnownResources: boolean;
   /** Undefined outside of development. */
   readonly resourceDiscovery: ResourceDiscovery | undefined;
   /** Undefined while CIMD_ENABLED is false. */

@@ -12,6 +12,8 @@ import type { parseAuthorizationRequest } from "../protocol/authorization-reques
 import type { parseClientCredential } from "../protocol/form.ts";
 import type { parseGrant } from "../protocol/grants.ts";
 import type { RandomBytes } from "../random.ts";
+import type { ResourceMetadata } from "../resources/metadata.ts";
+import type { ManagedResources } from "../resources/ports.ts";
 import type { ProvisionFile } from "./provision.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
@@ -72,13 +74,15 @@ export type ProvisionCounts = Readonly<Record<"created" | "changed" | "unchanged
 export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
   /** Only for a file that describes scopes. */
   readonly scopes?: ProvisionCounts;
+  /** Only for a file with resources. */
+  readonly resources?: ProvisionCounts;
 }
 
 export interface Provisioner {
   /**
-   * Creates and changes realms, users, clients and scope descriptions in one transaction. Idempotent; deletes nothing.
+   * Creates and changes realms, users, clients, scope descriptions and resources in one transaction. Idempotent; deletes nothing.
    * @param actor of the audit records; default: the service itself
-   * @throws {Refusal} invalid_request, with an issue for each invalid client, `ownerEmail` without an account or unknown realm of `scopes`
+   * @throws {Refusal} invalid_request, with an issue for each invalid client, `ownerEmail` without an account or unknown realm
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
 }
@@ -116,6 +120,10 @@ export interface ManagementPorts {
   readonly realms: Pick<Realms, "default">;
   readonly managedRealms: ManagedRealms;
   readonly managedScopes: ManagedScopes;
+  readonly managedResources: ManagedResources;
+  /** Fetches the metadata of a resource; otherwise the reason why it is not used, as a fixed word. */
+  readonly resourceMetadata: (resource: string) => Promise<ResourceMetadata | string>;
+  readonly issuer: string;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
   readonly delegations: DelegationRepository;

@@ -5,6 +5,7 @@ import { usesSecret } from "../clients/coherence.ts";
 import { isRefusal } from "../errors.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
+import { resourceKey } from "../resources/resource.ts";
 import {
   allGrants,
   clientId,
@@ -15,6 +16,7 @@ import {
   scopes,
   tokenEndpointAuthMethod,
 } from "./inputs.ts";
+import { ResourceUri, resourceSettings } from "./resource-inputs.ts";
 import { ScopeDescriptionInput } from "./scope-inputs.ts";
 
 const email = z.email().max(254);
@@ -53,6 +55,8 @@ const client = z
 
 const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });
 
+const resource = z.strictObject({ resource: ResourceUri, ...resourceSettings, realm: z.string().min(1).max(255).optional() });
+
 /** A list without duplicate keys; default: empty. */
 const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Entry>) => string, message: string) =>
   z
@@ -67,6 +71,7 @@ export const ProvisionFile = z.strictObject({
   clients: listOf(client, ({ clientId }) => clientId, "names a clientId twice"),
   /** Default: the default realm. */
   scopes: listOf(describedScope, ({ realm = "default", name }) => `${realm} ${name}`, "describes a scope twice"),
+  resources: listOf(resource, ({ realm = "default", resource }) => `${realm} ${resourceKey(resource)}`, "names a resource twice"),
 });
 export type ProvisionFile = z.infer<typeof ProvisionFile>;
 

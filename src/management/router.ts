@@ -4,6 +4,7 @@ import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
 import { operatorAgentsRouter, operatorDelegationsRouter } from "./operator/delegations.ts";
 import { operatorExplainRouter } from "./operator/explain.ts";
+import { operatorResourcesRouter } from "./operator/resources.ts";
 import { operatorScopesRouter } from "./operator/scopes.ts";
 import { operatorRealmsRouter, operatorUsersRouter } from "./operator/users.ts";
 import { ProvisionFile } from "./provision.ts";
@@ -18,6 +19,7 @@ export const managementRouter = router({
     users: operatorUsersRouter,
     realms: operatorRealmsRouter,
     scopes: operatorScopesRouter,
+    resources: operatorResourcesRouter,
     audit: operatorAuditRouter,
     delegations: operatorDelegationsRouter,
     agents: operatorAgentsRouter,

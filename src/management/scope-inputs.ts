@@ -15,7 +15,7 @@ const line = (max: number) =>
     .refine((text) => text.isWellFormed() && !HIDDEN.test(text), "must not contain control, bidirectional or invisible characters");
 
 /** A text in each language; languages may be left out. */
-const wording = (max: number) =>
+export const wording = (max: number) =>
   z.strictObject({ en: line(max).optional(), de: line(max).optional() } satisfies Readonly<Record<Language, z.ZodType>>);
 
 export const ScopeName = z.string().max(256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)");

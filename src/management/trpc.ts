@@ -129,3 +129,7 @@ const auditOf = ({ address, requestId }: ManagementContext, { userId }: Bearer):
   const actor: AuditActor = { type: "user", id: userId };
   return (event, about) => ({ event, outcome: "success", actor, address, requestId, ...about });
 };
+
+/** The realm that an operator names, or the default one. */
+export const realmOf = async (ports: ManagementPorts, realmId: string | undefined): Promise<string> =>
+  realmId ?? (await ports.realms.default()).id;

@@ -1,14 +1,13 @@
 import { LRUCache } from "lru-cache";
-import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
+import type { GuardedFetch } from "../clients/guarded-fetch.ts";
 import { singleFlight } from "../clients/remote-keys.ts";
 import type { Clock } from "../clock.ts";
 import { isLoopbackHost, isWebResource, MAX_RESOURCES, printScope } from "../protocol/access.ts";
 import type { Log } from "../telemetry/log.ts";
-import { type MetadataFault, metadataUrl, type ResourceMetadata, readMetadata } from "./metadata.ts";
+import { fetchMetadata } from "./metadata.ts";
 import type { ResourceDirectory, ResourceDiscovery, ResourceRegistry } from "./ports.ts";
-import { CLIENT_KINDS, mayHaveRecord, resourceKey } from "./resource.ts";
+import { defaultSettings, mayHaveRecord, resourceKey, withSettings } from "./resource.ts";
 
-const MAX_DOCUMENT_BYTES = 65_536;
 /** Seconds before a resource is looked up again, whatever it answered. */
 const PAUSE = 30;
 /** Look-ups in a minute, of all resources together. */
@@ -48,33 +47,19 @@ export function resourceDiscovery({ issuer, fetch, resources, clock, log }: Disc
     return minute.lookUps <= PER_MINUTE;
   };
 
-  const metadataOf = async (resource: string): Promise<ResourceMetadata | MetadataFault | FetchFailure> => {
-    try {
-      return readMetadata((await fetch.json(metadataUrl(resource), MAX_DOCUMENT_BYTES)).value, resource, issuer);
-    } catch (error) {
-      if (error instanceof FetchFailure) return error;
-      throw error;
-    }
-  };
-
   const lookUp = singleFlight(async (resource: string, realmId: string): Promise<void> => {
     if (!mayLookUp(resource)) return;
-    const found = await metadataOf(resource);
-    if (typeof found === "string" || found instanceof FetchFailure) {
-      log.warn("resource_not_discovered", { resource, reason: typeof found === "string" ? found : found.reason });
+    const found = await fetchMetadata(fetch, resource, issuer);
+    if (typeof found === "string") {
+      log.warn("resource_not_discovered", { resource, reason: found });
       return;
     }
-    const { name = new URL(resource).host, scopes } = found;
-    const record = {
-      realmId,
-      resource,
+    const { name, scopes } = found;
+    const settings = withSettings(defaultSettings(resource), {
       name,
       scopes: scopes.map((scope) => ({ name: scope, title: {}, detail: {} })),
-      clients: CLIENT_KINDS,
-      accessTokenLifetime: null,
-      enabled: true,
-      origin: "discovered",
-    } as const;
+    });
+    const record = { ...settings, realmId, resource, origin: "discovered" } as const;
     const actor = { type: "service", id: "resource-discovery" } as const;
     const added = await resources.add(record, { event: "resource.created", outcome: "success", actor });
     if (added !== undefined) log.info("resource_discovered", { resource, scope: printScope(scopes) });

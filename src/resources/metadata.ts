@@ -1,11 +1,7 @@
+import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
 import { sameResource } from "../protocol/access.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
-import { isResourceScope } from "./resource.ts";
-
-/** The most scopes that a record may have. */
-export const MAX_SCOPES = 100;
-/** Characters of one of them. */
-export const MAX_SCOPE_LENGTH = 200;
+import { isResourceScope, MAX_SCOPE_LENGTH, MAX_SCOPES } from "./resource.ts";
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
@@ -44,4 +40,20 @@ export function readMetadata(document: unknown, resource: string, issuer: string
     name: typeof name === "string" && displayNameFault(name) === undefined ? name : undefined,
     scopes: [...scopes].slice(0, MAX_SCOPES),
   };
+}
+
+const MAX_DOCUMENT_BYTES = 65_536;
+
+/** Fetches and reads the metadata document of a resource. @returns otherwise the reason why it is not used, as a fixed word */
+export async function fetchMetadata(
+  fetch: Pick<GuardedFetch, "json">,
+  resource: string,
+  issuer: string,
+): Promise<ResourceMetadata | string> {
+  try {
+    return readMetadata((await fetch.json(metadataUrl(resource), MAX_DOCUMENT_BYTES)).value, resource, issuer);
+  } catch (error) {
+    if (error instanceof FetchFailure) return error.reason;
+    throw error;
+  }
 }

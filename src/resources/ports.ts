@@ -1,10 +1,16 @@
 import type { AuditEntry } from "../audit.ts";
-import type { ResourceRecord, ResourceTerms } from "./resource.ts";
+import type { ClientKind, ResourceRecord, ResourceSettings, ResourceTerms } from "./resource.ts";
 
 /** Finds the records of requested resources. Concurrent look-ups share one query; nothing is cached. */
 export interface ResourceDirectory {
   /** The records of a realm among these resources; others are left out. */
   of(realmId: string, resources: readonly string[]): Promise<readonly ResourceTerms[]>;
+}
+
+/** The scopes of a realm's enabled resources. */
+export interface OfferedScopes {
+  /** Without repeats, by name. @param kind of clients that may request them; default: any */
+  offered(realmId: string, kind?: ClientKind): Promise<readonly string[]>;
 }
 
 /** What users see of a resource: its name, and the words of its scopes. */
@@ -21,6 +27,22 @@ export type NewResource = Omit<ResourceRecord, "id" | "createdAt" | "updatedAt">
 export interface ResourceRegistry {
   /** Stores a record with its audit record. @returns undefined when the resource has one already, or the realm does not exist */
   add(resource: NewResource, audit: AuditEntry): Promise<ResourceRecord | undefined>;
+}
+
+/** Records as operators manage them, named by realm and resource. Every write includes its audit record. */
+export interface ManagedResources extends ResourceRegistry {
+  /** All records of a realm, by resource. */
+  all(realmId: string): Promise<readonly ResourceRecord[]>;
+  one(realmId: string, resource: string): Promise<ResourceRecord | undefined>;
+  /** Changes a record, which is locked while `decide` runs. @returns undefined for an unknown one */
+  change(
+    realmId: string,
+    resource: string,
+    decide: (record: ResourceRecord) => ResourceSettings,
+    audit: AuditEntry,
+  ): Promise<ResourceRecord | undefined>;
+  /** @returns whether there was one */
+  remove(realmId: string, resource: string, audit: AuditEntry): Promise<boolean>;
 }
 
 /** Makes records of unknown resources on this machine from their metadata. In development only. */

@@ -31,6 +31,36 @@ export interface ResourceRecord {
   readonly updatedAt: number | null;
 }
 
+/** The most scopes that a record may have. */
+export const MAX_SCOPES = 100;
+/** Characters of one of them. */
+export const MAX_SCOPE_LENGTH = 200;
+
+/** The members of a record that can be changed. */
+export const SETTING_MEMBERS = ["name", "scopes", "clients", "accessTokenLifetime", "enabled"] as const;
+export type ResourceSettings = Pick<ResourceRecord, (typeof SETTING_MEMBERS)[number]>;
+
+/** The settings of a new record. Pure. @param resource whose host, or else it itself, is the name */
+export const defaultSettings = (resource: string): ResourceSettings => ({
+  name: (URL.parse(resource)?.host || resource).slice(0, 255),
+  scopes: [],
+  clients: CLIENT_KINDS,
+  accessTokenLifetime: null,
+  enabled: true,
+});
+
+/** The settings with changes; a member that is left out stays as it is. Pure. */
+export const withSettings = (
+  settings: ResourceSettings,
+  changes: { readonly [Member in keyof ResourceSettings]?: ResourceSettings[Member] | undefined },
+): ResourceSettings => ({
+  name: changes.name ?? settings.name,
+  scopes: changes.scopes ?? settings.scopes,
+  clients: changes.clients ?? settings.clients,
+  accessTokenLifetime: changes.accessTokenLifetime === undefined ? settings.accessTokenLifetime : changes.accessTokenLifetime,
+  enabled: changes.enabled ?? settings.enabled,
+});
+
 /** What the policies read of a record. */
 export type ResourceTerms = Pick<ResourceRecord, "realmId" | "resource" | "clients" | "accessTokenLifetime" | "enabled"> & {
   readonly scopeNames: readonly string[];

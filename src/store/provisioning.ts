@@ -1,12 +1,15 @@
+import { isDeepStrictEqual } from "node:util";
 import { type AuditActor, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
+import { defaultSettings, withSettings } from "../resources/resource.ts";
 import { record } from "./audit-log.ts";
 import { describeScope } from "./consents.ts";
 import { applyClient } from "./provisioned-clients.ts";
 import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { finishRemovalOfClients } from "./removals.ts";
+import { lockResource, resourceRegistry, storeResource } from "./resources.ts";
 import { type Sql, statement } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
@@ -16,6 +19,7 @@ const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 
 type FileRealm = ProvisionFile["realms"][number];
 type FileClient = ProvisionFile["clients"][number];
+type FileResource = ProvisionFile["resources"][number];
 type FileScope = ProvisionFile["scopes"][number];
 
 /** Processes that start with the same file at once apply it one after the other. */
@@ -89,14 +93,31 @@ async function applyClients(clients: readonly FileClient[], actor: AuditActor, t
 
 const REALM_NAMED = statement("provision_realm_named", "select id::text as id from realms where name = $1");
 
+const realmUnknown = (path: string) =>
+  new Refusal("invalid_request", "realm_unknown", {
+    description: "The file cannot be applied.",
+    issues: [{ path: `${path}.realm`, message: "names no realm" }],
+  });
+
 async function applyScope({ realm, ...scope }: FileScope, index: number, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
   const outcome = named && (await describeScope(tx, named.id, scope, { event: "scope.changed", outcome: "success", actor }));
-  if (outcome === undefined) {
-    const issues = [{ path: `scopes.${index}.realm`, message: "names no realm" }];
-    throw new Refusal("invalid_request", "realm_unknown", { description: "The file cannot be applied.", issues });
-  }
+  if (outcome === undefined) throw realmUnknown(`scopes.${index}`);
   return outcome;
+}
+
+async function applyResource({ realm, resource, ...settings }: FileResource, index: number, actor: AuditActor, tx: Tx): Promise<Outcome> {
+  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
+  if (named === undefined) throw realmUnknown(`resources.${index}`);
+  const record = { ...withSettings(defaultSettings(resource), settings), resource, realmId: named.id, origin: "file" } as const;
+  const event = { outcome: "success", actor } as const;
+  if ((await resourceRegistry(tx).add(record, { ...event, event: "resource.created" })) !== undefined) return "created";
+  const current = await lockResource(tx, named.id, resource);
+  if (current === undefined) throw new Refusal("temporarily_unavailable", "resource_just_removed", { retryAfter: 1 });
+  const changed = withSettings(current, settings);
+  if (isDeepStrictEqual(changed, withSettings(current, {}))) return "unchanged";
+  await storeResource(tx, current, changed, { ...event, event: "resource.changed" });
+  return "changed";
 }
 
 export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisioner {
@@ -117,8 +138,13 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisi
         const clients = await applyClients(file.clients, actor, tx);
         const scopes: Outcome[] = [];
         for (const [index, scope] of file.scopes.entries()) scopes.push(await applyScope(scope, index, actor, tx));
-        const counts = { realms: count(realms), users: count(accounts), clients: count(clients) };
-        return scopes.length === 0 ? counts : { ...counts, scopes: count(scopes) };
+        const resources: Outcome[] = [];
+        for (const [index, resource] of file.resources.entries()) resources.push(await applyResource(resource, index, actor, tx));
+        return {
+          ...{ realms: count(realms), users: count(accounts), clients: count(clients) },
+          ...(scopes.length > 0 && { scopes: count(scopes) }),
+          ...(resources.length > 0 && { resources: count(resources) }),
+        };
       });
     },
   };

@@ -1,10 +1,21 @@
-import type { NewResource, ResourceDirectory, ResourceRegistry, ShownRecord, ShownResources } from "../resources/ports.ts";
-import { type ResourceRecord, type ResourceTerms, resourceKey } from "../resources/resource.ts";
+import type { AuditEntry } from "../audit.ts";
+import { isUuid } from "../random.ts";
+import type {
+  ManagedResources,
+  OfferedScopes,
+  ResourceDirectory,
+  ResourceRegistry,
+  ShownRecord,
+  ShownResources,
+} from "../resources/ports.ts";
+import { type ResourceRecord, type ResourceSettings, type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 import { RESOURCES } from "./tables/resources.ts";
 import { without } from "./tables/table.ts";
+
+type Tx = Pick<Sql, "query">;
 
 const TERMS = `${RESOURCES.select(["realmId", "resource", "clients", "accessTokenLifetime", "enabled"])},
   jsonb_path_query_array(resources.scopes, '$[*].name') as "scopeNames"`;
@@ -17,7 +28,7 @@ export const termsAmong = (resources: string): string =>
 
 const OF = rowsStatement("resources_of", `select ${TERMS} from resources where resources.resource = any($1::text[])`);
 
-export function resourceDirectory(sql: Pick<Sql, "query">): ResourceDirectory {
+export function resourceDirectory(sql: Tx): ResourceDirectory {
   const load = coalesceReads(async (keys: readonly string[]) => {
     const found = await readRows<ResourceTerms>(sql, OF, [keys]);
     return Map.groupBy(found, ({ resource }) => resource);
@@ -31,12 +42,22 @@ export function resourceDirectory(sql: Pick<Sql, "query">): ResourceDirectory {
   };
 }
 
+const OFFERED = statement(
+  "resources_offered",
+  `select distinct scope ->> 'name' collate "C" as name from resources, jsonb_array_elements(scopes) as scope
+   where realm_id = $1::uuid and enabled and ($2::text is null or $2 = any(clients)) order by name`,
+);
+
+export const offeredScopes = (sql: Tx): OfferedScopes => ({
+  offered: async (realmId, kind) => (await sql.query<{ name: string }>(OFFERED, [realmId, kind ?? null])).map(({ name }) => name),
+});
+
 const SHOWN = statement(
   "resources_shown",
   `select ${RESOURCES.select(["resource", "name", "scopes"])} from resources where realm_id = $1::uuid and resource = any($2::text[])`,
 );
 
-export const shownResources = (sql: Pick<Sql, "query">): ShownResources => ({
+export const shownResources = (sql: Tx): ShownResources => ({
   shown: async (realmId, resources) => {
     const asked = [...new Set(resources.filter(isStorable))];
     if (asked.length === 0) return [];
@@ -61,10 +82,65 @@ const ADD = statement(
    select ${RESOURCES.select(RESOURCES.members, "added")} from added`,
 );
 
-export const resourceRegistry = (sql: Pick<Sql, "query">): ResourceRegistry => ({
-  add: async (resource: NewResource, audit) => {
-    const row = newRow({ ...resource, resource: resourceKey(resource.resource), scopes: resource.scopes });
-    const [added] = await sql.query<ResourceRecord>(ADD, [jsonRows([row]), jsonRows([{ ...audit, resources: [resource.resource] }])]);
-    return added;
+/** An audit record that names the resource, and its scopes. */
+const entry = (audit: AuditEntry, resource: string, scopes: ResourceRecord["scopes"]): string =>
+  jsonRows([{ ...audit, resources: [resource], ...(scopes.length > 0 && { scope: scopes.map(({ name }) => name).join(" ") }) }]);
+
+export const resourceRegistry = (sql: Tx): ResourceRegistry => ({
+  add: async (added, audit) => {
+    const resource = resourceKey(added.resource);
+    return (await sql.query<ResourceRecord>(ADD, [jsonRows([newRow({ ...added, resource })]), entry(audit, resource, added.scopes)]))[0];
+  },
+});
+
+const ALL = statement(
+  "resources_all",
+  `select ${RESOURCES.select()} from resources where realm_id = $1::uuid order by resource collate "C"`,
+);
+const ONE = statement("resource_one", `select ${RESOURCES.select()} from resources where resource = $1 and realm_id = $2::uuid`);
+const LOCK = statement(
+  "resource_lock",
+  `select ${RESOURCES.select()} from resources where resource = $1 and realm_id = $2::uuid for update`,
+);
+
+const CHANGE = statement(
+  "resource_change",
+  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${RESOURCES.recordset(SETTING_MEMBERS)})),
+   changed as (
+     update resources set ${RESOURCES.assignments(SETTING_MEMBERS, "input")}, updated_at = now() from input where resources.id = $1::uuid
+     returning resources.*),
+   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+   select ${RESOURCES.select(RESOURCES.members, "changed")} from changed`,
+);
+const changedRow = RESOURCES.writer(SETTING_MEMBERS);
+
+const REMOVE = statement(
+  "resource_remove",
+  `with removed as (delete from resources where resource = $1 and realm_id = $2::uuid returning id),
+   logged as (${insertAudit(`removed, ${entriesIn("$3")}`)})
+   select id::text as id from removed`,
+);
+
+export const lockResource = async (tx: Tx, realmId: string, resource: string): Promise<ResourceRecord | undefined> =>
+  (await tx.query<ResourceRecord>(LOCK, [resourceKey(resource), realmId]))[0];
+
+export const storeResource = async (tx: Tx, { id, resource }: ResourceRecord, settings: ResourceSettings, audit: AuditEntry) =>
+  (await tx.query<ResourceRecord>(CHANGE, [id, jsonRows([changedRow(settings)]), entry(audit, resource, settings.scopes)]))[0];
+
+export const managedResources = (sql: Sql): ManagedResources => ({
+  ...resourceRegistry(sql),
+  all: async (realmId) => (isUuid(realmId) ? sql.query<ResourceRecord>(ALL, [realmId]) : []),
+  one: async (realmId, resource) =>
+    isUuid(realmId) ? (await sql.query<ResourceRecord>(ONE, [resourceKey(resource), realmId]))[0] : undefined,
+  change: async (realmId, resource, decide, audit) => {
+    if (!isUuid(realmId)) return undefined;
+    return sql.transaction(async (tx) => {
+      const record = await lockResource(tx, realmId, resource);
+      return record && storeResource(tx, record, decide(record), audit);
+    });
+  },
+  remove: async (realmId, named, audit) => {
+    const resource = resourceKey(named);
+    return isUuid(realmId) && (await sql.query(REMOVE, [resource, realmId, entry(audit, resource, [])])).length > 0;
   },
 });

@@ -59,13 +59,11 @@ test.for([
     };
     await page.goto(`${server.url}/signup`);
     await fill({ email, password: PASSWORD, firstName, lastName }, "/signup");
-    await look("check-mail");
+    await look("account-new");
     await page.goto(
       server.url +
         authorizePath({ scope: `openid ${"a".repeat(100)}:read`, resource: `https://${"r".repeat(60)}.example.test/${"p".repeat(90)}` }),
     );
-    await look("sign-in");
-    await fill({ email, password: PASSWORD }, "/login");
     await look("consent");
     expect(await page.locator("h1 bdi").textContent()).toContain(firstName.slice(0, 10));
     await page.locator("button[value=approve]").click();

@@ -55,6 +55,8 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await page.getByLabel("E-mail address").fill(email);
       await page.getByLabel("Password").fill(PASSWORD);
       await click(page, "button", "Create account");
+      await heading(page, "Your account");
+      await page.goto(`${visits.server.url}/signup/sent`);
       await heading(page, "Check your mail");
       await click(page, "button", "Send it again");
       expect(await page.getByRole("status").innerText()).toBe("A new message is on its way.");
@@ -156,7 +158,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await done();
     });
 
-    test("sign-up, sign-in, consent and sign-out work in German", async () => {
+    test("sign-up, consent and sign-out work in German", async () => {
       const { page, done } = await open({ locale: "de-AT" });
       const email = visits.freshEmail();
       await page.goto(visits.ask({ scope: "openid profile" }));
@@ -168,11 +170,6 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       expect(await page.getByRole("alert").innerText()).toContain("Dieses Passwort ist zu leicht zu erraten.");
       await page.getByLabel("Passwort").fill(PASSWORD);
       await click(page, "button", "Konto anlegen");
-      await heading(page, "Sehen Sie in Ihr Postfach");
-      await click(page, "link", "Weiter zur Anmeldung");
-      await page.getByLabel("E-Mail-Adresse").fill(email);
-      await page.getByLabel("Passwort").fill(PASSWORD);
-      await click(page, "button", "Anmelden");
       await heading(page, "Field Notes bittet um Zugriff");
       expect(await page.getByText("Ihren Namen sehen").isVisible()).toBe(true);
       await click(page, "button", "Ablehnen");

@@ -68,7 +68,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("doub
     await page.getByLabel("E-mail address").fill(email);
     await page.getByLabel("Password").fill(PASSWORD);
     await twice("Create account");
-    await heading(page, "Check your mail");
+    await heading(page, "Your account");
     expect(await visits.server.mailsTo(email, 1)).toHaveLength(1);
     await page.close();
   });

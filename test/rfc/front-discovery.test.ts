@@ -23,6 +23,7 @@ const core = coreWith({
 
 let realmScopes: readonly string[] | null | "fails" | "hangs" = null;
 let realmReads = 0;
+const offered: string[] = [];
 const options = {
   issuer: ISSUER,
   realms: {
@@ -33,6 +34,7 @@ const options = {
       return { id: "r", name: "default", dynamicRegistrationScopes: realmScopes };
     },
   },
+  resources: { offered: async () => offered },
   defaultScopes: ["openid", "offline_access"],
   clock: () => now,
   idTokenAlgorithms: ["EdDSA"],

@@ -26,6 +26,7 @@ beforeAll(async () => {
       byId: async () => undefined,
       default: async () => ({ id: "realm", name: "default", dynamicRegistrationScopes: null }),
     },
+    resources: { offered: async () => ["crm:read"] },
     limiter: {
       async hit(key) {
         hits.push(key);

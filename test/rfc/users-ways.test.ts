@@ -13,13 +13,13 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 let count = 0;
-/** A browser with an address of its own, and of no one yet. */
+/** A browser with its own network address, and an unused email address. */
 function newcomer() {
   const email = `way${++count}@example.test`;
   return { email, browser: aBrowser(server.url, { ...PAGE, "x-forwarded-for": `198.51.100.${count}` }) };
 }
 
-/** What leads on from sign-in, in the query. */
+/** Follows a path by way of sign-in to sign-up. @returns the query that is carried along */
 const toSignUp = async (browser: Browser, path: string) => {
   const login = await browser.follow(path);
   const { search } = new URL(login.url);
@@ -31,22 +31,27 @@ const toSignUp = async (browser: Browser, path: string) => {
 const linkTo = (email: string, mails = 1) => server.tokenFor(email, mails).then((token) => `/auth/verify?token=${token}`);
 const hrefs = (html: string) => [...html.matchAll(/<a class="button[^"]*" href="([^"]*)"/g)].map(([, href]) => href);
 
-describe("who signs up on the way to something comes back to it", () => {
+describe("a user who signs up continues with the request or page that they came from", () => {
   test.for([
     ["an application's request", authorizePath(), "/consent?request="],
     ["a page of the account", "/account/agents", "/account/agents"],
-  ] as const)("%s: by the link of the mail and sign-in", async ([, path, end]) => {
+  ] as const)("%s: at once after sign-up, and also by the link of the mail", async ([, path, end]) => {
     const { email, browser } = newcomer();
     const { search, page } = await toSignUp(browser, path);
-    const sent = await browser.submit(page, { email, password: PASSWORD });
-    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent${search}`, [`/login${search}`]]);
+    const there = await browser.submit(page, { email, password: PASSWORD });
+    expect(there.url.startsWith(server.url + end)).toBe(true);
     const verified = await browser.follow(await linkTo(email));
     expect(hrefs(verified.html)).toEqual([`/login${search}`]);
-    const there = await browser.submit(await browser.follow(`/login${search}`), { email, password: PASSWORD });
-    expect(there.url.startsWith(server.url + end)).toBe(true);
+    expect((await browser.follow(`/login${search}`)).url.startsWith(server.url + end)).toBe(true);
   });
 
-  test("another browser, as on a telephone, opens the link too, and is led to its own account by sign-in", async () => {
+  test("an application gets a code after one sign-up form and one consent form", async () => {
+    const { email, browser } = newcomer();
+    const consent = await browser.submit((await toSignUp(browser, authorizePath())).page, { email, password: PASSWORD });
+    expect(new URL((await browser.submit(consent, { decision: "approve" })).url).searchParams.has("code")).toBe(true);
+  });
+
+  test("another browser, as on a telephone, can open the link and continues with the account page", async () => {
     const { email, browser } = newcomer();
     await browser.submit((await toSignUp(browser, authorizePath())).page, { email, password: PASSWORD });
     const telephone = aBrowser(server.url, PAGE);
@@ -57,9 +62,9 @@ describe("who signs up on the way to something comes back to it", () => {
     expect((await telephone.submit(login, { email, password: PASSWORD })).url).toBe(`${server.url}/account`);
   });
 
-  test("a request waits for an hour then, and one that is over is not led to", async () => {
+  test("a pending request is kept for an hour after sign-up, and the link does not lead to one that was answered", async () => {
     const { email, browser } = newcomer();
-    const { search, page } = await toSignUp(browser, authorizePath());
+    const { page } = await toSignUp(browser, authorizePath());
     const left = async () => {
       const rows = await server.database.sql.query<{ left: number }>(
         {
@@ -71,14 +76,13 @@ describe("who signs up on the way to something comes back to it", () => {
       return rows[0]?.left;
     };
     expect(await left()).toBe(600);
-    await browser.submit(page, { email, password: PASSWORD });
+    const consent = await browser.submit(page, { email, password: PASSWORD });
     expect(await left()).toBe(3600);
-    const consent = await browser.submit(await browser.follow(`/login${search}`), { email, password: PASSWORD });
     await browser.submit(consent, { decision: "approve" });
     expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
   });
 
-  test("another mail, also after a link that is no longer good, does not lose it", async () => {
+  test("requesting another mail after an invalid link keeps the page", async () => {
     const { email, browser } = newcomer();
     await browser.submit((await toSignUp(browser, "/account/agents")).page, { email, password: PASSWORD });
     const stale = await browser.follow(`/auth/verify?token=${"0".repeat(64)}`);
@@ -88,57 +92,57 @@ describe("who signs up on the way to something comes back to it", () => {
     expect(hrefs((await browser.follow(await linkTo(email, 2))).html)).toEqual([`/login${AGENTS}`]);
   });
 
-  test.for(["https://evil.example/", "//evil.example", "/logout", "/account/agents/../../logout"])("none is led to %j", async (next) => {
+  test.for(["https://evil.example/", "//evil.example", "/logout", "/account/agents/../../logout"])("next=%j is ignored", async (next) => {
     const { email, browser } = newcomer();
     const page = await browser.follow(`/signup?next=${encodeURIComponent(next)}`);
-    const sent = await browser.submit(page, { email, password: PASSWORD, next });
-    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/signup/sent`, ["/login"]]);
+    expect((await browser.submit(page, { email, password: PASSWORD, next })).url).toBe(`${server.url}/account?done=joined`);
     browser.cookies.set("countersign-pending", new URLSearchParams({ email, next }).toString());
     expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
   });
 
   test.for(["%", "next=%2Faccount%2Fagents&next=%2Faccount%2Fagents", "request=unknown", "x".repeat(3000)])(
-    "what the browser says that it began, %j, harms nothing",
+    "a malformed countersign-pending cookie %j is ignored",
     async (said) => {
       const { email, browser } = newcomer();
       await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
       browser.cookies.set("countersign-pending", said);
-      expect((await browser.follow("/signup/sent")).url).toBe(`${server.url}/login`);
+      expect((await browser.follow("/signup/sent")).url).toBe(`${server.url}/account`);
       const verified = await browser.follow(await linkTo(email));
       expect([verified.status, hrefs(verified.html)]).toEqual([200, ["/account"]]);
     },
   );
 });
 
-describe("a sign-up is sent once", () => {
-  test("the page after it is its own: reloaded, it asks for nothing again", async () => {
+describe("a repeated sign-up", () => {
+  test("is not sent by reloading the page after it: one mail is sent", async () => {
     const { email, browser } = newcomer();
     const form = formsOf((await browser.follow("/signup")).html, server.url).find(({ fields }) => "password" in fields);
     const body = new URLSearchParams({ ...form?.fields, email, password: PASSWORD });
     const response = await browser.request("/signup", { method: "POST", body, headers: { origin: server.url } });
-    expect([response.status, response.headers.get("location")]).toEqual([303, "/signup/sent"]);
+    expect([response.status, response.headers.get("location")]).toEqual([303, "/account?done=joined"]);
     for (let load = 0; load < 3; load++) expect((await browser.follow("/signup/sent")).html).toContain(email);
     expect(await server.mailsTo(email, 1)).toHaveLength(1);
   });
 
-  test("the cookie that knows the address is for the server alone, and gone with sign-in", async () => {
+  test("the countersign-pending cookie contains the address and is deleted at sign-in", async () => {
     const { email, browser } = newcomer();
     await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
     expect(browser.cookies.get("countersign-pending")).toBe(`email=${encodeURIComponent(email)}`);
+    browser.cookies.delete("countersign");
     await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
     expect(browser.cookies.has("countersign-pending")).toBe(false);
   });
 
-  test("one that a double click sent twice, even at once, is answered alike: one account, one mail", async () => {
+  test("sent several times at once, as by a double click, returns the same page for one account and one mail", async () => {
     const { email, browser } = newcomer();
     const page = await browser.follow("/signup");
     const twice = await Promise.all([1, 2, 3].map(() => browser.submit(page, { email, password: PASSWORD })));
-    for (const { status, url } of twice) expect([status, url]).toEqual([200, `${server.url}/signup/sent`]);
+    for (const { status, url } of twice) expect([status, url]).toEqual([200, `${server.url}/account?done=joined`]);
     expect(await server.mailsTo(email, 1)).toHaveLength(1);
     expect((await browser.submit(page, { email, password: "another horse battery" })).status).toBe(409);
   });
 
-  test("one that comes half a minute later finds the address taken, also with its password", async () => {
+  test("35 s later returns 409, also with the same password", async () => {
     const { email, browser } = newcomer();
     const page = await browser.follow("/signup");
     await browser.submit(page, { email, password: PASSWORD });

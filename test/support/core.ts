@@ -47,6 +47,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     apiKeys: apiKeyDirectory(sql),
     resources: resourceDirectory(sql),
     resourceDiscovery: undefined,
+    requireKnownResources: false,
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),

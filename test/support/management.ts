@@ -109,7 +109,13 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
 /** The ports over the real stores; password hashing, which only provisioning needs, is a stub. */
 const managementPorts = (database: Database): ManagementPorts => ({
   ...composed(
-    { defaultClientEnvironment: "development", signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 } },
+    {
+      issuer: ISSUER,
+      environment: "test",
+      host: "127.0.0.1",
+      defaultClientEnvironment: "development",
+      signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 },
+    },
     database.sql,
     coreWithUsers(),
     {

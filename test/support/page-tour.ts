@@ -35,6 +35,8 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   await look("sign-up-faults");
   await fill({ email, password: PASSWORD, firstName: "Ada", lastName: "Lovelace" });
   await send("/signup");
+  await look("account-new");
+  await go("/signup/sent");
   await look("check-mail");
   await send("/signup/resend");
   await look("check-mail-again");
@@ -44,6 +46,7 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   await go(`/auth/verify?token=${token}`);
   await look("link-no-longer-good");
 
+  await page.context().clearCookies();
   await ask();
   await look("sign-in-to-application");
   await fill({ email, password: "wrong" });

@@ -4,7 +4,7 @@ import { pooled } from "../../src/random.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-test("pooled random bytes are those of the source in their order, each handed out once", () => {
+test("pooled random bytes are those of the source, in order and each returned once", () => {
   let drawn = "";
   const take = pooled((length) => {
     const bytes = randomBytes(length);
@@ -16,7 +16,7 @@ test("pooled random bytes are those of the source in their order, each handed ou
   expect(new Set(taken).size).toBe(128);
 });
 
-test("what has been handed out is wiped from the pool and stays with its taker; a pool is never split over two fillings", () => {
+test("returned bytes are erased from the pool, and no result spans two fills of the pool", () => {
   const pools: Uint8Array[] = [];
   const take = pooled((length) => {
     const pool = new Uint8Array(length).fill(pools.length + 1);
@@ -31,7 +31,7 @@ test("what has been handed out is wiped from the pool and stays with its taker; 
   expect([...first]).toEqual(Array(16).fill(1));
 });
 
-test("more than the pool is for comes from the source itself", () => {
+test("requests larger than the pool are read from the source directly", () => {
   const asked: number[] = [];
   const take = pooled((length) => {
     asked.push(length);

@@ -11,7 +11,7 @@ const pending = () => {
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("runs at most the limit at once and starts the next when one ends", async () => {
+test("runs at most the limit at once, and starts the next task when one ends", async () => {
   const { run } = limitOf(2, 10);
   const tasks = [pending(), pending(), pending()];
   const begun: number[] = [];
@@ -30,7 +30,7 @@ test("runs at most the limit at once and starts the next when one ends", async (
   await Promise.all(all);
 });
 
-test("refuses a task when the queue is full, and frees the place of a task that failed", async () => {
+test("refuses a task when the queue is full, and frees the slot of a failed task", async () => {
   const { run } = limitOf(1, 1);
   const first = pending();
   const running = run(() => first.promise);
@@ -42,7 +42,7 @@ test("refuses a task when the queue is full, and frees the place of a task that 
   expect(await run(async () => "next")).toBe("next");
 });
 
-test("never starts a task whose signal fired while it waited, and keeps the place of a running one until it settles", async () => {
+test("does not start a queued task after its signal aborted, and keeps the slot of an aborted running task until it settles", async () => {
   const { run } = limitOf(1, 5);
   const [first, stop, stopWaiting] = [pending(), new AbortController(), new AbortController()];
   let begun = false;
@@ -62,7 +62,7 @@ test("never starts a task whose signal fired while it waited, and keeps the plac
   await expect(run(async () => "x", AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
 });
 
-test("counts the tasks that run and that wait", async () => {
+test("counts running and queued tasks", async () => {
   const limit = limitOf(1, 5);
   const first = pending();
   const all = [limit.run(() => first.promise), limit.run(async () => undefined)];

@@ -43,8 +43,8 @@ const faultsOf = (env: Environment, role?: Role): readonly string[] => {
   }
 };
 
-describe("defaults", () => {
-  test("an empty environment is a whole configuration for development", () => {
+describe("configuration defaults", () => {
+  test("an empty environment is a complete configuration for development", () => {
     const config = loadConfig({});
     expect(config).toMatchObject({
       environment: "development",
@@ -89,26 +89,26 @@ describe("defaults", () => {
     });
   });
 
-  test("nothing in it can be changed", () => {
+  test("a configuration is frozen", () => {
     const config = loadConfig({});
     expect([config, config.grpc, config.registration.scopes].every(Object.isFrozen)).toBe(true);
   });
 
-  test("the issuer follows PORT, and the sender of mails follows the issuer", () => {
+  test("the issuer follows PORT, and MAIL_FROM follows the issuer", () => {
     expect(loadConfig({ PORT: "8080" }).issuer).toBe("http://localhost:8080");
     expect(loadConfig({ JWT_ISSUER: "https://id.example.test" }).mail.from).toBe("Countersign <no-reply@id.example.test>");
   });
 
-  test("clients of developers are production clients in production", () => {
+  test("the default client environment is production in production", () => {
     expect(loadConfig(PRODUCTION).defaultClientEnvironment).toBe("production");
     expect(loadConfig({ ...PRODUCTION, DEFAULT_CLIENT_ENVIRONMENT: "staging" }).defaultClientEnvironment).toBe("staging");
   });
 
-  test("an empty value counts as unset", () => {
+  test("an empty value is treated as unset", () => {
     expect(loadConfig({ PORT: "", JWT_ISSUER: " ", SMTP_URL: "" }).issuer).toBe("http://localhost:3000");
   });
 
-  test("the environment of a usual shell holds nothing that is mistaken for a setting", () => {
+  test("usual variables of shells, libraries and orchestrators are not reported as unknown settings", () => {
     const shell = [
       "HOME",
       "HOSTNAME",
@@ -131,25 +131,25 @@ describe("defaults", () => {
   });
 });
 
-describe("values", () => {
-  test("keys are taken as PEM text, with line ends written as two characters, and from a file", () => {
+describe("configuration values", () => {
+  test("keys are accepted as PEM, with escaped line ends, and from a file", () => {
     for (const value of [ed.private, ed.private.replaceAll("\n", "\\n"), `@${file("ed.pem", ed.private)}`]) {
       const { keys } = loadConfig({ JWT_PRIVATE_KEY: value });
       expect([keys.privateKeyPem?.trim(), keys.publicKeyPem]).toEqual([ed.private.trim(), ed.public]);
     }
   });
 
-  test("an ML-DSA-65 key is taken as PKCS#8 and as JWK", () => {
+  test("an ML-DSA-65 key is accepted as PKCS#8 and as JWK", () => {
     for (const value of [mldsa.private, JSON.stringify(mldsa.key.export({ format: "jwk" }))])
       expect(loadConfig({ JWT_MLDSA_PRIVATE_KEY: value }).keys.mldsaPrivateKey).toBe(value.trim());
   });
 
-  test("retired public keys are a bundle of several kinds", () => {
+  test("retired public keys are accepted as a bundle of several kinds", () => {
     const bundle = `${other.public}${mldsa.public}`;
     expect(loadConfig({ JWT_RETIRED_PUBLIC_KEYS: bundle }).keys.retiredPublicKeysPem).toBe(bundle.trim());
   });
 
-  test("lists lose their repeats", () => {
+  test("lists are deduplicated", () => {
     const config = loadConfig({
       DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid  openid crm:read",
       ID_JAG_TRUSTED_ISSUERS: "https://a.example.test, https://b.example.test/x https://a.example.test",
@@ -158,7 +158,7 @@ describe("values", () => {
     expect(config.idJag.trustedIssuers).toEqual(["https://a.example.test", "https://b.example.test/x"]);
   });
 
-  test("a secret may come from a file", () => {
+  test("a secret is read from a file", () => {
     expect(loadConfig({ TOKEN_CORE_SECRET: `@${file("secret", "from-a-file\n")}` }).tokenCore.secret).toBe("from-a-file");
   });
 
@@ -168,12 +168,12 @@ describe("values", () => {
     "https://id.example.test/tenant",
     "http://127.0.0.1:3000",
     "http://[::1]:3000",
-  ])("%s is an issuer", (issuer) => {
+  ])("%s is accepted as issuer", (issuer) => {
     expect(loadConfig({ JWT_ISSUER: issuer }).issuer).toBe(issuer);
   });
 });
 
-describe("faults of one setting", () => {
+describe("invalid settings", () => {
   const cases: [name: string, env: Environment][] = [
     ["HOST", { HOST: "http://localhost" }],
     ["HOST", { HOST: "a..b" }],
@@ -237,14 +237,14 @@ describe("faults of one setting", () => {
     ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}rubbish` }],
     ["GRPC_TLS_CERT", { GRPC_TLS_CERT: ed.public, GRPC_TLS_KEY: ed.private }],
   ];
-  test.for(cases)("%s: %j", ([name, env]) => {
+  test.for(cases)("%s is reported for %j", ([name, env]) => {
     const faults = faultsOf(env);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${name}: (is|names|contains) [^;]+; [^\\n]+\\.$`)); // setting, fault, remedy
   });
 });
 
-describe("contradictions", () => {
+describe("contradicting settings", () => {
   const DATABASE_URL = "postgres://db.example.test/countersign";
   const cases: [name: string, env: Environment, role?: Role][] = [
     ["JWT_ISSUER", { ...PRODUCTION, JWT_ISSUER: "http://id.example.test" }],
@@ -280,7 +280,7 @@ describe("contradictions", () => {
     ["ID_JAG_TRUSTED_ISSUERS", { ID_JAG_TRUSTED_ISSUERS: "http://a.example.test" }],
     ["ID_JAG_TRUSTED_ISSUERS", { ...PRODUCTION, ID_JAG_TRUSTED_ISSUERS: "http://localhost:4000" }],
   ];
-  test.for(cases)("%s: %j as %s", ([name, env, role]) => {
+  test.for(cases)("%s is reported for %j in the role %s", ([name, env, role]) => {
     const faults = faultsOf(env, role);
     expect(faults).toHaveLength(1);
     expect(faults[0]?.startsWith(`${name}: `)).toBe(true);
@@ -297,7 +297,7 @@ describe("contradictions", () => {
     ["a core of a test without a database of its own", { NODE_ENV: "test" }, "core"],
     ["a core beyond loopback with secret", { DATABASE_URL, GRPC_HOST: "0.0.0.0", TOKEN_CORE_SECRET: "s" }, "core"],
     [
-      "a verifier whose certificate names it",
+      "a verifier that is named in its certificate",
       { JWT_ISSUER: VERIFIER, WALLET_VERIFIER_CERT: verifier.cert, WALLET_VERIFIER_KEY: verifier.key },
     ],
     [
@@ -312,7 +312,7 @@ describe("contradictions", () => {
       { HYBRID_SIGNING_ENABLED: "true", ID_JAG_ENABLED: "true", WALLET_FEDERATION_ENABLED: "true", CIMD_ENABLED: "false" },
     ],
   ];
-  test.for(agreements)("%s is no contradiction", ([, env, role]) => {
+  test.for(agreements)("%s is accepted", ([, env, role]) => {
     expect(faultsOf(env, role)).toEqual([]);
   });
 });
@@ -328,11 +328,11 @@ describe("unknown settings", () => {
     ["ID_JAG_TRUSTED_ISSUER", "did you mean ID_JAG_TRUSTED_ISSUERS?"],
     ["PQC_DELIVERY", "did you mean PQC_TOKEN_DELIVERY?"],
   ];
-  test.for(cases)("%s: %s", ([name, said]) => {
+  test.for(cases)("%s is reported with the hint: %s", ([name, said]) => {
     expect(faultsOf({ [name]: "x" })).toEqual([`${name}: Unknown setting; ${said}`]);
   });
 
-  test("counts insertions, deletions, replacements, and a swap of neighbours as one edit", () => {
+  test("edit distance counts insertions, deletions, replacements and swaps of neighbours as one", () => {
     const pairs = [
       ["", "abc"],
       ["abc", "abc"],
@@ -356,11 +356,11 @@ test("all faults are reported at once", () => {
   ]);
 });
 
-test("a faulty half of a pair is one fault, not two", () => {
+test("one invalid key of a pair is reported once", () => {
   expect(faultsOf({ JWT_PRIVATE_KEY: "rubbish", JWT_PUBLIC_KEY: ed.public })).toHaveLength(1);
 });
 
-test("no fault repeats a value", () => {
+test("no fault contains the value", () => {
   const canary = "canary-7f3a9";
   const faults = faultsOf({
     ...Object.fromEntries(SETTING_NAMES.map((name) => [name, `${canary} ${name} "`])),

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { loadOnce } from "../../src/load-once.ts";
 
-test("loads once for all calls, also for those that come while it loads", async () => {
+test("loads once for all calls, including concurrent ones", async () => {
   let loads = 0;
   const get = loadOnce(async () => ++loads);
   expect(await Promise.all([get(), get()])).toEqual([1, 1]);
   expect([await get(), loads]).toEqual([1, 1]);
 });
 
-test("tries again after a load that failed", async () => {
+test("loads again after a failure", async () => {
   const outcomes = [new Error("no file descriptor left"), "loaded"];
   const get = loadOnce(async () => {
     const outcome = outcomes.shift();

@@ -7,7 +7,7 @@ const file = (status: string, ...tests: [string, string][]) => ({
   assertionResults: tests.map(([state, fullName]) => ({ status: state, fullName })),
 });
 
-test("counts of several reports are summed", () => {
+test("sums the counts of several reports", () => {
   const reports = [
     { testResults: [file("passed", ["passed", "a"], ["passed", "b"])] },
     { testResults: [file("failed", ["failed", "c"]), file("passed", ["skipped", "d (missing toolchain: go)"])] },
@@ -15,11 +15,11 @@ test("counts of several reports are summed", () => {
   expect(summarise(reports)).toEqual({ passed: 2, failed: 1, skipped: 1, unexcused: [] });
 });
 
-test("a file that does not load counts as a failure", () => {
+test("counts a file that does not load as failed", () => {
   expect(summarise([{ testResults: [file("failed")] }]).failed).toBe(1);
 });
 
-test("a skip needs a reason", () => {
+test("requires a reason for a skipped test", () => {
   expect(summarise([{ testResults: [file("passed", ["skipped", "later"], ["todo", "some day"])] }]).unexcused).toEqual([
     "later",
     "some day",
@@ -28,19 +28,19 @@ test("a skip needs a reason", () => {
 
 const run = { complete: true, exit_code: 0, operations: { tested: 3 }, failures: [] };
 
-test("a contract run counts one test for each operation, whatever was found at it", () => {
+test("counts one test per operation of a contract run", () => {
   const failures = [{ operations: ["GET /a", "GET /b"] }, { operations: ["GET /a"] }];
   expect(summarise([{ testResults: [resultsOf("unknown", { ...run, exit_code: 1, failures })] }])).toMatchObject({ passed: 1, failed: 2 });
   expect(summarise([{ testResults: [resultsOf("unknown", run)] }])).toMatchObject({ passed: 3, failed: 0 });
 });
 
 test.each([{ complete: false }, { operations: { tested: 0 } }, { exit_code: 1 }])(
-  "a contract run that broke off has failed: %j",
+  "counts an incomplete contract run as failed: %j",
   (broken) => {
     expect(summarise([{ testResults: [resultsOf("unknown", { ...run, ...broken })] }])).toMatchObject({ passed: 0, failed: 1 });
   },
 );
 
-test("a contract test without Python is an excused skip", () => {
+test("accepts a skipped contract test without Python", () => {
   expect(summarise([{ testResults: [SKIPPED] }])).toEqual({ passed: 0, failed: 0, skipped: 1, unexcused: [] });
 });

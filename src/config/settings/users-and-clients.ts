@@ -60,6 +60,10 @@ export const CLIENT_SETTINGS = {
     oneOf(["registered", "realm"]).default("registered"),
     "Allowlist of a dynamically registered client: what it registered, capped by the realm (`registered`), or all that the realm allows (`realm`).",
   ),
+  REQUIRE_KNOWN_RESOURCES: clients(
+    flag().default(false),
+    "Refuses authorization requests for a resource without a record (`invalid_target`). See docs/resources.md.",
+  ),
   REGISTER_CLIENT_RATE_LIMIT: clients(
     whole(1, 1_000_000, "a number of requests").default(30),
     "Open registrations that one address may make in a window.",

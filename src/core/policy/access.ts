@@ -122,6 +122,7 @@ const DESCRIPTIONS = {
   resource_outside_audience: "A resource lies outside of the client's audience.",
   resource_outside_subject: "A resource or audience lies outside of the audience of the subject_token.",
   resource_disabled: "A resource is disabled here.",
+  resource_unknown: "A resource is not known here; an operator can add it.",
   audience_absent: "None of the clients and resources that the token would be for exists and is enabled.",
 } as const;
 
@@ -131,8 +132,11 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
 
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
 
+const NO_RECORDS = { terms: [], requireKnown: false } as const;
+
 /**
  * The resources of an authorization request: absolute URIs, or client_ids of existing clients, to which a token can be delegated.
+ * @param requireKnown REQUIRE_KNOWN_RESOURCES: a URI must have a record
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, docs/protocol.md#resources
  */
@@ -141,13 +145,15 @@ export async function requestableResources(
   issuer: string,
   mayManage: boolean,
   isClient: (clientId: string) => Promise<boolean>,
-  terms: readonly ResourceTerms[] = [],
+  { terms, requireKnown }: { readonly terms: readonly ResourceTerms[]; readonly requireKnown: boolean } = NO_RECORDS,
 ): Promise<readonly string[]> {
   const requested = distinct(resources);
   if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
   if (disabledAmong(requested, terms).length > 0) refuse("resource_disabled");
   for (const resource of requested) {
-    if (resource === issuer ? !mayManage : !isResourceUri(resource) && !(await isClient(resource))) refuse("resource_not_allowed");
+    const isUri = resource !== issuer && isResourceUri(resource);
+    if (resource === issuer ? !mayManage : !isUri && !(await isClient(resource))) refuse("resource_not_allowed");
+    if (requireKnown && isUri && termsOf(resource, terms) === undefined && !(await isClient(resource))) refuse("resource_unknown");
   }
   return requested;
 }

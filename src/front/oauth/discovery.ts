@@ -5,6 +5,7 @@ import type { Clock } from "../../clock.ts";
 import { shared } from "../../load-once.ts";
 import type { GrantType } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
+import type { OfferedScopes } from "../../resources/ports.ts";
 import { json, lazily } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { prepareDocument, sendDocument } from "../http/headers.ts";
@@ -21,6 +22,7 @@ const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
 export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled"> {
   readonly realms: Pick<Realms, "default">;
+  readonly resources: OfferedScopes;
   /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for a realm without its own list. */
   readonly defaultScopes: readonly string[];
   readonly clock: Clock;
@@ -31,7 +33,7 @@ export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idToke
 /** Both discovery documents, at each path where clients look for them. @see RFC 8414 §3.1, OIDC Discovery §4, docs/protocol.md#discovery */
 export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
   const { issuer, idTokenAlgorithms, cimdEnabled, grantTypes } = options;
-  const scopes = registrableScopes(options);
+  const scopes = supportedScopes(options);
   const facts: Omit<MetadataFacts, "scopes"> = {
     issuer,
     idTokenAlgorithms,
@@ -75,16 +77,19 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
 }
 
 /**
- * The scopes that a client may register for itself: those of the default realm, at most a second old. While the realm does not answer, the
+ * The scopes that a client may register for itself and those of all resources, in the default realm, at most a second old. While the realm does not answer, the
  * last ones are served and one request in PAUSE seconds waits for it. An unchanged list is the same object as before.
  */
-function registrableScopes({ realms, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
+function supportedScopes({ realms, resources, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
   let scopes = defaultScopes;
   let freshUntil = Number.NEGATIVE_INFINITY;
+  const supported = async (): Promise<readonly string[]> => {
+    const { id, dynamicRegistrationScopes } = await realms.default();
+    return [...new Set([...(dynamicRegistrationScopes ?? defaultScopes), ...(await resources.offered(id))])];
+  };
   const look = shared(async () => {
     try {
-      const { dynamicRegistrationScopes } = await within(PATIENCE, realms.default());
-      const current = dynamicRegistrationScopes ?? defaultScopes;
+      const current = await within(PATIENCE, supported());
       if (current.join(" ") !== scopes.join(" ")) scopes = current;
       freshUntil = clock() + FRESH;
     } catch {

@@ -8,6 +8,7 @@ import type { Clock } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { parseRegistrationRequest, RegistrationRequest } from "../../protocol/registration-request.ts";
 import { hashSecret, newClientId, newId, newSecret, type RandomBytes } from "../../random.ts";
+import type { OfferedScopes } from "../../resources/ports.ts";
 import { limitKey } from "../http/address.ts";
 import { jsonBody } from "../http/body.ts";
 import { json, jsonRequest, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
@@ -21,6 +22,7 @@ export interface RegisterRouteOptions {
   readonly issuer: string;
   readonly registry: ClientRegistry;
   readonly realms: Realms;
+  readonly resources: OfferedScopes;
   /** REGISTER_CLIENT_RATE_LIMIT per REGISTER_CLIENT_RATE_WINDOW. */
   readonly limiter: RateLimiter;
   /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for realms that do not say what they allow. */
@@ -42,7 +44,8 @@ export const registerRoute = (options: RegisterRouteOptions): Route => ({
     const request = parseRegistrationRequest(await registrationJson(ctx));
     const realm = await options.realms.default();
     const allowedScopes = realm.dynamicRegistrationScopes ?? options.defaultScopes;
-    const metadata = registrableMetadata(request, { allowedScopes, scopeMode: options.scopeMode });
+    const offeredScopes = request.scope === undefined ? [] : await options.resources.offered(realm.id, "registered");
+    const metadata = registrableMetadata(request, { allowedScopes, offeredScopes, scopeMode: options.scopeMode });
     const secret = metadata.tokenEndpointAuthMethod === "none" ? undefined : newSecret(options.randomBytes);
     const candidate = newDynamicClient(metadata, realm.id, secret, options);
     const { clientId } = candidate;

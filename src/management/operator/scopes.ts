@@ -2,15 +2,11 @@ import { z } from "zod";
 import { BUILT_IN_SCOPES, type ScopeDescription } from "../../accounts/scope-descriptions.ts";
 import { Refusal } from "../../errors.ts";
 import { RecordId } from "../inputs.ts";
-import type { ManagementPorts } from "../ports.ts";
 import { ScopeDescriptionInput, ScopeName } from "../scope-inputs.ts";
-import { operatorProcedure, router } from "../trpc.ts";
+import { operatorProcedure, realmOf, router } from "../trpc.ts";
 
 /** Default: the default realm. */
 const realm = { realmId: RecordId.optional() };
-
-const realmOf = async (ports: ManagementPorts, realmId: string | undefined): Promise<string> =>
-  realmId ?? (await ports.realms.default()).id;
 
 const unknown = () => new Refusal("not_found", "scope_or_realm_unknown", { description: "Not found." });
 

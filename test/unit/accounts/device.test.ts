@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { deviceOf } from "../../../src/accounts/device.ts";
 
-describe("what a User-Agent says, in words", () => {
+describe("browser and system of a User-Agent", () => {
   test.for<[string, string | null, string | null]>([
     ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox", "Linux"],
     [
@@ -27,7 +27,7 @@ describe("what a User-Agent says, in words", () => {
   });
 
   test.for(["<b>x</b>/1 ", "\u202ex/1 ", `${"a".repeat(10_000)}/1 `, "x".repeat(1_000_000), "\u0000/1 ", "(((((((((((((/1 "])(
-    "%j makes words that are short and plain, or none",
+    "%j yields only short words of plain characters, or null",
     (agent) => {
       for (const word of Object.values(deviceOf(agent))) expect(word ?? "").toMatch(/^[\p{L}\p{N} ._+-]{0,40}$/u);
     },

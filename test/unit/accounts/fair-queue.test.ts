@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { type FairQueue, fairQueue } from "../../../src/accounts/fair-queue.ts";
 
-/** Jobs that end on request. */
+/** Jobs that end when the test says so. */
 function jobs() {
   const ends: (() => void)[] = [];
   const job = () => new Promise<void>((resolve) => ends.push(resolve));
   return { job, running: () => ends.length, end: (index: number) => ends[index]?.() };
 }
-/** A queue in which everything is of one key. */
+/** A queue with the same key for all jobs. */
 const oneKey = (limits: { width: number; queue: number; wait: number }) => {
   const inTurn = fairQueue({ share: limits.queue, ...limits });
   return <T>(job: () => Promise<T>) => inTurn("a", job);
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("a queue of one key", () => {
-  test("runs as many as its width, the rest in the order of their arrival", async () => {
+describe("a queue with one key", () => {
+  test("runs as many jobs as its width, and the others in the order of arrival", async () => {
     const inQueue = oneKey({ width: 2, queue: 32, wait: 1000 });
     const { job, running, end } = jobs();
     const all = [1, 2, 3, 4].map(() => inQueue(job));
@@ -31,7 +31,7 @@ describe("a queue of one key", () => {
     await Promise.all(all);
   });
 
-  test("refuses at once what finds the queue full", async () => {
+  test("refuses a job at once when the queue is full", async () => {
     const inQueue = oneKey({ width: 1, queue: 1, wait: 1000 });
     const { job, end } = jobs();
     const [first, second] = [inQueue(job), inQueue(job)];
@@ -43,7 +43,7 @@ describe("a queue of one key", () => {
     await second;
   });
 
-  test("refuses what has waited too long, and gives the place to the next", async () => {
+  test("refuses a job that has waited too long, and serves later jobs", async () => {
     const inQueue = oneKey({ width: 1, queue: 8, wait: 20 });
     const { job, end } = jobs();
     const first = inQueue(job);
@@ -53,15 +53,15 @@ describe("a queue of one key", () => {
     expect(await inQueue(async () => "free again")).toBe("free again");
   });
 
-  test("a failing job leaves its place", async () => {
+  test("a failed job frees its slot", async () => {
     const inQueue = oneKey({ width: 1, queue: 1, wait: 20 });
     await expect(inQueue(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
     expect(await inQueue(async () => 1)).toBe(1);
   });
 });
 
-describe("a queue of several keys", () => {
-  /** Begins jobs of the given keys, that end in the order in which they began. */
+describe("a queue with several keys", () => {
+  /** Submits jobs with the given keys, which end in the order in which they started. */
   function crowd(inTurn: FairQueue) {
     const begun: string[] = [];
     const ends: (() => void)[] = [];
@@ -82,7 +82,7 @@ describe("a queue of several keys", () => {
   }
   const LONG = 60_000;
 
-  test("takes turns by key, whatever waits of the others", async () => {
+  test("serves the keys in turn, however many jobs each has queued", async () => {
     const { begun, come, endOne } = crowd(fairQueue({ width: 1, queue: 32, share: 32, wait: LONG }));
     await come("running");
     for (const name of ["a1", "a2", "a3"]) await come("a", name);
@@ -92,7 +92,7 @@ describe("a queue of several keys", () => {
     expect(begun).toEqual(["running", "a1", "b1", "c1", "a2", "b2", "a3"]);
   });
 
-  test("a full queue refuses the newest job of the key that has most, and takes the newcomer", async () => {
+  test("a full queue refuses the newest job of the key with the most jobs, and accepts a job of another key", async () => {
     const { begun, refused, come, endOne } = crowd(fairQueue({ width: 1, queue: 4, share: 4, wait: LONG }));
     await come("running");
     for (const name of ["a1", "a2", "a3", "a4"]) await come("a", name);
@@ -103,7 +103,7 @@ describe("a queue of several keys", () => {
     expect(begun).toEqual(["running", "a1", "b1", "c1", "a2"]);
   });
 
-  test("the key that has most gets no further place, and of equals none displaces another", async () => {
+  test("a full queue refuses a further job of the key with the most jobs, and any job when all keys have equally many", async () => {
     const { refused, come, endOne } = crowd(fairQueue({ width: 1, queue: 3, share: 3, wait: LONG }));
     await come("running");
     for (const key of ["a", "b", "c"]) await come(key);
@@ -113,7 +113,7 @@ describe("a queue of several keys", () => {
     for (let n = 0; n < 4; n++) await endOne();
   });
 
-  test("a key has no more than its share, also of an empty queue", async () => {
+  test("a key gets at most its share, even of an empty queue", async () => {
     const { refused, come, endOne } = crowd(fairQueue({ width: 1, queue: 8, share: 2, wait: LONG }));
     await come("running");
     for (const name of ["a1", "a2", "a3"]) await come("a", name);
@@ -121,7 +121,7 @@ describe("a queue of several keys", () => {
     for (let n = 0; n < 3; n++) await endOne();
   });
 
-  test("many keys find a bounded queue too", async () => {
+  test("the queue is bounded over 100 keys", async () => {
     const { begun, refused, come, endOne } = crowd(fairQueue({ width: 2, queue: 32, share: 16, wait: LONG }));
     for (let n = 0; n < 100; n++) await come(`key ${n}`);
     expect([begun.length, refused.length]).toEqual([2, 66]);

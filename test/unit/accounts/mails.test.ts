@@ -5,7 +5,7 @@ import { LANGUAGES } from "../../../src/language.ts";
 const ISSUER = "https://id.example.test/auth";
 const TOKEN = "a1".repeat(32);
 
-describe.for(LANGUAGES)("letters in %s", (language) => {
+describe.for(LANGUAGES)("mails in %s", (language) => {
   const letters = {
     verification: [verificationMail(language, ISSUER, TOKEN, 24), `${ISSUER}/auth/verify?token=${TOKEN}`],
     reset: [resetMail(language, ISSUER, TOKEN, 30), `${ISSUER}/reset?token=${TOKEN}`],
@@ -14,7 +14,7 @@ describe.for(LANGUAGES)("letters in %s", (language) => {
   } as const;
 
   test.for(Object.entries(letters))(
-    "%s: text and HTML say the same, name the host, and lead nowhere but to us",
+    "%s: text and HTML have the same content, name the host, and link only to the issuer",
     ([, [{ subject, text, html }, link]]) => {
       expect(subject.length).toBeGreaterThan(5);
       expect(html).toContain(`<html lang="${language}">`);
@@ -32,7 +32,7 @@ describe.for(LANGUAGES)("letters in %s", (language) => {
   );
 });
 
-test("no letter is the same in two languages", () => {
+test("mails differ between languages", () => {
   const [en, de] = LANGUAGES.map((language) => passwordChangedMail(language, ISSUER));
   expect(en?.subject).not.toBe(de?.subject);
 });

@@ -5,9 +5,9 @@ import type { AttemptVerdict, SignInFailures } from "../../../src/accounts/ports
 import { Refusal } from "../../../src/errors.ts";
 import { aClock } from "../../support/clock.ts";
 
-const notHeld = fairQueue({ width: 0, queue: 0, share: 0, wait: 0 });
+const noDelay = fairQueue({ width: 0, queue: 0, share: 0, wait: 0 });
 
-/** Budgets as the database keeps them, of one window that does not end. */
+/** The counters as the database keeps them, in one window that does not end. */
 function budgets() {
   const rows = new Map<string, { failures: number; pending: number }>();
   const of = (key: Uint8Array) => {
@@ -16,10 +16,10 @@ function budgets() {
     rows.set(name, row);
     return row;
   };
-  let asked = 0;
+  let storeCalls = 0;
   const store: SignInFailures = {
     async reserve(key, { limit, window }) {
-      asked += 1;
+      storeCalls += 1;
       const row = of(key);
       if (row.failures + row.pending >= limit) return row.failures >= limit ? window : 1;
       row.pending += 1;
@@ -37,7 +37,7 @@ function budgets() {
     },
   };
   const clock = aClock();
-  return { store, clock, asked: () => asked, attempts: passwordAttempts(store, clock.now, notHeld) };
+  return { store, clock, storeCalls: () => storeCalls, attempts: passwordAttempts(store, clock.now, noDelay) };
 }
 
 const HERE = { limitKey: "192.0.2.1" };
@@ -53,8 +53,8 @@ const codeOf = (attempt: Promise<unknown>): Promise<string> =>
   );
 const fail = (attempts: PasswordAttempts, email: string, caller = HERE) => codeOf(attempts.run(email, caller, verdict("wrong")));
 
-describe("attempts to prove a password", () => {
-  test("an attempt without a verdict costs nothing, whatever ended it", async () => {
+describe("password attempts", () => {
+  test("attempts without a verdict are not counted", async () => {
     const { attempts } = budgets();
     const fault = async (): Promise<never> => {
       throw new Error("a fault");
@@ -63,31 +63,31 @@ describe("attempts to prove a password", () => {
     expect(await codeOf(attempts.run("ada@example.test", HERE, verdict("right")))).toBe("run");
   });
 
-  test("the eleventh wrong password for one account is refused, and waits as long as the window", async () => {
+  test("the eleventh wrong password for one account is refused for the rest of the window", async () => {
     const { attempts, clock } = budgets();
     for (let n = 0; n < 10; n++) expect(await fail(attempts, "ada@example.test")).toBe("run");
     const tooMany = (retryAfter: number) => ({ code: "too_many_requests", detail: { retryAfter } });
     await expect(attempts.run("Ada@Example.test ", HERE, full)).rejects.toMatchObject(tooMany(900));
     clock.pass(3);
-    await expect(attempts.run("ada@example.test", HERE, full)).rejects.toMatchObject(tooMany(897)); // without asking the database
+    await expect(attempts.run("ada@example.test", HERE, full)).rejects.toMatchObject(tooMany(897)); // without asking the store
     expect(await codeOf(attempts.run("ada@example.test", ELSEWHERE, verdict("right")))).toBe("run");
   });
 
-  test("an address has 100 failures over all accounts; then it is refused without asking the database, until its window ends", async () => {
-    const { attempts, asked, clock } = budgets();
+  test("after 100 failures over all accounts, an address is refused for the rest of the window without asking the store", async () => {
+    const { attempts, storeCalls, clock } = budgets();
     const outcomes: string[] = [];
     for (let n = 0; n < 101; n++) outcomes.push(await fail(attempts, `user${n}@example.test`));
     expect([outcomes.filter((outcome) => outcome === "run").length, outcomes.at(-1)]).toEqual([100, "too_many_requests"]);
-    const before = asked();
+    const before = storeCalls();
     for (let n = 0; n < 1_000; n++) expect(await fail(attempts, `user${n}@example.test`)).toBe("too_many_requests");
-    expect(asked()).toBe(before);
+    expect(storeCalls()).toBe(before);
     expect(await fail(attempts, "user1@example.test", ELSEWHERE)).toBe("run");
     clock.pass(901);
     await fail(attempts, "user1@example.test");
-    expect(asked()).toBeGreaterThan(before);
+    expect(storeCalls()).toBeGreaterThan(before);
   });
 
-  test("a right password does not clear the failures of its address", async () => {
+  test("a right password does not reset the failures of its address", async () => {
     const { attempts } = budgets();
     for (let n = 0; n < 100; n++) {
       await fail(attempts, `user${n}@example.test`);
@@ -96,13 +96,13 @@ describe("attempts to prove a password", () => {
     expect(await codeOf(attempts.run("own@example.test", HERE, verdict("right")))).toBe("too_many_requests");
   });
 
-  test("attempts of one account that are refused do not spend the address", async () => {
+  test("refused attempts on one account do not count against the address", async () => {
     const { attempts } = budgets();
     for (let n = 0; n < 300; n++) await fail(attempts, "ada@example.test");
     expect(await codeOf(attempts.run("grace@example.test", HERE, verdict("right")))).toBe("run");
   });
 
-  test("an address with 300 attempts under way delays another by a few", async () => {
+  test("an address with 300 pending attempts delays another address by at most 8 jobs", async () => {
     const { attempts } = budgets();
     const ends: (() => void)[] = [];
     const slow = () => new Promise<{ verdict: "wrong" }>((resolve) => ends.push(() => resolve({ verdict: "wrong" })));
@@ -128,7 +128,7 @@ describe("attempts to prove a password", () => {
     expect(outcomes.filter((outcome) => outcome === "run").length).toBeLessThanOrEqual(100);
   });
 
-  test("a refusal is answered late, and no later than others have room to wait", async () => {
+  test("refusals are delayed, but not beyond the capacity of the delay queue", async () => {
     const { store, clock } = budgets();
     const waiting = fairQueue({ width: 0, queue: 1, share: 1, wait: 60_000 });
     const attempts = passwordAttempts(store, clock.now, waiting);
@@ -138,15 +138,15 @@ describe("attempts to prove a password", () => {
     expect(answered).toBe(2);
   });
 
-  test("a wrong password whose failure cannot be stored is not answered", async () => {
+  test("an attempt whose failure cannot be stored is refused as temporarily_unavailable", async () => {
     const { store, clock } = budgets();
-    const failing = passwordAttempts({ ...store, settle: full }, clock.now, notHeld);
+    const failing = passwordAttempts({ ...store, settle: full }, clock.now, noDelay);
     expect(await codeOf(failing.run("ada@example.test", HERE, verdict("wrong")))).toBe("temporarily_unavailable");
   });
 
-  test("an error is passed on also when its places cannot be given back", async () => {
+  test("an error of the job is thrown even when its reservation cannot be released", async () => {
     const { store, clock } = budgets();
-    const failing = passwordAttempts({ ...store, settle: full }, clock.now, notHeld);
+    const failing = passwordAttempts({ ...store, settle: full }, clock.now, noDelay);
     await expect(failing.run("ada@example.test", HERE, () => Promise.reject(new Error("first")))).rejects.toThrow("first");
   });
 });

@@ -10,32 +10,32 @@ const passwords = {
   verify: (encoded: string | null, password: string) => hashing.verify(encoded, password, ADDRESS),
 };
 
-describe("argon2id with 19 MiB, two passes, one lane", () => {
-  test("a hash says its parameters and is verified", async () => {
+describe("argon2id with 19 MiB, two passes and one lane", () => {
+  test("a hash contains its parameters and verifies", async () => {
     const encoded = await passwords.hash("correct horse battery");
     expect(encoded).toMatch(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/);
     expect(await passwords.verify(encoded, "correct horse battery")).toEqual({ kind: "right", outdated: false });
     expect(await passwords.verify(encoded, "correct horse batterY")).toEqual({ kind: "wrong" });
   });
 
-  test("uses the cost that it is given, and calls a hash of the production cost outdated", async () => {
+  test("uses the given cost, and reports a hash of the production cost as outdated", async () => {
     const cheap = passwordHashing({ randomBytes, cost: { memoryCost: 8, timeCost: 1, parallelism: 1 } });
     expect(await cheap.hash("correct horse battery", ADDRESS)).toMatch(/^\$argon2id\$v=19\$m=8,p=1,t=1\$/);
     const encoded = await passwords.hash("correct horse battery");
     expect(await cheap.verify(encoded, "correct horse battery", ADDRESS)).toEqual({ kind: "right", outdated: true });
   });
 
-  test("what two keyboards type for the same letters is the same password", async () => {
+  test("composed and decomposed forms of a letter are the same password", async () => {
     const encoded = await passwords.hash("cafe\u0301 au lait");
     expect(await passwords.verify(encoded, "caf\u00e9 au lait")).toMatchObject({ kind: "right" });
   });
 
-  test("a hash of other parameters still verifies, and is reported as outdated", async () => {
+  test("a hash with other parameters verifies and is reported as outdated", async () => {
     const old = await argon2.hash("correct horse battery", { memoryCost: 8192, timeCost: 1, parallelism: 1 });
     expect(await passwords.verify(old, "correct horse battery")).toEqual({ kind: "right", outdated: true });
   });
 
-  test("without a hash the answer is no, and a hash is computed all the same", async () => {
+  test("without a stored hash the verdict is wrong, and a hash is computed nevertheless", async () => {
     const turns: string[] = [];
     const counting = passwordHashing({
       randomBytes,

@@ -5,7 +5,7 @@ import { refusalOf } from "../../support/builders.ts";
 const COMMON = new Set(["sunshine1"]);
 const judge = (password: string) => refusalOf(() => checkPassword(password, "Ada.Lovelace@Example.test", COMMON));
 
-describe("NIST SP 800-63B-4 §3.1.1.2: passwords are judged by length and by lists, not by composition", () => {
+describe("NIST SP 800-63B-4 §3.1.1.2: passwords are checked by length and against lists, not by composition", () => {
   test.for([
     ["1234567", "password_short"],
     ["", "password_short"],
@@ -23,13 +23,13 @@ describe("NIST SP 800-63B-4 §3.1.1.2: passwords are judged by length and by lis
     expect(judge(password)).toBe("granted");
   });
 
-  test("length is counted after NFKC, so that a ligature counts as what it stands for", () => {
+  test("length is counted after NFKC, so that a ligature counts as its letters", () => {
     expect(normalizePassword("ﬃ")).toBe("ffi");
     expect(judge("ﬃﬃ12")).toBe("granted");
     expect(judge("ﷺ".repeat(8))).toEqual(["invalid_request", "password_long"]);
   });
 
-  test("the list of common passwords is the real one", async () => {
+  test("the list of common passwords is in use", async () => {
     await expect(assertGoodPassword("iloveyou", "ada@example.test")).rejects.toMatchObject({ reason: "password_common" });
     await expect(assertGoodPassword("correct horse battery", "ada@example.test")).resolves.toBeUndefined();
   });

@@ -15,13 +15,13 @@ test.for([
   ["domains", "a@example.com@example.org", "sign_up_domain"],
   ["invited", "a@example.com", "sign_up_invited"],
   ["closed", "a@example.com", "sign_up_closed"],
-] as const)("SIGN_UP=%s: %s may open an account unless refused for %s", ([mode, email, reason]) => {
+] as const)("SIGN_UP=%s: %s signs up, unless refused with %s", ([mode, email, reason]) => {
   const attempt = () => assertMaySignUp(email, policy(mode));
   if (reason === undefined) expect(attempt).not.toThrow();
   else expect(refusalOf(attempt)).toEqual(["forbidden", reason]);
 });
 
-test("only SIGN_UP=domains asks for a proved address before sign-in", () => {
+test("only SIGN_UP=domains requires a verified address before sign-in", () => {
   expect(needsProof({ emailVerified: false }, policy("domains"))).toBe(true);
   expect(needsProof({ emailVerified: true }, policy("domains"))).toBe(false);
   for (const mode of ["open", "invited", "closed"] as const) expect(needsProof({ emailVerified: false }, policy(mode))).toBe(false);
@@ -31,7 +31,7 @@ test.for([
   ["all", ["user", "developer", "operator"], "developer"],
   ["role", ["developer", "operator"], "user"],
   ["operators", ["operator"], "user"],
-] as const)("DEVELOPERS=%s: %j may make clients, and users sign up as %s", ([rule, allowed, role]) => {
+] as const)("DEVELOPERS=%s: %j may register clients, and users sign up as %s", ([rule, allowed, role]) => {
   expect(roleOfSignUp({ developers: rule })).toBe(role);
   for (const each of ["user", "developer", "operator"] as const) {
     const attempt = () => assertMayMakeClients(each, rule);

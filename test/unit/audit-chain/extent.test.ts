@@ -25,6 +25,6 @@ test.for<[keyof typeof PROVED, Extent, ReturnType<typeof shortfallOf>]>([
   ["no record", { after: 0, atLeast: 1 }, "falls_short"],
   ["no record after 12", {}, "begins_elsewhere"],
   ["no record after 12", { after: 12 }, undefined],
-])("a proof of %s, asked for %j: %s", ([proved, extent, expected]) => {
+])("a proof of %s, required %j: %s", ([proved, extent, expected]) => {
   expect(shortfallOf(PROVED[proved], extent)).toBe(expected);
 });

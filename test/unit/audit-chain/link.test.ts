@@ -7,11 +7,11 @@ test.for<[Sealable, string]>([
   [{ "\u20ac": 1, "\r": 2, "1": 3, "\u{1f600}": 4, "\ufb33": 5 }, '{"\\r":2,"1":3,"\u20ac":1,"\u{1f600}":4,"\ufb33":5}'], // RFC 8785 §3.2.3
   [{ a: undefined, b: {} }, '{"b":{}}'],
   ["\u2028\u0007/", '"\u2028\\u0007/"'],
-])("%j has one text", ([value, text]) => {
+])("%j has one canonical text", ([value, text]) => {
   expect(canonical(value)).toBe(text);
 });
 
-test("the text says the same as the value, whatever the order of its members", () => {
+test("the canonical text does not depend on the order of members, and parses to the same value", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
       const record = value as Record<string, Sealable>;
@@ -22,7 +22,7 @@ test("the text says the same as the value, whatever the order of its members", (
   );
 });
 
-test("a hash stands for the record, its number and all before it", () => {
+test("a hash covers the record, its number and all records before it", () => {
   const first = link(GENESIS, { id: "a" });
   expect(first).toEqual({ seq: 1, hash: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) });
   const hashes = [first, link({ ...GENESIS, seq: 1 }, { id: "a" }), link(first, { id: "a" }), link(GENESIS, { id: "b" })].map(
@@ -32,7 +32,7 @@ test("a hash stands for the record, its number and all before it", () => {
   expect(linkAll(GENESIS, [{ id: "a" }, { id: "a" }])).toEqual([first, link(first, { id: "a" })]);
 });
 
-test("the encoding stays what it is, for logs sealed years ago are still to be verified", () => {
+test("the encoding does not change, so that old logs can still be verified", () => {
   expect(link(GENESIS, { id: "019a0000-0000-7000-8000-000000000001", at: 1_795_000_000_123_456, event: "token.issued" }).hash).toBe(
     "_T4O8-aQYbqQXix-NEFJ6bNJjYaRJdR9rQKwMFY9Kho",
   );

@@ -19,7 +19,7 @@ const answer = (url: string, body: Json | undefined, more: Partial<Answer> = {})
   problem: "status 404",
   ...more,
 });
-const wrong = (findings: readonly Finding[]) =>
+const problemsOf = (findings: readonly Finding[]) =>
   findings.filter(({ verdict }) => verdict !== "ok").map(({ verdict, found, change }) => `${verdict}: ${found} -> ${change}`);
 
 const metadata = {
@@ -50,9 +50,9 @@ const serving = (members: Json): Partial<ServerObservations> => {
   return { oauth: answer("", document), openid: [answer("", document)] };
 };
 
-test("a server in order has nothing wrong", () => {
-  expect(wrong(serverFindings(server, ["notes:read"]))).toEqual([]);
-  expect(wrong(hostFindings(server))).toEqual([]);
+test("a correct server has no findings", () => {
+  expect(problemsOf(serverFindings(server, ["notes:read"]))).toEqual([]);
+  expect(problemsOf(hostFindings(server))).toEqual([]);
   expect(hostFindings(server)).toHaveLength(HOSTS.length);
 });
 
@@ -85,39 +85,41 @@ test.for<[string, Partial<ServerObservations>, string]>([
   ],
   ["no jwks_uri", { ...serving({ jwks_uri: undefined }), keys: undefined }, "warning: publishes no keys"],
   ["keys that cannot be read", { keys: answer("", undefined, { problem: "more than 256 kB" }) }, "cannot be read: more than 256 kB"],
-  ["a list of keys that is none", { keys: answer("", { keys: "none" }) }, "there is no list of keys"],
-  ["no key", { keys: answer("", { keys: [] }) }, "fault: no key is published"],
+  ["a JWK Set without a list", { keys: answer("", { keys: "none" }) }, "there is no list of keys"],
+  ["an empty JWK Set", { keys: answer("", { keys: [] }) }, "fault: no key is published"],
   ["a key without kid", { keys: answer("", { keys: [{ ...key, kid: undefined }] }) }, "warning: a published key has no kid"],
   ["a private key", { keys: answer("", { keys: [{ ...key, d: "d" }] }) }, "fault: a PRIVATE key is published"],
   ["no documents", serving({ client_id_metadata_document_supported: false }), "-> set CIMD_ENABLED=true"],
   ["no registration", serving({ registration_endpoint: undefined }), "warning: clients cannot register themselves"],
   ["closed registration", { registration: answer("", undefined, { status: 401 }) }, "warning: its registration endpoint answers 401"],
   ["broken registration", { registration: answer("", undefined, { status: 502 }) }, "fault: its registration endpoint does not work"],
-])("finds %s at a server", ([, observations, sentence]) => {
-  expect(wrong(serverFindings({ ...server, ...observations }, ["notes:read"]))).toEqual([expect.stringContaining(sentence)]);
+])("reports %s of a server", ([, observations, sentence]) => {
+  expect(problemsOf(serverFindings({ ...server, ...observations }, ["notes:read"]))).toEqual([expect.stringContaining(sentence)]);
 });
 
-test("names the setting that limits what clients of a Countersign may register", () => {
+test("names the setting that limits what clients may register at a Countersign", () => {
   const identityAlone = { ...server, ...serving({ scopes_supported: ["openid", "email"] }) };
-  expect(wrong(serverFindings(identityAlone, []))).toEqual([expect.stringContaining("add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES")]);
-  expect(wrong(serverFindings({ ...identityAlone, countersign: false }, []))).toEqual([]);
+  expect(problemsOf(serverFindings(identityAlone, []))).toEqual([
+    expect.stringContaining("add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES"),
+  ]);
+  expect(problemsOf(serverFindings({ ...identityAlone, countersign: false }, []))).toEqual([]);
 });
 
-test("without documents and registration every host needs a client that is made by hand", () => {
+test("without metadata documents and registration, every host needs a manually registered client", () => {
   const closed = { ...serving({ client_id_metadata_document_supported: false }), registration: undefined };
   const findings = hostFindings({ ...server, ...closed });
   expect(findings.map(({ verdict }) => verdict)).toEqual(HOSTS.map(() => "warning"));
-  expect(wrong(findings)[0]).toContain("with the redirect URI https://claude.ai/api/mcp/auth_callback");
+  expect(problemsOf(findings)[0]).toContain("with the redirect URI https://claude.ai/api/mcp/auth_callback");
 });
 
-test("documents alone serve the hosts that have one", () => {
+test("with metadata documents only, hosts without a document need a registered client", () => {
   const findings = hostFindings({ ...server, registration: undefined });
-  expect(wrong(findings).map((text) => text.split(" ")[1])).toEqual(["Cursor", "Copilot", "opencode"]);
+  expect(problemsOf(findings).map((text) => text.split(" ")[1])).toEqual(["Cursor", "Copilot", "opencode"]);
 });
 
-test("a host on the desktop needs clients without a secret, and every host needs S256", () => {
+test("desktop hosts need clients without a secret, and every host needs S256", () => {
   const confidential = hostFindings({ ...server, ...serving({ token_endpoint_auth_methods_supported: ["client_secret_basic"] }) });
-  expect(wrong(confidential).join()).toMatch(/Claude Code has no secret.*Cursor has no secret/s);
+  expect(problemsOf(confidential).join()).toMatch(/Claude Code has no secret.*Cursor has no secret/s);
   const plain = hostFindings({ ...server, ...serving({ code_challenge_methods_supported: undefined }) });
   expect(plain.every(({ verdict }) => verdict === "fault")).toBe(true);
 });
@@ -134,8 +136,8 @@ const resource: ResourceObservations = {
 const describing = (members: Json) => ({ named: answer("", { ...document, ...members }) });
 const unnamed = { challenge: { resourceMetadata: undefined, scope: undefined }, named: undefined };
 
-test("a resource in order has nothing wrong", () => {
-  expect(wrong(resourceFindings(resource))).toEqual([]);
+test("a correct resource has no findings", () => {
+  expect(problemsOf(resourceFindings(resource))).toEqual([]);
 });
 
 test.for<[string, Partial<ResourceObservations>, string]>([
@@ -144,7 +146,7 @@ test.for<[string, Partial<ResourceObservations>, string]>([
   ["no challenge", { challenge: undefined, named: undefined }, "fault: answers 401 without a Bearer challenge"],
   ["a challenge without metadata", unnamed, "warning: the challenge has no resource_metadata"],
   ["a dead metadata URL", { named: answer("", undefined) }, "which cannot be read: status 404"],
-  ["a metadata URL that was not followed", { named: undefined }, "which cannot be read: it is neither https nor on this machine"],
+  ["a metadata URL that may not be followed", { named: undefined }, "which cannot be read: it is neither https nor on this machine"],
   ["another resource", describing({ resource: "https://other.test/mcp" }), "fault: the metadata is about another resource"],
   ["a sibling", describing({ resource: "https://mcp.example.test/mc" }), "fault: the metadata is about another resource"],
   ["a parent", describing({ resource: "https://mcp.example.test" }), "warning: the metadata is about https://mcp.example.test"],
@@ -153,13 +155,13 @@ test.for<[string, Partial<ResourceObservations>, string]>([
   ["a server over http", describing({ authorization_servers: ["http://login.example.test"] }), "is no https URL"],
   ["no scopes", describing({ scopes_supported: undefined }), "warning: the metadata lists no scopes_supported"],
   ["no tokens in headers", describing({ bearer_methods_supported: ["body"] }), "fault: tokens in the Authorization header"],
-])("finds %s", ([, observations, sentence]) => {
-  expect(wrong(resourceFindings({ ...resource, ...observations }))).toEqual([expect.stringContaining(sentence)]);
+])("reports %s of a resource", ([, observations, sentence]) => {
+  expect(problemsOf(resourceFindings({ ...resource, ...observations }))).toEqual([expect.stringContaining(sentence)]);
 });
 
-test("names the place where a resource without metadata should serve it", () => {
+test("names the well-known URL for a resource without metadata", () => {
   const nowhere = { ...unnamed, withPath: answer(resource.withPath.url, undefined) };
-  expect(wrong(resourceFindings({ ...resource, ...nowhere })).join("\n")).toContain(
+  expect(problemsOf(resourceFindings({ ...resource, ...nowhere })).join("\n")).toContain(
     "at https://mcp.example.test/.well-known/oauth-protected-resource/mcp (RFC 9728 §3)",
   );
 });
@@ -174,7 +176,7 @@ test.for<[string | null, ReturnType<typeof bearerChallenge>]>([
   ['bearer realm="x, Bearer y", RESOURCE_METADATA = "https://a.test/\\"q"', { resourceMetadata: 'https://a.test/"q', scope: undefined }],
   ['Basic realm="x", Bearer scope=a', { resourceMetadata: undefined, scope: "a" }],
   [`Bearer scope="${"a".repeat(9000)}"`, undefined],
-])("reads the challenge %s", ([header, challenge]) => {
+])("parses the challenge %s", ([header, challenge]) => {
   expect(bearerChallenge(header)).toEqual(challenge);
 });
 
@@ -188,7 +190,7 @@ test.for<[string, string, boolean]>([
   ["http://localhost:1", "http://127.0.0.1:2", true],
   ["http://localhost:1", "https://a.test", true],
   ["http://a.test", "http://a.test/keys", true],
-])("from %s to %s may be followed: %s", ([from, to, expected]) => {
+])("a link from %s to %s may be followed: %s", ([from, to, expected]) => {
   expect(mayFollow(from, to)).toBe(expected);
 });
 
@@ -200,20 +202,20 @@ const own: CountersignObservations = {
 };
 
 test.for<[string, Partial<CountersignObservations>, string]>([
-  ["the database away", { health: answer("", { status: "error" }, { status: 503 }) }, "fault: its health is error"],
-  ["Redis away", { health: answer("", { status: "degraded" }) }, "warning: Redis does not answer"],
+  ["an unreachable database", { health: answer("", { status: "error" }, { status: 503 }) }, "fault: its health is error"],
+  ["an unreachable Redis", { health: answer("", { status: "degraded" }) }, "warning: Redis does not answer"],
   ["a proxy that is not trusted", { forwardedIgnored: 3 }, "warning: requests arrive through a proxy, but TRUST_PROXY is off"],
   ["a clock that is ahead", { clockAhead: 31 }, "warning: its clock is 31 seconds ahead of"],
-])("finds %s at a Countersign", ([, observations, sentence]) => {
-  expect(wrong(countersignFindings({ ...own, ...observations }))).toEqual([expect.stringContaining(sentence)]);
+])("reports %s of a Countersign", ([, observations, sentence]) => {
+  expect(problemsOf(countersignFindings({ ...own, ...observations }))).toEqual([expect.stringContaining(sentence)]);
 });
 
-test("says nothing about a proxy while the metrics cannot be read", () => {
+test("reports no proxy finding while the metrics cannot be read", () => {
   const findings = countersignFindings({ ...own, url: "http://localhost:3000", forwardedIgnored: undefined });
   expect(findings.map(({ check }) => check)).toEqual(["health", "clock"]);
 });
 
-test("a database that may forget what it acknowledged is a fault", () => {
+test("a database that may lose committed data is a fault", () => {
   const durable = { fsync: "on", full_page_writes: "on", synchronous_commit: "on", server_version_num: "150018" };
   const faults = (settings: Record<string, string>) =>
     databaseFindings({ ...durable, ...settings }).filter(({ verdict }) => verdict === "fault").length;
@@ -222,7 +224,7 @@ test("a database that may forget what it acknowledged is a fault", () => {
   ]);
 });
 
-test("the report has the worst verdict, and its text no control characters of a server", () => {
+test("the report has the worst verdict, and its text no control characters", () => {
   const finding: Finding = { check: "c", verdict: "fault", about: "x", found: "bad\u001b[31m", change: "do\n" };
   const report = reportOf(RESOURCE, "protected-resource", [{ ...finding, verdict: "warning" }, finding]);
   expect(report.verdict).toBe("fault");

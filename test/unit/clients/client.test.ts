@@ -7,7 +7,7 @@ import { aClient, exchangeGrant } from "../../support/builders.ts";
 
 const agent: Partial<Client> = { isAgent: true, grantTypes: [TOKEN_EXCHANGE], tokenEndpointAuthMethod: "client_secret_basic" };
 
-const isLetThrough = (client: Client): boolean => {
+const passesRules = (client: Client): boolean => {
   try {
     checkExchangeRequest({ client, grant: { case: "tokenExchange", value: exchangeGrant() } }, ENFORCED);
     return true;
@@ -22,22 +22,22 @@ test.for([
   [{ tokenEndpointAuthMethod: "none" }, false],
   [{ isAgent: false }, false],
   [{ grantTypes: ["client_credentials"] }, false],
-] as const)("an agent with %j may exchange: %s, as the rules of the exchange have it", ([change, may]) => {
+] as const)("an agent with %j may exchange tokens: %s, in agreement with the grant rules", ([change, may]) => {
   const client = aClient({ ...agent, ...change });
-  expect([mayExchange(client), isLetThrough(client)]).toEqual([may, may]);
+  expect([mayExchange(client), passesRules(client)]).toEqual([may, may]);
 });
 
-test("one that is disabled exchanges nothing", () => {
+test("a disabled agent may not exchange tokens", () => {
   expect(mayExchange(aClient({ ...agent, enabled: false }))).toBe(false);
 });
 
-test("of client_ids those are named that are there, each looked up once", async () => {
-  const asked: string[] = [];
+test("names the clients among client_ids, with one look-up each", async () => {
+  const lookedUp: string[] = [];
   const byClientId = async (clientId: string) => {
-    asked.push(clientId);
+    lookedUp.push(clientId);
     return clientId === "a" ? aClient({ ...agent, clientId, name: "Agent A" }) : undefined;
   };
   const found = await namedTargets({ byClientId })(["a", "https://crm.example", "a"]);
   expect([...found.values()]).toEqual([{ clientId: "a", name: "Agent A", isAgent: true, mayExchange: true }]);
-  expect(asked).toEqual(["a", "https://crm.example"]);
+  expect(lookedUp).toEqual(["a", "https://crm.example"]);
 });

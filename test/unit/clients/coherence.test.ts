@@ -5,7 +5,7 @@ import { aClient } from "../../support/builders.ts";
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const paths = (members: Parameters<typeof aClient>[0]) => incoherences(aClient(members)).map(({ path }) => path);
 
-describe("a client must not contradict itself", () => {
+describe("coherence of a client's members", () => {
   test.for([
     ["as it is", {}, []],
     ["no redirect URI yet", { redirectUris: [] }, []],
@@ -31,11 +31,11 @@ test.for([
   ["public and exchanging", { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", EXCHANGE] }, 1],
   ["public with codes", { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", "refresh_token"] }, 0],
   ["with a secret", { tokenEndpointAuthMethod: "client_secret_post", grantTypes: ["client_credentials", EXCHANGE] }, 0],
-] as const)("a grant that a client could never use: %s", ([, members, faults]) => {
+] as const)("unusable grants of a client: %s", ([, members, faults]) => {
   expect(uselessGrants(members)).toHaveLength(faults);
 });
 
-test("response types that no one names follow the grants", () => {
+test("response types default to those of the grants", () => {
   expect(impliedResponseTypes(["authorization_code", "refresh_token"])).toEqual(["code"]);
   expect(impliedResponseTypes(["client_credentials"])).toEqual([]);
 });

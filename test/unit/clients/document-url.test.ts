@@ -11,7 +11,7 @@ test.for([
   "https://client.example.test/a..b/.well-known/doc",
   "https://client.example.test/%7Euser/doc",
   "https://claude.ai/oauth/claude-code-client-metadata",
-])("CIMD §3: %s may be a client_id", (url) => {
+])("CIMD §3: %s is accepted as a client_id", (url) => {
   expect(refusalOf(() => assertDocumentUrl(url))).toBe("granted");
 });
 
@@ -41,15 +41,15 @@ test.for([
   ["https://client.example.test/dóc", "document_url_malformed"],
   ["https://client.example.test:99999/doc", "document_url_malformed"],
   [`https://client.example.test/${"x".repeat(500)}`, "document_url_too_long"],
-] as const)("CIMD §3, abuse 53: %j may not: %s", ([url, reason]) => {
+] as const)("CIMD §3, abuse 53: %j is refused with %s", ([url, reason]) => {
   expect(refusalOf(() => assertDocumentUrl(url))).toEqual(["invalid_client", reason]);
 });
 
-test("only what begins with https:// is looked for as a document", () => {
+test("only ids that begin with https:// are resolved as documents", () => {
   expect(["https://x.test/doc", "c_abc", "urn:x", "http://x.test/doc"].map(namesDocument)).toEqual([true, false, false, false]);
 });
 
-test("the host that the fetch has proven is shown with its port where that is not the usual one", () => {
+test("the verified host is shown with its port unless it is the default one", () => {
   expect(documentHost("https://client.example.test/doc")).toBe("client.example.test");
   expect(documentHost("https://client.example.test:8443/doc")).toBe("client.example.test:8443");
   expect(documentHost("https://münchen.example.test/doc")).toBe("xn--mnchen-3ya.example.test");

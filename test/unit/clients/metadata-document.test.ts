@@ -17,8 +17,8 @@ const aDocument = (members: Record<string, unknown> = {}) => ({
 const clientOf = (members: Record<string, unknown> = {}) => clientOfDocument(aDocument(members), URL_, POLICY);
 const reasonOf = (document: unknown, url = URL_) => refusalOf(() => clientOfDocument(document, url, POLICY));
 
-describe("what a document makes of a client", () => {
-  test("CIMD §4.1: the least that a document can say", () => {
+describe("the client that a document describes", () => {
+  test("CIMD §4.1: a minimal document yields the defaults", () => {
     expect(clientOf()).toEqual({
       id: URL_,
       clientId: URL_,
@@ -48,7 +48,7 @@ describe("what a document makes of a client", () => {
     });
   });
 
-  test("a document gains nothing that an operator gives", () => {
+  test("members that only operators may set are ignored", () => {
     const client = clientOf({
       is_agent: true,
       environment: "development",
@@ -64,7 +64,7 @@ describe("what a document makes of a client", () => {
     ["notes:read crm:admin", ["notes:read"]],
     ["crm:admin", []],
     ["", []],
-  ] as const)("scope %j narrows the realm's allowlist to %j", ([scope, expected]) => {
+  ] as const)("scope %j narrows the realm's allowed scopes to %j", ([scope, expected]) => {
     expect(clientOf({ scope }).scopes).toEqual(expected);
   });
 
@@ -77,11 +77,11 @@ describe("what a document makes of a client", () => {
     [["authorization_code", "client_credentials", "urn:example:own"], ["authorization_code"]],
     [["authorization_code", "urn:ietf:params:oauth:grant-type:token-exchange"], ["authorization_code"]],
     [["authorization_code", "urn:ietf:params:oauth:grant-type:jwt-bearer"], ["authorization_code"]],
-  ] as const)("of the grants %j it can have %j", ([grant_types, expected]) => {
+  ] as const)("of the grants %j the client gets %j", ([grant_types, expected]) => {
     expect(clientOf({ grant_types }).grantTypes).toEqual(expected);
   });
 
-  test("redirect URIs that no one may have are left out", () => {
+  test("redirect URIs that are not permitted are left out", () => {
     const redirect_uris = [
       "cursor://anysphere.cursor-mcp/oauth/callback",
       "javascript:alert(1)",
@@ -93,20 +93,20 @@ describe("what a document makes of a client", () => {
     expect(clientOf({ redirect_uris, jwks: { keys: [KEY] } }).redirectUris).toEqual(["http://127.0.0.1/cb"]);
   });
 
-  test("null stands for absence", () => {
+  test("null means absent", () => {
     expect(clientOf({ jwks: null, jwks_uri: null, client_secret: null, scope: null })).toEqual(clientOf());
   });
 });
 
-describe("how the client may authenticate (docs/protocol.md#metadata-documents)", () => {
+describe("authentication methods of a metadata document's client (docs/protocol.md#metadata-documents)", () => {
   const jwks = { keys: [KEY] };
   const jwks_uri = "https://client.example.test/keys";
   const named = (method: string) => ({ token_endpoint_auth_method: method });
   const listed = (...methods: string[]) => ({ token_endpoint_auth_methods_supported: methods });
 
   test.for([
-    ["nothing said", {}, "none", []],
-    ["nothing said, keys published", { jwks }, "private_key_jwt", []],
+    ["no method", {}, "none", []],
+    ["no method, keys published", { jwks }, "private_key_jwt", []],
     ["none named", named("none"), "none", []],
     ["none named, keys published: an assertion is verified too", { ...named("none"), jwks_uri }, "none", ["private_key_jwt"]],
     ["private_key_jwt named", { ...named("private_key_jwt"), jwks_uri }, "private_key_jwt", []],
@@ -133,14 +133,14 @@ describe("how the client may authenticate (docs/protocol.md#metadata-documents)"
     ["client_secret_jwt", named("client_secret_jwt"), "document_method_not_possible"],
     ["tls_client_auth", named("tls_client_auth"), "document_method_not_possible"],
     ["only secrets listed", listed("client_secret_post"), "document_method_not_possible"],
-    ["a list that is none", { token_endpoint_auth_methods_supported: "none" }, "document_methods_malformed"],
+    ["a list of methods that is not an array", { token_endpoint_auth_methods_supported: "none" }, "document_methods_malformed"],
     ["both key sources", { jwks, jwks_uri }, "document_with_two_key_sources"],
   ] as const)("refused: %s", ([, members, reason]) => {
     expect(reasonOf(aDocument(members))).toEqual(["invalid_client", reason]);
   });
 });
 
-describe("documents that are refused", () => {
+describe("invalid documents", () => {
   const jwks = (members: object) => ({ jwks: { keys: [{ ...KEY, ...members }] } });
 
   test.for([
@@ -150,44 +150,44 @@ describe("documents that are refused", () => {
     ["no client_id", aDocument({ client_id: undefined }), "document_of_another_client"],
     ["abuse 57: a client_id that differs by one character", aDocument({ client_id: `${URL_}s` }), "document_of_another_client"],
     [
-      "a client_id that is the same after normalisation",
+      "a client_id that is equal after normalization",
       aDocument({ client_id: "https://client.example.test:443/doc" }),
       "document_of_another_client",
     ],
-    ["a client_id in other case", aDocument({ client_id: "https://Client.example.test/doc" }), "document_of_another_client"],
+    ["a client_id in a different case", aDocument({ client_id: "https://Client.example.test/doc" }), "document_of_another_client"],
     ["a secret", aDocument({ client_secret: "s" }), "document_with_secret"],
-    ["the end of a secret", aDocument({ client_secret_expires_at: 0 }), "document_with_secret"],
+    ["the expiry of a secret", aDocument({ client_secret_expires_at: 0 }), "document_with_secret"],
     ["no name", aDocument({ client_name: undefined }), "document_name_malformed"],
     ["an empty name", aDocument({ client_name: " " }), "document_name_malformed"],
-    ["a name that turns the text around", aDocument({ client_name: "a\u202eb" }), "document_name_malformed"],
-    ["a name that is no text", aDocument({ client_name: 7 }), "document_name_malformed"],
+    ["a name with a bidirectional override", aDocument({ client_name: "a\u202eb" }), "document_name_malformed"],
+    ["a name that is not a string", aDocument({ client_name: 7 }), "document_name_malformed"],
     ["a name that is too long", aDocument({ client_name: "x".repeat(256) }), "document_name_malformed"],
     ["no redirect URIs", aDocument({ redirect_uris: undefined }), "document_redirects_malformed"],
     ["an empty list of redirect URIs", aDocument({ redirect_uris: [] }), "document_without_redirect"],
-    ["redirect URIs that are no list", aDocument({ redirect_uris: "https://client.example.test/cb" }), "document_redirects_malformed"],
-    ["redirect URIs that no one may have", aDocument({ redirect_uris: ["http://evil.example/cb"] }), "document_without_redirect"],
+    ["redirect URIs that are not a list", aDocument({ redirect_uris: "https://client.example.test/cb" }), "document_redirects_malformed"],
+    ["redirect URIs that are not permitted", aDocument({ redirect_uris: ["http://evil.example/cb"] }), "document_without_redirect"],
     ["no code grant", aDocument({ grant_types: ["client_credentials"] }), "document_without_code_grant"],
-    ["grants that are no list", aDocument({ grant_types: "authorization_code" }), "document_grants_malformed"],
+    ["grants that are not a list", aDocument({ grant_types: "authorization_code" }), "document_grants_malformed"],
     ["no code response", aDocument({ response_types: ["token"] }), "document_without_code_response"],
-    ["a scope that is no text", aDocument({ scope: ["openid"] }), "document_scope_malformed"],
+    ["a scope that is not a string", aDocument({ scope: ["openid"] }), "document_scope_malformed"],
     ["a scope outside the grammar", aDocument({ scope: 'a"b' }), "document_scope_malformed"],
-    ["keys that are no set", aDocument({ jwks: [KEY] }), "document_keys_malformed"],
+    ["keys that are not a JWK Set", aDocument({ jwks: [KEY] }), "document_keys_malformed"],
     ["a private key", aDocument(jwks({ d: "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A" })), "document_keys_malformed"],
     ["a symmetric key", aDocument({ jwks: { keys: [KEY, { kty: "oct", k: "c2VjcmV0" }] } }), "document_keys_malformed"],
     ["a private ML-DSA key", aDocument(jwks({ kty: "AKP", priv: "x" })), "document_keys_malformed"],
-    ["keys by plain http", aDocument({ jwks_uri: "http://client.example.test/keys" }), "document_keys_uri_malformed"],
-    ["keys with a fragment", aDocument({ jwks_uri: "https://client.example.test/keys#x" }), "document_keys_uri_malformed"],
-    ["keys with userinfo", aDocument({ jwks_uri: "https://a@client.example.test/keys" }), "document_keys_uri_malformed"],
-    ["keys at no text", aDocument({ jwks_uri: 7 }), "document_keys_uri_malformed"],
+    ["a jwks_uri over plain http", aDocument({ jwks_uri: "http://client.example.test/keys" }), "document_keys_uri_malformed"],
+    ["a jwks_uri with a fragment", aDocument({ jwks_uri: "https://client.example.test/keys#x" }), "document_keys_uri_malformed"],
+    ["a jwks_uri with userinfo", aDocument({ jwks_uri: "https://a@client.example.test/keys" }), "document_keys_uri_malformed"],
+    ["a jwks_uri that is not a string", aDocument({ jwks_uri: 7 }), "document_keys_uri_malformed"],
   ] as const)("%s", ([, document, reason]) => {
     expect(reasonOf(document)).toEqual(["invalid_client", reason]);
   });
 });
 
-describe("documents of today's clients", () => {
+describe("documents of current clients", () => {
   const of = (document: { client_id: string }) => clientOfDocument(document, document.client_id, POLICY);
 
-  test("Claude Code: public, any loopback port on both of its hosts", () => {
+  test("Claude Code is public, with any loopback port on both of its hosts", () => {
     const client = of(PUBLISHED.claudeCode);
     expect(client).toMatchObject({ tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", "refresh_token"] });
     const matches = (uri: string) => matchesRedirectUri(client.redirectUris, uri);
@@ -195,7 +195,7 @@ describe("documents of today's clients", () => {
     expect([matches("http://[::1]:52163/callback"), matches("http://localhost:52163/other")]).toEqual([false, false]);
   });
 
-  test("ChatGPT: keys at an address, and in one of its shapes a public client too", () => {
+  test("ChatGPT has a jwks_uri, and is also public in one of its forms", () => {
     expect(of(PUBLISHED.chatGptApp)).toMatchObject({
       tokenEndpointAuthMethod: "private_key_jwt",
       alternativeAuthMethods: [],
@@ -204,14 +204,14 @@ describe("documents of today's clients", () => {
     expect(of(PUBLISHED.chatGpt)).toMatchObject({ tokenEndpointAuthMethod: "none", alternativeAuthMethods: ["private_key_jwt"] });
   });
 
-  test("VS Code: the device grant and both redirects hold", () => {
+  test("VS Code has the device grant and both of its redirect URIs", () => {
     expect(of(PUBLISHED.vsCode)).toMatchObject({
       grantTypes: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
       redirectUris: ["http://127.0.0.1:33418/", "https://vscode.dev/redirect"],
     });
   });
 
-  test("opencode: public, portless loopback", () => {
+  test("opencode is public, with a loopback redirect URI without a port", () => {
     expect(of(PUBLISHED.openCode)).toMatchObject({ tokenEndpointAuthMethod: "none", redirectUris: PUBLISHED.openCode.redirect_uris });
   });
 });

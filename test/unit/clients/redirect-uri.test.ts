@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type AuthMethod, ENVIRONMENTS } from "../../../src/clients/client.ts";
 import { isPermittedRedirectUri, matchesRedirectUri, redirectUriFault } from "../../../src/clients/redirect-uri.ts";
 
-describe("comparing redirect URIs", () => {
+describe("matching of redirect URIs", () => {
   const registered = "https://c.example.test/cb";
 
   test.for([
@@ -23,7 +23,7 @@ describe("comparing redirect URIs", () => {
     [" https://c.example.test/cb", false],
     ["https://c.example.test/cb\n", false],
     ["", false],
-  ] as const)("%s: %s", ([presented, expected]) => {
+  ] as const)("presented %s: %s", ([presented, expected]) => {
     expect(matchesRedirectUri(["https://other.test/", registered], presented)).toBe(expected);
   });
 
@@ -54,12 +54,12 @@ describe("comparing redirect URIs", () => {
     ["http://127.0.0.1/cb", "http://127.0.0.1.evil.test/cb", false],
     ["http://c.example.test/cb", "http://c.example.test:8080/cb", false],
     ["com.example.app:/cb", "com.example.app:/cb", true],
-  ] as const)("registered %s, sent %s: %s", ([uri, presented, expected]) => {
+  ] as const)("registered %s, presented %s: %s", ([uri, presented, expected]) => {
     expect(matchesRedirectUri([uri], presented)).toBe(expected);
   });
 });
 
-/** In the order development, staging, production, unset. */
+/** For development, staging, production and unset, in this order. */
 const YES = [true, true, true, true];
 const NO = [false, false, false, false];
 const INSIDE = [true, true, false, false];
@@ -68,7 +68,7 @@ const NATIVE = [true, true, false, true];
 const permittedFor = (uri: string, tokenEndpointAuthMethod: AuthMethod) =>
   [...ENVIRONMENTS, null].map((environment) => isPermittedRedirectUri(uri, { environment, tokenEndpointAuthMethod }));
 
-describe("redirect URIs that a client may have", () => {
+describe("redirect URIs permitted by environment", () => {
   test.for([
     ["https://c.example/cb", YES],
     ["https://c.example", YES],
@@ -147,7 +147,7 @@ describe("private-use schemes without a dot", () => {
     "myapp:/cb",
     "MyApp:/cb",
     "a+b-1:/cb",
-  ])("%s is for public clients", (uri) => {
+  ])("%s is permitted for public clients only", (uri) => {
     expect(permittedFor(uri, "none")).toEqual(YES);
     for (const method of ["client_secret_basic", "client_secret_post", "private_key_jwt"] as const)
       expect(permittedFor(uri, method)).toEqual(NO);
@@ -159,7 +159,7 @@ describe("private-use schemes without a dot", () => {
       " ",
     ),
     ..."search-ms shell jar ssh telnet ldap smb facetime itms-services market x-safari-https googlechrome res mhtml livescript".split(" "),
-  ])("%s: is for no one, in upper case or lower", (scheme) => {
+  ])("%s: is never permitted, in upper or lower case", (scheme) => {
     for (const uri of [
       `${scheme}:x`,
       `${scheme.toUpperCase()}:x`,
@@ -169,12 +169,12 @@ describe("private-use schemes without a dot", () => {
   });
 
   test.for(["1app:/cb", "-app:/cb", "my_app:/cb", "myapp", ":/cb", "myapp://user@host/cb", "myapp:/cb#f", "myapp:/*"])(
-    "%s is no such URI",
+    "%s is not permitted",
     (uri) => expect(permittedFor(uri, "none")).toEqual(NO),
   );
 });
 
-describe("parameters of the authorization response in the query", () => {
+describe("query parameters with names of the authorization response", () => {
   test.for([
     "code=x",
     "code",

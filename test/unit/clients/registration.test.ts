@@ -18,7 +18,7 @@ const DEFAULTS = {
   scopes: allowedScopes,
 };
 
-describe("what open registration keeps", () => {
+describe("metadata kept by dynamic registration", () => {
   test.for([
     ["the defaults of RFC 7591", {}, {}],
     ["the name", { client_name: "n" }, { name: "n" }],
@@ -30,12 +30,16 @@ describe("what open registration keeps", () => {
     ],
     ["method none", { token_endpoint_auth_method: "none" }, { tokenEndpointAuthMethod: "none" }],
     ["method client_secret_post", { token_endpoint_auth_method: "client_secret_post" }, { tokenEndpointAuthMethod: "client_secret_post" }],
-    ["no private_key_jwt, nor keys", { token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [] }, jwks_uri: 7 }, {}],
+    ["neither private_key_jwt nor keys", { token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [] }, jwks_uri: 7 }, {}],
     ["no jwt-bearer grant", { grant_types: ["authorization_code", JWT_BEARER] }, {}],
-    ["no member of an operator", { is_agent: true, environment: "development", audience: ["x"], application_type: 5, enabled: false }, {}],
+    [
+      "no member that only operators may set",
+      { is_agent: true, environment: "development", audience: ["x"], application_type: 5, enabled: false },
+      {},
+    ],
     ["the scopes that the realm allows", { scope: "email admin openid" }, { scopes: ["openid", "email"] }],
-    ["all scopes where none was allowed", { scope: "admin" }, {}],
-    ["all scopes where none was named", { scope: "" }, {}],
+    ["all scopes where none is allowed", { scope: "admin" }, {}],
+    ["all scopes where none is requested", { scope: "" }, {}],
     [
       "a client of client_credentials",
       { redirect_uris: undefined, grant_types: ["client_credentials"] },
@@ -51,7 +55,7 @@ describe("what open registration keeps", () => {
       { grant_types: ["client_credentials", "authorization_code"], scope: "openid email" },
       { grantTypes: ["client_credentials", "authorization_code"], scopes: ["openid", "email"] },
     ],
-    ["the redirect URIs that it can take", { redirect_uris: ["http://c.example/cb", ...redirect_uris, "javascript:x"] }, {}],
+    ["the redirect URIs that are permitted", { redirect_uris: ["http://c.example/cb", ...redirect_uris, "javascript:x"] }, {}],
     [
       "no private-use scheme without a dot for a confidential client",
       { redirect_uris: ["cursor://cb", "com.example:/cb"] },
@@ -72,7 +76,7 @@ describe("what open registration keeps", () => {
     expect(register({ redirect_uris, ...request })).toEqual({ ...DEFAULTS, ...expected });
   });
 
-  test("with DYNAMIC_CLIENT_SCOPE=realm all that the realm allows", () => {
+  test("with DYNAMIC_CLIENT_SCOPE=realm, a client gets all scopes of the realm", () => {
     expect(register({ redirect_uris, scope: "email" }, "realm").scopes).toEqual(allowedScopes);
   });
 
@@ -117,7 +121,7 @@ describe("what open registration keeps", () => {
     expect(refusalText(() => register({ redirect_uris, ...request }))).toBe(expected);
   });
 
-  test.for([[null], [[]], ["x"], [7]] as const)("%j is no client metadata", ([json]) => {
+  test.for([[null], [[]], ["x"], [7]] as const)("%j is refused as malformed metadata", ([json]) => {
     expect(refusalText(() => register(json))).toBe("invalid_client_metadata malformed_metadata");
   });
 });

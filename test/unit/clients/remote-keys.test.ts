@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 const publish = (...kids: string[]) => site.serveJson({ keys: kids.map((kid) => ({ ...KEY, kid })) });
-const asked = () => site.requests().length - before;
+const fetches = () => site.requests().length - before;
 
 function aService() {
   const clock = aClock();
@@ -33,50 +33,50 @@ function aService() {
   return { clock, at: () => kidsOf(keys.current(uri)), renewed: () => kidsOf(keys.refreshed(uri)) };
 }
 
-test("keys are asked for once in ten minutes", async () => {
+test("keys are cached for ten minutes", async () => {
   const { at, clock } = aService();
   expect(await Promise.all([at(), at(), at()])).toEqual([["one"], ["one"], ["one"]]);
   clock.pass(599);
   publish("two");
-  expect([await at(), asked()]).toEqual([["one"], 1]);
+  expect([await at(), fetches()]).toEqual([["one"], 1]);
   clock.pass(1);
-  expect([await at(), asked()]).toEqual([["two"], 2]);
+  expect([await at(), fetches()]).toEqual([["two"], 2]);
 });
 
-test("an unknown key id makes them be fetched again, once a minute at most", async () => {
+test("an unknown key id causes another fetch, at most once a minute", async () => {
   const { at, renewed, clock } = aService();
   await at();
   clock.pass(59);
   publish("one", "two");
-  expect([await renewed(), asked()]).toEqual([["one"], 1]);
+  expect([await renewed(), fetches()]).toEqual([["one"], 1]);
   clock.pass(1);
-  expect([await renewed(), asked()]).toEqual([["one", "two"], 2]);
-  expect([await renewed(), asked()]).toEqual([["one", "two"], 2]);
+  expect([await renewed(), fetches()]).toEqual([["one", "two"], 2]);
+  expect([await renewed(), fetches()]).toEqual([["one", "two"], 2]);
 });
 
-test("keys that cannot be renewed are used no longer, and a host that fails is left alone for some seconds", async () => {
+test("expired keys that cannot be fetched are not used, and a failed host is not asked again for 5 s", async () => {
   const { at, clock } = aService();
   await at();
   clock.pass(600);
   site.serve((_request, response) => response.writeHead(503).end());
   expect(await at()).toBe("status_not_200");
   publish("two");
-  expect([await at(), asked()]).toEqual(["failed_just_now", 2]);
+  expect([await at(), fetches()]).toEqual(["failed_just_now", 2]);
   clock.pass(5);
-  expect([await at(), asked()]).toEqual([["two"], 3]);
+  expect([await at(), fetches()]).toEqual([["two"], 3]);
 });
 
 test.for([
-  ["no set", [KEY]],
+  ["not a JWK Set", [KEY]],
   ["a private key among them", { keys: [KEY, { ...KEY, kid: "two", d: "x" }] }],
   ["a symmetric key among them", { keys: [KEY, { kty: "oct", k: "eA" }] }],
   ["too many keys", { keys: Array.from({ length: 101 }, () => KEY) }],
-] as const)("%s: none of the keys count", async ([, document]) => {
+] as const)("%s: no key is accepted", async ([, document]) => {
   site.serveJson(document);
   expect(await aService().at()).toBe("no_public_key_set");
 });
 
-test("a set may have 64 KiB, and no more", async () => {
+test("accepts a JWK Set of 64 KiB, and refuses a larger one", async () => {
   site.serveJson({ keys: [KEY], more: "x".repeat(60_000) });
   expect(await aService().at()).toEqual(["one"]);
   site.serveJson({ keys: [KEY], more: "x".repeat(66_000) });

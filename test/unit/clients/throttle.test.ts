@@ -3,14 +3,14 @@ import { authenticationThrottle } from "../../../src/clients/throttle.ts";
 import { aClock } from "../../support/clock.ts";
 import { aCounter } from "../../support/throttle.ts";
 
-/** Two processes that share what they count. */
+/** Two processes that share a failure counter. */
 function twoProcesses() {
   const clock = aClock();
   const counter = aCounter(clock.now);
-  let asked = 0;
+  let hits = 0;
   const reported: string[] = [];
   const hit = (key: string) => {
-    asked += 1;
+    hits += 1;
     return counter.hit(key);
   };
   const one = () => authenticationThrottle({ hit }, clock.now, (clientId, address) => reported.push(`${clientId} ${address}`));
@@ -22,10 +22,10 @@ function twoProcesses() {
       return error;
     }
   };
-  return { clock, reported, first: one(), second: one(), refusal, asked: () => asked };
+  return { clock, reported, first: one(), second: one(), refusal, hits: () => hits };
 }
 
-test("failures in all processes count together, and the last one shuts the door for the pair alone", async () => {
+test("failures are counted across processes, and the last one blocks that client at that address only", async () => {
   const { first, second, refusal, reported } = twoProcesses();
   for (let n = 0; n < 50; n += 1) await first.failed("c", "a");
   for (let n = 0; n < 49; n += 1) await second.failed("c", "a");
@@ -33,19 +33,19 @@ test("failures in all processes count together, and the last one shuts the door 
   await second.failed("c", "a");
   expect(refusal(second)).toMatchObject({ code: "too_many_requests", detail: { retryAfter: 60 } });
   expect(refusal(second, "b")).toBeUndefined();
-  expect(refusal(first)).toBeUndefined(); // asks no one, and learns at its next failure
+  expect(refusal(first)).toBeUndefined(); // learns of the limit at its next failure
   await first.failed("c", "a");
   expect(refusal(first)).toMatchObject({ code: "too_many_requests" });
   expect(reported).toEqual(["c a", "c a"]);
 });
 
-test("who is let in, or shut out already, is asked about nowhere", async () => {
-  const { first, refusal, asked } = twoProcesses();
+test("only failures are counted at the store, not other calls", async () => {
+  const { first, refusal, hits } = twoProcesses();
   for (let n = 0; n < 1_000; n += 1) refusal(first);
-  expect(asked()).toBe(0);
+  expect(hits()).toBe(0);
   await Promise.all(Array.from({ length: 120 }, () => first.failed("c", "a")));
   for (let n = 0; n < 1_000; n += 1) refusal(first);
-  expect(asked()).toBe(120);
+  expect(hits()).toBe(120);
 });
 
 test("the limit ends with its window, and is reported again in the next one", async () => {

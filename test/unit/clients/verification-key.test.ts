@@ -13,7 +13,7 @@ const p256 = keyFor("ES256").jwk;
 const okp = (hex: string) => ({ kty: "OKP", crv: "Ed25519", x: Buffer.from(hex, "hex").toString("base64url") });
 const zero = "00".repeat(32);
 
-/** Each with a part of what is said of it. */
+/** Each with a part of its fault message. */
 const BAD: readonly (readonly [what: string, key: Record<string, unknown>, said: string])[] = [
   ["RSA of 1024 bits", rsa(1024), "1024 bits"],
   ["RSA of 2047 bits", rsa(2047), "2047 bits"],
@@ -26,7 +26,7 @@ const BAD: readonly (readonly [what: string, key: Record<string, unknown>, said:
   ["an encryption algorithm", { ...rsa(2048), alg: "RSA-OAEP" }, "alg"],
   ["use enc", { ...ed, use: "enc" }, "use"],
   ["key_ops without verify", { ...ed, key_ops: ["sign"] }, "key_ops"],
-  ["key_ops that are no list", { ...ed, key_ops: "verify" }, "key_ops"],
+  ["key_ops that are not a list", { ...ed, key_ops: "verify" }, "key_ops"],
   ["X25519", generateKeyPairSync("x25519").publicKey.export({ format: "jwk" }), "crv"],
   ["secp256k1", generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey.export({ format: "jwk" }), "crv"],
   ["a point off P-256", { ...p256, y: Buffer.alloc(32, 7).toString("base64url") }, "not a valid public key"],
@@ -41,22 +41,22 @@ const BAD: readonly (readonly [what: string, key: Record<string, unknown>, said:
   ["a private key", { ...ed, d: "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A" }, "private or symmetric"],
 ];
 
-describe("keys that can never verify", () => {
-  test.for(BAD)("%s", ([, key, said]) => expect(keyFault(key)).toContain(said));
+describe("unusable verification keys", () => {
+  test.for(BAD)("reports %s", ([, key, said]) => expect(keyFault(key)).toContain(said));
 
-  test("an unknown type is refused", () => expect(keyFault({ kty: "AKP", alg: "ML-DSA-65", pub: "x" })).toContain("kty"));
+  test("an unknown key type is refused", () => expect(keyFault({ kty: "AKP", alg: "ML-DSA-65", pub: "x" })).toContain("kty"));
 
-  test.for(CLIENT_ASSERTION_ALGORITHMS)("%s is no such key, with its alg or without", (alg) => {
+  test.for(CLIENT_ASSERTION_ALGORITHMS)("a key for %s is accepted, with or without alg", (alg) => {
     const { jwk } = keyFor(alg, "k1", { use: "sig", key_ops: ["verify"] });
     expect([keyFault(jwk), keyFault({ ...jwk, alg })]).toEqual([undefined, undefined]);
   });
 
-  test.for(BAD)("are refused in the API and in a file by their index: %s", ([, key, said]) => {
+  test.for(BAD)("are refused by the API and in a file, with their index: %s", ([, key, said]) => {
     const parsed = operatorAttributes.jwks.safeParse({ keys: [ed, key] });
     expect(parsed.error?.issues).toMatchObject([{ path: ["keys", 1], message: expect.stringContaining(said) }]);
   });
 
-  test.for(BAD.filter(([, { d, k }]) => d === undefined && k === undefined))("are refused in a document: %s", ([, key, said]) => {
+  test.for(BAD.filter(([, { d, k }]) => d === undefined && k === undefined))("are refused in a metadata document: %s", ([, key, said]) => {
     const url = "https://client.example.test/client.json";
     const document = { client_id: url, client_name: "n", redirect_uris: ["https://client.example.test/cb"], jwks: { keys: [ed, key] } };
     expect(() => clientOfDocument(document, url, { realmId: "r", allowedScopes: [], now: 0 })).toThrow(
@@ -68,7 +68,7 @@ describe("keys that can never verify", () => {
     );
   });
 
-  test("a document may have keys of types that are for other servers", () => {
+  test("a metadata document may contain keys of types that other servers use", () => {
     const url = "https://client.example.test/client.json";
     const keys = [ed, { kty: "AKP", alg: "ML-DSA-65", pub: "x" }];
     const document = { client_id: url, client_name: "n", redirect_uris: ["https://client.example.test/cb"], jwks: { keys } };

@@ -70,7 +70,7 @@ async function present(presented: Presented = {}) {
   return { answer, writes, accepted, token: claimsOf(String((answer as { accessToken?: string }).accessToken)) };
 }
 
-test("an identity assertion of a trusted issuer is accepted for a token of its user", async () => {
+test("an assertion of a trusted issuer yields an access token of its user", async () => {
   const act = { sub: "b", act: { sub: "a" } };
   const { answer, accepted, token, writes } = await present({
     assertion: assertionWith({ act, auth_time: NOW - 50, email: "ada@example.test", email_verified: true }),
@@ -107,12 +107,12 @@ test("an identity assertion of a trusted issuer is accepted for a token of its u
 
 test.for<readonly [string, object, Partial<AssertedIdentity & NewGrant>]>([
   ["an address that the issuer has not verified", { email: "ada@example.test" }, { verifiedEmail: undefined }],
-  ["an address that is no text", { email: 7, email_verified: true }, { verifiedEmail: undefined }],
+  ["an address that is not a string", { email: 7, email_verified: true }, { verifiedEmail: undefined }],
   ["a time of authentication in the future", { auth_time: NOW + 1 }, { authTime: NOW - 10 }],
   ["a time of authentication right now", { auth_time: NOW }, { authTime: NOW }],
   ["a time of authentication before the epoch", { auth_time: -1 }, { authTime: NOW - 10 }],
   ["a time of authentication at the epoch", { auth_time: 0 }, { authTime: 0 }],
-  ["a time of authentication that is no integer", { auth_time: 1.5 }, { authTime: NOW - 10 }],
+  ["a time of authentication that is not an integer", { auth_time: 1.5 }, { authTime: NOW - 10 }],
   ["an issue time within the permitted skew", { iat: NOW + 60, nbf: NOW + 60 }, { authTime: NOW }],
   ["the longest lifetime", { iat: NOW - 10, exp: NOW + 290 }, { remember: 350 }],
   ["its only audience in a list", { aud: [ISSUER] }, { subject: "employee-7" }],
@@ -145,7 +145,7 @@ test.for<readonly [string, object, string]>([
   ["no issue time", { iat: undefined }, "assertion_without_issue_time"],
   ["an issue time beyond the skew", { iat: NOW + 61 }, "assertion_not_yet_valid"],
   ["nbf beyond the skew", { nbf: NOW + 61 }, "assertion_not_yet_valid"],
-  ["nbf that is no time", { nbf: "now" }, "assertion_not_yet_valid"],
+  ["nbf that is not a number", { nbf: "now" }, "assertion_not_yet_valid"],
   ["a lifetime that is too long", { iat: NOW - 10, exp: NOW + 291 }, "assertion_lives_too_long"],
   ["no subject", { sub: undefined }, "assertion_without_subject"],
   ["an empty subject", { sub: "" }, "assertion_without_subject"],
@@ -163,7 +163,7 @@ test.for<readonly [string, object, string]>([
   ["an inner actor that is malformed", { act: { sub: "a", act: { sub: "" } } }, "actor_malformed"],
   ["no resource", { resource: undefined }, "assertion_without_resource"],
   ["an empty list of resources", { resource: [] }, "assertion_without_resource"],
-  ["a resource that is no text", { resource: [CRM, 7] }, "assertion_without_resource"],
+  ["a resource that is not a string", { resource: [CRM, 7] }, "assertion_without_resource"],
   ["a resource outside of the client's audience", { resource: [CRM, "https://c.example.test"] }, "resource_not_of_client"],
   ["no scope", { scope: undefined }, "no_scope_left"],
   ["a scope that the client may not have", { scope: "admin" }, "no_scope_left"],
@@ -202,13 +202,13 @@ test.for<readonly [string, Presented, readonly string[]]>([
     ["invalid_grant", "assertion_algorithm_not_accepted"],
   ],
   [
-    "claims that are no object",
+    "claims that are not an object",
     { assertion: jws([], key, { typ: "oauth-id-jag+jwt", kid: "k1" }) },
     ["invalid_grant", "assertion_malformed"],
   ],
-  ["an issuer that is no text", { assertion: assertionWith({ iss: [IDP] }) }, ["invalid_grant", "issuer_not_trusted"]],
-  ["a scope that is no text", { assertion: assertionWith({ scope: ["crm:read"] }) }, ["invalid_grant", "no_scope_left"]],
-  ["a kid that is no text", { assertion: assertionWith({}, { kid: 1 }) }, ["invalid_grant", "assertion_malformed"]],
+  ["an issuer that is not a string", { assertion: assertionWith({ iss: [IDP] }) }, ["invalid_grant", "issuer_not_trusted"]],
+  ["a scope that is not a string", { assertion: assertionWith({ scope: ["crm:read"] }) }, ["invalid_grant", "no_scope_left"]],
+  ["a kid that is not a string", { assertion: assertionWith({}, { kid: 1 }) }, ["invalid_grant", "assertion_malformed"]],
   [
     "an issuer that is not trusted",
     { assertion: assertionWith({ iss: "https://evil.example.test" }) },
@@ -237,7 +237,7 @@ test("an identity assertion may spell its type as a media type, in any case, and
   expect((await present({ assertion })).answer).toMatchObject({ scope: "crm:read" });
 });
 
-test("keys that cannot be fetched are the issuer's fault, an outage is this server's", async () => {
+test("unavailable keys are reported as the issuer's fault, and an outage as this server's", async () => {
   const failing = (error: Error) => ({ keys: { current: () => Promise.reject(error), refreshed: async () => [] } });
   expect((await present({ served: failing(new FetchFailure("no_public_key_set")) })).answer).toEqual([
     "invalid_grant",
@@ -248,7 +248,7 @@ test("keys that cannot be fetched are the issuer's fault, an outage is this serv
   expect([answer, writes]).toEqual([["temporarily_unavailable", "database_gone"], []]);
 });
 
-test("a client learns one code about an assertion, and its record has the signed jti", async () => {
+test("the client gets one code for all faults of an assertion, and the audit record has the signed jti", async () => {
   const { core, writes } = await coreFor({});
   const assertion = assertionWith({ jti: "j".repeat(300), scope: "a\u0001b" });
   const refusal = await core.token(requestOf({ assertion }), {}).catch((error: unknown) => error);
@@ -259,7 +259,7 @@ test("a client learns one code about an assertion, and its record has the signed
   expect(unsigned.writes[0]?.[1]).not.toHaveProperty("jti");
 });
 
-test("a refusal of the store is masked in the same way, and an outage is not", async () => {
+test("a refusal of the store is reported without its description, and an outage as temporarily_unavailable", async () => {
   const used = () => Promise.reject(new Refusal("invalid_grant", "assertion_replayed", { description: "Used." }));
   const { core } = await coreFor({ accept: used });
   const refusal = await core.token(requestOf({}), {}).catch((error: unknown) => error);
@@ -270,12 +270,12 @@ test("a refusal of the store is masked in the same way, and an outage is not", a
   expect((await present({ accept: gone })).answer).toEqual(["temporarily_unavailable", "database_gone"]);
 });
 
-test("a server without identity assertions does not serve the grant", async () => {
+test("without identity assertions, the grant is unsupported", async () => {
   const { core } = await memoryCore({ clients: [client], ports: () => ({ identityAssertions: undefined }) });
   expect(await ask(core, "token", requestOf({}))).toEqual(["unsupported_grant_type", "grant_not_served"]);
 });
 
-test("the explanation of an assertion says whether it would be accepted, and accepts nothing", async () => {
+test("explain reports whether an assertion would be accepted, and accepts nothing", async () => {
   async function explain(presented: Presented) {
     const { core, writes, accepted } = await coreFor(presented);
     const answer = await ask(

@@ -37,7 +37,7 @@ interface Asked {
   readonly session?: { readonly id: string; readonly authTime: number };
 }
 
-/** Asks the core to validate a request for the front. */
+/** Validates a request as the front does. */
 async function validate(members: object = {}, asked: Asked = {}, world: MemoryWorld = {}) {
   const { core, writes } = await memoryCore(world);
   const message = { request: requestWith(members), requestId: "r1", address: "192.0.2.1", ...asked };
@@ -76,11 +76,11 @@ describe("a valid authorization request", () => {
     resourceClients: [],
   };
 
-  test("says what it would grant, and what the user has to be asked", async () => {
+  test("returns what it would grant and what needs consent", async () => {
     expect((await validate()).outcome).toEqual({ case: "authorization", value: authorization });
   });
 
-  test("reads the consent of the signed-in user", async () => {
+  test("compares with the consent of the signed-in user", async () => {
     const asked: unknown[] = [];
     const { outcome } = await validate({}, { userId: USER }, { ports: () => consented(ALL, asked) });
     expect(outcome?.value).toEqual({ ...authorization, consentRequired: false, newScopes: [], newResources: [] });
@@ -92,13 +92,13 @@ describe("a valid authorization request", () => {
     expect(again.outcome?.value).toMatchObject({ consentRequired: true, prompt: ["login", "consent"], newScopes: [] });
   });
 
-  test("passes on the hints of the request", async () => {
+  test("returns the hints of the request", async () => {
     const idTokenHint = await tokenOf({ iss: ISSUER, sub: "someone", aud: "notes-app" }, "JWT");
     const { outcome } = await validate({ maxAge: "60", loginHint: "ada", idTokenHint });
     expect(outcome?.value).toEqual({ ...authorization, maxAge: 60, loginHint: "ada", hintedSub: "someone" });
   });
 
-  test("names the clients among the resources, and shows no refresh token to a client without that grant", async () => {
+  test("names the clients among the resources, and no refresh token lifetime to a client without that grant", async () => {
     const agent = aClient({ clientId: "agent", name: "Agent", isAgent: true });
     const client = aClient({ grantTypes: ["authorization_code"] });
     const { outcome } = await validate({ resource: ["agent", MCP] }, {}, { clients: [client, agent] });
@@ -106,7 +106,7 @@ describe("a valid authorization request", () => {
     expect(outcome?.value).toHaveProperty("lifetimes", { accessToken: 900 });
   });
 
-  test("shows whether the client registered itself, and the host that a metadata document proves", async () => {
+  test("returns whether the client registered dynamically, and the verified host of a metadata document", async () => {
     const open = await validate({}, {}, { clients: [aClient({ origin: "dynamic", environment: null })] });
     expect(open.outcome?.value).toHaveProperty("client", { clientId: "notes-app", name: "Notes", openRegistration: true });
     const { clientId } = document;
@@ -117,7 +117,7 @@ describe("a valid authorization request", () => {
     expect(asked).toEqual([[USER, clientId, consentFingerprint(document)]]);
   });
 
-  test("logs the scopes that the client may not have", async () => {
+  test("logs the scopes that the client is not allowed", async () => {
     const resource = "https://notes.example.test/mcp";
     const record = (scope: string) => [
       "log",
@@ -175,16 +175,16 @@ describe("a code without interaction", () => {
   test.for<readonly [string, object, Asked, MemoryWorld]>([
     ["without a session", {}, { userId: USER }, {}],
     ["without a user", {}, { session }, {}],
-    ["while the clocks are apart", {}, signedIn, { ports: () => ({ clocks: { isTrue: () => false, assertTrue: () => undefined } }) }],
-    ["that must sign in again", { prompt: "login" }, signedIn, {}],
-    ["with a greatest age of the session", { maxAge: "60" }, signedIn, {}],
-    ["by the client of a metadata document", { clientId: document.clientId }, signedIn, { ports: documents }],
+    ["while the clocks disagree", {}, signedIn, { ports: () => ({ clocks: { isTrue: () => false, assertTrue: () => undefined } }) }],
+    ["that requires a new sign-in", { prompt: "login" }, signedIn, {}],
+    ["with max_age", { maxAge: "60" }, signedIn, {}],
+    ["of a metadata document's client", { clientId: document.clientId }, signedIn, { ports: documents }],
   ])("is not issued to a request %s", async ([, members, asked, world]) => {
     const { outcome, writes } = await validate(members, asked, world);
     expect([outcome?.case, writes]).toEqual(["authorization", []]);
   });
 
-  test("is issued while the clocks agree, and to the user that the request hints at", async () => {
+  test("is issued while the clocks agree, and to the user of the id_token_hint", async () => {
     const clocks = { isTrue: () => true, assertTrue: () => undefined };
     expect((await validate({ prompt: "none" }, signedIn, { ports: () => ({ clocks }) })).outcome?.case).toBe("code");
     const hintAt = (sub: string) => tokenOf({ iss: ISSUER, sub, aud: "notes-app" }, "JWT");
@@ -192,7 +192,7 @@ describe("a code without interaction", () => {
     expect((await validate({ idTokenHint: await hintAt("another") }, signedIn)).outcome?.case).toBe("authorization");
   });
 
-  test("that is not stored leaves the request as one to be asked about", async () => {
+  test("is not returned when it cannot be stored; the request then needs interaction", async () => {
     expect((await validate({}, signedIn, { succeeds: false })).outcome?.case).toBe("authorization");
   });
 });
@@ -218,7 +218,7 @@ describe("a request that is refused", () => {
       { ports: () => ({ consents: { of: () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone")) } }) },
       ["temporarily_unavailable", "database_gone"],
     ],
-  ])("is never answered by redirect for %s", async ([, members, world, refusal]) =>
+  ])("is answered without a redirect for %s", async ([, members, world, refusal]) =>
     expect((await validate(members, { userId: USER }, world)).answer).toEqual(refusal),
   );
 
@@ -243,11 +243,11 @@ describe("a request that is refused", () => {
     ["a malformed code_challenge", { codeChallenge: "short" }, error("invalid_request", expect.stringContaining("43 base64url"))],
     ["no code_challenge_method", { codeChallengeMethod: undefined }, error("invalid_request", "code_challenge_method must be S256")],
     ["code_challenge_method plain", { codeChallengeMethod: "plain" }, error("invalid_request", "code_challenge_method must be S256")],
-    ["a resource that is none", { resource: ["unknown"] }, error("invalid_target")],
+    ["an invalid resource", { resource: ["unknown"] }, error("invalid_target")],
     ["the issuer as resource without clients:manage", { resource: [ISSUER] }, error("invalid_target")],
     ["prompt none with others", { prompt: "none login" }, error("invalid_request", "prompt=none cannot be combined with other values.")],
-    ["max_age that is no number", { maxAge: "1 day" }, error("invalid_request", "max_age must be a number of seconds.")],
-    ["max_age after a line", { maxAge: "\n60" }, error("invalid_request", "max_age must be a number of seconds.")],
+    ["max_age that is not a number", { maxAge: "1 day" }, error("invalid_request", "max_age must be a number of seconds.")],
+    ["max_age after a line break", { maxAge: "\n60" }, error("invalid_request", "max_age must be a number of seconds.")],
     ["max_age with too many digits", { maxAge: "1".repeat(10) }, error("invalid_request")],
     ["a foreign id_token_hint", { idTokenHint: "text" }, error("invalid_request", "id_token_hint is not an ID token of this issuer.")],
   ])("is answered by redirect for %s", async ([, members, outcome]) => expect((await validate(members)).outcome).toEqual(outcome));
@@ -257,7 +257,7 @@ describe("a request that is refused", () => {
     expect((await validate({}, {}, { clients: [client] })).outcome).toEqual(error("unauthorized_client", ""));
   });
 
-  test("reads response_mode=query, max_age=0 and several prompts as they are", async () => {
+  test("accepts response_mode=query, max_age=0 and several prompts", async () => {
     const { outcome } = await validate({ responseMode: "query", maxAge: "0", prompt: " login  select_account " });
     expect(outcome?.value).toMatchObject({ maxAge: 0, prompt: ["login", "select_account"] });
     const manager = aClient({ scopes: ["clients:manage"] });
@@ -265,7 +265,7 @@ describe("a request that is refused", () => {
     expect(managed.outcome?.value).toMatchObject({ resources: [ISSUER] });
   });
 
-  test("is refused at once when it is empty", async () => {
+  test("is refused when the message contains no request", async () => {
     const { core } = await memoryCore();
     expect(await ask(core, "validateAuthorization", create(ValidateAuthorizationRequestSchema, {}))).toEqual([
       "invalid_request",
@@ -282,7 +282,7 @@ describe("a code after consent", () => {
     return { answer: await ask(core, "issueCode", create(IssueCodeRequestSchema, { ...message, ...members })), writes };
   }
 
-  test("is another one for each call, and the same one for each call of one decision", async () => {
+  test("is new for each call, and the same for calls with the same decision", async () => {
     const { core, writes } = await memoryCore();
     const call = (decision?: string) =>
       ask(core, "issueCode", create(IssueCodeRequestSchema, { request: requestWith({}), userId: USER, ...(decision && { decision }) }));
@@ -294,21 +294,21 @@ describe("a code after consent", () => {
     expect(third).toMatch(/^[\w-]{43}$/);
   });
 
-  test("remembers the client of a metadata document as it was", async () => {
+  test("stores the client of a metadata document with its fingerprint", async () => {
     const { writes } = await issue({}, { ports: documents }, { clientId: document.clientId });
     expect(writes[0]?.[2]).toMatchObject({ documentClient: document, clientFingerprint: consentFingerprint(document), nonce: null });
   });
 
-  test("is refused when the consent or the session is gone", async () =>
+  test("is refused when the consent or the session is not live", async () =>
     expect((await issue({}, { succeeds: false })).answer).toEqual(["access_denied", "consent_or_session_not_live"]));
 
-  test("is refused for a request that is not valid", async () => {
+  test("is refused for an invalid request", async () => {
     expect((await issue({}, {}, { redirectUri: "" })).answer).toEqual(["invalid_request", "redirect_uri_missing"]);
     expect((await issue({}, {}, { responseType: "token" })).answer).toEqual(["unsupported_response_type", "response_type_unsupported"]);
   });
 });
 
-test("a client is shown by its id", async () => {
+test("resolveClient returns a client by its id", async () => {
   const { core } = await memoryCore();
   const resolve = (clientId: string) => ask(core, "resolveClient", create(ResolveClientRequestSchema, { clientId, address: "192.0.2.1" }));
   expect(await resolve("notes-app")).toEqual({
@@ -317,7 +317,7 @@ test("a client is shown by its id", async () => {
   expect(await resolve("unknown")).toEqual(["not_found", "client_unknown"]);
 });
 
-describe("the explanation of an authorization request", () => {
+describe("explain of an authorization request", () => {
   async function explain(members: object = {}, world: MemoryWorld = {}) {
     const { core, writes } = await memoryCore(world);
     const subject = { case: "authorizationRequest" as const, value: requestWith(members) };
@@ -327,7 +327,7 @@ describe("the explanation of an authorization request", () => {
   }
   const verdicts = ({ rules }: Awaited<ReturnType<typeof explain>>) => rules?.map(({ rule, verdict, reason }) => [rule, verdict, reason]);
 
-  test("says what a code would grant and which scopes are dropped", async () => {
+  test("returns what a code would grant, and the dropped scopes", async () => {
     const explained = await explain({ scope: "openid notes:read admin" });
     expect(explained).toMatchObject({
       droppedScope: ["admin"],
@@ -354,7 +354,7 @@ describe("the explanation of an authorization request", () => {
     });
   });
 
-  test("names the rule that refuses, and no grant", async () => {
+  test("names the rule that refuses, and grants nothing", async () => {
     const unknown = await explain({ clientId: "unknown" });
     expect([verdicts(unknown), unknown.granted]).toEqual([
       [
@@ -376,7 +376,7 @@ describe("the explanation of an authorization request", () => {
   });
 });
 
-describe("the words of a refused authorization request", () => {
+describe("descriptions of refused authorization requests", () => {
   const refusalTo = async (members: object, world: MemoryWorld = {}): Promise<unknown> => {
     const { core } = await memoryCore(world);
     const message = create(IssueCodeRequestSchema, { request: requestWith(members), userId: USER });
@@ -409,11 +409,11 @@ describe("the words of a refused authorization request", () => {
     ["prompt_none_with_others", { prompt: "none login" }, "prompt=none cannot be combined with other values."],
     ["max_age_malformed", { maxAge: "x" }, "max_age must be a number of seconds."],
     ["id_token_hint_invalid", { idTokenHint: "x" }, "id_token_hint is not an ID token of this issuer."],
-  ])("name the reason %s", async ([reason, members, description]) =>
+  ])("state the reason %s", async ([reason, members, description]) =>
     expect(await refusalTo(members)).toMatchObject({ reason, detail: { description } }),
   );
 
-  test("name a redirect_uri that the environment does not permit", async () => {
+  test("state that the environment does not permit a redirect_uri", async () => {
     const redirectUri = "http://notes.example.test/cb";
     const refusal = await refusalTo({ redirectUri }, { clients: [aClient({ redirectUris: [redirectUri] })] });
     const description = "redirect_uri is not permitted in the environment of this client.";

@@ -17,18 +17,18 @@ import { aThrottle } from "../../support/throttle.ts";
 const NOW = 1_000_000;
 const ISSUER = "https://auth.example.test";
 const key = keyFor("EdDSA", "one");
-const strangersKey = keyFor("EdDSA", "one");
+const otherKey = keyFor("EdDSA", "one");
 
 const keyClient = (members: Partial<Client> = {}): Client =>
   aClient({ tokenEndpointAuthMethod: "private_key_jwt", secretHash: null, jwks: { keys: [key.jwk] }, ...members });
 
-/** Ports over plain memory, which also record what was asked of them. */
-function surroundings(client: Client) {
+/** Ports in memory, which also record their calls. */
+function testPorts(client: Client) {
   const used = new Set<string>();
-  const asked: string[] = [];
+  const keyRequests: string[] = [];
   return {
     used,
-    asked,
+    keyRequests,
     ports: {
       clients: { byClientId: async (id: string) => (id === client.clientId ? client : undefined) },
       throttle: aThrottle(() => NOW),
@@ -36,11 +36,11 @@ function surroundings(client: Client) {
       assertionAudiences: assertionAudiences(ISSUER, "strict") as readonly string[],
       remoteKeys: {
         current: async (uri: string): Promise<readonly PublishedKey[]> => {
-          asked.push(`current ${uri}`);
+          keyRequests.push(`current ${uri}`);
           return [];
         },
         refreshed: async (uri: string): Promise<readonly PublishedKey[]> => {
-          asked.push(`refreshed ${uri}`);
+          keyRequests.push(`refreshed ${uri}`);
           return [];
         },
       },
@@ -56,10 +56,10 @@ function surroundings(client: Client) {
   };
 }
 
-type Around = ReturnType<typeof surroundings>;
+type TestPorts = ReturnType<typeof testPorts>;
 
-const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, around: Around, rule = registeredMethod) =>
-  authenticateClient(create(ClientCredentialSchema, credential), rule, around.ports).then(
+const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, context: TestPorts, rule = registeredMethod) =>
+  authenticateClient(create(ClientCredentialSchema, credential), rule, context.ports).then(
     (client) => client.clientId,
     (error) => [error.code, error.reason],
   );
@@ -68,11 +68,11 @@ const assertion = (clientAssertion: string, clientAssertionType = ASSERTION_TYPE
 });
 const made = (claims: object = {}, header: object = {}, by: TestKey = key) =>
   anAssertion(by, { clientId: "notes-app", audience: ISSUER, now: NOW, claims, header });
-const outcome = (text: string, client = keyClient()) => present(assertion(text), surroundings(client));
+const outcome = (text: string, client = keyClient()) => present(assertion(text), testPorts(client));
 const refused = (reason: string) => ["invalid_client", reason];
 
-describe("docs/protocol.md#client-assertions: what is accepted", () => {
-  test.for(CLIENT_ASSERTION_ALGORITHMS)("a signature by %s, as the metadata advertises it", async (alg) => {
+describe("docs/protocol.md#client-assertions: accepts", () => {
+  test.for(CLIENT_ASSERTION_ALGORITHMS)("a signature by %s, which the metadata advertises", async (alg) => {
     const own = keyFor(alg, "k");
     expect(await outcome(made({}, {}, own), keyClient({ jwks: { keys: [own.jwk] } }))).toBe("notes-app");
     const named = { ...own.jwk, alg };
@@ -82,7 +82,7 @@ describe("docs/protocol.md#client-assertions: what is accepted", () => {
   test.for([
     ["EdDSA", "Ed25519"],
     ["Ed25519", "EdDSA"],
-  ] as const)("docs/protocol.md#client-assertions: a signature by %s with a key that says %s", async ([alg, named]) => {
+  ] as const)("docs/protocol.md#client-assertions: a signature by %s with a key whose alg is %s", async ([alg, named]) => {
     const own = keyFor(alg, "k", { alg: named });
     expect(await outcome(made({}, {}, own), keyClient({ jwks: { keys: [own.jwk] } }))).toBe("notes-app");
   });
@@ -103,33 +103,33 @@ describe("docs/protocol.md#client-assertions: what is accepted", () => {
     ["without iat", { iat: undefined }],
     ["an iat within the skew", { iat: NOW + 60 }],
     ["an nbf within the skew", { nbf: NOW + 60 }],
-    ["just expired, within the skew", { exp: NOW - 59 }],
-    ["an hour ahead", { exp: NOW + 3_600 }],
+    ["an exp in the past, within the skew", { exp: NOW - 59 }],
+    ["an exp an hour ahead", { exp: NOW + 3_600 }],
   ] as const)("%s", async ([, claims]) => {
     expect(await outcome(made(claims))).toBe("notes-app");
   });
 
-  test("client_id beside it, if it names the same client", async () => {
+  test("client_id beside the assertion, if it names the same client", async () => {
     const client = keyClient();
-    expect(await present({ ...assertion(made()), clientId: "notes-app" }, surroundings(client))).toBe("notes-app");
-    expect(await present({ ...assertion(made()), clientId: "other" }, surroundings(client))).toEqual(refused("contradicting_client_ids"));
+    expect(await present({ ...assertion(made()), clientId: "notes-app" }, testPorts(client))).toBe("notes-app");
+    expect(await present({ ...assertion(made()), clientId: "other" }, testPorts(client))).toEqual(refused("contradicting_client_ids"));
   });
 
-  test("the only key of the client where the assertion names none", async () => {
+  test("an assertion without kid, if the client has one key", async () => {
     expect(await outcome(made({}, { kid: undefined }))).toBe("notes-app");
   });
 
-  test("compat takes the token endpoint too, and nothing else", async () => {
-    const around = surroundings(keyClient());
-    around.ports.assertionAudiences = assertionAudiences(ISSUER, "compat");
-    expect(await present(assertion(made({ aud: `${ISSUER}/oauth/token` })), around)).toBe("notes-app");
-    expect(await present(assertion(made()), around)).toBe("notes-app");
+  test("the token endpoint as audience with CLIENT_ASSERTION_AUDIENCE=compat, and no other URL", async () => {
+    const context = testPorts(keyClient());
+    context.ports.assertionAudiences = assertionAudiences(ISSUER, "compat");
+    expect(await present(assertion(made({ aud: `${ISSUER}/oauth/token` })), context)).toBe("notes-app");
+    expect(await present(assertion(made()), context)).toBe("notes-app");
     const others = [`${ISSUER}/`, `${ISSUER}/oauth/introspect`, [ISSUER, `${ISSUER}/oauth/token`]];
-    for (const aud of others) expect(await present(assertion(made({ aud })), around)).toEqual(refused("assertion_for_another_audience"));
+    for (const aud of others) expect(await present(assertion(made({ aud })), context)).toEqual(refused("assertion_for_another_audience"));
   });
 });
 
-describe("docs/protocol.md#client-assertions: what is refused", () => {
+describe("docs/protocol.md#client-assertions: refuses", () => {
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const unsigned = (alg: string) =>
     `${encoded({ alg })}.${encoded({ iss: "notes-app", sub: "notes-app", aud: ISSUER, exp: NOW + 60, jti: "1" })}.`;
@@ -144,18 +144,18 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
   });
 
   test.for([
-    ["jwk", { jwk: strangersKey.jwk }],
+    ["jwk", { jwk: otherKey.jwk }],
     ["jku", { jku: "https://evil.example/keys" }],
     ["x5u", { x5u: "https://evil.example/cert" }],
     ["x5c", { x5c: ["MII"] }],
     ["crit", { crit: ["exp"] }],
     ["b64", { b64: false }],
     ["zip", { zip: "DEF" }],
-  ] as const)("abuse 33: the header member %s, by whomever it is signed, and no one is asked for keys", async ([, header]) => {
-    for (const by of [key, strangersKey]) {
-      const around = surroundings(keyClient({ jwks: null, jwksUri: "https://client.example.test/keys" }));
-      expect(await present(assertion(made({}, header, by)), around)).toEqual(refused("assertion_brings_its_key"));
-      expect(around.asked).toEqual([]);
+  ] as const)("abuse 33: the header member %s with any signature, without fetching keys", async ([, header]) => {
+    for (const by of [key, otherKey]) {
+      const context = testPorts(keyClient({ jwks: null, jwksUri: "https://client.example.test/keys" }));
+      expect(await present(assertion(made({}, header, by)), context)).toEqual(refused("assertion_brings_its_key"));
+      expect(context.keyRequests).toEqual([]);
     }
   });
 
@@ -166,16 +166,16 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
     ["abuse 31: no audience", { aud: undefined }, "assertion_for_another_audience"],
     ["an empty list of audiences", { aud: [] }, "assertion_for_another_audience"],
     ["no exp", { exp: undefined }, "assertion_without_expiry"],
-    ["an exp that is no number", { exp: "soon" }, "assertion_without_expiry"],
-    ["an exp beyond all bounds", { exp: 1e300 }, "assertion_without_expiry"],
-    ["expired", { exp: NOW - 60 }, "assertion_expired"],
-    ["more than an hour ahead", { exp: NOW + 3_661 }, "assertion_lives_too_long"],
-    ["issued in the future", { iat: NOW + 61 }, "assertion_not_yet_valid"],
-    ["an iat that is no time", { iat: "now" }, "assertion_not_yet_valid"],
-    ["not valid before later", { nbf: NOW + 61 }, "assertion_not_yet_valid"],
+    ["an exp that is not a number", { exp: "soon" }, "assertion_without_expiry"],
+    ["an exp out of range", { exp: 1e300 }, "assertion_without_expiry"],
+    ["an expired assertion", { exp: NOW - 60 }, "assertion_expired"],
+    ["an exp more than an hour ahead", { exp: NOW + 3_661 }, "assertion_lives_too_long"],
+    ["an iat in the future", { iat: NOW + 61 }, "assertion_not_yet_valid"],
+    ["an iat that is not a number", { iat: "now" }, "assertion_not_yet_valid"],
+    ["an nbf in the future", { nbf: NOW + 61 }, "assertion_not_yet_valid"],
     ["no jti", { jti: undefined }, "assertion_without_id"],
     ["an empty jti", { jti: "" }, "assertion_without_id"],
-    ["a jti that is no text", { jti: 7 }, "assertion_without_id"],
+    ["a jti that is not a string", { jti: 7 }, "assertion_without_id"],
     ["another issuer", { iss: "other" }, "assertion_subject_not_issuer"],
     ["no issuer", { iss: undefined }, "assertion_subject_not_issuer"],
     ["no subject", { sub: undefined }, "assertion_subject_not_issuer"],
@@ -186,7 +186,7 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
   });
 
   test.for(["at+jwt", "oauth-id-jag+jwt", "dpop+jwt", "logout+jwt", "secevent+jwt", "", 7])(
-    "typ %j: a token of another kind",
+    "typ %j, as another kind of token",
     async (typ) => {
       expect(await outcome(made({}, { typ }))).toEqual(refused("assertion_of_another_kind"));
     },
@@ -200,19 +200,19 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
     [`${made()}=`, "assertion_malformed"],
     [`${"x".repeat(8_192)}.e30.e30`, "assertion_malformed"],
     [jws([], key), "assertion_malformed"],
-  ] as const)("%#: what is no JWT", async ([text, reason]) => {
+  ] as const)("malformed JWT %#", async ([text, reason]) => {
     expect(await outcome(text)).toEqual(refused(reason));
   });
 
   test.for(["", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer", `${ASSERTION_TYPE} `, ASSERTION_TYPE.toUpperCase()])(
-    "client_assertion_type %j is not the one",
+    "client_assertion_type %j",
     async (type) => {
-      expect(await present(assertion(made(), type), surroundings(keyClient()))).toEqual(refused("assertion_type_unknown"));
+      expect(await present(assertion(made(), type), testPorts(keyClient()))).toEqual(refused("assertion_type_unknown"));
     },
   );
 
-  test("a stranger's signature, a changed claim, and a signature that is none", async () => {
-    expect(await outcome(made({}, {}, strangersKey))).toEqual(refused("signature_wrong"));
+  test("another key's signature, a changed claim, and an empty signature", async () => {
+    expect(await outcome(made({}, {}, otherKey))).toEqual(refused("signature_wrong"));
     const [header, , signature] = made().split(".");
     expect(await outcome(`${header}.${made().split(".")[1]}.${signature}`)).toEqual(refused("signature_wrong"));
     expect(await outcome(`${header}.${made().split(".")[1]}.`)).toEqual(refused("signature_wrong"));
@@ -222,24 +222,24 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
   test.for([
     ["no keys at all", {}, "key_unknown"],
     ["no such kid", { keys: [{ ...key.jwk, kid: "two" }] }, "key_unknown"],
-    ["two keys of one kid", { keys: [key.jwk, strangersKey.jwk] }, "key_ambiguous"],
+    ["two keys of one kid", { keys: [key.jwk, otherKey.jwk] }, "key_ambiguous"],
     ["a key for encryption", { keys: [{ ...key.jwk, use: "enc" }] }, "key_unknown"],
     ["a key for other operations", { keys: [{ ...key.jwk, key_ops: ["sign"] }] }, "key_unknown"],
     ["a key for another algorithm", { keys: [{ ...key.jwk, alg: "ES256" }] }, "key_unknown"],
     ["a key of another type under the kid", { keys: [{ ...rsa.jwk, kid: "one" }] }, "key_unknown"],
     ["a key on another curve", { keys: [{ ...key.jwk, crv: "Ed448" }] }, "key_unknown"],
     ["a private key in the set", { keys: [key.jwk, { ...rsa.jwk, d: "AQAB" }] }, "key_unknown"],
-  ] as const)("the client's keys: %s", async ([, jwks, reason]) => {
+  ] as const)("an assertion of a client with %s", async ([, jwks, reason]) => {
     expect(await outcome(made(), keyClient({ jwks }))).toEqual(refused(reason));
   });
 
-  test("several keys that could have signed, and no kid that says which", async () => {
-    const jwks = { keys: [key.jwk, { ...strangersKey.jwk, kid: "two" }] };
+  test("an assertion without kid when several keys could have signed it", async () => {
+    const jwks = { keys: [key.jwk, { ...otherKey.jwk, kid: "two" }] };
     expect(await outcome(made({}, { kid: undefined }), keyClient({ jwks }))).toEqual(refused("key_ambiguous"));
     expect(await outcome(made(), keyClient({ jwks }))).toBe("notes-app");
   });
 
-  test("RS256 under a key that says PS256, and the other way round", async () => {
+  test("RS256 with a key for PS256, and the reverse", async () => {
     const jwks = { keys: [{ ...rsa.jwk, alg: "PS256" }] };
     expect(await outcome(made({}, {}, rsa), keyClient({ jwks }))).toEqual(refused("key_unknown"));
     const confused = { ...rsa, alg: "PS256" };
@@ -248,104 +248,104 @@ describe("docs/protocol.md#client-assertions: what is refused", () => {
     );
   });
 
-  test("a disabled client, and one without keys", async () => {
+  test("a disabled client, and a client without keys", async () => {
     expect(await outcome(made(), keyClient({ enabled: false }))).toEqual(refused("client_disabled"));
     expect(await outcome(made(), keyClient({ jwks: null }))).toEqual(refused("client_without_keys"));
   });
 
-  test("abuse 28: a client that is registered for another method, whatever keys it has; nothing is asked or used up", async () => {
+  test("abuse 28: a client registered for another method, even if it has keys, without fetching keys or consuming the jti", async () => {
     for (const method of ["client_secret_basic", "client_secret_post", "none"] as const) {
-      const around = surroundings(keyClient({ tokenEndpointAuthMethod: method, jwks: null, jwksUri: "https://client.example.test/keys" }));
-      expect(await present(assertion(made()), around)).toEqual(refused("method_not_registered"));
-      expect([around.asked, around.used.size]).toEqual([[], 0]);
+      const context = testPorts(keyClient({ tokenEndpointAuthMethod: method, jwks: null, jwksUri: "https://client.example.test/keys" }));
+      expect(await present(assertion(made()), context)).toEqual(refused("method_not_registered"));
+      expect([context.keyRequests, context.used.size]).toEqual([[], 0]);
     }
   });
 
-  test("a method that a metadata document lists besides", async () => {
+  test("a wrong assertion or a secret of a client whose metadata document lists none and private_key_jwt", async () => {
     const client = keyClient({ tokenEndpointAuthMethod: "none", alternativeAuthMethods: ["private_key_jwt"] });
-    expect(await present(assertion(made()), surroundings(client))).toBe("notes-app");
-    expect(await present(assertion(made({}, {}, strangersKey)), surroundings(client))).toEqual(refused("signature_wrong"));
-    expect(await present({ clientId: "notes-app" }, surroundings(client))).toBe("notes-app");
-    expect(await present({ clientId: "notes-app", clientSecret: "x" }, surroundings(client))).toEqual(refused("method_not_registered"));
+    expect(await present(assertion(made()), testPorts(client))).toBe("notes-app");
+    expect(await present(assertion(made({}, {}, otherKey)), testPorts(client))).toEqual(refused("signature_wrong"));
+    expect(await present({ clientId: "notes-app" }, testPorts(client))).toBe("notes-app");
+    expect(await present({ clientId: "notes-app", clientSecret: "x" }, testPorts(client))).toEqual(refused("method_not_registered"));
   });
 
-  test("docs/protocol.md#client-authentication: assertions do not count at introspection and revocation", async () => {
-    const around = surroundings(keyClient());
-    expect(await present(assertion(made()), around, anySecretMethod)).toEqual(refused("method_not_registered"));
-    expect(around.used.size).toBe(0);
+  test("docs/protocol.md#client-authentication: assertions at introspection and revocation", async () => {
+    const context = testPorts(keyClient());
+    expect(await present(assertion(made()), context, anySecretMethod)).toEqual(refused("method_not_registered"));
+    expect(context.used.size).toBe(0);
   });
 });
 
-describe("an identifier is used once", () => {
-  test("abuse 30: the second presentation is refused; it is remembered until the assertion can have no further use", async () => {
-    const around = surroundings(keyClient());
+describe("the jti of an assertion", () => {
+  test("abuse 30: can be used once, and is stored until the assertion has expired", async () => {
+    const context = testPorts(keyClient());
     const text = made({ jti: "only" });
-    expect(await present(assertion(text), around)).toBe("notes-app");
-    expect(await present(assertion(text), around)).toEqual(refused("assertion_used_before"));
-    expect([...around.used]).toEqual(["client_assertion notes-app only 360"]);
+    expect(await present(assertion(text), context)).toBe("notes-app");
+    expect(await present(assertion(text), context)).toEqual(refused("assertion_used_before"));
+    expect([...context.used]).toEqual(["client_assertion notes-app only 360"]);
   });
 
-  test("a stranger cannot use up an identifier", async () => {
-    const around = surroundings(keyClient());
-    expect(await present(assertion(made({ jti: "only" }, {}, strangersKey)), around)).toEqual(refused("signature_wrong"));
-    expect(await present(assertion(made({ jti: "only" })), around)).toBe("notes-app");
+  test("is not consumed by another key's assertion", async () => {
+    const context = testPorts(keyClient());
+    expect(await present(assertion(made({ jti: "only" }, {}, otherKey)), context)).toEqual(refused("signature_wrong"));
+    expect(await present(assertion(made({ jti: "only" })), context)).toBe("notes-app");
   });
 
-  test("where the store cannot say, no one is let in", async () => {
-    const around = surroundings(keyClient());
+  test("is refused as temporarily_unavailable while the store is unreachable", async () => {
+    const context = testPorts(keyClient());
     const ports = {
-      ...around.ports,
+      ...context.ports,
       consumedIds: { consume: () => Promise.reject(new Refusal("temporarily_unavailable", "storage_unreachable")) },
     };
-    expect(await present(assertion(made()), { ...around, ports })).toEqual(["temporarily_unavailable", "storage_unreachable"]);
+    expect(await present(assertion(made()), { ...context, ports })).toEqual(["temporarily_unavailable", "storage_unreachable"]);
   });
 });
 
-describe("keys at an address", () => {
+describe("keys of a jwks_uri", () => {
   const uri = "https://client.example.test/keys";
   const remoteClient = keyClient({ jwks: null, jwksUri: uri });
   const withKeys = (known: readonly PublishedKey[], renewed: readonly PublishedKey[] = known) => {
-    const around = surroundings(remoteClient);
+    const context = testPorts(remoteClient);
     const remoteKeys = {
       current: async () => {
-        around.asked.push("current");
+        context.keyRequests.push("current");
         return known;
       },
       refreshed: async () => {
-        around.asked.push("refreshed");
+        context.keyRequests.push("refreshed");
         return renewed;
       },
     };
-    return { ...around, ports: { ...around.ports, remoteKeys } };
+    return { ...context, ports: { ...context.ports, remoteKeys } };
   };
 
-  test("those that are known are enough", async () => {
-    const around = withKeys([key.jwk]);
-    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current"]]);
+  test("are used from the cache", async () => {
+    const context = withKeys([key.jwk]);
+    expect([await present(assertion(made()), context), context.keyRequests]).toEqual(["notes-app", ["current"]]);
   });
 
-  test("they are fetched again for a kid that is not among them", async () => {
-    const around = withKeys([{ ...strangersKey.jwk, kid: "old" }], [key.jwk]);
-    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current", "refreshed"]]);
-    const still = withKeys([{ ...strangersKey.jwk, kid: "old" }]);
+  test("are fetched again for an unknown kid", async () => {
+    const context = withKeys([{ ...otherKey.jwk, kid: "old" }], [key.jwk]);
+    expect([await present(assertion(made()), context), context.keyRequests]).toEqual(["notes-app", ["current", "refreshed"]]);
+    const still = withKeys([{ ...otherKey.jwk, kid: "old" }]);
     expect(await present(assertion(made()), still)).toEqual(refused("key_unknown"));
   });
 
-  test("keys that cannot be had prove nothing", async () => {
-    const around = surroundings(remoteClient);
+  test("cause invalid_client when they cannot be fetched", async () => {
+    const context = testPorts(remoteClient);
     const remoteKeys = { current: () => Promise.reject(new FetchFailure("too_slow")), refreshed: async () => [] };
-    expect(await present(assertion(made()), { ...around, ports: { ...around.ports, remoteKeys } })).toEqual(refused("keys_too_slow"));
+    expect(await present(assertion(made()), { ...context, ports: { ...context.ports, remoteKeys } })).toEqual(refused("keys_too_slow"));
   });
 });
 
-test("reading an assertion gives the client that it names, and nothing that chooses a key but a name", () => {
+test("reading an assertion returns its client and kid, but no other reference to a key", () => {
   const { clientId, header } = readAssertion(ASSERTION_TYPE, made());
   expect([clientId, header.kid, header.alg]).toEqual(["notes-app", "one", "EdDSA"]);
   expect(refusalOf(() => readAssertion(ASSERTION_TYPE, made({}, { kid: 7 })))).toEqual(refused("assertion_malformed"));
 });
 
-describe("while failures of the client and address are throttled", () => {
-  /** A client whose keys are at an address, and a count of how often that address is asked. */
+describe("while failures of a client and address are throttled", () => {
+  /** A client with a jwks_uri, and a count of its fetches. */
   function throttled() {
     let fetches = 0;
     const fetch = {
@@ -354,19 +354,19 @@ describe("while failures of the client and address are throttled", () => {
         return { value: { keys: [key.jwk] }, headers: new Headers() };
       },
     } as unknown as GuardedFetch;
-    const around = surroundings(keyClient({ jwks: null, jwksUri: "https://app.example.test/keys" }));
-    const ports = { ...around.ports, remoteKeys: remoteKeys(fetch, () => NOW) };
-    const attempt = (text: string) => present(assertion(text), { ...around, ports });
+    const context = testPorts(keyClient({ jwks: null, jwksUri: "https://app.example.test/keys" }));
+    const ports = { ...context.ports, remoteKeys: remoteKeys(fetch, () => NOW) };
+    const attempt = (text: string) => present(assertion(text), { ...context, ports });
     return { attempt, fetches: () => fetches };
   }
 
-  test("a valid assertion passes, a wrong one is 429, and keys are fetched no more often than for others", async () => {
+  test("a valid assertion is accepted, a wrong one is refused with too_many_requests, and keys are fetched once", async () => {
     const { attempt, fetches } = throttled();
-    const forged = (n: number) => made({ jti: `forged ${n}` }, { kid: `key ${n}` }, strangersKey);
+    const forged = (n: number) => made({ jti: `forged ${n}` }, { kid: `key ${n}` }, otherKey);
     for (let n = 0; n < 100; n++) expect(await attempt(forged(n))).toEqual(refused("key_unknown"));
     expect((await attempt(forged(101)))[0]).toBe("too_many_requests");
     expect(await attempt(made({ jti: "right" }))).toBe("notes-app");
-    expect((await attempt(made({ jti: "right" })))[0]).toBe("too_many_requests"); // used before
+    expect((await attempt(made({ jti: "right" })))[0]).toBe("too_many_requests"); // the jti was used before
     for (let n = 200; n < 300; n++) await attempt(forged(n));
     expect(fetches()).toBe(1);
   });

@@ -10,7 +10,7 @@ const assertion = { clientAssertionType: "urn:ietf:params:oauth:client-assertion
 const basic = (clientSecret: string, clientId = "notes-app") => ({ basic: { clientId, clientSecret } });
 const post = (clientSecret: string, clientId = "notes-app") => ({ clientId, clientSecret });
 
-/** No client here authenticates by an assertion that gets as far as its keys. */
+/** No client in these tests authenticates by an assertion that is valid enough to look up keys. */
 const noAssertions = {
   clock: () => 1000,
   assertionAudiences: [],
@@ -74,7 +74,7 @@ test.for([
   expect(await outcome(credential, members, anySecretMethod)).toEqual(answer);
 });
 
-test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and address, and for no other", async () => {
+test("OAuth 2.1 §2.4.1: 100 wrong secrets block one client at one address, and no other", async () => {
   const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = (secret: string, address: string) =>
     authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address }), registeredMethod, ports).then(
@@ -86,7 +86,7 @@ test("OAuth 2.1 §2.4.1: guessing is slowed down for the pair of client and addr
   expect(await attempt("guess-101", "192.0.2.2")).toBe("invalid_client");
 });
 
-test("a right secret passes while wrong ones of the same client and address are throttled", async () => {
+test("a right secret is accepted while wrong secrets of the same client and address are throttled", async () => {
   const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = (secret: string) =>
     authenticateClient(create(ClientCredentialSchema, { ...basic(secret), address: "192.0.2.1" }), registeredMethod, ports).then(
@@ -101,7 +101,7 @@ test("a right secret passes while wrong ones of the same client and address are 
   ]);
 });
 
-test("a disabled client with its right secret is throttled like any other", async () => {
+test("a disabled client with the right secret is throttled as well", async () => {
   const ports = { clients: directory(aClient({ enabled: false })), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = () =>
     authenticateClient(create(ClientCredentialSchema, { ...basic("the-secret"), address: "192.0.2.1" }), registeredMethod, ports).catch(

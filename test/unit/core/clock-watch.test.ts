@@ -23,7 +23,7 @@ test.for([
   [30.1, true, true],
   [-30.1, true, true],
   [86_400, true, true],
-] as const)("R8: an offset of %d s is reported: %o, and stops issuing: %o", async ([offset, isReported, stops]) => {
+] as const)("R8: a clock offset of %d s is reported: %o, and stops issuing: %o", async ([offset, isReported, stops]) => {
   const { at, reported, watch } = watched();
   at.offset = offset;
   await watch.look();
@@ -33,7 +33,7 @@ test.for([
   else watch.assertTrue();
 });
 
-test("R8: issuing goes on once the clocks agree again, and a database that does not answer changes nothing", async () => {
+test("R8: issuing resumes when the clocks agree again; a database that does not answer changes nothing", async () => {
   const { at, watch } = watched();
   at.offset = 60;
   await watch.look();

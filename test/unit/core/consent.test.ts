@@ -19,11 +19,11 @@ test.for([
   ["another port of the same host", { redirectUris: ["https://a.example.test:8443/cb", "http://127.0.0.1/cb"] }],
   ["a new name", { name: "Renamed" }],
   ["other scopes and grants", { scopes: ["openid"], grantTypes: ["authorization_code"] }],
-] as const)('CIMD "Changes": %s leaves a consent as it is', ([, members]) => {
+] as const)('CIMD "Changes": %s keeps a consent valid', ([, members]) => {
   expect(consentFingerprint(published(members as Partial<Client>))).toBe(consentFingerprint(published()));
 });
 
-test('CIMD "Changes": new keys alone leave a consent as it is', () => {
+test('CIMD "Changes": new keys alone keep a consent valid', () => {
   const withKeys = (x: string) => consentFingerprint(published({ tokenEndpointAuthMethod: "private_key_jwt", jwks: { keys: [{ x }] } }));
   expect(withKeys("one")).toBe(withKeys("two"));
 });
@@ -33,18 +33,18 @@ test.for([
   ["a further method", { alternativeAuthMethods: ["private_key_jwt"] }],
   ["a further redirect host", { redirectUris: ["https://a.example.test/cb", "https://b.example.test/cb", "http://127.0.0.1/cb"] }],
   ["another scheme", { redirectUris: ["https://a.example.test/cb", "com.example.app:/cb"] }],
-  ["keys at an address", { jwksUri: "https://client.example.test/keys" }],
+  ["a jwks_uri", { jwksUri: "https://client.example.test/keys" }],
   ["keys in the document", { jwks: { keys: [] } }],
-] as const)('CIMD "Changes": %s makes it void', ([, members]) => {
+] as const)('CIMD "Changes": %s voids a consent', ([, members]) => {
   expect(consentFingerprint(published(members as Partial<Client>))).not.toBe(consentFingerprint(published()));
 });
 
-test("keys at another address make it void", () => {
+test('CIMD "Changes": another jwks_uri voids a consent', () => {
   const at = (jwksUri: string) => consentFingerprint(published({ jwksUri }));
   expect(at("https://client.example.test/one")).not.toBe(at("https://client.example.test/two"));
 });
 
-test("registered clients have no mark, and may be remembered whatever their redirects", () => {
+test("registered clients have no fingerprint, and their consent may be remembered with any redirect URI", () => {
   for (const origin of ["operator", "developer", "dynamic", "built_in"] as const) {
     expect([consentFingerprint(published({ origin })), mustAlwaysAsk(published({ origin }))]).toEqual([undefined, false]);
   }
@@ -55,7 +55,7 @@ test.for([
   [["http://127.0.0.1/cb"], true],
   [["https://a.example.test/cb", "http://localhost/cb"], true],
   [["com.example.app:/cb"], true],
-] as const)("OAuth 2.1 §7.3.1: for a document with the redirects %j a user is always asked: %s", ([redirectUris, expected]) => {
+] as const)("OAuth 2.1 §7.3.1: a document with the redirect URIs %j always needs consent: %s", ([redirectUris, expected]) => {
   expect(mustAlwaysAsk(published({ redirectUris }))).toBe(expected);
 });
 
@@ -70,8 +70,8 @@ test.for([
   ["max_age", { maxAge: 10_000 }, false],
   ["max_age=0", { maxAge: 0 }, false],
   ["a hint at this user", { hintedSub: "me" }, true],
-  ["a hint at someone else", { hintedSub: "you" }, false],
+  ["a hint at another user", { hintedSub: "you" }, false],
   ["the client of a metadata document", { client: published() }, false],
-] as const)("%s may have its code in the call that judges it: %s", ([, members, expected]) => {
+] as const)("%s may get a code without interaction: %s", ([, members, expected]) => {
   expect(mayHaveCodeAtOnce({ ...params, ...members }, "me")).toBe(expected);
 });

@@ -17,11 +17,11 @@ function aDatabaseClock() {
   return { at, clock };
 }
 
-test("is not known before it was read", () => {
+test("the time is unknown before the first measurement", () => {
   expect(aDatabaseClock().clock.now()).toBeUndefined();
 });
 
-test("goes on by the monotonic clock, whatever the process's own clock does", async () => {
+test("the time advances by the monotonic clock, independently of the process's wall clock", async () => {
   const { at, clock } = aDatabaseClock();
   expect(await clock.measure()).toBe(-4_000);
   at.elapsed += 2_500;
@@ -29,7 +29,7 @@ test("goes on by the monotonic clock, whatever the process's own clock does", as
   expect(clock.now()).toBe(1_002.5);
 });
 
-test("is never ahead of the database, however long an answer takes", async () => {
+test("the time is never ahead of the database, even with a slow answer", async () => {
   const { at, clock } = aDatabaseClock();
   at.answering = 800;
   await clock.measure();

@@ -22,9 +22,9 @@ test.for([
     codeGrant({ codeVerifier: `${"x".repeat(43)}+` }),
     ["invalid_request", "code_verifier_malformed"],
   ],
-  ["a code in its last second", aCode({ expiresAt: 1001 }), codeGrant(), "granted"],
-  ["a code at its end", aCode({ expiresAt: 1000 }), codeGrant(), ["invalid_grant", "code_expired"]],
-  ["a user disabled since", aCode({ subject: aSubject({ enabled: false }) }), codeGrant(), ["invalid_grant", "user_disabled"]],
+  ["a code one second before its expiry", aCode({ expiresAt: 1001 }), codeGrant(), "granted"],
+  ["a code at its expiry", aCode({ expiresAt: 1000 }), codeGrant(), ["invalid_grant", "code_expired"]],
+  ["a user who has been disabled", aCode({ subject: aSubject({ enabled: false }) }), codeGrant(), ["invalid_grant", "user_disabled"]],
   [
     "a resource that was not bound",
     aCode(),
@@ -42,7 +42,7 @@ test.for([
   expect(refusalOf(() => decideCode(code, client, grant))).toEqual(expected);
 });
 
-test("RFC 8707 §2.2: the token's resource narrows the audience, the grant keeps what was bound", () => {
+test("RFC 8707 §2.2: the resource of a token request narrows the audience of the token, not of the grant", () => {
   const decision = decideCode(aCode(), client, codeGrant({ resource: ["https://mail.example.test/mcp"] }));
   expect(decision).toMatchObject({ kind: "redeem", audience: ["https://mail.example.test/mcp"], bound: aCode().resources });
 });
@@ -51,12 +51,12 @@ test("RFC 9068 §3: without any resource the audience is the client", () => {
   expect(decideCode(aCode({ resources: [] }), client, codeGrant())).toMatchObject({ kind: "redeem", audience: ["notes-app"] });
 });
 
-test("OAuth 2.1 §7.5.2: a used code that is right in everything else is a replay", () => {
+test("OAuth 2.1 §7.5.2: a used code with otherwise valid parameters is a replay", () => {
   const used = aCode({ grantId: "01900000-0000-7000-8000-00000000000d", expiresAt: 1000 });
   expect(decideCode(used, client, codeGrant())).toMatchObject({ kind: "replay", grantId: used.grantId });
 });
 
-test("OAuth 2.1 §7.5.2: a used code with a wrong verifier ends nothing", () => {
+test("OAuth 2.1 §7.5.2: a used code with a wrong verifier revokes nothing", () => {
   const used = aCode({ grantId: "01900000-0000-7000-8000-00000000000d" });
   expect(refusalOf(() => decideCode(used, client, codeGrant({ codeVerifier: "x".repeat(43) })))).toEqual([
     "invalid_grant",

@@ -78,7 +78,7 @@ const withActor = { actorToken: "actor", actorTokenType: ACCESS_TOKEN_TYPE };
 const assertion = (members: Parameters<typeof exchangeGrant>[0] = {}) =>
   exchangeGrant({ requestedTokenType: ID_JAG_TYPE, audience: [OTHER], ...members });
 
-describe("docs/protocol.md#token-exchange-rules: each rule refuses by itself, with its own reason", () => {
+describe("docs/protocol.md#token-exchange-rules: each rule refuses on its own, with its own reason", () => {
   const cases: readonly (readonly [Partial<ExchangeFacts>, readonly [string, string] | "granted"])[] = [
     [{}, "granted"],
     [{ client: { ...agent, tokenEndpointAuthMethod: "none" } }, ["invalid_client", "public_client"]],
@@ -165,7 +165,7 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses by itself, wi
     expect(refused).toEqual(expected);
   });
 
-  test("the rules have names of their own, and the earlier one speaks where several fail", () => {
+  test("rule names are distinct, and the first failing rule gives the reason", () => {
     const names = tokenExchange.rules.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     const wrong = facts({
@@ -177,17 +177,17 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses by itself, wi
   });
 });
 
-test("RFC 8693 §4.1: the current actor is outermost, those before it are inside", () => {
+test("RFC 8693 §4.1: the current actor is the outermost, and previous actors are nested in it", () => {
   const granted = decideExchange(facts({ subject: subject({ act: { sub: "second", act: { sub: "first" } }, jti: delegationJti(ID) }) }));
   expect(granted.act).toEqual({ sub: "agent", act: { sub: "second", act: { sub: "first" } } });
 });
 
-test("an identity assertion names who acted before, and not who asks", () => {
+test("an identity assertion names previous actors only", () => {
   expect(decideExchange(facts({ params: assertion() }))).toMatchObject({ kind: "id_jag", act: undefined });
   expect(decideExchange(facts({ params: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
 });
 
-test("rule 4, §5: without scope all of the subject token's is inherited that the agent's allowlist and ceiling let it have", () => {
+test("rule 4, §5: without scope, the token inherits the subject token's scopes within the agent's allowed scopes and ceiling", () => {
   expect(decideExchange(facts({ client: { ...agent, scopes: ["agent:readonly"] } })).scopes).toEqual(["agent:readonly"]);
   expect(decideExchange(facts({ client: { ...agent, scopes: [] } })).scopes).toEqual([]);
   expect(decideExchange(facts())).toMatchObject({ scopes: ["openid", "crm:read", "agent:readonly"], audience: ["agent", CRM, OTHER] });
@@ -196,7 +196,7 @@ test("rule 4, §5: without scope all of the subject token's is inherited that th
   expect(decideExchange(facts({ params: exchangeGrant({ scope: "openid" }) })).scopes).toEqual(["openid"]);
 });
 
-test("clients that are disabled or deleted are left out of aud; with nothing left it is invalid_target", () => {
+test("disabled and deleted clients are omitted from aud; an empty aud is refused with invalid_target", () => {
   const named = subject({ aud: ["agent", CRM, "paused", "gone", "urn:example:paused", "urn:example:resource"] });
   const clients = new Map([
     ["agent", true],
@@ -216,7 +216,7 @@ test("clients that are disabled or deleted are left out of aud; with nothing lef
   ]);
 });
 
-test("rule 5: never past the subject token, never longer than configured", () => {
+test("rule 5: a lifetime exceeds neither the subject token's expiry nor the configured lifetime", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 86_400 }), fc.nat(90_000), fc.nat(90_000), (configured, endsAt, now) => {
       const lifetime = tokenLifetime(configured, endsAt, now);
@@ -227,7 +227,7 @@ test("rule 5: never past the subject token, never longer than configured", () =>
   );
 });
 
-test("rule 7: a chain grows by one in front, up to four", () => {
+test("rule 7: a chain grows by one at the front, up to four actors", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ minLength: 1 }), { maxLength: 6 }), fc.string({ minLength: 1 }), (names, next) => {
       const before = chain(...names);

@@ -8,11 +8,11 @@ const strict = { seconds: 0, successor: hashSecret("next") };
 const graceful = { seconds: 30, successor: hashSecret("current") };
 
 test.for([
-  ["a value that was never issued", undefined, refreshGrant(), ["invalid_grant", "refresh_token_unknown"]],
+  ["an unknown token", undefined, refreshGrant(), ["invalid_grant", "refresh_token_unknown"]],
   ["a token of another client", aFamily({ clientId: "other" }), refreshGrant(), ["invalid_grant", "refresh_token_of_another_client"]],
   ["a revoked family", aFamily({ revoked: true }), refreshGrant(), ["invalid_grant", "refresh_token_revoked"]],
-  ["a family at its end", aFamily({ expiresAt: 1000 }), refreshGrant(), ["invalid_grant", "refresh_token_expired"]],
-  ["a user disabled since", aFamily({ subject: aSubject({ enabled: false }) }), refreshGrant(), ["invalid_grant", "user_disabled"]],
+  ["a family at its expiry", aFamily({ expiresAt: 1000 }), refreshGrant(), ["invalid_grant", "refresh_token_expired"]],
+  ["a user who has been disabled", aFamily({ subject: aSubject({ enabled: false }) }), refreshGrant(), ["invalid_grant", "user_disabled"]],
   ["a wider scope", aFamily(), refreshGrant({ scope: "notes:read mail:read" }), ["invalid_scope", "scope_wider_than_granted"]],
   ["a malformed scope", aFamily(), refreshGrant({ scope: 'notes"read' }), ["invalid_scope", "scope_malformed"]],
   [
@@ -26,7 +26,7 @@ test.for([
   expect(refusalOf(() => decideRefresh(family, client, grant, strict))).toEqual(expected);
 });
 
-test("RFC 6749 §6: without scope and resource the answer has all that was granted", () => {
+test("RFC 6749 §6: without scope and resource, the response has all that was granted", () => {
   const family = aFamily();
   expect(decideRefresh(family, client, refreshGrant(), strict)).toEqual({
     kind: "rotate",
@@ -37,14 +37,14 @@ test("RFC 6749 §6: without scope and resource the answer has all that was grant
   });
 });
 
-test("RFC 6749 §6: a narrower scope holds for this answer", () => {
+test("RFC 6749 §6: a narrower scope applies to this response only", () => {
   expect(decideRefresh(aFamily(), client, refreshGrant({ scope: "notes:read" }), strict)).toMatchObject({
     kind: "rotate",
     scopes: ["notes:read"],
   });
 });
 
-test("docs/protocol.md#refresh-token-rules: a scope that the client may have no more is left out, and refused when it is asked for", () => {
+test("docs/protocol.md#refresh-token-rules: a scope no longer allowed to the client is omitted, and refused when requested", () => {
   const less = aClient({ scopes: ["openid", "notes:read"] });
   expect(decideRefresh(aFamily(), less, refreshGrant(), strict)).toMatchObject({ kind: "rotate", scopes: ["openid", "notes:read"] });
   expect(refusalOf(() => decideRefresh(aFamily(), less, refreshGrant({ scope: "notes:write" }), strict))).toEqual([
@@ -57,7 +57,7 @@ test("docs/protocol.md#refresh-token-rules: a scope that the client may have no 
   ]);
 });
 
-test("clients that are disabled or deleted are left out of aud; with nothing left it is invalid_target", () => {
+test("disabled and deleted clients are omitted from aud; an empty aud is refused with invalid_target", () => {
   const family = aFamily({ audience: ["agent", "gone", "https://notes.example.test/mcp"], absentClients: ["gone"] });
   expect(decideRefresh(family, client, refreshGrant(), strict)).toMatchObject({ audience: ["agent", "https://notes.example.test/mcp"] });
   expect(decideRefresh(family, client, refreshGrant({ resource: ["gone", "agent"] }), strict)).toMatchObject({ audience: ["agent"] });
@@ -67,7 +67,7 @@ test("clients that are disabled or deleted are left out of aud; with nothing lef
   ]);
 });
 
-test("offline_access that is asked for at refresh stays in the answer", () => {
+test("offline_access requested at refresh stays in the response", () => {
   const family = aFamily({ scopes: ["offline_access", "notes:read"] });
   const able = aClient({ scopes: ["offline_access", "notes:read"] });
   expect(decideRefresh(family, able, refreshGrant({ scope: "offline_access notes:read" }), strict)).toMatchObject({
@@ -75,14 +75,14 @@ test("offline_access that is asked for at refresh stays in the answer", () => {
   });
 });
 
-test("docs/protocol.md#refresh-token-rules: a used token is a replay, whatever scope it asks for", () => {
+test("docs/protocol.md#refresh-token-rules: a used token is a replay, whatever scope is requested", () => {
   expect(decideRefresh(aFamily({ usedAt: 1000 }), client, refreshGrant({ scope: "mail:read" }), strict)).toMatchObject({ kind: "replay" });
 });
 
 test.for([
-  ["within the grace, the successor still unused", aFamily({ usedAt: 980 }), "repeat"],
+  ["within the grace, successor unused", aFamily({ usedAt: 980 }), "repeat"],
   ["at the end of the grace", aFamily({ usedAt: 970 }), "replay"],
-  ["within the grace, the successor used since", aFamily({ usedAt: 980, currentHash: hashSecret("later") }), "replay"],
+  ["within the grace, successor used", aFamily({ usedAt: 980, currentHash: hashSecret("later") }), "replay"],
 ] as const)("REFRESH_TOKEN_REUSE_GRACE: %s", ([, family, kind]) => {
   expect(decideRefresh(family, client, refreshGrant(), graceful)).toMatchObject({ kind });
 });

@@ -11,17 +11,17 @@ import { IntrospectRequestSchema, LoginTokensRequestSchema, TokenRequestSchema }
 import { aClient } from "../../support/builders.ts";
 import { ask, memoryCore, NOW } from "../../support/memory-core.ts";
 
-describe("an effect of a call", () => {
+describe("effects of a call", () => {
   const entry: AuditEntry = { event: "token.issued", outcome: "success", actor: { type: "client", id: "c" } };
   const effects: readonly [string, (core: Core) => Promise<unknown>][] = [
     ["a code", ({ codes }) => codes.issue("h" as never, "b" as never, 1, entry)],
     ["a redemption", ({ codes }) => codes.redeem("h" as never, "g" as never, undefined, entry)],
     ["a rotation", ({ families }) => families.rotate("i", "f" as never, "t" as never, 1, entry)],
-    ["the end of a family", ({ families }) => families.revoke("i", entry)],
+    ["the revocation of a family", ({ families }) => families.revoke("i", entry)],
     ["a grant", ({ grants }) => grants.open("g" as never, "f" as never, "s", entry)],
-    ["the end of a grant", ({ grants }) => grants.revoke("i", entry)],
+    ["the revocation of a grant", ({ grants }) => grants.revoke("i", entry)],
     ["a delegation", ({ delegations }) => delegations.record("d" as never, entry)],
-    ["a token without a row", ({ audit }) => audit.recordIssue(entry)],
+    ["the audit record of a token", ({ audit }) => audit.recordIssue(entry)],
     ["an accepted assertion", async ({ identityAssertions }) => identityAssertions?.assertions.accept("i" as never, "g" as never, entry)],
   ];
   async function coreWith(databaseNow: () => number | undefined) {
@@ -35,7 +35,7 @@ describe("an effect of a call", () => {
     return { core: ports as Core, last: () => [...writes.map(([, ...values]) => values), ...accepted].at(-1)?.at(-1) };
   }
 
-  test.for(effects)("carries the moment until which it may be written: %s", async ([, run]) => {
+  test.for(effects)("carry the deadline of the write: %s", async ([, run]) => {
     const { core, last } = await coreWith(() => NOW);
     await run(inTime(core, { notAfter: NOW + 7 }));
     expect(last()).toEqual({ ...entry, notAfter: NOW + 7 });
@@ -46,7 +46,7 @@ describe("an effect of a call", () => {
     expect(unread.last()).toEqual(entry);
   });
 
-  test.for(effects)("does not begin once the caller has left: %s", async ([, run]) => {
+  test.for(effects)("do not start once the caller has left: %s", async ([, run]) => {
     const { core, last } = await coreWith(() => NOW);
     const gone = { code: "temporarily_unavailable", reason: "caller_gone", detail: { retryAfter: 1 } };
     await expect(run(inTime(core, { signal: AbortSignal.abort() }))).rejects.toMatchObject(gone);
@@ -54,7 +54,7 @@ describe("an effect of a call", () => {
     await run(inTime(core, { signal: new AbortController().signal }));
   });
 
-  test("that uses up an identifier carries its moment too, and reading stays as it is", async () => {
+  test("consuming an identifier carries the deadline, and reads carry none", async () => {
     const { core, last } = await coreWith(() => NOW);
     expect(await inTime(core, { notAfter: NOW }).consumedIds.consume("client_assertion", "c", "j", 60)).toBe(true);
     expect(last()).toBe(NOW);
@@ -64,7 +64,7 @@ describe("an effect of a call", () => {
     expect(await inTime(core, {}).audit.refusalOf("r")).toBeUndefined();
   });
 
-  test("is refused when its call's deadline passed while the process stood still", async () => {
+  test("are refused when the deadline of the call has passed", async () => {
     const { core } = await coreWith(() => NOW);
     const passed = { code: "temporarily_unavailable", reason: "deadline_passed", detail: { retryAfter: 1 } };
     expect(() => inTime(core, { notAfter: NOW - 0.1 })).toThrow(expect.objectContaining(passed));
@@ -73,7 +73,7 @@ describe("an effect of a call", () => {
   });
 });
 
-describe("a token with a second signature", () => {
+describe("hybrid tokens", () => {
   const basic = { basic: { clientId: "notes-app", clientSecret: "the-secret" } };
   const scopes = { grant: { case: "clientCredentials", value: { scope: "notes:read" } } } as const;
   async function hybridCore(selfContained: boolean, full = false) {
@@ -100,7 +100,7 @@ describe("a token with a second signature", () => {
   }
   const token = create(TokenRequestSchema, { client: basic, ...scopes });
 
-  test("is answered alone, and its second signature is kept for introspection", async () => {
+  test("are returned without the second signature, which introspection returns", async () => {
     const { core, kept } = await hybridCore(false);
     const answer = await ask(core, "token", token);
     const { accessToken = "" } = answer as { accessToken?: string };
@@ -112,13 +112,13 @@ describe("a token with a second signature", () => {
     expect(detached?.signature).toHaveLength(3309);
   });
 
-  test("is answered with both where the delivery is self-contained", async () => {
+  test("are returned with both signatures when the delivery is self-contained", async () => {
     const { core, kept } = await hybridCore(true);
     const [answer, [detached]] = [await ask(core, "token", token), kept.values()];
     expect(answer).toMatchObject({ pqcAlg: "ML-DSA-65", pqcSignature: Buffer.from(detached?.signature ?? []).toString("base64url") });
   });
 
-  test("is refused before anything is consumed while too many signatures wait", async () => {
+  test("are refused before anything is consumed while the signing queue is full", async () => {
     const { core, writes } = await hybridCore(false, true);
     const full = ["temporarily_unavailable", "pqc_signing_queue_full"];
     expect(await ask(core, "token", token)).toEqual(full);
@@ -127,9 +127,9 @@ describe("a token with a second signature", () => {
   });
 });
 
-test("a revocation event is recognized by the first half of a digest of its kind and key", () => {
+test("a revocation event's digest is the first half of the SHA-256 of its kind and key", () => {
   const hex = (kind: "jti" | "grant", key: string) => Buffer.from(revocationDigest({ kind, key })).toString("hex");
-  // From sha256sum of `jti:abc`, and of `grant:` with the form that the id has in the jti of the grant's tokens.
+  // From sha256sum of `jti:abc`, and of `grant:` with the id as it appears in the jti of the grant's tokens.
   expect(hex("jti", "abc")).toBe("ba45ec15fb920260deacfed089e818e0");
   expect(hex("grant", "01900000-0000-7000-8000-00000000000d")).toBe("6425d1353a463b34a9ced9fbbf372266");
   expect(hex("jti", "01900000-0000-7000-8000-00000000000d")).not.toBe(hex("grant", "01900000-0000-7000-8000-00000000000d"));

@@ -40,7 +40,7 @@ interface Exchange {
   readonly world?: MemoryWorld;
 }
 
-/** Sends an exchange of a user's token by the agent. */
+/** Exchanges a user's token as the agent. */
 async function exchange({ params = {}, client = basic, claims = {}, state = {}, world = {} }: Exchange = {}) {
   const asked: unknown[] = [];
   const ports = (simple: CorePorts) => ({
@@ -67,11 +67,11 @@ async function exchange({ params = {}, client = basic, claims = {}, state = {}, 
   return { answer, writes, asked, delegation, token: claimsOf(String((answer as { accessToken?: string }).accessToken)) };
 }
 
-/** The one audit record of a refusal. */
+/** The audit record of a refusal. */
 const recordOf = ({ writes }: { writes: readonly (readonly unknown[])[] }) => writes.find(([method]) => method === "audit.record")?.[1];
 
 describe("a token exchange", () => {
-  test("gives the agent a token that names it as actor, and stores the delegation with its record", async () => {
+  test("issues a token with the agent as actor, and stores the delegation with its audit record", async () => {
     const { answer, writes, token, asked, delegation } = await exchange();
     expect(answer).toEqual({
       accessToken: expect.any(String),
@@ -130,7 +130,7 @@ describe("a token exchange", () => {
     ]);
   });
 
-  test("lives no longer than configured, counted by the clock of the subject token's state", async () => {
+  test("limits the lifetime to the configured one, by the clock of the subject token's state", async () => {
     const { answer, token, delegation } = await exchange({ claims: { exp: NOW + 5000 }, state: { now: NOW + 10 } });
     expect([answer, token.iat, token.exp, delegation?.expiresAt]).toEqual([
       expect.objectContaining({ expiresIn: 900 }),
@@ -140,7 +140,7 @@ describe("a token exchange", () => {
     ]);
   });
 
-  test("records the whole chain of an agent that passes a token on", async () => {
+  test("records the whole chain of actors", async () => {
     const { token, writes } = await exchange({ claims: { act: { sub: "first" }, jti: delegationJti(GRANT_ID) } });
     expect([token.act, (writes[0]?.[2] as { actChain: unknown } | undefined)?.actChain]).toEqual([
       { sub: "agent", act: { sub: "first" } },
@@ -148,12 +148,12 @@ describe("a token exchange", () => {
     ]);
   });
 
-  test("narrows scope and target to what is requested", async () => {
+  test("narrows scope and target to those requested", async () => {
     const { answer, token } = await exchange({ params: { scope: "crm:read", resource: [CRM] } });
     expect([answer, token.aud]).toEqual([expect.objectContaining({ scope: "crm:read" }), CRM]);
   });
 
-  test("leaves out clients of the audience that are disabled or do not exist, and asks for each once", async () => {
+  test("omits disabled and unknown clients from the audience, with one look-up each", async () => {
     const off = aClient({ clientId: "off", enabled: false });
     const on = aClient({ clientId: "on" });
     const asked: string[] = [];
@@ -171,7 +171,7 @@ describe("a token exchange", () => {
     expect(asked.sort()).toEqual(["agent", "gone", "off", "on"]);
   });
 
-  test("looks up clients that only the request names, and of too many only some", async () => {
+  test("looks up clients that only the request names, and limits the look-ups", async () => {
     const asked: string[] = [];
     const ports = ({ clients }: CorePorts) => ({
       clients: {
@@ -192,7 +192,7 @@ describe("a token exchange", () => {
     expect(asked.length).toBeLessThan(20);
   });
 
-  test("accepts the agent's own token as actor_token, and no other", async () => {
+  test("accepts the agent's own token as actor_token, and no other token", async () => {
     const own = { sub: "agent", client_id: "agent", jti: newJti(randomBytes) };
     const actorToken = await tokenOf(subjectClaims(own));
     const params = { actorToken, actorTokenType: ACCESS_TOKEN };
@@ -203,7 +203,7 @@ describe("a token exchange", () => {
     expect((await exchange({ params: { ...params, actorToken: another } })).answer).toEqual(["invalid_request", "actor_is_not_the_client"]);
   });
 
-  test("records a refusal with the subject token, its user and its grant, and the chain", async () => {
+  test("records a refusal with the subject token's id, user, grant and chain", async () => {
     const refused = await exchange({ claims: { exp: NOW, act: { sub: "first" } } });
     expect(refused.answer).toEqual(["invalid_request", "subject_token_expired"]);
     expect(refused.writes).toEqual([
@@ -228,7 +228,7 @@ describe("a token exchange", () => {
     ]);
   });
 
-  test("records of a token without user or root only what is known", async () => {
+  test("records a refusal without user or grant where they are unknown", async () => {
     const refused = await exchange({ state: { subject: undefined, root: undefined } });
     expect(refused.answer).toEqual(["invalid_request", "subject_user_disabled"]);
     expect(recordOf(refused)).not.toHaveProperty("userId");
@@ -239,7 +239,7 @@ describe("a token exchange", () => {
     expect(recordOf(unknown)).not.toHaveProperty("jti");
   });
 
-  test("of a public client is recorded, counted as a failure, and not evaluated while the client is throttled", async () => {
+  test("refuses, records and counts a public client as a failure, and does not evaluate it while it is throttled", async () => {
     const world = { clients: [publicAgent] };
     const { answer, writes } = await exchange({ client: { clientId: "agent", address: "192.0.2.1" }, world });
     expect(answer).toEqual(["invalid_client", "public_client"]);
@@ -256,7 +256,7 @@ describe("a token exchange", () => {
     expect(confidential.answer).toMatchObject({ issuedTokenType: ACCESS_TOKEN });
   });
 
-  test("that loses a race names the rule that fails now", async () => {
+  test("reports the rule that now fails after a lost race", async () => {
     expect((await exchange({ world: { succeeds: false } })).answer).toEqual(["invalid_request", "subject_token_ended"]);
     const found = [agent, { ...agent, enabled: false }];
     const disabled = await exchange({
@@ -280,7 +280,7 @@ describe("an exchange for an identity assertion", () => {
   const OTHER = "https://other.example.test";
   const params = { requestedTokenType: ID_JAG, audience: [OTHER], resource: [CRM] };
 
-  test("gives the agent an assertion for the other issuer", async () => {
+  test("issues an assertion for the other issuer", async () => {
     const { answer, token, delegation, writes } = await exchange({ params, claims: { aud: ["agent", OTHER, CRM], act: { sub: "first" } } });
     expect(answer).toEqual({
       accessToken: expect.any(String),
@@ -309,7 +309,7 @@ describe("an exchange for an identity assertion", () => {
     expect(writes[0]?.[2]).toMatchObject({ event: "identity_assertion.issued", jti: delegation?.jti, actChain: ["first"] });
   });
 
-  test("spells audience and resources as the subject token does, each once", async () => {
+  test("uses audience and resources as spelled in the subject token, each once", async () => {
     const aud = ["agent", `${OTHER}/`, CRM];
     const { token } = await exchange({ params: { ...params, resource: [CRM, CRM] }, claims: { aud, exp: NOW + 100 } });
     expect([token.aud, token.resource, token.exp]).toEqual([`${OTHER}/`, CRM, NOW + 100]);
@@ -318,7 +318,7 @@ describe("an exchange for an identity assertion", () => {
   });
 });
 
-describe("an exchange of a client that does not authenticate", () => {
+describe("a token exchange with failed client authentication", () => {
   const unproven = (error: string, reason: string, clientId = "agent") => ({
     event: "token.refused",
     outcome: "failure",
@@ -351,7 +351,7 @@ describe("an exchange of a client that does not authenticate", () => {
       "several_methods",
       undefined,
     ],
-  ] as const)("is recorded for the client that it names: %s", async ([, client, reason, rule]) => {
+  ] as const)("is recorded for the named client: %s", async ([, client, reason, rule]) => {
     const { answer, writes } = await exchange({ client });
     expect(answer).toEqual(["invalid_client", reason]);
     expect(writes.filter(([method]) => method === "audit.recordUnproven")).toEqual([
@@ -359,12 +359,12 @@ describe("an exchange of a client that does not authenticate", () => {
     ]);
   });
 
-  test("leaves no record where no client is named", async () => {
+  test("is not recorded without a named client", async () => {
     const { answer, writes } = await exchange({ client: {} });
     expect([answer, writes]).toEqual([["invalid_client", "client_not_named"], []]);
   });
 
-  test("leaves no record of a failure that is not the client's", async () => {
+  test("is not recorded when the failure is an outage", async () => {
     const byClientId = () => Promise.reject(Object.assign(new Error("gone"), { code: "temporarily_unavailable", reason: "database_gone" }));
     const { writes } = await exchange({ world: { ports: () => ({ clients: { byClientId } }) } });
     expect(writes).toEqual([]);
@@ -381,19 +381,13 @@ describe("an exchange of a client that does not authenticate", () => {
     ["a refused credential", { error: "invalid_client", reason: "basic_malformed" }, "invalid_client", "basic_malformed", undefined],
     ["another error as invalid_request", { error: "server_error", reason: "x_1" }, "invalid_request", "x_1", undefined],
     [
-      "a reason that is no fixed word as request_unreadable",
+      "a reason that is not an identifier as request_unreadable",
       { error: "invalid_request", reason: "No word" },
       "invalid_request",
       "request_unreadable",
       undefined,
     ],
-    [
-      "a reason that goes on after a word",
-      { error: "invalid_request", reason: "word\nmore" },
-      "invalid_request",
-      "request_unreadable",
-      undefined,
-    ],
+    ["a reason with a line break", { error: "invalid_request", reason: "word\nmore" }, "invalid_request", "request_unreadable", undefined],
     [
       "a reason that begins with a digit",
       { error: "invalid_request", reason: "1word" },
@@ -403,7 +397,7 @@ describe("an exchange of a client that does not authenticate", () => {
     ],
     ["the longest reason", { error: "invalid_request", reason: "a".repeat(64) }, "invalid_request", "a".repeat(64), undefined],
     ["a longer reason", { error: "invalid_request", reason: "a".repeat(65) }, "invalid_request", "request_unreadable", undefined],
-  ] as const)("that the front could not read is refused and recorded with %s", async ([, value, error, reason, description]) => {
+  ] as const)("that the front could not parse is refused and recorded with %s", async ([, value, error, reason, description]) => {
     const { core, writes } = await memoryCore({ clients: [agent] });
     const request = create(TokenRequestSchema, { client: basic, requestId: "r1", grant: { case: "refusedTokenExchange", value } });
     const refusal = await core.token(request, {}).catch((thrown: unknown) => thrown);

@@ -23,7 +23,7 @@ interface Sent {
   readonly grant?: NonNullable<MessageInitShape<typeof TokenRequestSchema>["grant"]>;
 }
 
-/** Explains a token request; nothing may be written. */
+/** Explains a token request, and asserts that nothing is written. */
 async function explain({ client = named, grant }: Sent, world: MemoryWorld = {}) {
   const { core, writes } = await memoryCore(world);
   const value = create(TokenRequestSchema, { client, ...(grant && { grant }) } as MessageInitShape<typeof TokenRequestSchema>);
@@ -43,8 +43,8 @@ const authorizationCode = {
 } as const;
 const refreshToken = { grant: { case: "refreshToken", value: { refreshToken: "a".repeat(64) } } } as const;
 
-describe("the explanation of a token request", () => {
-  test("shows what a client would be granted for itself", async () => {
+describe("explain of a token request", () => {
+  test("returns what a client would get by client credentials", async () => {
     expect(await explain({ client: secret, ...clientCredentials })).toEqual({
       granted: { scope: "notes:read", aud: ["notes-app"], expiresIn: 900, issuedTokenType: ACCESS_TOKEN, sub: "notes-app" },
       refusals: [],
@@ -53,7 +53,7 @@ describe("the explanation of a token request", () => {
     });
   });
 
-  test("assumes the proof of a confidential client that presents nothing, and of no other", async () => {
+  test("assumes authentication only of a confidential client without a credential", async () => {
     expect(await explain(clientCredentials)).toMatchObject({ refusals: [], assumed: ["method_registered", "client_proven"] });
     const publicClient = aClient({ tokenEndpointAuthMethod: "none", secretHash: null });
     const { refusals, assumed } = await explain(clientCredentials, { clients: [publicClient] });
@@ -66,7 +66,7 @@ describe("the explanation of a token request", () => {
     expect((await explain(clientCredentials, { clients: [either] })).assumed).toEqual([]);
   });
 
-  test("ends at the first rule that refuses", async () => {
+  test("stops at the first rule that refuses", async () => {
     const { granted, refusals, notReached } = await explain(clientCredentials, { clients: [] });
     expect([granted, refusals]).toEqual([undefined, [["client_known", "invalid_client", "client_unknown"]]]);
     expect(notReached).toEqual([
@@ -84,7 +84,7 @@ describe("the explanation of a token request", () => {
     expect((await explain({ client: {}, ...clientCredentials })).refusals).toEqual([["credential", "invalid_client", "client_not_named"]]);
   });
 
-  test("redeems no code", async () => {
+  test("does not redeem a code", async () => {
     expect((await explain(authorizationCode, { code: aCode() })).granted).toEqual({
       scope: "openid notes:read",
       aud: aCode().resources,
@@ -103,7 +103,7 @@ describe("the explanation of a token request", () => {
     expect(unheld.refusals).toEqual([["grant_held", "unauthorized_client", "grant_not_held"]]);
   });
 
-  test("rotates no refresh token", async () => {
+  test("does not rotate a refresh token", async () => {
     expect((await explain(refreshToken, { family: aFamily() })).granted).toEqual({
       scope: "openid notes:read notes:write",
       aud: aFamily().audience,
@@ -122,7 +122,7 @@ describe("the explanation of a token request", () => {
     expect(unheld.refusals).toEqual([["grant_held", "unauthorized_client", "grant_not_held"]]);
   });
 
-  test("stores no delegation", async () => {
+  test("does not store a delegation", async () => {
     const agent = aClient({ isAgent: true, scopes: ["crm:read"], grantTypes: [GRANTS.tokenExchange.grantType] });
     const subjectToken = await tokenOf(
       accessTokenClaims({
@@ -149,7 +149,7 @@ describe("the explanation of a token request", () => {
     expect([refusals, notReached?.at(-1)]).toEqual([[["agent", "unauthorized_client", "not_an_agent"]], "chain_length"]);
   });
 
-  test("uses up no assertion, and says whether it was used", async () => {
+  test("does not consume a client assertion, and reports whether it was used", async () => {
     const key = keyFor("ES256", "k1");
     const client = aClient({ tokenEndpointAuthMethod: "private_key_jwt", secretHash: null, jwks: { keys: [key.jwk] } });
     const clientAssertion = anAssertion(key, { clientId: "notes-app", audience: ISSUER, now: NOW, claims: { jti: "j-1" } });
@@ -171,7 +171,7 @@ describe("the explanation of a token request", () => {
     expect(asked).toEqual([["client_assertion", "notes-app", "j-1"]]);
   });
 
-  test("is refused without a grant, or with nothing to explain", async () => {
+  test("is refused without a grant or a subject", async () => {
     expect(await explain({})).toEqual({ refused: ["unsupported_grant_type", "grant_missing"] });
     const unread = { case: "refusedTokenExchange", value: { error: "invalid_request", reason: "x" } } as const;
     expect(await explain({ grant: unread })).toEqual({ refused: ["unsupported_grant_type", "grant_missing"] });
@@ -180,7 +180,7 @@ describe("the explanation of a token request", () => {
   });
 });
 
-describe("the explanation of a refused request", () => {
+describe("explain of a refused request", () => {
   const record: RefusedRequest = {
     clientId: "notes-app",
     grantType: "client_credentials",
@@ -196,7 +196,7 @@ describe("the explanation of a refused request", () => {
     return ask(core, "explain", create(ExplainRequestSchema, { subject: { case: "requestId", value: requestId } }));
   }
 
-  test("lists the rules before the one that refused as passed, and those after it as not reached", async () => {
+  test("lists the rules before the failed one as passed, and those after it as not reached", async () => {
     const answer = await explainRefusal(record);
     const { rules = [], refused } = answer as Exclude<typeof answer, readonly string[]> & { refused: object };
     expect(refused).toEqual({
@@ -222,7 +222,7 @@ describe("the explanation of a refused request", () => {
     expect(rules[7]).not.toHaveProperty("reason");
   });
 
-  test("lists no rules for a record that names none, or one of another release", async () => {
+  test("lists no rules for a record without a rule or with an unknown one", async () => {
     const old = { ...record, rule: undefined, error: undefined };
     expect(await explainRefusal(old)).toEqual({
       rules: [],
@@ -234,6 +234,6 @@ describe("the explanation of a refused request", () => {
     expect((unnamed as { rules: object[] }).rules[8]).not.toHaveProperty("error");
   });
 
-  test("is not found without a record", async () =>
+  test("is refused with not_found for an unknown request id", async () =>
     expect(await explainRefusal(record, "r2")).toEqual(["not_found", "no_refusal_of_request"]));
 });

@@ -10,7 +10,7 @@ const refuse = (): never => {
   throw new Refusal("invalid_grant", "because");
 };
 
-test.for(Object.keys(GRANTS) as GrantCase[])("the rules of %s have distinct names, each with its demand and source", (grant) => {
+test.for(Object.keys(GRANTS) as GrantCase[])("the rules of %s have distinct names, each with a demand and a source", (grant) => {
   const names = rulesOf(grant).map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   for (const { demand, source } of rulesOf(grant)) {
@@ -19,8 +19,8 @@ test.for(Object.keys(GRANTS) as GrantCase[])("the rules of %s have distinct name
   }
 });
 
-describe("a trace", () => {
-  test("evaluates no rule after the first refusal, and has a verdict for all", async () => {
+describe("a rule trace", () => {
+  test("evaluates no rule after the first refusal, and has a verdict for every rule", async () => {
     const evaluated: string[] = [];
     const noting = (name: string) => rule(name, () => void evaluated.push(name));
     const rules = [noting("first"), rule("second"), rule("third", refuse), noting("fourth")];
@@ -40,22 +40,22 @@ describe("a trace", () => {
     ]);
   });
 
-  test("returns what the run found when every rule holds", async () => {
+  test("returns the result of the run when every rule holds", async () => {
     const length = { ...rule("length"), check: (fact: string) => fact.length };
     const { found, verdicts } = await traceRules([length], async (trace) => trace.check(length, "fact"));
     expect([found, verdicts.map(({ verdict }) => verdict)]).toEqual([4, [Verdict.PASSED]]);
   });
 
-  test("does not record an outage as a verdict", async () => {
+  test("throws an outage instead of recording it", async () => {
     const outage = new Refusal("temporarily_unavailable", "storage_unavailable");
     await expect(traceRules([rule("first")], (trace) => trace.settle(rule("first"), Promise.reject(outage)))).rejects.toBe(outage);
   });
 
-  test("accepts no rule that is not in its list", async () => {
+  test("rejects a rule that is not in its list", async () => {
     await expect(traceRules([rule("first")], async (trace) => trace.check(rule("second"), "fact"))).rejects.toThrow("second");
   });
 
-  test("reports a refusal to the caller that has to act on it, and masks refusals", () => {
+  test("returns a refusal to a caller that acts on it, and masks refusals", () => {
     expect(ENFORCED.refusalOf(rule("holds"), "fact")).toBeUndefined();
     expect(ENFORCED.refusalOf(rule("fails", refuse), "fact")).toMatchObject({ reason: "because", detail: { rule: "fails" } });
     const masked = ENFORCED.masked(({ reason }) => new Refusal("invalid_scope", reason));
@@ -63,7 +63,7 @@ describe("a trace", () => {
   });
 });
 
-test("a refusal has the name of the innermost rule, keeps what it says, and a fault stays as it is", () => {
+test("a refusal is named after the innermost rule and keeps its description; a fault is thrown unchanged", () => {
   const outer = rule("outer", () => ENFORCED.check(rule("inner", refuse), ""));
   expect(() => ENFORCED.check(outer, "")).toThrow(expect.objectContaining({ code: "invalid_grant", reason: "because" }));
   const described = named(rule("only"), new Refusal("invalid_scope", "because", { description: "Words." }));

@@ -15,13 +15,13 @@ function aCore(members: Partial<Core> = {}) {
   return { moments, core: { families, ...members } as unknown as Core };
 }
 
-test("an effect carries the moment that its call names", async () => {
+test("an effect carries the deadline of its call", async () => {
   const { core, moments } = aCore({ databaseNow: () => 3, effectWindow: 4 });
   await inTime(core, { notAfter: 5 }).families.rotate("f", from, to, 60, entry);
   expect(moments).toEqual([5]);
 });
 
-test("where the call names none, the moment is reckoned when the effect is written", async () => {
+test("without a deadline of the call, the deadline is computed when the effect is written", async () => {
   let now = 1;
   const { core, moments } = aCore({ databaseNow: () => now, effectWindow: 2 });
   const view = inTime(core, {});
@@ -30,7 +30,7 @@ test("where the call names none, the moment is reckoned when the effect is writt
   expect(moments).toEqual([11]);
 });
 
-test("a call whose caller has left begins no effect", async () => {
+test("a call whose caller has left starts no effect", async () => {
   const { core, moments } = aCore();
   const rotation = inTime(core, { signal: AbortSignal.abort() }).families.rotate("f", from, to, 60, entry);
   await expect(rotation).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "caller_gone" });

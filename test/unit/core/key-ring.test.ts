@@ -18,11 +18,11 @@ const served = (...keys: readonly (readonly [{ readonly jwk: typeof old.jwk | ty
 
 describe("R9: a key signs when it has been published for 300 s", () => {
   test.for([
-    ["the first key of all", served([young, 0]), 0],
-    ["a register that knows nothing", [], 0],
+    ["the first key", served([young, 0]), 0],
+    ["an empty repository", [], 0],
     ["beside an older one", served([old, 5_000], [young, 0]), 300],
-    ["after a while", served([old, 5_000], [young, 299.5]), 1],
-    ["in the end", served([old, 5_000], [young, 300]), 0],
+    ["after 299.5 s", served([old, 5_000], [young, 299.5]), 1],
+    ["after 300 s", served([old, 5_000], [young, 300]), 0],
     ["published together with another", served([old, 3], [young, 3]), 0],
     ["beside an older one of another kind", served([rsa, 5_000], [mldsa, 5_000], [young, 0]), 0],
     ["not published yet, beside another", served([old, 1]), 300],
@@ -31,29 +31,24 @@ describe("R9: a key signs when it has been published for 300 s", () => {
   });
 });
 
-describe("what signs", () => {
+describe("the signing key", () => {
   const before = served([old, 5_000], [young, 100]);
   test.for([
-    ["the preferred key, once it may", { accessToken: [young, old] }, served([old, 5_000], [young, 300]), young],
-    ["the one of before until then", { accessToken: [young, old] }, before, old],
-    ["nothing, where that is not at hand", { accessToken: [young] }, before, 200],
+    ["is the preferred key after 300 s", { accessToken: [young, old] }, served([old, 5_000], [young, 300]), young],
+    ["is the previous key until then", { accessToken: [young, old] }, before, old],
+    ["is none, where the previous key is not configured", { accessToken: [young] }, before, 200],
+    ["is the preferred key at once, where no other core could sign", { accessToken: [young], signsAtOnce: true }, before, young],
+    ["is the previous key until then, also where no other core could sign", { accessToken: [young, old], signsAtOnce: true }, before, old],
+    ["is none, while the RSA key waits", { accessToken: [old], rsa }, served([old, 9], [signingKey(pem("rsa")), 9], [rsa, 0]), 300],
+    ["includes the RSA key at once where it is the first", { accessToken: [old], rsa }, served([old, 9], [rsa, 0]), old],
     [
-      "the preferred key all the same, where there is no other core that could sign",
-      { accessToken: [young], signsAtOnce: true },
-      before,
-      young,
-    ],
-    ["the one of before until then, also there", { accessToken: [young, old], signsAtOnce: true }, before, old],
-    ["nothing, while the RSA key waits", { accessToken: [old], rsa }, served([old, 9], [signingKey(pem("rsa")), 9], [rsa, 0]), 300],
-    ["the RSA key at once where it is the first", { accessToken: [old], rsa }, served([old, 9], [rsa, 0]), old],
-    [
-      "nothing, while the ML-DSA key waits",
+      "is none, while the ML-DSA key waits",
       { accessToken: [old], mldsa: { key: mldsa, hybrid: true } },
       served([old, 9], [otherMldsa, 9], [mldsa, 5]),
       295,
     ],
     [
-      "an ML-DSA key that signs nothing delays no start",
+      "is not delayed by an ML-DSA key that does not sign",
       { accessToken: [old], mldsa: { key: mldsa, hybrid: false } },
       served([old, 9], [otherMldsa, 9], [mldsa, 5]),
       old,
@@ -65,7 +60,7 @@ describe("what signs", () => {
   });
 });
 
-test("what begins to sign is marked as in use before it has signed, and what waits is not", async () => {
+test("a key is marked as in use before it first signs, and not while it waits", async () => {
   const marks: string[][] = [];
   let age = 0;
   const register = {

@@ -24,7 +24,7 @@ const { testGroups } = JSON.parse(readFileSync(new URL("../../vectors/mldsa_65_s
   testGroups: readonly Group[];
 };
 
-test.for([false, true])("RFC 9964: the example key and its thumbprint; portable: %s", async (portable) => {
+test.for([false, true])("RFC 9964: the example key has the example thumbprint; portable: %s", async (portable) => {
   const { jwk } = await openMldsaKey(ZERO, portable);
   expect(Object.keys(jwk).sort()).toEqual(["alg", "kid", "kty", "pub", "use"]);
   expect(jwk.kid).toBe("Suiu29qbfuaBaR4Ats-c6XQBePB_OpAxAwcTR_0KXVM");
@@ -32,7 +32,7 @@ test.for([false, true])("RFC 9964: the example key and its thumbprint; portable:
   expect([pub.length, sha256(pub)]).toEqual([1952, "085ba380ff386dd52e42349c6eb88489d6058ea541a4e3fb0dce9a3fd1f7a911"]);
 });
 
-test("RFC 9964: the example signature is made by the portable code, and holds for the native", async () => {
+test("RFC 9964: the portable code makes the example signature, which the native code verifies", async () => {
   const header = { alg: "ML-DSA-65", kid: "Suiu29qbfuaBaR4Ats-c6XQBePB_OpAxAwcTR_0KXVM" };
   const payload = "It’s a dangerous business, Frodo, going out your door.";
   const input = Buffer.from([JSON.stringify(header), payload].map((part) => Buffer.from(part).toString("base64url")).join("."));
@@ -48,7 +48,7 @@ test.for([
   [false, true],
   [true, false],
   [true, true],
-])("what one makes holds for the other and for no other text; made portably: %s, checked portably: %s", async ([made, checked]) => {
+])("a signature verifies for its text only; signed by portable code: %s, verified by portable code: %s", async ([made, checked]) => {
   const key = await openMldsaKey(Buffer.alloc(32, 7), made);
   const signature = await key.sign("header.payload");
   expect(signature).toHaveLength(3309);
@@ -62,7 +62,7 @@ test.for([
   expect(Buffer.from(await key.sign("header.payload")).equals(signature)).toBe(false);
 });
 
-test("Wycheproof: seeds become their public keys natively and portably, and the signatures are what portable code makes", async () => {
+test("Wycheproof: seeds yield their public keys natively and portably, and the portable code makes the signatures", async () => {
   let signatures = 0;
   for (const { privateSeed, publicKey, tests } of testGroups) {
     const seed = Buffer.from(privateSeed, "hex");
@@ -82,7 +82,7 @@ test("Wycheproof: seeds become their public keys natively and portably, and the 
   expect(signatures).toBeGreaterThan(5);
 });
 
-test("a private key is read from PKCS#8 with its seed and from a JWK, and from nothing else", () => {
+test("a private key is read from PKCS#8 with its seed and from a JWK, and from no other form", () => {
   const { privateKey, publicKey } = generateKeyPairSync("ml-dsa-65");
   const jwk = privateKey.export({ format: "jwk" }) as { priv: string; pub: string };
   const seed = Buffer.from(jwk.priv, "base64url");
@@ -108,14 +108,14 @@ test("a private key is read from PKCS#8 with its seed and from a JWK, and from n
   expect(bad.filter((text) => readMldsaPrivate(text) !== undefined)).toEqual([]);
 });
 
-test("the printed public half is what JWT_RETIRED_PUBLIC_KEYS takes, beside classical keys", async () => {
+test("the printed public key is accepted by JWT_RETIRED_PUBLIC_KEYS beside classical keys", async () => {
   const pem = await mldsaPublicHalf(mldsaPrivatePem(ZERO));
   const classical = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" }).toString();
   expect(publicKeysOf(classical + pem).map(({ kty }) => kty)).toEqual(["OKP", "AKP"]);
   expect(publicKeysOf(pem)[0]).toEqual((await openMldsaKey(ZERO)).jwk);
 });
 
-test("signatures keep off the event loop, or take one turn each; too many are refused before anything is consumed", async () => {
+test("signing leaves the event loop free between signatures, and a full signing queue is reported before anything is consumed", async () => {
   for (const portable of [false, true]) {
     const key = await openMldsaKey(ZERO, portable);
     key.assertOpen();

@@ -38,12 +38,12 @@ const handMade = (header: object, key: SigningKey = own, payload: object = claim
   return `${input}.${signNow(input, key).toString("base64url")}`;
 };
 
-test("an own access token verifies, and an own RS256 ID token", async () => {
+test("an access token and an RS256 ID token issued here verify", async () => {
   expect(verified(await signJwt(claims, "at+jwt", own, sign))).toEqual(claims);
   expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
 });
 
-test("jose verifies the tokens of this server, and this server those that jose signs alike", async () => {
+test("jose verifies tokens issued here, and tokens that jose signs with the same keys verify here", async () => {
   const keySet = createLocalJWKSet({ keys: [own.jwk, rsa.jwk] as { kty: string }[] });
   for (const [key, type] of [
     [own, "at+jwt"],
@@ -56,7 +56,7 @@ test("jose verifies the tokens of this server, and this server those that jose s
   }
 });
 
-test("contract: a retired key goes on verifying", async () => {
+test("contract: a token of a retired key verifies", async () => {
   expect(verified(await signJwt(claims, "at+jwt", retired, sign))).toEqual(claims);
 });
 
@@ -84,22 +84,22 @@ const FOREIGN: readonly (readonly [string, () => string | Promise<string>])[] = 
   ["an empty text", () => ""],
 ];
 
-test.for(FOREIGN)("RFC 8725 §3: %s is no token of this server", async ([, make]) => {
+test.for(FOREIGN)("RFC 8725 §3: %s does not verify", async ([, make]) => {
   expect(verified(await make())).toBeUndefined();
 });
 
-test("another order of header members still verifies, by the key", () => {
+test("a token with header members in another order verifies", () => {
   expect(verified(handMade({ kid: own.jwk.kid, typ: "at+jwt", alg: "EdDSA" }))).toEqual(claims);
 });
 
-test("only one spelling of a token is accepted: no other last character of the signature", async () => {
+test("a token with another last character of the signature does not verify", async () => {
   const token = await signJwt(claims, "at+jwt", own, sign);
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const others = [...alphabet].filter((letter) => letter !== token.at(-1)).map((letter) => token.slice(0, -1) + letter);
   expect(others.filter((other) => verified(other) !== undefined)).toEqual([]);
 });
 
-test("any change of one character is noticed", async () => {
+test("a token with any one character changed does not verify", async () => {
   const token = await signJwt(claims, "at+jwt", own, sign);
   fc.assert(
     fc.property(fc.nat(token.length - 1), fc.constantFrom(..."Aa0-_."), (at, letter) => {
@@ -109,7 +109,7 @@ test("any change of one character is noticed", async () => {
   );
 });
 
-test("arbitrary text never throws", () => {
+test("parsing arbitrary text does not throw", () => {
   fc.assert(fc.property(fc.string(), (text) => parseJwt(text) === undefined || true));
 });
 
@@ -127,7 +127,7 @@ test("RFC 8037 §A.3: the kid is the key's thumbprint", () => {
   );
 });
 
-test("docs/protocol.md#jwk-set: the JWK Set has every key and no private member", () => {
+test("docs/protocol.md#jwk-set: the JWK Set has every key, without private members", () => {
   const { keys: published } = JSON.parse(keys.jwksJson());
   expect(published.map(({ kid }: { kid: string }) => kid)).toEqual([own.jwk.kid, rsa.jwk.kid, retired.jwk.kid]);
   expect(published[0]).toEqual({
@@ -141,7 +141,7 @@ test("docs/protocol.md#jwk-set: the JWK Set has every key and no private member"
   for (const jwk of published) for (const name of ["d", "p", "q", "dp", "dq", "qi", "priv", "k"]) expect(jwk).not.toHaveProperty(name);
 });
 
-test("docs/protocol.md#hybrid-signing: hybrid tokens and classical ones verify before and after the switch, and after a change of the second key", async () => {
+test("docs/protocol.md#hybrid-signing: hybrid and classical tokens verify before and after hybrid signing is enabled, and after a change of the second key", async () => {
   const [first, second] = await Promise.all([1, 2].map((byte) => openMldsaKey(Buffer.alloc(32, byte))));
   if (first === undefined || second === undefined) throw new Error("no keys");
   const register = { publish: async () => [] };
@@ -159,7 +159,7 @@ test("docs/protocol.md#hybrid-signing: hybrid tokens and classical ones verify b
   expect(detached).toHaveLength(3309);
   const plain = headerSegment(own, "at+jwt");
   expect([classical, token].map((one) => promisesSecond(one, [plain]))).toEqual([false, true]);
-  // An ID token never has the second header, and no token is accepted for the second key alone.
+  // An ID token never has the second header, and a token signed by the second key alone does not verify.
   expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
   const input = `${encode({ alg: "ML-DSA-65", typ: "at+jwt", kid: first.jwk.kid })}.${encode(claims)}`;
   const alone = `${input}.${Buffer.from(await first.sign(input)).toString("base64url")}`;
@@ -171,6 +171,6 @@ test("docs/protocol.md#hybrid-signing: hybrid tokens and classical ones verify b
   ]);
 });
 
-test("a short RSA key is refused", () => {
+test("an RSA key of 1024 bits is refused", () => {
   expect(() => publicJwk(generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey)).toThrow("2048 bits");
 });

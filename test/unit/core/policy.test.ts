@@ -15,7 +15,7 @@ import {
 import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
 import { aClient, clientGrant, refusalOf } from "../../support/builders.ts";
 
-/** Decides on a client's own token, of a client that is registered for the grant. */
+/** Decides on client credentials of a client that is registered for the grant. */
 const decided = (members: Parameters<typeof aClient>[0], value: ReturnType<typeof clientGrant>) =>
   decideClientCredentials({
     client: aClient({ grantTypes: ["client_credentials"], ...members }),
@@ -40,18 +40,18 @@ test.for([
   expect(refusalOf(() => decided(members, grant))).toEqual(expected);
 });
 
-test("docs/protocol.md#resources: the audience defaults to the client_id, and to the whole set where an operator gave one", () => {
+test("docs/protocol.md#resources: the audience defaults to the client_id, or to all audiences that an operator set", () => {
   const grant = clientGrant({ scope: "notes:read" });
   expect(decided({}, grant).audience).toEqual(["notes-app"]);
   const audience = ["https://a.example.test/", "https://b.example.test/"];
   expect(decided({ audience }, grant).audience).toEqual(audience);
 });
 
-test("docs/protocol.md#scopes: scope outside the allowlist is dropped at authorize", () => {
+test("docs/protocol.md#scopes: scopes that are not allowed are dropped at authorize", () => {
   expect(requestableScopes("notes:read admin notes:read", aClient())).toEqual({ granted: ["notes:read"], dropped: ["admin"] });
 });
 
-test("protocol: without scope the allowlist less openid and offline_access", () => {
+test("docs/protocol.md#scopes: without scope, all allowed scopes but openid and offline_access are requested", () => {
   expect(requestableScopes(undefined, aClient({ scopes: ["openid", "offline_access", "notes:read"] }))).toEqual({
     granted: ["notes:read"],
     dropped: [],
@@ -62,8 +62,8 @@ test.for([
   ["only unknown scopes", "admin", {}],
   ["offline_access alone", "offline_access", { scopes: ["offline_access", "notes:read"] }],
   ["nothing left but offline_access", "offline_access admin", { scopes: ["offline_access", "notes:read"] }],
-  ["a client that may have nothing", undefined, { scopes: [] }],
-] as const)("docs/protocol.md#errors: %s is invalid_scope", ([, scope, members]) => {
+  ["a client without scopes", undefined, { scopes: [] }],
+] as const)("docs/protocol.md#errors: %s is refused with invalid_scope", ([, scope, members]) => {
   expect(refusalOf(() => requestableScopes(scope, aClient(members)))).toEqual(["invalid_scope", "no_scope_left"]);
 });
 
@@ -72,16 +72,16 @@ test.for([
   ["readonly", ["agent:readonly"]],
   ["admin", ["agent:readonly", "agent:admin"]],
   ["exec", ["agent:readonly", "agent:admin", "agent:exec"]],
-] as const)("docs/protocol.md#agents: under the ceiling %s an agent may ask for %j", ([maxAgentMode, expected]) => {
+] as const)("docs/protocol.md#agents: with the ceiling %s an agent is allowed %j", ([maxAgentMode, expected]) => {
   const scopes = ["agent:readonly", "agent:admin", "agent:exec"];
   expect(allowedScopes(aClient({ maxAgentMode, scopes }))).toEqual(expected);
 });
 
-test("docs/protocol.md#agents: agent modes are independent, exec without readonly stays without", () => {
+test("docs/protocol.md#agents: agent modes are independent, so that exec does not include readonly", () => {
   expect(allowedScopes(aClient({ maxAgentMode: "exec", scopes: ["agent:exec"] }))).toEqual(["agent:exec"]);
 });
 
-test("docs/protocol.md#errors: a grant that the client does not hold", () => {
+test("docs/protocol.md#errors: a grant that the client is not registered for is refused with unauthorized_client", () => {
   const client = aClient({ grantTypes: ["client_credentials"] });
   expect(refusalOf(() => GRANT_HELD.check({ client, grant: { case: "authorizationCode" } }))).toEqual([
     "unauthorized_client",
@@ -113,7 +113,7 @@ test.for([
   ["data:text/html,x", false],
   ["https://no tes.example.test/", false],
   [ISSUER, false],
-] as const)("RFC 8707 §2 at authorize: %s may be named: %s", async ([resource, expected]) => {
+] as const)("RFC 8707 §2 at authorize: %s is accepted: %s", async ([resource, expected]) => {
   const verdict = await requestableResources([resource], ISSUER, false, knows).then(
     () => true,
     (error) => error.code !== "invalid_target",
@@ -121,13 +121,13 @@ test.for([
   expect(verdict).toBe(expected);
 });
 
-test("RFC 8707: at most ten resources, repeats counted once", async () => {
+test("RFC 8707: at most ten resources are accepted, and repeats count once", async () => {
   const many = Array.from({ length: 11 }, (_, index) => `https://r${index}.example.test/`);
   await expect(requestableResources(many, ISSUER, false, knows)).rejects.toMatchObject({ code: "invalid_target" });
   await expect(requestableResources([...many.slice(1), ...many.slice(1)], ISSUER, false, knows)).resolves.toHaveLength(10);
 });
 
-test("docs/protocol.md#consent: consent is skipped only when scopes and resources are covered", () => {
+test("docs/protocol.md#consent: consent is skipped only when scopes are covered for each resource", () => {
   const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
   const consent = { scopes: ["notes:read"], resources: [notes], allowed: { [notes]: ["notes:read"] } };
   expect(consentCovers(["notes:read"], consent.resources, consent)).toBe(true);
@@ -150,15 +150,15 @@ test("docs/protocol.md#consent: consent is skipped only when scopes and resource
 });
 
 test.for([
-  ["nothing of it is the client's", () => requestableScopes("mail:read", aClient()), "The client may have none of these scopes."],
+  ["the client is allowed none of it", () => requestableScopes("mail:read", aClient()), "The client may have none of these scopes."],
   [
-    "nothing but offline_access is left",
+    "only offline_access is left",
     () => requestableScopes("mail:read offline_access", { ...aClient(), scopes: ["notes:read", "offline_access"] }),
     "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
   ],
-  ["its grammar is broken", () => requestableScopes('a"b', aClient()), /^scope must be names of visible ASCII characters/],
-  ["it reaches beyond the grant", () => narrowScope("mail:read", ["notes:read"]), "A scope is not among those that were granted."],
-] as const)("an invalid_scope says why: %s", ([, act, description]) => {
+  ["it is malformed", () => requestableScopes('a"b', aClient()), /^scope must be names of visible ASCII characters/],
+  ["it exceeds the grant", () => narrowScope("mail:read", ["notes:read"]), "A scope is not among those that were granted."],
+] as const)("the description of invalid_scope says that %s", ([, act, description]) => {
   expect(act).toThrow(
     expect.objectContaining({
       detail: { description: typeof description === "string" ? description : expect.stringMatching(description) },
@@ -166,7 +166,7 @@ test.for([
   );
 });
 
-/** The description that a refusal has for the client. */
+/** The description of a refusal. */
 function descriptionOf(decide: () => unknown): unknown {
   try {
     return decide();
@@ -194,7 +194,7 @@ test.for<readonly [string, () => unknown, string]>([
     "An agent mode is above the ceiling of this client.",
   ],
   ["a scope beyond the allowlist", () => exchangedScopes("a b", ["a", "b"], agent), "The agent may not have one of these scopes."],
-  ["no scope of its own", () => decided({}, clientGrant()), "scope is missing."],
+  ["no requested scope of client credentials", () => decided({}, clientGrant()), "scope is missing."],
   [
     "a user's scope",
     () => decided({}, clientGrant({ scope: "openid" })),
@@ -211,9 +211,9 @@ test.for<readonly [string, () => unknown, string]>([
     "None of the clients and resources that the token would be for exists and is enabled.",
   ],
   ["too many resources", () => exchangedAudience(many, many, clients), "At most 10 resources can be named."],
-])("a refusal says what is wrong: %s", ([, decide, description]) => expect(descriptionOf(decide)).toBe(description));
+])("the description of a refusal for %s", ([, decide, description]) => expect(descriptionOf(decide)).toBe(description));
 
-test("docs/protocol.md#resources: ten resources may be named, and an empty audience stays empty", () => {
+test("docs/protocol.md#resources: ten resources are accepted, and an empty audience stays empty", () => {
   expect(exchangedAudience(many.slice(1), many, clients)).toEqual(many.slice(1));
   expect([narrowResource([], []), narrowResource([], ["on"])]).toEqual([[], ["on"]]);
   expect(possibleClients(["on", "urn:x:https:y", "http://a", "HTTPS://a"])).toEqual(["on", "urn:x:https:y"]);

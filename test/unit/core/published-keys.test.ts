@@ -21,24 +21,24 @@ interface Group {
 const groupsOf = (file: string): readonly Group[] =>
   JSON.parse(readFileSync(new URL(`../../vectors/${file}`, import.meta.url), "utf8")).testGroups;
 
-/** As for an assertion: the checks of its header, then the signature by the one key that fits. */
+/** Verifies as an assertion is verified: its header, then its signature by the matching key. */
 async function accepts(jws: unknown, keys: readonly PublishedKey[] | undefined): Promise<boolean> {
   const parsed = typeof jws === "string" ? parseJws(jws) : undefined;
   if (parsed === undefined || hasForbiddenMember(parsed) || keys === undefined) return false;
   return isAssertionAlgorithm(parsed.header.alg) && (await verifySignature(parsed, keys)) === "valid";
 }
 
-/** What the set says of shared secrets cannot come up here: no key of that kind is ever taken. */
+/** Leaves out the cases with shared secrets: keys of that kind are never accepted here. */
 const isAsymmetric = ({ public: key }: Group) => key !== undefined;
 
 const signatures = groupsOf("json_web_signature_test.json")
   .filter(isAsymmetric)
   .flatMap((group) => group.tests.map((each) => ({ ...each, group: group.comment, key: group.public as PublishedKey })));
 
-/** Valid by the set, refused here for another reason: the key says an algorithm that does not exist, or another one than the signature. */
+/** Valid by the set, but refused here because the key's alg is unknown or differs from the signature's. */
 const STRICTER = new Set(["Figure20", "Figure27"]);
 
-test("the set has all the cases that it had", () => {
+test("the set is complete", () => {
   expect(signatures.length).toBeGreaterThan(350);
 });
 
@@ -54,7 +54,7 @@ const keySets = groupsOf("json_web_key_test.json").flatMap((group) =>
 
 test.for(keySets)("Wycheproof JWK $tcId ($group): $comment is $result", async ({ jws, set, result, group }) => {
   const accepted = await accepts(jws, asPublicKeySet(set));
-  // Symmetric keys are valid in the set and never so here.
+  // Symmetric keys are valid in the set and never accepted here.
   if (result === "valid" && !/^(?:HS|jws_keyset)/.test(group)) expect(accepted).toBe(true);
   else if (result !== "acceptable") expect(accepted).toBe(false);
 });

@@ -24,7 +24,7 @@ const key = signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: 
 const keys = { signing: () => ({ accessToken: key, idToken: key, hybrid: undefined }), own: [key], byId: () => key, hybrid: undefined };
 const agent = aClient({ clientId: "agent", isAgent: true, grantTypes: [TOKEN_EXCHANGE], scopes: ["notes:read"] });
 
-/** A core of which everything that a grant writes succeeds. */
+/** A core in which every write of a grant succeeds. */
 function aCore() {
   const stored: NewDelegation[] = [];
   const members = {
@@ -38,6 +38,7 @@ function aCore() {
     selfContained: false,
     audit: { recordIssue: async () => undefined },
     clients: { byClientId: async () => undefined },
+    resources: { of: async () => [] },
     families: { rotate: async () => true },
     delegations: { record: async (delegation: NewDelegation) => stored.push(delegation) > 0 },
     tokens: { of: async () => aTokenState() },
@@ -70,8 +71,8 @@ const userToken = (core: Core, client: Client, cnf?: Confirmation) =>
   );
 
 test.for([
-  ["RFC 9449 §5: a key proved by DPoP", DPOP, "DPoP"],
-  ["RFC 8705 §3: a certificate proved by mutual TLS", MTLS, "Bearer"],
+  ["RFC 9449 §5: a key proven by DPoP", DPOP, "DPoP"],
+  ["RFC 8705 §3: a certificate proven by mutual TLS", MTLS, "Bearer"],
 ] as const)("%s binds the token", async ([, confirmation, tokenType]) => {
   const { core } = aCore();
   const grant = { case: "clientCredentials", value: clientGrant({ scope: "notes:read" }) } as const;
@@ -100,7 +101,7 @@ test.for([
   expect(prefetched && (await introspect(prefetched, agent, core))).toMatchObject({ active: true, ...expected });
 });
 
-test("a derived token is bound to the key that the agent proved, never to that of the subject token", async () => {
+test("a derived token is bound to the key that the agent proved, not to the subject token's key", async () => {
   const { core, stored } = aCore();
   const { accessToken: subjectToken } = await userToken(core, aClient(), DPOP);
   const grant = { case: "tokenExchange", value: exchangeGrant({ subjectToken, scope: "notes:read" }) } as const;
@@ -110,7 +111,7 @@ test("a derived token is bound to the key that the agent proved, never to that o
   expect(stored.map(({ cnf }) => cnf)).toEqual([undefined, MTLS]);
 });
 
-test("the service's own routes refuse a bound token that is presented as a bearer token", async () => {
+test("the server's own routes refuse a bound token that is presented as a bearer token", async () => {
   const { core } = aCore();
   const { accessToken } = await userToken(core, aClient(), DPOP);
   await expect(verifyBearer(accessToken, AccessTokenUse.USERINFO, core)).rejects.toMatchObject({ reason: "token_bound" });
@@ -118,7 +119,7 @@ test("the service's own routes refuse a bound token that is presented as a beare
   expect(await verifyBearer(unbound, AccessTokenUse.USERINFO, core)).toMatchObject({ sub: aSubject().userId });
 });
 
-test("a token whose confirmation is of no known method is not an access token", async () => {
+test("a token with an unknown confirmation method is inactive", async () => {
   const { core } = aCore();
   const { accessToken } = await userToken(core, agent, { other: "x" } as Confirmation);
   const [prefetched] = prefetchStates([accessToken], core);

@@ -13,26 +13,26 @@ test.for([
   ["one part", "e30"],
   ["two parts", "e30.e30"],
   ["four parts", `${jws}.AAAA`],
-  ["a header that is no JSON", "AAAA.e30.AAAA"],
+  ["a header that is not JSON", "AAAA.e30.AAAA"],
   ["a header that is a list", `${encoded([])}.e30.AAAA`],
   ["a header that is null", `${encoded(null)}.e30.AAAA`],
-  ["a header that is a text", `${encoded("a")}.e30.AAAA`],
-  ["a payload that is no base64url", `${encoded({})}.e30=.AAAA`],
-  ["a signature that is no base64url", `${encoded({})}.e30.A+AA`],
-] as const)("RFC 7515 §5.2: %s is no signed token", ([, text]) => expect(parseJws(text)).toBeUndefined());
+  ["a header that is a string", `${encoded("a")}.e30.AAAA`],
+  ["a payload that is not base64url", `${encoded({})}.e30=.AAAA`],
+  ["a signature that is not base64url", `${encoded({})}.e30.A+AA`],
+] as const)("RFC 7515 §5.2: %s is not parsed as a JWS", ([, text]) => expect(parseJws(text)).toBeUndefined());
 
-test("a signed token may be as long as the limit, and no longer", () => {
+test("a JWS is parsed up to the length limit", () => {
   expect(parseJws(jws, jws.length)?.header).toEqual({ alg: "EdDSA" });
   expect(parseJws(jws, jws.length - 1)).toBeUndefined();
 });
 
-test("only an object is read from JSON", () => {
+test("only objects are parsed from JSON", () => {
   const read = (value: unknown) => parseObject(Buffer.from(JSON.stringify(value)));
   expect([read({ a: 1 }), read([]), read(null), read("a"), read(1)]).toEqual([{ a: 1 }, undefined, undefined, undefined, undefined]);
   expect(parseObject(Buffer.from("{"))).toBeUndefined();
 });
 
-test("a header promises a second signature by pqc_alg, unless it is one of the plain headers", () => {
+test("a header with pqc_alg promises a second signature, unless it is one of the given headers", () => {
   const [plain, hybrid] = [encoded({ alg: "EdDSA" }), encoded({ alg: "EdDSA", pqc_alg: "ML-DSA-65" })];
   const promised = (header: string, known: readonly string[]) => promisesSecond(`${header}.e30.AAAA`, known);
   expect([promised(hybrid, []), promised(hybrid, [hybrid]), promised(plain, []), promised("AAAA", [])]).toEqual([
@@ -43,7 +43,7 @@ test("a header promises a second signature by pqc_alg, unless it is one of the p
   ]);
 });
 
-test("a core whose key is too new says when it signs", async () => {
+test("a core with a key that is too new is unavailable, with the seconds until it signs", async () => {
   const [elder, own] = [aKey(), aKey()];
   const served = [
     { jwk: elder.jwk, age: 1000 },
@@ -58,7 +58,7 @@ test("a core whose key is too new says when it signs", async () => {
   expect(alone.current()).toEqual({ accessToken: own, idToken: own, hybrid: undefined });
 });
 
-test("a text without a PEM block has no public keys, and one without a seed no public half", async () => {
+test("text without PEM has no public keys, and a private key without a seed has no printed public key", async () => {
   expect(publicKeysOf("text")).toEqual([]);
   await expect(mldsaPublicHalf("text")).rejects.toThrow("no ML-DSA-65 private key with its seed");
 });

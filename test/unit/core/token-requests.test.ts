@@ -80,13 +80,13 @@ describe("client_credentials", () => {
     ]);
   });
 
-  test("refuses a scope that the client may not have, and records the rule that refused", async () => {
+  test("refuses a scope that the client is not allowed, and records the rule", async () => {
     const { answer, writes } = await request(clientCredentials({ scope: "admin" }));
     expect(answer).toEqual(["invalid_scope", "scope_not_allowed"]);
     expect(writes).toEqual([refusedBy("invalid_scope", "scope_not_allowed", "scope", "client_credentials")]);
   });
 
-  test("refuses a public client, without a record: anyone could send requests in its name", async () => {
+  test("refuses a public client without an audit record, since anyone could send requests in its name", async () => {
     const { answer, writes } = await request(
       { client: anonymous, ...clientCredentials({ scope: "notes:read" }) },
       { clients: [publicClient] },
@@ -94,7 +94,7 @@ describe("client_credentials", () => {
     expect([answer, writes]).toEqual([["unauthorized_client", "public_client"], []]);
   });
 
-  test("writes no record of a refusal that is an outage", async () => {
+  test("writes no audit record for an outage", async () => {
     const recordIssue = () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone"));
     const ports = ({ audit }: CorePorts) => ({ audit: { ...audit, recordIssue } });
     const { answer, writes } = await request(clientCredentials({ scope: "notes:read" }), { ports });
@@ -103,7 +103,7 @@ describe("client_credentials", () => {
 });
 
 describe("authorization_code", () => {
-  test("redeems the code, opens the grant with its family and answers with three tokens", async () => {
+  test("redeems the code, opens the grant with its family and returns three tokens", async () => {
     const { answer, writes, token } = await request(authorizationCode(), { code: aCode({ nonce: "n-1" }) });
     const [[method, hash, grant, family, audit] = []] = writes as unknown as [[string, unknown, NewGrant, NewFamily, object]];
     expect([writes.length, method, hash]).toEqual([1, "code.redeem", hashSecret("code")]);
@@ -146,7 +146,7 @@ describe("authorization_code", () => {
     expect(accessToken).not.toBe(idToken);
   });
 
-  test("answers without refresh token and ID token where neither was granted", async () => {
+  test("returns no refresh token and no ID token where neither was granted", async () => {
     const client = aClient({ grantTypes: ["authorization_code"] });
     const { answer, writes } = await request(authorizationCode(), { clients: [client], code: aCode({ scopes: ["notes:read"] }) });
     expect(Object.keys(answer).sort()).toEqual(["accessToken", "expiresIn", "scope", "tokenType"]);
@@ -159,7 +159,7 @@ describe("authorization_code", () => {
     expect([token.aud, (writes[0]?.[2] as NewGrant | undefined)?.audience]).toEqual([first, aCode().resources]);
   });
 
-  test("revokes the grant of a code that is redeemed again, and writes no second record of the refusal", async () => {
+  test("revokes the grant of a code that is redeemed twice, with one audit record", async () => {
     const { answer, writes } = await request(authorizationCode(), { code: aCode({ grantId: "g1" }) });
     expect(answer).toEqual(["invalid_grant", "code_replayed"]);
     expect(writes).toEqual([
@@ -188,7 +188,7 @@ describe("authorization_code", () => {
     expect(writes.slice(1)).toEqual([refusedBy("invalid_grant", "code_expired", "code_unexpired", "authorization_code")]);
   });
 
-  test("revokes the grant of the redemption that came first", async () => {
+  test("revokes the grant of a concurrent redemption that came first", async () => {
     const found = [aCode(), aCode({ grantId: "g2" })];
     const ports = ({ codes }: CorePorts) => ({ codes: { ...codes, byHash: async () => found.shift(), redeem: async () => false } });
     const { answer, writes } = await request(authorizationCode(), { ports });
@@ -240,7 +240,7 @@ describe("refresh_token", () => {
     ]);
   });
 
-  test("revokes the family of a token that was used before", async () => {
+  test("revokes the family of a used token", async () => {
     const { answer, writes } = await request(refreshToken(), { family: aFamily({ usedAt: 990 }) });
     expect(answer).toEqual(["invalid_grant", "refresh_token_replayed"]);
     expect(writes).toEqual([
@@ -264,7 +264,7 @@ describe("refresh_token", () => {
     ]);
   });
 
-  test("decides again on what the winner of a race has stored", async () => {
+  test("evaluates again after a lost race", async () => {
     const found = [aFamily(), aFamily({ usedAt: 1000 })];
     const ports = ({ families }: CorePorts) => ({
       families: { ...families, holding: async () => found.shift(), rotate: async () => false },
@@ -274,7 +274,7 @@ describe("refresh_token", () => {
     expect(writes.map(([method]) => method)).toEqual(["family.revoke"]);
   });
 
-  test("asks to try again where a current token cannot be rotated twice in a row", async () => {
+  test("asks to retry when a current token cannot be rotated twice in a row", async () => {
     const { answer, writes } = await request(refreshToken(), { family: aFamily(), succeeds: false });
     expect(answer).toEqual(["temporarily_unavailable", "refresh_not_settled"]);
     expect(writes.map(([method]) => method)).toEqual(["family.rotate", "family.rotate"]);
@@ -283,11 +283,11 @@ describe("refresh_token", () => {
     await expect(call).rejects.toMatchObject({ detail: { retryAfter: 1 } });
   });
 
-  test("within the grace a repeated request receives the same successor, and no second rotation", async () => {
+  test("returns the same successor to a repeated request within the grace period, without another rotation", async () => {
     const grace = ({ lifetimes }: CorePorts) => ({ lifetimes: { ...lifetimes, refreshReuseGrace: 10 } });
     const first = await request(refreshToken(), { family: aFamily(), ports: grace });
     const next = (first.answer as { refreshToken: string }).refreshToken;
-    expect(next).not.toMatch(/^(..)\1+$/); // as this core's random bytes are
+    expect(next).not.toMatch(/^(..)\1+$/); // the core's random bytes would repeat
     const used = aFamily({ usedAt: 995, currentHash: hashSecret(next) });
     const second = await request(refreshToken(), { family: used, ports: grace });
     expect(second.answer).toMatchObject({ refreshToken: next });
@@ -297,7 +297,7 @@ describe("refresh_token", () => {
     expect(late.answer).toEqual(["invalid_grant", "refresh_token_replayed"]);
   });
 
-  test("keeps the key that the family is bound to", async () => {
+  test("keeps the sender constraint of the family", async () => {
     const { answer, token } = await request(refreshToken(), { family: aFamily({ cnf: { jkt: "thumb" } }) });
     expect([token.cnf, (answer as { tokenType: string }).tokenType]).toEqual([{ jkt: "thumb" }, "DPoP"]);
   });
@@ -322,7 +322,7 @@ describe("the client of a token request", () => {
     expect([answer, writes]).toEqual([["invalid_client", "wrong_secret"], [["throttle.failed", "notes-app", "192.0.2.1"]]]);
   });
 
-  test("leaves no audit record when it fails to authenticate, whatever it presents", async () => {
+  test("leaves no audit record when its authentication fails", async () => {
     const wrong = { basic: { clientId: "notes-app", clientSecret: "wrong" } };
     const { answer, writes } = await request({ client: wrong, ...refreshToken() }, { family: aFamily() });
     expect([answer, writes]).toEqual([["invalid_client", "wrong_secret"], [["throttle.failed", "notes-app", ""]]]);
@@ -333,7 +333,7 @@ describe("the client of a token request", () => {
   const named = { clientId: url, address: "192.0.2.1" };
   const ports = () => ({ documents: { byUrl: () => Promise.reject(new Error("nothing is fetched for a token request")) } });
 
-  test("is the metadata document's as it was when the code was issued", async () => {
+  test("of a metadata document is taken from the code or family, without a fetch", async () => {
     const issued = aCode({ clientId: url, documentClient: documented });
     const { answer } = await request({ client: named, ...authorizationCode() }, { code: issued, ports });
     expect(answer).toMatchObject({ scope: "openid notes:read" });
@@ -363,17 +363,17 @@ describe("the client of a token request", () => {
       { code: aCode({ clientId: url, documentClient: documented }) },
       ["invalid_client", "client_unknown"],
     ],
-  ])("is refused as that of a metadata document for %s", async ([, grant, world, refusal]) => {
+  ])("of a metadata document is refused for %s", async ([, grant, world, refusal]) => {
     expect((await request({ client: named, ...grant }, world)).answer).toEqual(refusal);
   });
 
-  test("is not that of a metadata document unless its id is a URL of one", async () => {
+  test("is unknown when its id is not a document URL, even if the code has a document", async () => {
     const issued = aCode({ clientId: "unknown", documentClient: documented });
     const { answer } = await request({ client: { clientId: "unknown" }, ...authorizationCode() }, { code: issued, ports });
     expect(answer).toEqual(["invalid_client", "client_unknown"]);
   });
 
-  test("is not refused for the record of a code that cannot be read", async () => {
+  test("is authenticated before the code is read", async () => {
     const byHash = () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone"));
     const ports = ({ codes }: CorePorts) => ({ codes: { ...codes, byHash } });
     const wrong = { basic: { clientId: "notes-app", clientSecret: "wrong" } };
@@ -381,8 +381,8 @@ describe("the client of a token request", () => {
   });
 });
 
-describe("the core", () => {
-  test("issues nothing after the call's deadline or while the clocks are apart", async () => {
+describe("every token request", () => {
+  test("issues nothing after the call's deadline or while the clocks disagree", async () => {
     const message = create(TokenRequestSchema, { client: basic, ...clientCredentials({ scope: "notes:read" }) });
     const { core } = await memoryCore({ ports: () => ({ databaseNow: () => NOW }) });
     expect(await ask(core, "token", message, { notAfter: NOW - 1 })).toEqual(["temporarily_unavailable", "deadline_passed"]);

@@ -38,10 +38,10 @@ const claims = (members: object = {}) => ({
   ...members,
 });
 
-/** A port that finds one state for every token, and keeps what it was asked for. */
-function states(state: Partial<TokenState> = {}, asked: unknown[] = []) {
+/** A port that returns one state for every token, and records its calls. */
+function states(state: Partial<TokenState> = {}, references: unknown[] = []) {
   const of = async (reference: unknown) => {
-    asked.push(reference);
+    references.push(reference);
     return aTokenState(state);
   };
   return ({ tokens }: CorePorts) => ({ tokens: { ...tokens, of } });
@@ -55,7 +55,7 @@ describe("introspection", () => {
     return { answer, writes, results: "results" in answer ? answer.results : undefined };
   }
 
-  test("answers for each token in order", async () => {
+  test("returns a state for each token in order", async () => {
     const token = await tokenOf(claims());
     const { results } = await introspect([token, "no token", await tokenOf(claims({ client_id: "other", aud: "elsewhere" }))]);
     expect(results).toEqual([
@@ -75,7 +75,7 @@ describe("introspection", () => {
     ]);
   });
 
-  test("shows actors and the key that a token is bound to", async () => {
+  test("returns actors and the key that a token is bound to", async () => {
     const act = { sub: "agent", act: { sub: "first" } };
     const dpop = await tokenOf(claims({ act, cnf: { jkt: "thumb" } }));
     const mtls = await tokenOf(claims({ cnf: { "x5t#S256": "certificate" } }));
@@ -84,17 +84,17 @@ describe("introspection", () => {
     expect(results?.[1]).toMatchObject({ cnf: { x5tS256: "certificate" }, tokenType: "Bearer" });
   });
 
-  test("reads each token's state once, also when the token was seen before", async () => {
-    const asked: unknown[] = [];
-    const { core } = await memoryCore({ ports: states({}, asked) });
+  test("reads the state of a token at every introspection", async () => {
+    const references: unknown[] = [];
+    const { core } = await memoryCore({ ports: states({}, references) });
     const request = create(IntrospectRequestSchema, { client: basic, tokens: [await tokenOf(claims())] });
     const [first, second] = [await ask(core, "introspect", request), await ask(core, "introspect", request)];
     expect(second).toEqual(first);
     const reference = { jti: claims().jti, clientId: "notes-app", userId: USER, grantId: GRANT_ID };
-    expect(asked).toEqual([reference, reference]);
+    expect(references).toEqual([reference, reference]);
   });
 
-  test("does not verify the tokens of a caller that fails to authenticate, nor fail because of their state", async () => {
+  test("verifies no tokens for a caller that fails to authenticate", async () => {
     const of = () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone"));
     let reads = 0;
     const tokens = { of: () => (++reads > 1 ? of() : Promise.resolve(aTokenState())), revoke: async () => undefined };
@@ -117,7 +117,7 @@ describe("introspection", () => {
     ]);
   });
 
-  test("accepts a secret wherever it comes, and counts a failure", async () => {
+  test("accepts a secret by either method, and counts failures", async () => {
     const post = { clientId: "notes-app", clientSecret: "the-secret" };
     expect((await introspect([], {}, post)).answer).toEqual({ results: [] });
     const publicClient = aClient({ tokenEndpointAuthMethod: "none", secretHash: null });
@@ -137,25 +137,25 @@ describe("introspection", () => {
     ["whose user is disabled", { subject: { ...aSubject({ enabled: false }), role: "user" } }, false],
     ["whose user is deleted", { subject: undefined }, false],
     ["whose user has signed out", { root: { grantId: GRANT_ID, authTime: 900, signedOut: true } }, true],
-  ])("of a token %s", async ([, state, active]) => {
+  ])("reports the state of a token %s", async ([, state, active]) => {
     const { results } = await introspect([await tokenOf(claims())], { ports: states(state) });
     expect(results).toEqual([active ? expect.objectContaining({ active }) : { active }]);
   });
 
-  test("looks for no second signature of a token whose header promises none", async () => {
+  test("looks up no second signature for a token whose header promises none", async () => {
     const signature = new Uint8Array([1, 2, 3]);
-    const asked: string[] = [];
+    const references: string[] = [];
     const detachedSignatures = (ports: CorePorts) => ({
       detachedSignatures: {
         ...ports.detachedSignatures,
         async of(jti: string) {
-          asked.push(jti);
+          references.push(jti);
           return { alg: "ML-DSA-65", signature } as const;
         },
       },
     });
     const { results } = await introspect([await tokenOf(claims())], { ports: detachedSignatures });
-    expect([results?.[0]?.pqcSignature, asked]).toEqual([undefined, []]);
+    expect([results?.[0]?.pqcSignature, references]).toEqual([undefined, []]);
   });
 });
 
@@ -172,13 +172,13 @@ describe("an API key", () => {
     );
   };
 
-  test("is active with its client and the client's scopes", async () =>
+  test("is active, with its client and the client's scopes", async () =>
     expect(await verify(KEY, KEY)).toEqual({ state: { active: true, keyId: "k1", clientId: "notes-app", scope: "a b" } }));
-  test("is inactive when it is not known, or is no key at all", async () => {
+  test("is inactive when it is unknown or malformed", async () => {
     expect(await verify(KEY, "other")).toEqual({ state: { active: false } });
     expect(await verify("text", "text")).toEqual({ state: { active: false } });
   });
-  test("is shown to authenticated clients only", async () =>
+  test("is introspected for authenticated clients only", async () =>
     expect(await verify(KEY, KEY, { clientId: "notes-app" })).toEqual(["invalid_client", "method_not_registered"]));
 });
 
@@ -196,7 +196,7 @@ describe("revocation", () => {
     requestId: "r1",
   };
 
-  test("of a refresh token ends its family, and with it the grant", async () => {
+  test("of a refresh token revokes its family and grant", async () => {
     const { answer, writes } = await revoke("a".repeat(64), { family: aFamily() });
     const { familyId, grantId } = aFamily();
     expect([answer, writes]).toEqual([{}, [["family.revoke", familyId, { ...record, userId: USER, grantId }]]]);
@@ -205,15 +205,15 @@ describe("revocation", () => {
   test.for<readonly [string, string, MemoryWorld]>([
     ["a refresh token of another client", "a".repeat(64), { family: aFamily({ clientId: "other" }) }],
     ["an unknown refresh token", "a".repeat(64), {}],
-    ["a text before a refresh token", `x${"a".repeat(64)}`, { family: aFamily() }],
-    ["a text after a refresh token", `${"a".repeat(64)}x`, { family: aFamily() }],
+    ["a refresh token with a prefix", `x${"a".repeat(64)}`, { family: aFamily() }],
+    ["a refresh token with a suffix", `${"a".repeat(64)}x`, { family: aFamily() }],
     ["any other text", "text", {}],
   ])("ignores %s", async ([, token, world]) => expect(await revoke(token, world)).toEqual({ answer: {}, writes: [] }));
 
   test("ignores an access token of another client", async () =>
     expect((await revoke(await tokenOf(claims({ client_id: "other" })))).writes).toEqual([]));
 
-  test("of an access token ends that token alone, and records its user, grant and chain", async () => {
+  test("of an access token revokes that token only, and records its user, grant and chain", async () => {
     const { writes } = await revoke(await tokenOf(claims()));
     const { jti } = claims();
     const reference = { jti, clientId: "notes-app", userId: USER, grantId: GRANT_ID };
@@ -226,14 +226,14 @@ describe("revocation", () => {
   });
 });
 
-describe("a bearer token at the service's own routes", () => {
+describe("verification of a bearer token for the server's own routes", () => {
   const { USERINFO, MANAGEMENT, LOGOUT } = AccessTokenUse;
   async function verify(token: string, use: AccessTokenUse, state: Partial<TokenState> = {}) {
     const { core } = await memoryCore({ ports: states(state) });
     return ask(core, "verifyAccessToken", create(VerifyAccessTokenRequestSchema, { accessToken: token, use }));
   }
 
-  test("yields its user, client and scopes, and the address that was verified", async () => {
+  test("returns its user, client and scopes, and a verified address", async () => {
     const token = await tokenOf(claims());
     const user = { sub: USER, clientId: "notes-app", scopes: ["openid", "email"], role: "developer" };
     expect(await verify(token, USERINFO)).toEqual({ ...user, email: "ada@example.test" });
@@ -279,13 +279,13 @@ describe("a bearer token at the service's own routes", () => {
       { subject: { ...aSubject({ enabled: false }), role: "user" } },
       ["invalid_token", "token_ended"],
     ],
-  ])("is refused or accepted: %s", async ([, members, use, state, expected]) => {
+  ])("accepts or refuses %s", async ([, members, use, state, expected]) => {
     const answer = await verify(await tokenOf(claims(members)), use, state);
     if (expected === "accepted") expect(answer).toMatchObject({ sub: USER });
     else expect(answer).toEqual(expected);
   });
 
-  test("is refused as another kind of text", async () => {
+  test("refuses other text and other kinds of token", async () => {
     expect(await verify("text", USERINFO)).toEqual(["invalid_token", "not_an_access_token"]);
     expect(await verify(await tokenOf({ iss: ISSUER, sub: USER, aud: "notes-app" }, "JWT"), USERINFO)).toEqual([
       "invalid_token",
@@ -294,7 +294,7 @@ describe("a bearer token at the service's own routes", () => {
   });
 });
 
-describe("sign-out by an application", () => {
+describe("RP-initiated logout", () => {
   const client = aClient({ postLogoutRedirectUris: ["https://notes.example.test/bye"] });
   async function validate(members: object, clients = [client]) {
     const { core } = await memoryCore({ clients });
@@ -303,17 +303,17 @@ describe("sign-out by an application", () => {
   }
   const postLogoutRedirectUri = "https://notes.example.test/bye";
 
-  test("finds the user, and the registered address to go to", async () => {
+  test("returns the user, and the registered redirect URI", async () => {
     expect(await validate({})).toEqual({ hintedSub: USER });
     expect(await validate({ clientId: "notes-app" })).toEqual({ hintedSub: USER });
     expect(await validate({ postLogoutRedirectUri })).toEqual({ hintedSub: USER, postLogoutRedirectUri });
   });
 
   test.for<readonly [string, object, readonly (typeof client)[], string]>([
-    ["a text that is no ID token", { idTokenHint: "text" }, [client], "id_token_hint_invalid"],
+    ["a hint that is not an ID token", { idTokenHint: "text" }, [client], "id_token_hint_invalid"],
     ["an ID token of another client", { clientId: "other" }, [client], "id_token_hint_of_another_client"],
     [
-      "an unregistered address",
+      "an unregistered redirect URI",
       { postLogoutRedirectUri: "https://notes.example.test/" },
       [client],
       "post_logout_redirect_uri_not_registered",
@@ -333,7 +333,7 @@ describe("tokens of a first-party sign-in", () => {
     return { answer: await ask(core, "loginTokens", request), writes };
   }
 
-  test("open a grant for the issuer itself", async () => {
+  test("open a grant with the issuer as audience", async () => {
     const { answer, writes } = await login({ clients: [firstParty] });
     const { accessToken = "", refreshToken = "", ...rest } = answer as { accessToken?: string; refreshToken?: string };
     expect(rest).toEqual({ expiresIn: 900, tokenType: "Bearer" });
@@ -363,7 +363,7 @@ describe("tokens of a first-party sign-in", () => {
     ]);
   });
 
-  test("are refused when the session ended or the first-party client is off", async () => {
+  test("are refused when the session is not live or the first-party client is disabled", async () => {
     expect((await login({ clients: [firstParty], succeeds: false })).answer).toEqual(["access_denied", "session_not_live"]);
     expect((await login({ clients: [{ ...firstParty, enabled: false }] })).answer).toEqual([
       "access_denied",
@@ -373,7 +373,7 @@ describe("tokens of a first-party sign-in", () => {
   });
 });
 
-test("the header of a token names the key that signed it", async () => {
+test("the header of a token names its signing key", async () => {
   const { core, key } = await memoryCore();
   expect((await tokenOf(claims())).split(".")[0]).toBe(headerSegment(key, "at+jwt"));
   const { jwksJson } = await core.publicKeys({} as never, {});

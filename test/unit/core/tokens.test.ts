@@ -32,7 +32,7 @@ const contents = {
   lifetime: 900,
 };
 
-test("docs/protocol.md#access-tokens: exactly these claims", () => {
+test("docs/protocol.md#access-tokens: an access token has exactly these claims", () => {
   expect(accessTokenClaims(contents)).toEqual({
     iss: ISSUER,
     sub: USER,
@@ -46,7 +46,7 @@ test("docs/protocol.md#access-tokens: exactly these claims", () => {
   });
 });
 
-test("an exchanged token names the tokens that it came of, the nearest first; below one that does not, none does", () => {
+test("an exchanged token names its ancestor tokens, the nearest first, unless its parent does not", () => {
   const root = accessTokenClaims(contents);
   const first = accessTokenClaims({ ...contents, clientId: "agent-1", jti: delegationJti(GRANT), exchangedFrom: ancestors(root) });
   expect(first.exchanged_from).toEqual([{ jti: root.jti, client_id: "app" }]);
@@ -65,7 +65,7 @@ test("RFC 7519 §4.1.3: several audiences are an array", () => {
   expect(accessTokenClaims({ ...contents, audience: ["x", "y"] }).aud).toEqual(["x", "y"]);
 });
 
-test("a user's token carries its grant in the jti, a client's own does not", () => {
+test("a user's token has its grant in the jti, and a client credentials token has none", () => {
   fc.assert(
     fc.property(fc.uuid(), (grantId) => {
       const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes, grantId) });
@@ -76,7 +76,7 @@ test("a user's token carries its grant in the jti, a client's own does not", () 
   expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app" });
 });
 
-test("an exchanged token carries its delegation in the jti, never to be taken for a grant", () => {
+test("an exchanged token has its delegation in the jti, which is not taken for a grant", () => {
   fc.assert(
     fc.property(fc.uuid(), (delegationId) => {
       const claims = accessTokenClaims({ ...contents, jti: delegationJti(delegationId) });
@@ -85,7 +85,7 @@ test("an exchanged token carries its delegation in the jti, never to be taken fo
   );
 });
 
-test("docs/protocol.md#access-tokens: act is there for exchanged tokens alone", () => {
+test("docs/protocol.md#access-tokens: only exchanged tokens have act", () => {
   const act = { sub: "agent-2", act: { sub: "agent-1" } };
   expect(accessTokenClaims({ ...contents, act }).act).toEqual(act);
   expect("act" in accessTokenClaims(contents)).toBe(false);
@@ -96,42 +96,42 @@ test.for([
   ["of another use", { token_use: "id" }],
   ["with a scope array", { scope: ["a"] }],
   ["with a numeric sub", { sub: 7 }],
-  ["with an exp that is no safe integer", { exp: 1e300 }],
+  ["with an exp that is not a safe integer", { exp: 1e300 }],
   ["with an empty audience", { aud: [] }],
   ["with an object as audience", { aud: {} }],
   ["without jti", { jti: undefined }],
   ["with a NUL in the jti", { jti: "a\0b" }],
-  ["with a NUL behind the grant", { jti: `${contents.jti}\0` }],
-  ["with a jti whose grant is no UUID", { jti: "root.AAAAAAAAAAAAAAAA" }],
-  ["with a jti whose delegation is no UUID", { jti: "d.x" }],
+  ["with a NUL after the grant", { jti: `${contents.jti}\0` }],
+  ["with a jti whose grant is not a UUID", { jti: "root.AAAAAAAAAAAAAAAA" }],
+  ["with a jti whose delegation is not a UUID", { jti: "d.x" }],
   ["with a jti of three parts", { jti: `${contents.jti}.x` }],
-  ["with a user who is no UUID", { sub: "user" }],
+  ["with a sub that is not a UUID", { sub: "user" }],
   ["with a NUL in client_id", { client_id: "a\0" }],
-  ["with half a character in client_id", { client_id: "\ud800" }],
+  ["with a lone surrogate in client_id", { client_id: "\ud800" }],
   ["with a quote in the scope", { scope: 'a "b"' }],
   ["with a NUL in aud", { aud: ["x", "\0"] }],
-  ["with an exp before time", { exp: -1 }],
-  ["with an exp that no database knows", { exp: Number.MAX_SAFE_INTEGER }],
+  ["with a negative exp", { exp: -1 }],
+  ["with an exp beyond the range of timestamps", { exp: Number.MAX_SAFE_INTEGER }],
   ["with act null", { act: null }],
-  ["with a text as act", { act: "agent" }],
+  ["with a string as act", { act: "agent" }],
   ["with a list as act", { act: [] }],
   ["with act without sub", { act: {} }],
   ["with a NUL in an actor", { act: { sub: "a\0" } }],
   ["with act null within act", { act: { sub: "a", act: null } }],
   ["with a numeric actor within act", { act: { sub: "a", act: { sub: 7 } } }],
   ["with may_act null", { may_act: null }],
-  ["with a text as may_act", { may_act: "agent" }],
+  ["with a string as may_act", { may_act: "agent" }],
   ["with exchanged_from null", { exchanged_from: null }],
   ["with an ancestor without client_id", { exchanged_from: [{ jti: "x" }] }],
   ["with an ancestor without jti", { exchanged_from: [{ client_id: "x" }] }],
-  ["with one good ancestor of two", { exchanged_from: [{ jti: "x", client_id: "x" }, { jti: "x" }] }],
-  ["with ancestors that are no list", { exchanged_from: { jti: "x", client_id: "x" } }],
+  ["with one valid ancestor of two", { exchanged_from: [{ jti: "x", client_id: "x" }, { jti: "x" }] }],
+  ["with ancestors that are not a list", { exchanged_from: { jti: "x", client_id: "x" } }],
   ["with an empty client_id", { client_id: "" }],
   ["with an empty confirmation", { cnf: {} }],
   ["with two confirmations", { cnf: { jkt: "x", "x5t#S256": "x" } }],
-  ["with a confirmation that is no object", { cnf: "x" }],
-  ["with a second after the year 9999", { exp: 253_402_300_800 }],
-] as const)("RFC 9068 §4: claims %s are no access token", ([, members]) => {
+  ["with a confirmation that is not an object", { cnf: "x" }],
+  ["with an exp after the year 9999", { exp: 253_402_300_800 }],
+] as const)("RFC 9068 §4: claims %s are not an access token", ([, members]) => {
   expect(asAccessToken({ ...accessTokenClaims(contents) })).toBeDefined();
   expect(asAccessToken({ ...accessTokenClaims(contents), ...members })).toBeUndefined();
 });
@@ -139,19 +139,19 @@ test.for([
 test.for([
   ["with an empty scope", { scope: "" }],
   ["with several audiences", { aud: ["x", "y"] }],
-  ["that began with time", { iat: 0 }],
-  ["that ends with the year 9999", { exp: 253_402_300_799 }],
+  ["with iat 0", { iat: 0 }],
+  ["with an exp at the end of the year 9999", { exp: 253_402_300_799 }],
   ["bound to a key", { cnf: { jkt: "x" } }],
   ["bound to a certificate", { cnf: { "x5t#S256": "x" } }],
   ["with ancestors", { exchanged_from: [{ jti: "x", client_id: "y" }] }],
   ["with an actor of an actor", { act: { sub: "a", act: { sub: "b" } } }],
-  ["that names who may act", { may_act: { sub: "a" } }],
+  ["with may_act", { may_act: { sub: "a" } }],
 ] as const)("RFC 9068 §4: claims %s are an access token", ([, members]) => {
   const claims = { ...accessTokenClaims(contents), ...members };
   expect(asAccessToken(claims)).toBe(claims);
 });
 
-/** Anything that JSON can say, leaning towards what nearly is a claim. */
+/** Any JSON value, with a bias to almost valid claims. */
 const anyClaim = fc.oneof(
   fc.jsonValue(),
   fc.constantFrom(null, "", "\0", "d.", "d.x", ".", "a.b", contents.jti, delegationJti(GRANT), USER, 1e300, -1, [], {}, { sub: null }),
@@ -159,7 +159,7 @@ const anyClaim = fc.oneof(
   fc.array(fc.record({ jti: fc.jsonValue(), client_id: fc.jsonValue() }, { requiredKeys: [] })),
 );
 
-test("whatever claims we may have signed: no fault, and what is an access token can be stored", () => {
+test("arbitrary claims cause no error, and an accepted access token has storable values only", () => {
   const storable = (value: unknown): boolean => !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(value));
   fc.assert(
     fc.property(
@@ -195,17 +195,21 @@ const idToken = {
 const always = { iss: ISSUER, sub: aSubject().userId, aud: "app", exp: 1900, iat: 1000, auth_time: 990 };
 
 test.for([
-  ["name is not gated by scope", {}, { name: "Ada Lovelace" }],
+  ["name needs no scope", {}, { name: "Ada Lovelace" }],
   ["one name part is enough", { subject: aSubject({ firstName: null }) }, { name: "Lovelace" }],
-  ["an empty name part is none", { subject: aSubject({ firstName: "" }) }, { name: "Lovelace" }],
-  ["no name, no claim", { subject: aSubject({ firstName: null, lastName: null }) }, {}],
+  ["an empty name part is omitted", { subject: aSubject({ firstName: "" }) }, { name: "Lovelace" }],
+  ["without a name there is no name claim", { subject: aSubject({ firstName: null, lastName: null }) }, {}],
   [
-    "email with its scope and a verified address",
+    "email needs its scope and a verified address",
     { scopes: ["openid", "email"] },
     { name: "Ada Lovelace", email: "ada@example.test", email_verified: true },
   ],
-  ["no email before verification", { scopes: ["openid", "email"], subject: aSubject({ emailVerified: false }) }, { name: "Ada Lovelace" }],
-  ["the nonce comes back unmodified", { nonce: " n-0S6_WzA2Mj " }, { name: "Ada Lovelace", nonce: " n-0S6_WzA2Mj " }],
+  [
+    "email is omitted before verification",
+    { scopes: ["openid", "email"], subject: aSubject({ emailVerified: false }) },
+    { name: "Ada Lovelace" },
+  ],
+  ["the nonce is returned unmodified", { nonce: " n-0S6_WzA2Mj " }, { name: "Ada Lovelace", nonce: " n-0S6_WzA2Mj " }],
 ] as const)("docs/protocol.md#id-tokens: %s", ([, members, expected]) => {
   expect(idTokenClaims({ ...idToken, ...members })).toEqual({ ...always, ...expected });
 });
@@ -214,27 +218,31 @@ const claims = accessTokenClaims(contents);
 
 test.for([
   ["the client that it was issued to", aClient({ clientId: "app" }), true],
-  ["a client that stands for its resource", aClient({ clientId: "rs", audience: ["https://a.example.test/"] }), true],
-  ["a client that stands for its resource without the root path", aClient({ clientId: "rs", audience: ["https://a.example.test"] }), true],
-  ["a client that stands for another resource", aClient({ clientId: "rs", audience: ["https://b.example.test/"] }), false],
+  ["a client whose audience is its resource", aClient({ clientId: "rs", audience: ["https://a.example.test/"] }), true],
+  [
+    "a client whose audience is its resource without the root path",
+    aClient({ clientId: "rs", audience: ["https://a.example.test"] }),
+    true,
+  ],
+  ["a client whose audience is another resource", aClient({ clientId: "rs", audience: ["https://b.example.test/"] }), false],
   ["any other client", aClient({ clientId: "rs" }), false],
-] as const)("docs/protocol.md#introspection: %s may learn of a token: %s", ([, caller, expected]) => {
+] as const)("docs/protocol.md#introspection: %s may introspect a token: %s", ([, caller, expected]) => {
   expect(mayIntrospect(caller, claims)).toBe(expected);
 });
 
 const live = aTokenState();
 test.for([
-  ["all well", {}, true],
-  ["the token revoked", { revoked: true }, false],
-  ["the grant ended", { grantLives: false }, false],
-  ["the client disabled", { clientEnabled: false }, false],
-  ["the user gone", { subject: undefined }, false],
-  ["the user disabled", { subject: { ...aSubject(), role: "developer", enabled: false } }, false],
-] as const)("docs/protocol.md#introspection: with %s a user's token counts: %s", ([, members, expected]) => {
+  ["a valid state", {}, true],
+  ["a revoked token", { revoked: true }, false],
+  ["a revoked grant", { grantLives: false }, false],
+  ["a disabled client", { clientEnabled: false }, false],
+  ["a deleted user", { subject: undefined }, false],
+  ["a disabled user", { subject: { ...aSubject(), role: "developer", enabled: false } }, false],
+] as const)("docs/protocol.md#introspection: with %s a user's token is active: %s", ([, members, expected]) => {
   expect(stateHolds(claims, { ...live, ...members })).toBe(expected);
 });
 
-test("a client's own token hangs on no grant and no user", () => {
+test("a client credentials token depends on neither a grant nor a user", () => {
   const own = accessTokenClaims({ ...contents, subject: "app", jti: newJti(randomBytes) });
   expect(stateHolds(own, { ...live, grantLives: false, subject: undefined })).toBe(true);
 });

@@ -15,7 +15,7 @@ const ask = async (...[what, env]: [string, Record<string, string>]) => {
 test.for([
   [200, 0],
   [503, 1],
-] as const)("a front that answers %i ends with exit %i", async ([status, code]) => {
+] as const)("the check of a front that returns %i exits with %i", async ([status, code]) => {
   const server = createServer((request, response) => response.writeHead(request.url === "/health" ? status : 404).end("{}"));
   await once(server.listen(0, "127.0.0.1"), "listening");
   expect(await ask("http", { PORT: String((server.address() as AddressInfo).port) })).toBe(code);
@@ -25,7 +25,7 @@ test.for([
 test.for([
   ["SERVING", 0],
   ["NOT_SERVING", 1],
-] as const)("a core that says %s ends with exit %i", async ([status, code]) => {
+] as const)("the check of a core that reports %s exits with %i", async ([status, code]) => {
   const server = new grpc.Server();
   new HealthImplementation({ "": status }).addToServer(server);
   const port = await new Promise<number>((resolve, reject) =>
@@ -35,6 +35,6 @@ test.for([
   server.forceShutdown();
 });
 
-test("no answer ends with exit 1", async () => {
+test("without a response, the check exits with 1", async () => {
   expect([await ask("http", { PORT: "1" }), await ask("grpc", { GRPC_PORT: "1" })]).toEqual([1, 1]);
 });

@@ -8,6 +8,6 @@ test.for([
   ["2001:db8:1:2::", "20010db800010002::/64"],
   ["::1", "0000000000000000::/64"],
   ["", ""],
-] as const)("limits count %s as %s", ([address, key]) => {
+] as const)("the rate limit key of %s is %s", ([address, key]) => {
   expect(limitKey(address)).toBe(key);
 });

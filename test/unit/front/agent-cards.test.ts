@@ -33,7 +33,7 @@ const aPause = (agent: string, userId: string | null): AgentPause => ({
   by: { type: "user", id: "x" },
 });
 
-test("an agent that holds something comes first, then the one that acted last; each delegation counts once", () => {
+test("agents with live delegations come first, then those that acted last; each delegation is counted once", () => {
   const held = aDelegation("1", "b", 10);
   const cards = agentCards([held, held, aDelegation("2", "a", 30, "expired"), aDelegation("3", "c", 20, "cut")], []);
   expect(cards.map(({ agent, held: { length }, lastActed }) => [agent.clientId, length, lastActed])).toEqual([
@@ -43,7 +43,7 @@ test("an agent that holds something comes first, then the one that acted last; e
   ]);
 });
 
-test("what is paused, itself or above, is still held; what was cut, has expired or ended above is not", () => {
+test("delegations of paused agents count as held; those cut, expired or ended above do not", () => {
   const all = (["agent_paused", "cut", "expired", "ended_above", "paused_above"] as const).map((reason, n) =>
     aDelegation(`${n}`, "a", n, reason),
   );
@@ -54,13 +54,13 @@ test("what is paused, itself or above, is still held; what was cut, has expired 
   ).toEqual(["0", "4"]);
 });
 
-test("a paused agent has its card though it holds nothing, and whose pause it is", () => {
+test("a paused agent without delegations has a card, which shows who paused it", () => {
   const [a, b] = agentCards([], [aPause("a", "u"), aPause("b", null)]);
   expect([a?.pausedByUser?.userId, a?.pausedByOperator, a?.lastActed]).toEqual(["u", undefined, null]);
   expect([b?.pausedByUser, b?.pausedByOperator?.userId]).toEqual([undefined, null]);
 });
 
-test("without an agent there is no card", () => {
+test("without agents there are no cards", () => {
   expect(agentCards([], [])).toEqual([]);
 });
 
@@ -69,7 +69,7 @@ test.for([
   ["access_token", ["x", "y", "a"], ["b"]],
   ["access_token", ["x", "y", "z", "a"], []],
   ["id_jag", ["a"], []],
-] as const)("what is %s, held by the chain %j, may be handed on to %j", ([kind, chain, others]) => {
+] as const)("a delegation of the kind %s with the chain %j may be passed on to %j", ([kind, chain, others]) => {
   const targets = new Map(["a", "b", "c"].map((clientId) => [clientId, { mayExchange: clientId !== "c" }]));
   const audience = ["https://crm.example", "a", "b", "c", "gone"];
   expect(mayHandOnTo({ kind, chain, audience, agent: named("a") }, targets)).toEqual(others);

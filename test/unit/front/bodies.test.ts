@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => front.close());
 
-/** The response to a body, with the refusals that operators see. */
+/** The response to a body, and the logged refusals. */
 async function send(path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) {
   refusals = [];
   const response = await fetch(front.url + path, { method: "POST", body, headers });
@@ -52,14 +52,14 @@ describe.for(["/hot", "/koa"])("a form at %s", (path) => {
     expect(await send(path, body, { ...headers })).toEqual(refusedWith(message, refused)),
   );
 
-  test("is read whatever the case and the parameters of its type, encoded as identity", async () => {
+  test("is accepted with a media type in any case and with parameters, and encoded as identity", async () => {
     const headers = { "content-type": "Application/X-WWW-Form-Urlencoded ; charset=utf-8", "content-encoding": "identity" };
     expect(await send(path, "a=ä", headers)).toEqual({ text: "a=ä" });
     expect(await send(path, "", { "content-type": FORM })).toEqual({ text: "" });
     expect(await send(path, "x".repeat(65_536), { "content-type": FORM })).toEqual({ text: "x".repeat(65_536) });
   });
 
-  test("that is broken off is refused as interrupted", async () => {
+  test("that is interrupted is refused with body_interrupted", async () => {
     refusals = [];
     const socket = connect(front.port, "127.0.0.1");
     socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${FORM}\r\nContent-Length: 100\r\n\r\na=1`);
@@ -68,7 +68,7 @@ describe.for(["/hot", "/koa"])("a form at %s", (path) => {
     await expect.poll(() => refusals, { interval: 10, timeout: 1000 }).toEqual(["invalid_request body_interrupted"]);
   });
 
-  test("of unknown length is read in pieces, up to the limit", async () => {
+  test("of unknown length is read in chunks, up to the limit", async () => {
     const pieces = async (count: number) => {
       refusals = [];
       const body = new ReadableStream({
@@ -104,7 +104,7 @@ describe("a JSON body", () => {
     expect(await send("/json", body, json)).toEqual(refusedWith(message, refused)),
   );
 
-  test("is read with its limit in bytes, and eight levels", async () => {
+  test("is limited in bytes and to eight levels", async () => {
     expect(await send("/json", "[1]".padEnd(100), json)).toEqual({ value: [1] });
     expect(await send("/json", `${'{"a":'.repeat(7)}{}${"}".repeat(7)}`, json)).toHaveProperty("value.a.a.a.a.a.a.a", {});
     expect(await send("/json", '{"a":null,"b":[true,"c"],"__proto__":1}', json)).toEqual({
@@ -112,7 +112,7 @@ describe("a JSON body", () => {
     });
   });
 
-  test("of another media type is refused with the code of its route", async () => {
+  test("with another media type is refused with the code of its route", async () => {
     const message = "The body must be application/json.";
     const text = { "content-type": "text/plain" };
     expect(await send("/json", "{}", text)).toEqual(refusedWith(message, "unsupported_media_type media_type"));
@@ -120,11 +120,11 @@ describe("a JSON body", () => {
   });
 });
 
-describe("the deadlines of requests", () => {
+describe("deadlines of requests", () => {
   beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
   afterAll(() => void vi.useRealTimers());
 
-  test("end each request in its turn, and not one that has answered", async () => {
+  test("refuse each request at its own deadline, unless it has been answered", async () => {
     const requests = inFlight(10, 60);
     const ended: unknown[] = [];
     const hang = (name: string) =>
@@ -154,7 +154,7 @@ describe("the deadlines of requests", () => {
   });
 });
 
-describe("the body and challenge of an error", () => {
+describe("body and challenge of an error", () => {
   function printed(printer: typeof print, refusal: Refusal | undefined) {
     const headers: Record<string, string> = {};
     const ctx = { status: 0, body: "", set: (name: string, value: string) => Object.assign(headers, { [name]: value }) };
@@ -163,13 +163,13 @@ describe("the body and challenge of an error", () => {
   }
   const typed = { "Cache-Control": "no-store", Pragma: "no-cache", "Content-Type": "application/json" };
 
-  test("of OAuth are those of the refused code", () => {
+  test("of OAuth have the code of the refusal", () => {
     const oauth = oauthErrorPrinter(ISSUER);
     expect(printed(oauth, new Refusal("invalid_grant", "x"))).toEqual({ headers: typed, body: { error: "invalid_grant" } });
     expect(printed(oauth, undefined)).toEqual({ headers: typed, body: { error: "server_error" } });
   });
 
-  test("of the API have what is wrong where, if it is known", () => {
+  test("of the API list the issues, where there are any", () => {
     const issues = [{ path: "name", message: "Too long." }];
     expect(printed(print, new Refusal("invalid_request", "x", { issues })).body).toEqual({
       statusCode: 400,
@@ -180,7 +180,7 @@ describe("the body and challenge of an error", () => {
     expect(printed(print, new Refusal("invalid_request", "x")).body).not.toHaveProperty("issues");
   });
 
-  test("have a challenge only where a credential is missing or does not suffice", () => {
+  test("have a challenge only where a credential is missing or insufficient", () => {
     const challenge = (printer: typeof print, refusal: Refusal | undefined) => printed(printer, refusal).headers["WWW-Authenticate"];
     for (const printer of [print, apiErrorPrinter(ISSUER, "Password"), bearerErrorPrinter(ISSUER, "a")])
       for (const refusal of [undefined, new Refusal("not_found", "x"), new Refusal("forbidden", "x")])

@@ -39,7 +39,7 @@ describe("cookies", () => {
   test.for([
     ["one", `__Host-countersign=${secret}`, secret],
     ["one among others", `a=b; __Host-countersign=${secret}; c=d`, secret],
-    ["two of the name", `__Host-countersign=${secret}; __Host-countersign=${other}`, undefined],
+    ["two cookies of the name", `__Host-countersign=${secret}; __Host-countersign=${other}`, undefined],
     ["one without the prefix", `countersign=${secret}`, undefined],
     ["a value that is not a secret", "__Host-countersign=x", undefined],
     ["none", "", undefined],
@@ -56,7 +56,7 @@ describe("cookies", () => {
     expect(cookies.pendingAction(contextWith({ cookie }).ctx)?.get("email")).toBe(expected);
   });
 
-  test("the cookie of a pending action is removed only where it is there", () => {
+  test("the cookie of a pending action is deleted only where it is present", () => {
     const [absent, present] = [contextWith({}), contextWith({ cookie: "__Host-countersign-pending=email=a" })];
     cookies.endPendingAction(absent.ctx);
     cookies.endPendingAction(present.ctx);
@@ -64,7 +64,7 @@ describe("cookies", () => {
   });
 });
 
-describe("the guard of forms", () => {
+describe("CSRF protection of forms", () => {
   const guard = formGuard({ issuer: ISSUER, cookies: cookiesOf(ISSUER), randomBytes });
   const origin = { origin: ISSUER };
   const session = `__Host-countersign=${secret}`;
@@ -72,7 +72,7 @@ describe("the guard of forms", () => {
   const assert = (headers: Record<string, string>, token: string | undefined, purpose = "account") =>
     guard.assert(contextWith(headers).ctx, parseForm(token === undefined ? "" : `${FORM_TOKEN}=${token}`), purpose);
 
-  test("gives a browser without a cookie one to bind the token to", () => {
+  test("sets a visitor cookie for a browser without one, and binds the token to it", () => {
     const { ctx, set } = contextWith({});
     const token = guard.token(ctx, "account");
     const given = /countersign-visitor=([^;]+)/.exec(set[0] ?? "")?.[1] ?? "";
@@ -81,7 +81,7 @@ describe("the guard of forms", () => {
     expect(guard.token(contextWith({ cookie: visitor }).ctx, "account")).toBe(csrfToken(other, "account"));
   });
 
-  test("accepts the token of the session or of the visitor", () => {
+  test("accepts a token of the session or the visitor", () => {
     const cookie = `${session}; ${visitor}`;
     for (const key of [secret, other]) expect(() => assert({ ...origin, cookie }, csrfToken(key, "account"))).not.toThrow();
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isOnThisDevice, shownHost, shownName, shownResource } from "../../../src/front/pages/views/words.ts";
 
-describe("ASVS 10.7.2: what a client says of itself is shown without what could deceive", () => {
+describe("ASVS 10.7.2: names and hosts of clients are shown without deceptive characters", () => {
   test.for([
     ["Notes", "Notes"],
     ["  Field \t Notes ", "Field Notes"],
@@ -16,7 +16,7 @@ describe("ASVS 10.7.2: what a client says of itself is shown without what could 
     expect(shownName("en", name)).toBe(expected);
   });
 
-  test("hosts stand in punycode", () => {
+  test("hosts are shown in punycode", () => {
     expect(shownHost("https://аpple.example/cb")).toBe("xn--pple-43d.example");
     expect(shownHost("http://127.0.0.1:7777/cb")).toBe("127.0.0.1:7777");
     expect(shownHost("com.example.app:/cb")).toBe("com.example.app:");
@@ -27,7 +27,7 @@ describe("ASVS 10.7.2: what a client says of itself is shown without what could 
     expect(shownResource("urn:mail")).toBe("urn:mail");
   });
 
-  test("a redirect to the user's own machine is known", () => {
+  test("redirect URIs on the user's device are recognized", () => {
     const local = ["http://127.0.0.1:1/cb", "http://[::1]:1/cb", "http://localhost/cb", "com.example.app:/cb", "cursor://bank.example/cb"];
     for (const uri of local) expect([uri, isOnThisDevice(uri)]).toEqual([uri, true]);
     for (const uri of ["https://localhost.example/cb", "https://bank.example/cb", "cb"])

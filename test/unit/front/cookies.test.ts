@@ -17,13 +17,13 @@ describe("the session cookie", () => {
     [`xcountersign=${secret}`, undefined],
     ["countersign=short", undefined],
     [`countersign="${secret}"`, undefined],
-  ] as const)("%s gives %s", ([header, expected]) => {
+  ] as const)("the header %s yields %s", ([header, expected]) => {
     expect(cookieSecret(header, "countersign")).toBe(expected);
   });
 });
 
-describe("the token against forged requests", () => {
-  test("holds for its secret and purpose alone", () => {
+describe("the CSRF token", () => {
+  test("is valid for its secret and purpose only", () => {
     const token = csrfToken(secret, "api");
     expect(isCsrfToken(token, secret, "api")).toBe(true);
     expect(isCsrfToken(token, other, "api")).toBe(false);
@@ -31,7 +31,7 @@ describe("the token against forged requests", () => {
     for (const wrong of [undefined, "", `${token}x`, [token], token.slice(1)]) expect(isCsrfToken(wrong, secret, "api")).toBe(false);
   });
 
-  test("does not give the secret away", () => {
+  test("does not contain the secret", () => {
     expect(csrfToken(secret, "api")).not.toContain(secret);
   });
 });

@@ -12,7 +12,7 @@ import { ISSUER, rawRequest, startFront } from "../../support/front.ts";
 describe("requests in flight", () => {
   const overloaded = expect.objectContaining({ code: "temporarily_unavailable", reason: "front_overloaded", detail: { retryAfter: 1 } });
 
-  test("refuses a request above the cap, admits an essential one, and admits again after one ends", async () => {
+  test("refuses a request above the cap, admits an essential one, and admits requests again after one ends", async () => {
     const requests = inFlight(1, 1000);
     const held = Promise.withResolvers<void>();
     const first = requests.run(() => held.promise, false);
@@ -24,7 +24,7 @@ describe("requests in flight", () => {
     expect(requests.size).toBe(0);
   });
 
-  test("does not count a request that waits for its body, and checks the cap again once the body is there", async () => {
+  test("does not count a request while its body arrives, and checks the cap again afterwards", async () => {
     const requests = inFlight(1, 1000);
     const body = Promise.withResolvers<string>();
     const slow = requests.run(async (_signal, receive) => void (await receive(() => body.promise)), false);
@@ -39,14 +39,14 @@ describe("requests in flight", () => {
     expect(requests.size).toBe(0);
   });
 
-  test("counts a request again after its body failed", async () => {
+  test("stops counting a request whose body failed", async () => {
     const requests = inFlight(1, 1000);
     const failing = requests.run((_signal, receive) => receive(() => Promise.reject(new Error("interrupted"))), false);
     await expect(failing).rejects.toThrow("interrupted");
     expect(requests.size).toBe(0);
   });
 
-  test("ends a request at its deadline and aborts its signal", async () => {
+  test("aborts a request at its deadline", async () => {
     const requests = inFlight(10, 20);
     let signal: AbortSignal | undefined;
     const hanging = requests.run((ofRequest) => {
@@ -58,7 +58,7 @@ describe("requests in flight", () => {
     expect(requests.size).toBe(0);
   });
 
-  test("answers 503 where the body arrives while the front is full", async () => {
+  test("returns 503 when a body arrives while the front is full", async () => {
     const held = Promise.withResolvers<void>();
     const print = apiErrorPrinter(ISSUER);
     const form = async (ctx: HotContext) => sendJson(ctx, { a: (await formBody(ctx)).get("a") });
@@ -82,7 +82,7 @@ describe("requests in flight", () => {
   });
 });
 
-/** What a printer writes, without a server. */
+/** The response that a printer writes, without a server. */
 function printed(print: (ctx: HotContext, refusal: Refusal | undefined) => void, refusal: Refusal | undefined) {
   const headers = new Map<string, string>();
   const ctx = {
@@ -95,12 +95,12 @@ function printed(print: (ctx: HotContext, refusal: Refusal | undefined) => void,
   return { status: ctx.status, body: JSON.parse(String(ctx.body)), headers: Object.fromEntries(headers) };
 }
 
-describe("errors", () => {
+describe("error responses", () => {
   const [oauth, api, bearer] = [oauthErrorPrinter(ISSUER), apiErrorPrinter(ISSUER), bearerErrorPrinter(ISSUER, "openid")];
 
   test.for([
-    ["five seconds where the refusal of a 503 names none", new Refusal("temporarily_unavailable", "busy"), "5"],
-    ["what the refusal names", new Refusal("temporarily_unavailable", "busy", { retryAfter: 2 }), "2"],
+    ["five seconds for a 503 without a time", new Refusal("temporarily_unavailable", "busy"), "5"],
+    ["the time of the refusal", new Refusal("temporarily_unavailable", "busy", { retryAfter: 2 }), "2"],
     ["whole seconds, rounded up", new Refusal("too_many_requests", "rate", { retryAfter: 1.2 }), "2"],
     ["at least one second", new Refusal("too_many_requests", "rate", { retryAfter: 0.1 }), "1"],
     ["nothing for a 429 without a time", new Refusal("too_many_requests", "rate"), undefined],
@@ -110,7 +110,7 @@ describe("errors", () => {
     for (const print of [oauth, api, bearer]) expect(printed(print, refusal).headers["retry-after"]).toBe(expected);
   });
 
-  test("a body that stays unread closes the connection", () => {
+  test("an unread body closes the connection", () => {
     const { status, body, headers } = printed(oauth, new Refusal("payload_too_large", "x", { description: "Too long." }));
     expect([status, body, headers.connection]).toEqual([413, { error: "invalid_request", error_description: "Too long." }, "close"]);
     expect(printed(oauth, new Refusal("invalid_request", "x")).headers.connection).toBeUndefined();
@@ -131,13 +131,13 @@ describe("errors", () => {
     );
   });
 
-  test("an internal error reveals nothing", () => {
+  test("an internal error reveals no details", () => {
     expect(printed(oauth, undefined)).toMatchObject({ status: 500, body: { error: "server_error" } });
     expect(printed(api, undefined).body).toEqual({ statusCode: 500, error: "Internal Server Error", message: "Internal Server Error." });
   });
 });
 
-describe("single header fields", () => {
+describe("repeated header fields", () => {
   const refused = expect.objectContaining({ code: "invalid_request", reason: "header_repeated" });
   test.for([
     ["Authorization twice", ["Authorization", "a", "authorization", "a"], true],
@@ -152,7 +152,7 @@ describe("single header fields", () => {
   });
 });
 
-describe("the listener", () => {
+describe("the HTTP listener", () => {
   let listener: FrontListener | undefined;
   afterEach(() => listener?.drain(0, 0));
 

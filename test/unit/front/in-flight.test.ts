@@ -9,7 +9,7 @@ function lateBody() {
   return { body: () => promise, arrive: () => resolve("body") };
 }
 
-test("a body that is still arriving counts as no request in flight", async () => {
+test("a request whose body is still arriving is not counted", async () => {
   const requests = inFlight(1);
   const { body, arrive } = lateBody();
   const first = requests.run(async (_signal, receive) => expect(await receive(body)).toBe("body"), false);
@@ -36,7 +36,7 @@ test("a request whose body arrives while the cap is reached is refused with 503"
   await requests.run(async () => undefined, false);
 });
 
-test("the request after the last that the cap allows is refused, an essential one is not", async () => {
+test("a request above the cap is refused, unless it is essential", async () => {
   const requests = inFlight(2);
   const held = lateBody();
   const running = [1, 2].map(() => requests.run(async () => void (await held.body()), false));
@@ -48,12 +48,12 @@ test("the request after the last that the cap allows is refused, an essential on
 });
 
 test.for([
-  ["503 without a time to wait", new Refusal("temporarily_unavailable", "x"), { "Retry-After": "5" }],
-  ["503 with a time to wait", new Refusal("temporarily_unavailable", "x", { retryAfter: 1.2 }), { "Retry-After": "2" }],
-  ["a time to wait of less than a second", new Refusal("too_many_requests", "x", { retryAfter: 0.1 }), { "Retry-After": "1" }],
+  ["a 503 without a time to wait", new Refusal("temporarily_unavailable", "x"), { "Retry-After": "5" }],
+  ["a 503 with a time to wait", new Refusal("temporarily_unavailable", "x", { retryAfter: 1.2 }), { "Retry-After": "2" }],
+  ["a wait of less than a second", new Refusal("too_many_requests", "x", { retryAfter: 0.1 }), { "Retry-After": "1" }],
   ["another refusal", new Refusal("invalid_request", "x"), {}],
   ["a fault", undefined, {}],
-] as const)("%s has its own Retry-After", ([, refusal, expected]) => {
+] as const)("Retry-After of %s", ([, refusal, expected]) => {
   const headers = new Map<string, string>();
   const ctx = { set: (name: string, value: string) => headers.set(name, value) };
   setRetryHeaders(ctx as unknown as Parameters<typeof setRetryHeaders>[0], refusal);

@@ -11,7 +11,7 @@ const STATE = {
   receive: <T>(body: () => Promise<T>) => body(),
 };
 
-/** What a client sees of a light context that `answer` has filled in. */
+/** The response of a light context that `answer` has filled in. */
 async function seen(answer: (ctx: LightContext) => void, method = "GET"): Promise<Response> {
   const server = createServer((req, res) => {
     const ctx = new LightContext(req, res, STATE);
@@ -27,28 +27,28 @@ async function seen(answer: (ctx: LightContext) => void, method = "GET"): Promis
 }
 
 describe("a light context", () => {
-  test("is 200 with the length of its body", async () => {
+  test("responds with 200 and the Content-Length of its body", async () => {
     const answer = await seen((ctx) => {
       ctx.body = "grüezi";
     });
     expect([answer.status, answer.headers.get("content-length"), await answer.text()]).toEqual([200, "7", "grüezi"]);
   });
 
-  test("sends bytes as they are", async () => {
+  test("sends bytes unchanged", async () => {
     const answer = await seen((ctx) => {
       ctx.body = Buffer.from([0xff, 0x00]);
     });
     expect(new Uint8Array(await answer.arrayBuffer())).toEqual(new Uint8Array([0xff, 0x00]));
   });
 
-  test("answers HEAD with the length and without the body (RFC 9110 §9.3.2)", async () => {
+  test("responds to HEAD with the Content-Length and without the body (RFC 9110 §9.3.2)", async () => {
     const answer = await seen((ctx) => {
       ctx.body = "four";
     }, "HEAD");
     expect([answer.status, answer.headers.get("content-length"), await answer.text()]).toEqual([200, "4", ""]);
   });
 
-  test.for([204, 304])("says nothing of content with status %i (RFC 9110 §6.4.1)", async (status) => {
+  test.for([204, 304])("sends no content headers with status %i (RFC 9110 §6.4.1)", async (status) => {
     const answer = await seen((ctx) => {
       ctx.set("Content-Type", "application/json");
       ctx.status = status;
@@ -56,7 +56,7 @@ describe("a light context", () => {
     expect([answer.status, answer.headers.get("content-type"), answer.headers.get("content-length")]).toEqual([status, null, null]);
   });
 
-  test("sets and removes a header by its name in any case", async () => {
+  test("sets and removes headers by case-insensitive names", async () => {
     const answer = await seen((ctx) => {
       ctx.set("Cache-Control", "public");
       ctx.set("cache-control", "no-store");

@@ -28,10 +28,10 @@ const statusOf = async (response: Promise<Response>) => (await response).status;
 const statusLine = async (target: string) =>
   /^HTTP\/1.1 (\d+)/.exec(await rawRequest(front?.port ?? 0, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`))?.[1];
 
-describe("the paths of an issuer with a path", () => {
+describe("paths of an issuer with a path", () => {
   const hot: Route = { method: "GET", path: "/hot", hot: true, print: api, answer: (ctx) => sendJson(ctx, { url: ctx.req.url }) };
 
-  test("are served with that path and without it", async () => {
+  test("are served with and without the issuer's path", async () => {
     front = await startFront({ issuer: "https://id.example.test/tenant/", routes: [hot, route("/cold")] });
     for (const path of ["/hot", "/tenant/hot", "/cold", "/tenant/cold", "/hot?a=/tenant", "/tenant/hot?a"])
       expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 200]);
@@ -40,13 +40,13 @@ describe("the paths of an issuer with a path", () => {
     expect(await (await fetch(`${front.url}/tenant/hot?a=b`)).json()).toEqual({ url: "/hot?a=b" });
   });
 
-  test("may have the root as a route", async () => {
+  test("include the root as a route", async () => {
     front = await startFront({ issuer: "https://id.example.test/tenant", routes: [route("/")] });
     for (const path of ["/", "/tenant", "/tenant/", "/tenant?a"])
       expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 200]);
   });
 
-  test("of an absolute target are found below its authority, whatever that is", async () => {
+  test("are found in an absolute-form target, with any authority", async () => {
     front = await startFront({ routes: [hot, route("/cold")] });
     for (const target of ["http://x/hot", "HTTPS://x/cold", "http://x:1/hot?a"])
       expect([target, await statusLine(target)]).toEqual([target, "200"]);
@@ -56,8 +56,8 @@ describe("the paths of an issuer with a path", () => {
   });
 });
 
-describe("the paths of a front", () => {
-  test("are matched letter by letter", async () => {
+describe("paths of a front", () => {
+  test("match exactly", async () => {
     front = await startFront({ routes: [route("/.well-known/a"), route("/things/:id"), route("/a(b)*")] });
     for (const path of ["/.well-known/a", "/things/1", "/a(b)*"])
       expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 200]);
@@ -80,7 +80,7 @@ describe("the paths of a front", () => {
     await expect(() => startFront({ routes: [route("/a"), route("/a")] })).rejects.toThrow("two routes for one method of /a");
   });
 
-  test("that do not exist are a page for browsers, where the front has one", async () => {
+  test("that are unknown return a page to browsers, where the front has one", async () => {
     const page = (ctx: HotContext) => {
       ctx.status = 404;
       ctx.body = "page";
@@ -99,8 +99,8 @@ describe("the paths of a front", () => {
   });
 });
 
-describe("what operators see", () => {
-  test("of each request is its route, a method from a fixed set, its status and how long it took", async () => {
+describe("telemetry of requests", () => {
+  test("has the route, a method of a fixed set, the status and the duration of each request", async () => {
     const observed: unknown[][] = [];
     const refused: unknown[][] = [];
     const faults: unknown[] = [];
@@ -130,7 +130,7 @@ describe("what operators see", () => {
     expect(faults).toEqual([{ requestId: "r3", route: "/fault", error: fault }]);
   });
 
-  test("is nothing of a client that leaves", async () => {
+  test("has no fault for a client that disconnects", async () => {
     const arrived = Promise.withResolvers<void>();
     const done = Promise.withResolvers<void>();
     const answer = async (ctx: HotContext) => {
@@ -150,7 +150,7 @@ describe("what operators see", () => {
   });
 });
 
-test("every response has its request id and forbids to guess its type; it closes the connection while the front drains", async () => {
+test("every response has a request id and nosniff, and closes the connection while the front drains", async () => {
   const life: Lifecycle = { draining: false };
   front = await startFront({ routes: [route("/a")], lifecycle: life });
   const headersOf = async () => {
@@ -162,13 +162,13 @@ test("every response has its request id and forbids to guess its type; it closes
   expect(await headersOf()).toEqual(["r2", "nosniff", "close"]);
 });
 
-test("request ids have a random part and a count", () => {
+test("request ids consist of a random part and a count", () => {
   const next = requestIds((size) => new Uint8Array(size).fill(255));
   const ids = Array.from({ length: 40 }, next);
   expect([ids[0], ids[9], ids[39]]).toEqual(["____________-1", "____________-a", "____________-14"]);
 });
 
-test("an error of OAuth has words of OAuth, and the words of a refusal", () => {
+test("an OAuth error has an OAuth code and the description of the refusal", () => {
   const body = (refusal: Refusal) => {
     const ctx = { status: 0, body: "", set: () => undefined };
     oauthErrorPrinter(ISSUER)(ctx as unknown as HotContext, refusal);
@@ -182,7 +182,7 @@ test("an error of OAuth has words of OAuth, and the words of a refusal", () => {
   ]);
 });
 
-describe("the address of a client", () => {
+describe("the client's address", () => {
   const from = (remoteAddress: string | undefined, forwarded?: string | string[]) =>
     ({
       socket: { remoteAddress },
@@ -191,19 +191,19 @@ describe("the address of a client", () => {
 
   test.for<readonly [string, IncomingMessage, boolean, string]>([
     ["that of its connection", from("192.0.2.1", "192.0.2.9"), false, "192.0.2.1"],
-    ["an IPv4 address, however the socket writes it", from("::ffff:192.0.2.1"), false, "192.0.2.1"],
+    ["an IPv4 address, also where the socket reports it as IPv6", from("::ffff:192.0.2.1"), false, "192.0.2.1"],
     ["an IPv6 address", from("2001:db8::1"), false, "2001:db8::1"],
     ["an IPv6 address that resembles an IPv4 one", from("::ffff:1:2"), false, "::ffff:1:2"],
-    ["empty for a connection that is gone", from(undefined), false, ""],
-    ["the last that the proxy wrote", from("192.0.2.1", "192.0.2.8, 192.0.2.9"), true, "192.0.2.9"],
+    ["empty for a closed connection", from(undefined), false, ""],
+    ["the last one in X-Forwarded-For", from("192.0.2.1", "192.0.2.8, 192.0.2.9"), true, "192.0.2.9"],
     ["the last of several headers", from("192.0.2.1", ["192.0.2.8", "192.0.2.9"]), true, "192.0.2.9"],
     ["without a port", from("192.0.2.1", "[::ffff:192.0.2.9]:80"), true, "192.0.2.9"],
-    ["that of the proxy where the proxy wrote none", from("192.0.2.1"), true, "192.0.2.1"],
-    ["that of the proxy where the header has text after an address", from("192.0.2.1", "192.0.2.9:80x"), true, "192.0.2.1"],
-    ["that of the proxy where the header has text before an address", from("192.0.2.1", "x[2001:db8::1]:80"), true, "192.0.2.1"],
+    ["the proxy's without X-Forwarded-For", from("192.0.2.1"), true, "192.0.2.1"],
+    ["the proxy's where the header has text after an address", from("192.0.2.1", "192.0.2.9:80x"), true, "192.0.2.1"],
+    ["the proxy's where the header has text before an address", from("192.0.2.1", "x[2001:db8::1]:80"), true, "192.0.2.1"],
   ])("is %s", ([, request, trusted, address]) => expect(clientAddress(request, trusted)).toBe(address));
 
-  test("may be hidden by a proxy, which one header shows", () => {
+  test("is hidden by a proxy that sends one of its headers", () => {
     const headersOf = (headers: object) => hasForwardedHeaders({ headers } as IncomingMessage);
     for (const name of ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"])
       expect([name, headersOf({ [name]: "" })]).toEqual([name, true]);
@@ -232,13 +232,13 @@ describe("a listener", () => {
     return listener.addresses.map(({ port }) => port);
   };
 
-  test("on localhost has both loopback addresses and one port", async () => {
+  test("on localhost listens on both loopback addresses with one port", async () => {
     const ports = await start({ host: "localhost" });
     expect(listener?.addresses.map(({ address }) => address)).toEqual(ports.length === 2 ? ["127.0.0.1", "::1"] : ["127.0.0.1"]);
     expect(new Set(ports).size).toBe(1);
   });
 
-  test("does not open where its port is taken", async () => {
+  test("fails to start with EADDRINUSE", async () => {
     const taken = createServer();
     others.push(taken);
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
@@ -249,7 +249,7 @@ describe("a listener", () => {
       });
   });
 
-  test("reports that it drains, serves for the notice, then refuses connections and closes those without a request", async () => {
+  test("drains: serves during the notice, then refuses connections and closes idle ones", async () => {
     const life: Lifecycle = { draining: false };
     const [port = 0] = await start({ lifecycle: life });
     const idle = connect(port, "127.0.0.1");
@@ -265,7 +265,7 @@ describe("a listener", () => {
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   });
 
-  test("gives a request in flight its grace, closes its connection after the response, and cuts what takes longer", async () => {
+  test("lets requests in flight finish within the grace period, and cuts off longer ones", async () => {
     const held = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     const handler: ListenOptions["handler"] = (req, res) => {
@@ -289,7 +289,7 @@ describe("a listener", () => {
     await closed;
   });
 
-  test("ends a connection that sends nothing for long, or a header that is too large", async () => {
+  test("closes a connection that sends a slow or too large header", async () => {
     const [port = 0] = await start({ times: { headers: 100, request: 100, checking: 20, idle: 150 } });
     expect(await rawRequest(port, "GET / HTTP/1.1\r\nHost: x\r\n", 1500)).toMatch(/^HTTP\/1.1 408/);
     expect(await rawRequest(port, `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(16 * 1024)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431/);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { html } from "../../../src/front/pages/views/layout.ts";
 
-test("whatever is put into a page is escaped, unless it is made by the template itself", () => {
+test("values in a page are escaped, except templates", () => {
   const evil = `"><script>alert('x')</script>&`;
   expect(html`<p title="${evil}">${evil}${html`<b>${evil}</b>`}</p>`.text).not.toContain("<script>");
   expect(html`${[1, "<", html`<i>`, [false, null, undefined]]}`.text).toBe("1&lt;<i>");

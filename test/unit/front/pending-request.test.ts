@@ -28,11 +28,11 @@ const step = (members: Members, signedIn: SignedIn | undefined, renewed: boolean
 
 describe("OIDC Core §3.1.2.1: prompt, max_age and id_token_hint", () => {
   test.for<[string, Members, SignedIn | undefined, boolean, string]>([
-    ["no one is signed in", {}, undefined, false, "sign_in"],
+    ["not signed in", {}, undefined, false, "sign_in"],
     ["signed in and consented", {}, ada, false, "issue"],
     ["consent is missing", { consentRequired: true }, ada, false, "consent"],
-    ["prompt=none, no one", { prompt: ["none"] }, undefined, false, "login_required"],
-    ["prompt=none, all there", { prompt: ["none"] }, ada, false, "issue"],
+    ["prompt=none, not signed in", { prompt: ["none"] }, undefined, false, "login_required"],
+    ["prompt=none, signed in and consented", { prompt: ["none"] }, ada, false, "issue"],
     ["prompt=none, no consent", { prompt: ["none"], consentRequired: true }, ada, false, "consent_required"],
     ["prompt=none, sign-in too old", { prompt: ["none"], maxAge: 999 }, ada, false, "login_required"],
     ["prompt=consent", { prompt: ["consent"] }, ada, false, "consent"],
@@ -40,13 +40,13 @@ describe("OIDC Core §3.1.2.1: prompt, max_age and id_token_hint", () => {
     ["prompt=login, signed in since the request", { prompt: ["login"] }, ada, true, "issue"],
     ["prompt=login consent, signed in since", { prompt: ["login", "consent"] }, ada, true, "consent"],
     ["prompt=select_account", { prompt: ["select_account"] }, ada, false, "sign_in"],
-    ["max_age holds", { maxAge: 1000 }, ada, false, "issue"],
+    ["max_age not exceeded", { maxAge: 1000 }, ada, false, "issue"],
     ["max_age exceeded", { maxAge: 999 }, ada, false, "sign_in"],
-    ["max_age=0 asks always", { maxAge: 0 }, { ...ada, session: { ...ada.session, authTime: NOW } }, false, "sign_in"],
+    ["max_age=0 always requires a sign-in", { maxAge: 0 }, { ...ada, session: { ...ada.session, authTime: NOW } }, false, "sign_in"],
     ["max_age=0, signed in since", { maxAge: 0 }, ada, true, "issue"],
     ["the hint names the user", { hintedSub: "ada" }, ada, false, "issue"],
     ["the hint names another", { hintedSub: "bob" }, ada, false, "login_required"],
-    ["the hint, no one signed in", { hintedSub: "bob" }, undefined, false, "sign_in"],
+    ["the hint, not signed in", { hintedSub: "bob" }, undefined, false, "sign_in"],
   ])("%s", ([, members, signedIn, renewed, expected]) => {
     expect(step(members, signedIn, renewed)).toBe(expected);
   });

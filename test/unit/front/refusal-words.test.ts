@@ -11,11 +11,11 @@ describe("a refusal on a page", () => {
     ["en", "unknown_reason", undefined],
     ["de", "unknown_reason", undefined],
     ["de", "constructor", undefined],
-  ] as const)("in %s, %s, is explained by its reason", ([language, reason, words]) => {
+  ] as const)("in %s, %s is described by its reason", ([language, reason, words]) => {
     expect(reasonWords(language, new Refusal("invalid_request", reason, forPrograms))).toBe(words);
   });
 
-  test("a sign-in that fails reads alike whatever was wrong", () => {
+  test("all failed sign-ins have the same text", () => {
     for (const language of ["en", "de"] as const) {
       const words = ["account_unknown", "account_disabled", "password_wrong"].map((reason) =>
         reasonWords(language, new Refusal("unauthenticated", reason)),
@@ -25,7 +25,7 @@ describe("a refusal on a page", () => {
   });
 });
 
-describe("the faults of a form", () => {
+describe("errors of a form", () => {
   const issues = [
     { path: "email", message: "Bad." },
     { path: "colour", message: "Odd." },
@@ -36,7 +36,7 @@ describe("the faults of a form", () => {
     ["email_taken", "de", ["Zu dieser E-Mail-Adresse gibt es schon ein Konto.", "Zu dieser E-Mail-Adresse gibt es schon ein Konto."]],
     ["unknown_reason", "en", ["This value is not valid.", "This value is not valid."]],
     ["unknown_reason", "de", ["Diese Angabe stimmt so nicht.", "Diese Angabe stimmt so nicht."]],
-  ] as const)("%s in %s stand at the fields that the form has", ([reason, language, messages]) => {
+  ] as const)("%s in %s are assigned to the fields of the form", ([reason, language, messages]) => {
     const faults = refusalFaults(language, new Refusal("invalid_request", reason, { issues }), ["email"]);
     expect(faults).toEqual([
       { field: "email", message: messages[0] },
@@ -47,7 +47,7 @@ describe("the faults of a form", () => {
   test.for([
     ["en", "This did not work. Check what you entered and try again."],
     ["de", "Das hat nicht geklappt. Bitte prüfen Sie Ihre Angaben und versuchen Sie es noch einmal."],
-  ] as const)("in %s, one without any words of its own is explained in a general sentence", ([language, message]) => {
+  ] as const)("in %s, a reason without a text has a general sentence", ([language, message]) => {
     expect(refusalFaults(language, new Refusal("invalid_request", "unknown_reason"), [])).toEqual([{ message }]);
   });
 });

@@ -9,7 +9,7 @@ const before = newSecret(randomBytes);
 const after = newSecret(randomBytes);
 const signedIn = (authTime: number) => ({ session: { id: "s", userId: "u", authTime, expiresAt: 9999 }, user: {} as never });
 
-test("a session is new when it is another one than the request was asked under, and not older than it", () => {
+test("a user has signed in since the request if the session differs and is not older than the request", () => {
   const pending = { requestId: newRequestId(before, randomBytes), query: "", createdAt: 1000 };
   expect(pending.requestId).not.toContain(before);
   expect(hasSignedInSince(pending, signedIn(1000), before)).toBe(false);
@@ -21,14 +21,14 @@ test("a session is new when it is another one than the request was asked under, 
   expect(hasSignedInSince(alone, signedIn(999), after)).toBe(false);
 });
 
-/** The secret that a browser with these cookies is bound by, and the cookie that it is given. */
+/** The secret that a browser with these cookies is bound to, and the visitor cookie that it gets. */
 function secretOf({ session, visitor }: { readonly session?: string; readonly visitor?: string }) {
   const given: string[] = [];
   const cookies = { session: () => session, visitor: () => visitor, startVisitor: (_: FrontContext, secret: string) => given.push(secret) };
   return { secret: browserSecret({} as FrontContext, cookies as unknown as Cookies, randomBytes), given };
 }
 
-test("a browser keeps its secret and is given it for longer; a new one is derived from the session where there is one", () => {
+test("a browser keeps its secret with a renewed cookie; a new secret is derived from the session where there is one", () => {
   expect(secretOf({ session: before, visitor: after })).toEqual({ secret: after, given: [after] });
   const derived = secretOf({ session: before });
   expect(derived.secret).not.toBe(before);
@@ -36,7 +36,7 @@ test("a browser keeps its secret and is given it for longer; a new one is derive
   expect(secretOf({}).secret).not.toBe(secretOf({}).secret);
 });
 
-test("a request is found by its id and its browser together", () => {
+test("a pending request is identified by its id and its browser", () => {
   const hashes = [waitingHash("a", before), waitingHash("a", after), waitingHash("b", before)].map((hash) =>
     Buffer.from(hash).toString("hex"),
   );

@@ -28,7 +28,7 @@ import {
 } from "../../../src/front/http/headers.ts";
 import { type HotContext, pathsOf, pathText, queryText } from "../../../src/front/http/routes.ts";
 
-/** What a function writes into a response. */
+/** The response that a function writes. */
 function written(write: (ctx: HotContext) => void, request: { readonly url?: string; readonly headers?: object } = {}) {
   const headers: Record<string, string> = {};
   const ctx = {
@@ -45,7 +45,7 @@ function written(write: (ctx: HotContext) => void, request: { readonly url?: str
 
 const NO_STORE = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
-test("JSON is never cached, and leaves out what is undefined", () => {
+test("JSON is never cached, and undefined members are omitted", () => {
   expect(written((ctx) => sendJson(ctx, { a: 1, b: undefined }))).toEqual({
     status: 200,
     body: '{"a":1}',
@@ -66,7 +66,7 @@ test("a page is neither cached nor framed, and sends no referrer", () => {
   expect(written((ctx) => pageHeaders(ctx, "wider")).headers["Content-Security-Policy"]).toBe("wider");
 });
 
-test("a redirect is neither cached nor reveals its referrer", () => {
+test("a redirect is not cached and sends no referrer", () => {
   expect(written((ctx) => sendRedirect(ctx, "/there", 303))).toEqual({
     status: 303,
     body: "",
@@ -74,7 +74,7 @@ test("a redirect is neither cached nor reveals its referrer", () => {
   });
 });
 
-test("scripts of any origin may read a response, and ask before they send", () => {
+test("CORS: responses are readable from any origin, and preflight requests are answered", () => {
   const open = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After" };
   expect(written(openToScripts).headers).toEqual(open);
   expect(written((ctx) => answerPreflight(ctx, ["GET", "HEAD"]))).toEqual({
@@ -91,7 +91,7 @@ test("scripts of any origin may read a response, and ask before they send", () =
 
 const document = prepareDocument("body { }", "text/css");
 
-test("a document is sent with its tag, and revalidated unless it may be kept", () => {
+test("a document is sent with its ETag, and no-cache unless it may be cached", () => {
   expect(document.etag).toMatch(/^"[\w-]{27}"$/);
   expect(prepareDocument("another", "text/css").etag).not.toBe(document.etag);
   const sent = { status: 404, body: "body { }", headers: { "Cache-Control": "no-cache", ETag: document.etag, "Content-Type": "text/css" } };
@@ -103,11 +103,11 @@ test.for([
   ["its tag", document.etag, 304],
   ["its tag as a weak one", `W/${document.etag}`, 304],
   ["its tag among others", `"other", ${document.etag} `, 304],
-  ["any tag", " * ", 304],
+  ["*", " * ", 304],
   ["another tag", '"other"', 404],
-  ["a tag that ends with its own", `x${document.etag}`, 404],
+  ["a tag that ends with the document's", `x${document.etag}`, 404],
   ["a weak mark in another place", `"W/other"`, 404],
-] as const)("a client that holds %s receives 304 only if the document is the same", ([, held, status]) => {
+] as const)("If-None-Match with %s", ([, held, status]) => {
   const answer = written((ctx) => sendDocument(ctx, document), { headers: { "if-none-match": held } });
   expect([answer.status, answer.body]).toEqual(status === 304 ? [304, undefined] : [status, document.body]);
 });
@@ -124,18 +124,18 @@ test.for([
   expect([pathText(ctx), queryText(ctx)]).toEqual([path, query]);
 });
 
-test("a route has one path or several", () => {
+test("a route has one or several paths", () => {
   expect([pathsOf({ path: "/a" }), pathsOf({ path: ["/a", "/b"] })]).toEqual([["/a"], ["/a", "/b"]]);
 });
 
-test("a shape of the API description is made once, when it is first used", () => {
+test("a schema of the API description is created once, at its first use", () => {
   let made = 0;
   const shape = lazily(() => ({ number: ++made }));
   expect(made).toBe(0);
   expect([shape(), shape(), made]).toEqual([{ number: 1 }, { number: 1 }, 1]);
 });
 
-test("bodies and errors are described by their media type and schema", () => {
+test("bodies and errors are described by media type and schema", () => {
   const schema = z.string();
   expect(json("Words.", schema)).toEqual({ description: "Words.", content: { "application/json": { schema } } });
   expect(text("Words.")).toEqual({ description: "Words.", content: { "text/plain": { schema: { type: "string" } } } });
@@ -149,7 +149,7 @@ test("bodies and errors are described by their media type and schema", () => {
   }
 });
 
-test("an error of OAuth has a code, and perhaps a description", () => {
+test("an OAuth error has a code and an optional description", () => {
   const described = z.toJSONSchema(OauthError()).$defs?.OAuthError;
   expect(described).toMatchObject({
     type: "object",
@@ -158,7 +158,7 @@ test("an error of OAuth has a code, and perhaps a description", () => {
   });
 });
 
-test("an error of the API has its status, a message, and perhaps what is wrong where", () => {
+test("an API error has a status, a message and optional issues", () => {
   const { description, content } = apiError("Words.");
   const described = z.toJSONSchema(content?.["application/json"]?.schema as z.ZodType).$defs?.ApiError;
   expect(description).toBe("Words.");
@@ -171,7 +171,7 @@ test("an error of the API has its status, a message, and perhaps what is wrong w
   });
 });
 
-test("shared parameters are described with their unit or form", () => {
+test("shared parameters are described with their unit or format", () => {
   expect(scope().meta()).toEqual({ description: "Space-separated.", example: "openid email" });
   expect([seconds().meta(), secondsSinceEpoch().meta()]).toEqual([
     { description: "Seconds." },

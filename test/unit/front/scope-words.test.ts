@@ -16,15 +16,15 @@ test.for([
   ["en", "openid", "Sie erkennen", "", "de", undefined],
   ["en", "profile", "See your name", "Your first and last name, if you gave them.", undefined, undefined],
   ["de", "crm:write", "crm:write", "Eine Berechtigung bei crm.example und api.example/v1.", undefined, undefined],
-] as const)("in %s, %s is %s: %s", ([language, scope, title, detail, titleIn, detailIn]) => {
+] as const)("in %s, the scope %s is shown as %s: %s", ([language, scope, title, detail, titleIn, detailIn]) => {
   expect(scopeWords(language, scope, own, ["crm.example", "api.example/v1"])).toEqual({ title, detail, titleIn, detailIn });
 });
 
-test("a scope that no one has described is the application's own where no place is named", () => {
+test("an undescribed scope without a resource is a permission of the client itself", () => {
   expect(scopeWords("en", "crm:write", new Map())).toMatchObject({ title: "crm:write", detail: "A permission of the application itself." });
 });
 
-test("the built-in scopes are described in every language", () => {
+test("the built-in scopes are described in all languages", () => {
   for (const { title, detail } of BUILT_IN_SCOPES)
     for (const language of LANGUAGES) expect([title[language], detail[language]]).not.toContain(undefined);
 });

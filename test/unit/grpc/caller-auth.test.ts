@@ -10,11 +10,11 @@ test.for([
   [basic("id:a:b"), "id", "a:b"],
   [basic("urn%3Aa:x%2By+z"), "urn:a", "x+y z"],
   [basic("id:secret").replace("Basic", "bAsIc"), "id", "secret"],
-] as const)("%s names its client", ([authorization, clientId, clientSecret]) => {
+] as const)("%s is parsed as client and secret", ([authorization, clientId, clientSecret]) => {
   expect(read(authorization)).toEqual({ clientId, clientSecret });
 });
 
-test("whatever a client is called and its secret is, form-encoding carries it", () => {
+test("any client_id and secret survive form-encoding", () => {
   const text = fc.string({ unit: "grapheme", minLength: 1 }).filter((value) => !/\p{Cc}/u.test(value));
   fc.assert(
     fc.property(
@@ -40,7 +40,7 @@ test.for([
   [[basic("id:%zz")], "malformed_basic"],
   [[basic("id:\u0000")], "malformed_basic"],
   [[basic(Uint8Array.of(0x69, 0x3a, 0xc3))], "malformed_basic"],
-] as const)("%j is invalid_client", ([authorization, reason]) => {
+] as const)("%j is refused with invalid_client", ([authorization, reason]) => {
   expect(() => read(...authorization)).toThrow(expect.objectContaining({ code: "invalid_client", reason }));
 });
 
@@ -64,7 +64,7 @@ test.for([
     [["Bearer t"], true, false],
     [[], false, false],
   ],
-] as const)("with %s a front is let in exactly so", ([, access, ...cases]) => {
+] as const)("with %s a front is authenticated", ([, access, ...cases]) => {
   const gate = frontGate(access);
   for (const [authorization, certified, admitted] of cases)
     expect([authorization, certified, gate(authorization, certified)]).toEqual([authorization, certified, admitted]);

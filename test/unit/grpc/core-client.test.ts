@@ -28,7 +28,7 @@ describe("a core in another process", () => {
     await listener.close(1);
   });
 
-  test("answers every method as the core in this process does", async () => {
+  test("answers every method like a core in this process", async () => {
     const near = localTokenCore(implementation);
     expect(await core.token(clientCredentials("me"))).toEqual(await near.token(clientCredentials("me")));
     expect(await core.validateAuthorization({ request: { clientId: "c" } })).toEqual(
@@ -45,14 +45,14 @@ describe("a core in another process", () => {
     expect(await core.ready()).toBe(true);
   });
 
-  test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s crosses the wire with its public details, without its reason", async (code) => {
+  test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s is transmitted with its public details and without its reason", async (code) => {
     const refusal = await core.token(clientCredentials(code)).catch((thrown: unknown) => thrown);
     expect(refusal).toBeInstanceOf(Refusal);
     const { cause: _, ...detail } = (refusal as Refusal).detail;
     expect([(refusal as Refusal).code, (refusal as Refusal).reason, detail]).toEqual([code, "refused_by_core", FULL_DETAIL]);
   });
 
-  test("a fault of the core is a fault here, and its text stays there", async () => {
+  test("throws an error without its text for a fault of the core", async () => {
     const fault = await core.token(clientCredentials("fault")).catch((thrown: unknown) => thrown);
     expect(fault).toBeInstanceOf(Error);
     expect(fault).not.toBeInstanceOf(Refusal);
@@ -63,11 +63,11 @@ describe("a core in another process", () => {
   test.for([
     ["no credential", undefined],
     ["another secret", "another"],
-  ] as const)("a front with %s is turned away", async ([, secret]) => {
+  ] as const)("refuses a front with %s", async ([, secret]) => {
     const stranger = remoteTokenCore({ url: `http://127.0.0.1:${listener.port}`, secret });
     const thrown = await stranger.token(clientCredentials("me")).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(Error);
-    expect(thrown).not.toBeInstanceOf(Refusal); // the operator has to correct it; the client is not at fault
+    expect(thrown).not.toBeInstanceOf(Refusal); // an error of the operator's configuration, not of the client
     expect(await stranger.ready()).toBe(false);
     await stranger.close();
   });

@@ -7,31 +7,31 @@ test.for([
   [3_000, undefined, 3_000],
   [3_000, Number.POSITIVE_INFINITY, 3_000],
   [3_000, 10_000, 3_000],
-  [3_000, 1_000, 980], // a hop keeps 20 ms
+  [3_000, 1_000, 980], // one hop takes 20 ms
   [1_000, 70, 50],
-] as const)("a limit of %d ms and a caller who waits %s ms leave %d ms", ([limit, waits, expected]) => {
+] as const)("a limit of %d ms and a caller's deadline in %s ms leave %d ms", ([limit, waits, expected]) => {
   expect(timeToAnswer(limit, waits)).toBe(expected);
 });
 
-test.for([69.9, 0, -5])("a caller who waits %d ms longer is refused", (waits) => {
+test.for([69.9, 0, -5])("a call with a deadline in %d ms is refused", (waits) => {
   expect(() => timeToAnswer(1_000, waits)).toThrow(
     expect.objectContaining({ code: "temporarily_unavailable", reason: "deadline_too_near" }),
   );
 });
 
-test("introspection has a second, everything else three, what may fetch a client's document too", () => {
+test("the time limit is 1 s for introspection and 3 s for other methods", () => {
   expect([timeLimit("introspect"), timeLimit("token"), timeLimit("publicKeys")]).toEqual([1_000, 3_000, 3_000]);
   expect([timeLimit("validateAuthorization"), timeLimit("issueCode"), timeLimit("resolveClient")]).toEqual([3_000, 3_000, 3_000]);
 });
 
 const never = () => undefined;
 
-test("work in time answers, and its failure is passed on as it is", async () => {
+test("work within its budget returns its result or its own error", async () => {
   expect(await withinBudget(100, never, async () => "done")).toBe("done");
   await expect(withinBudget(100, never, async () => Promise.reject(new RangeError("x")))).rejects.toThrow(RangeError);
 });
 
-test.for(["deadline_passed", "caller_gone"] as const)("work is aborted when it is given up: %s", async (reason) => {
+test.for(["deadline_passed", "caller_gone"] as const)("work is aborted with the reason %s", async (reason) => {
   let abortReason: unknown;
   const given = withinBudget(
     reason === "caller_gone" ? 10_000 : 30,
@@ -43,7 +43,7 @@ test.for(["deadline_passed", "caller_gone"] as const)("work is aborted when it i
   expect((abortReason as Refusal).reason).toBe(reason);
 });
 
-test("a caller who leaves after the answer changes nothing", async () => {
+test("a caller who leaves after the response aborts nothing", async () => {
   let leave = never as () => void;
   let seen: AbortSignal | undefined;
   await withinBudget(

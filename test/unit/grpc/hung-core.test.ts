@@ -13,7 +13,7 @@ afterEach(async () => {
 
 async function aCore() {
   const { implementation: small, seen } = smallCore();
-  // As the token core does: first it reads, then it does what its caller still waits for.
+  // Like the token core: it reads first, and then writes only if its caller still waits.
   const implementation: TokenCoreImplementation = {
     ...small,
     async token(request, context) {
@@ -42,7 +42,7 @@ async function aFront() {
   return { core, balancer, hung, other };
 }
 
-test("a core that hangs is left within about a second, for one that answers", async () => {
+test("calls move from a hung core to another one within about a second", async () => {
   const { core, balancer, hung, other } = await aFront();
   balancer.stop(hung.port);
   await new Promise((resolve) => setTimeout(resolve, 1_100));
@@ -54,7 +54,7 @@ test("a core that hangs is left within about a second, for one that answers", as
   expect(await core.ready()).toBe(true);
 });
 
-test("what has no effect is asked elsewhere; what may have one is answered at its deadline, and asked nowhere else", async () => {
+test("calls without effects are repeated at another core; calls with effects end at their deadline and are not repeated", async () => {
   const { core, balancer, hung, other } = await aFront();
   balancer.stop(hung.port);
   const token = core.token(clientCredentials("once")).then(
@@ -68,19 +68,19 @@ test("what has no effect is asked elsewhere; what may have one is answered at it
   expect(other.seen).not.toContain("once");
 });
 
-test("a call that its front gave up is dropped by a core that reads it later", async () => {
+test("a core that reads a call after its front gave up does not execute it", async () => {
   const { core, balancer, hung } = await aFront();
   balancer.stop(hung.port);
   const refused = await core.token(clientCredentials("given-up"), { timeoutMs: 300 }).catch((thrown: unknown) => thrown);
   expect(refused).toBeInstanceOf(Refusal);
-  await new Promise((resolve) => setTimeout(resolve, 100)); // both messages wait before the core
+  await new Promise((resolve) => setTimeout(resolve, 100)); // both messages wait in front of the core
   balancer.go(hung.port);
   await core.token(clientCredentials("next"));
   expect(hung.seen).toContain("next");
   expect(hung.seen).not.toContain("given-up");
 });
 
-test("a core that answers again takes part again", async () => {
+test("a core that responds again is used again", async () => {
   const { core, balancer, hung, other } = await aFront();
   balancer.stop(hung.port);
   await expect.poll(() => core.token(clientCredentials("elsewhere"), { timeoutMs: 1_500 }), { timeout: 5_000 }).toBeDefined();

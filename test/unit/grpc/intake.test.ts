@@ -52,16 +52,16 @@ const whole = (write: (chunk: Buffer) => void, end: () => void) => {
   end();
 };
 
-test("an uncompressed request is answered, with what is accepted", async () => {
+test("an uncompressed request is answered with the accepted encodings", async () => {
   expect(await statusOf({}, whole)).toEqual({ status: 0, accepts: "identity" });
   expect((await statusOf({ "grpc-encoding": "identity" }, whole)).status).toBe(0);
 });
 
-test.for(["gzip", "deflate", "br"])("%s is not unpacked", async (encoding) => {
+test.for(["gzip", "deflate", "br"])("a request with the encoding %s is refused with UNIMPLEMENTED", async (encoding) => {
   expect((await statusOf({ "grpc-encoding": encoding }, whole)).status).toBe(12);
 });
 
-test("a request that dribbles is not waited for", async () => {
+test("an incomplete request is refused at its deadline", async () => {
   expect((await statusOf({}, (write) => write(MESSAGE.subarray(0, 5)))).status).toBe(4);
   expect((await statusOf({}, (write) => write(MESSAGE))).status).toBe(4);
 });

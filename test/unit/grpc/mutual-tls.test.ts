@@ -6,7 +6,7 @@ import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener
 import { localTokenCore } from "../../../src/grpc/local.ts";
 import { smallCore } from "./small-core.ts";
 
-/** Made for these tests: an authority, a core and a front of its, and a stranger of another authority. */
+/** Certificates of a core and a front by one authority, and of a stranger by another. */
 const pem = (name: string): string => readFileSync(new URL(`certificates/${name}`, import.meta.url), "utf8");
 const ca = pem("ca.pem");
 const front = { cert: pem("front.pem"), key: pem("front.key") };
@@ -16,7 +16,7 @@ describe.each([
   { name: "with client certificates", secret: undefined, clientCa: ca },
   { name: "with client certificates and a secret", secret: "a-secret", clientCa: ca },
   { name: "with a secret", secret: "a-secret", clientCa: undefined },
-])("a core over TLS, $name", ({ secret, clientCa }) => {
+])("a core over TLS $name", ({ secret, clientCa }) => {
   let listener: GrpcListener;
   beforeAll(async () => {
     const core = localTokenCore(smallCore().implementation);
@@ -25,12 +25,12 @@ describe.each([
   });
   afterAll(() => listener.close(0));
 
-  /** Whether a front that shows this is let in. */
-  async function letIn(shown: { secret?: string | undefined; tls?: object }): Promise<boolean> {
+  /** Whether a front with these credentials is admitted. */
+  async function isAdmitted(shown: { secret?: string | undefined; tls?: object }): Promise<boolean> {
     const core = remoteTokenCore({ url: `https://localhost:${listener.port}`, secret: shown.secret, tls: { ca, ...shown.tls } });
     try {
       const answered: boolean[] = [];
-      for (let i = 0; i < 3; i += 1) answered.push(await core.ready()); // by a unary call first, later by the stream
+      for (let i = 0; i < 3; i += 1) answered.push(await core.ready()); // a unary call first, later calls by the stream
       expect(new Set(answered).size).toBe(1);
       return answered[0] === true;
     } finally {
@@ -38,19 +38,19 @@ describe.each([
     }
   }
 
-  test("a front with the secret is let in, with another never", async () => {
-    expect(await letIn({ secret: "a-secret" })).toBe(secret !== undefined);
-    expect(await letIn({ secret: "another" })).toBe(false);
-    expect(await letIn({ secret: "another", tls: front })).toBe(false);
+  test("admits a front with the secret where one is configured, and none with another secret", async () => {
+    expect(await isAdmitted({ secret: "a-secret" })).toBe(secret !== undefined);
+    expect(await isAdmitted({ secret: "another" })).toBe(false);
+    expect(await isAdmitted({ secret: "another", tls: front })).toBe(false);
   });
 
-  test("a front with a certificate of the authority is let in where one is configured, any other certificate never", async () => {
-    expect(await letIn({ tls: front })).toBe(clientCa !== undefined);
-    expect(await letIn({ tls: stranger })).toBe(false);
-    expect(await letIn({})).toBe(false);
+  test("admits a front with a certificate of the authority where one is configured, and none with another certificate", async () => {
+    expect(await isAdmitted({ tls: front })).toBe(clientCa !== undefined);
+    expect(await isAdmitted({ tls: stranger })).toBe(false);
+    expect(await isAdmitted({})).toBe(false);
   });
 
-  test("a front that does not trust the core's certificate does not speak to it", async () => {
+  test("is not called by a front that does not trust its certificate", async () => {
     const core = remoteTokenCore({ url: `https://localhost:${listener.port}`, secret: "a-secret" });
     const thrown = await core.publicKeys({}).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(Refusal);

@@ -13,7 +13,7 @@ function aSocket() {
   return { box, push, batches, free: () => free() };
 }
 
-test("what one turn of the loop brings leaves together", async () => {
+test("messages of one turn of the event loop are sent together", async () => {
   const { push, batches } = aSocket();
   for (const text of ["a", "b", "c"]) push(text);
   expect(batches).toEqual([]);
@@ -21,7 +21,7 @@ test("what one turn of the loop brings leaves together", async () => {
   expect(batches).toEqual(["abc"]);
 });
 
-test("what comes while the socket is busy waits, and leaves together when it is free", async () => {
+test("messages wait while the socket is busy, and are then sent together", async () => {
   const { box, push, batches, free } = aSocket();
   push("a");
   await turn();
@@ -34,7 +34,7 @@ test("what comes while the socket is busy waits, and leaves together when it is 
   expect(box.writing()).toBe(false);
 });
 
-test("a batch has a bound, and a piece beyond it goes alone", async () => {
+test("a batch is bounded, and a larger message is sent alone", async () => {
   const { push, batches, free } = aSocket();
   const large = "x".repeat(300 * 1024);
   const half = "y".repeat(150 * 1024);
@@ -44,7 +44,7 @@ test("a batch has a bound, and a piece beyond it goes alone", async () => {
   expect(batches.map(({ length }) => length)).toEqual([large.length, half.length, half.length + 1]);
 });
 
-test("a piece learns when it leaves", async () => {
+test("a message's callback runs when it is sent", async () => {
   const { box, free } = aSocket();
   const sent: string[] = [];
   box.push(Buffer.from("a"), () => sent.push("a"));

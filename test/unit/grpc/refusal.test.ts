@@ -6,7 +6,7 @@ import { asRefusal, statusOf } from "../../../src/grpc/refusal.ts";
 const onTheWire = (code: number, metadata = new Metadata()) =>
   Object.assign(new Error("as grpc-js throws it"), { code, details: "", metadata });
 
-test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s has the status of the catalogue and comes back as itself", (code) => {
+test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s has the status of the catalogue and is restored from it", (code) => {
   const wireError = statusOf(
     new Refusal(code, "a_private_reason", { description: "words", retryAfter: 2.5, cause: new Error("private too") }),
   );
@@ -21,41 +21,41 @@ test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s has the status of the cata
   expect([back?.code, back?.detail.description, back?.detail.retryAfter]).toEqual([code, "words", 3]);
 });
 
-test("what a refusal does not say is absent, not empty", () => {
+test("details that a refusal does not have are absent after transmission", () => {
   const { metadata, code } = statusOf(new Refusal("invalid_grant", "code_expired"));
   const { cause: _, ...detail } = asRefusal(onTheWire(code, metadata))?.detail ?? {};
   expect(detail).toEqual({});
 });
 
-test("a fault has no text", () => {
+test("a fault is transmitted without its text", () => {
   const wireError = statusOf(new Error("secret"));
   expect([wireError.code, wireError.details, wireError.metadata.getMap()]).toEqual([status.INTERNAL, "internal error", {}]);
   expect(asRefusal(onTheWire(wireError.code, wireError.metadata))).toBeUndefined();
 });
 
 test.for([status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED])(
-  "status %d without a detail means that no one answered",
+  "status %d without details is temporarily_unavailable",
   (code) => {
     expect(asRefusal(onTheWire(code))?.code).toBe("temporarily_unavailable");
   },
 );
 
-test("the transport's own size limit is payload_too_large", () => {
+test("the transport's size limit is payload_too_large", () => {
   expect(asRefusal(onTheWire(status.RESOURCE_EXHAUSTED))?.code).toBe("payload_too_large");
 });
 
-describe("no refusal is", () => {
+describe("is not a refusal", () => {
   test.for([
     ["an ordinary error", new Error("x")],
-    ["nothing", undefined],
-    ["a status that says nothing of a caller", onTheWire(status.UNAUTHENTICATED)],
+    ["undefined", undefined],
+    ["a status without details", onTheWire(status.UNAUTHENTICATED)],
     ["an unknown method", onTheWire(status.UNIMPLEMENTED)],
   ] as const)("%s", ([, thrown]) => {
     expect(asRefusal(thrown)).toBeUndefined();
   });
 
   test.for([
-    ["rubbish", Buffer.from([0xff, 0xff, 0xff])],
+    ["invalid protobuf", Buffer.from([0xff, 0xff, 0xff])],
     ["a detail of another type", Buffer.from("1a0a0a08782e792f7a2e5a", "hex")],
     ["an empty status", Buffer.alloc(0)],
   ] as const)("a status with details that are %s", ([, bytes]) => {
@@ -65,7 +65,7 @@ describe("no refusal is", () => {
     expect(asRefusal(onTheWire(status.UNAVAILABLE, metadata))?.code).toBe("temporarily_unavailable");
   });
 
-  test("an error that this release does not know", () => {
+  test("an unknown error code", () => {
     const { metadata } = statusOf(new Refusal("invalid_grant", "x"));
     const packed = (metadata.get("grpc-status-details-bin")[0] as Buffer).toString("latin1").replaceAll("invalid_grant", "invalid_grank");
     metadata.set("grpc-status-details-bin", Buffer.from(packed, "latin1"));

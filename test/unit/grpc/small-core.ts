@@ -4,7 +4,7 @@ import type { TokenCoreImplementation } from "../../../src/grpc/local.ts";
 
 const isCode = (word: string): word is RefusalCode => Object.hasOwn(CATALOGUE, word);
 
-/** Everything a refusal can carry. */
+/** All details that a refusal can have. */
 export const FULL_DETAIL = {
   description: "fixed words",
   retryAfter: 7,
@@ -13,8 +13,8 @@ export const FULL_DETAIL = {
 } as const;
 
 /**
- * A small token core that lives in memory and decides by plain rules: `rs` with the secret `rs-secret` may introspect, a token is active while it begins
- * with `live-`, and a client named after a code of the catalogue is refused with it. `slow-N` takes N milliseconds.
+ * A token core in memory with simple rules: `rs` with the secret `rs-secret:+ü` may introspect, tokens that begin with `live-` are active, and
+ * a client named after a code of the catalogue is refused with it. `slow-N` takes N milliseconds.
  */
 export function smallCore() {
   const seen: string[] = [];

@@ -8,9 +8,9 @@ describe("bearerChallenge", () => {
   test.for([
     ["no credentials", ["notes:read"], undefined, `Bearer scope="notes:read", ${metadata}`],
     ["several scopes", ["b", "a"], undefined, `Bearer scope="b a", ${metadata}`],
-    ["no scopes, no parameter", [], undefined, `Bearer ${metadata}`],
-    ["offline_access is never asked for", ["a", "offline_access"], undefined, `Bearer scope="a", ${metadata}`],
-    ["nothing but offline_access", ["offline_access"], undefined, `Bearer ${metadata}`],
+    ["no scopes", [], undefined, `Bearer ${metadata}`],
+    ["offline_access and another scope", ["a", "offline_access"], undefined, `Bearer scope="a", ${metadata}`],
+    ["offline_access only", ["offline_access"], undefined, `Bearer ${metadata}`],
     ["bad token", ["a"], "invalid_token", `Bearer error="invalid_token", scope="a", ${metadata}`],
     ["missing scope", ["a", "b"], "insufficient_scope", `Bearer error="insufficient_scope", scope="a b", ${metadata}`],
   ] as const)("%s", ([, scopes, error, expected]) => {

@@ -24,7 +24,7 @@ const good = {
 };
 const actors = (depth: number): object => (depth === 1 ? { sub: "agent1" } : { sub: `agent${depth}`, act: actors(depth - 1) });
 
-test("the principal of a token of this server", () => {
+test("the principal has the claims of the token", () => {
   expect(readPrincipal({ ...good, act: actors(3) }, profile, NOW)).toEqual({
     sub: "ada",
     clientId: "c",
@@ -36,22 +36,22 @@ test("the principal of a token of this server", () => {
   });
 });
 
-test("accepts a token with no more than the claims of docs/protocol.md#access-tokens", () => {
+test("accepts a token with only the required claims of docs/protocol.md#access-tokens", () => {
   const principal = readPrincipal({ iss: ISSUER, sub: "ada", aud: [RESOURCE], exp: NOW + 1 }, profile, NOW);
   expect(principal).toMatchObject({ clientId: undefined, scopes: [], actors: [] });
 });
 
-test("a principal cannot be changed by who receives it", () => {
+test("the principal is frozen", () => {
   const principal = readPrincipal(good, profile, NOW);
   expect([principal, principal.scopes, principal.actors, principal.audience].every(Object.isFrozen)).toBe(true);
 });
 
 test.for([
-  ["another audience beside us", { aud: ["https://other.example", RESOURCE] }],
-  ["another issuer that we named", { iss: "https://other.example/realm" }],
-  ["no use marker", { token_use: undefined }],
+  ["a further audience", { aud: ["https://other.example", RESOURCE] }],
+  ["another configured issuer", { iss: "https://other.example/realm" }],
+  ["no token_use", { token_use: undefined }],
   ["an issuer whose clock runs a minute ahead", { iat: NOW + 60, nbf: NOW + 60 }],
-  ["a time limit in the past", { nbf: NOW - 1 }],
+  ["an nbf in the past", { nbf: NOW - 1 }],
 ] as const)("accepts %s", ([, change]) => {
   expect(readPrincipal({ ...good, ...change }, profile, NOW).sub).toBe("ada");
 });
@@ -117,7 +117,7 @@ describe("refuses", () => {
   });
 });
 
-describe("a root resource is itself with and without its slash; nothing else is", () => {
+describe("the slash of a root resource is optional; other resources match exactly", () => {
   test.for([
     ["https://h.example", "https://h.example/", true],
     ["https://h.example/", "https://h.example", true],
@@ -127,7 +127,7 @@ describe("a root resource is itself with and without its slash; nothing else is"
     ["https://h.example/a", "https://h.example/a/", false],
     ["https://h.example/a/", "https://h.example/a", false],
     ["https://h.example/?x", "https://h.example?x", false],
-  ] as const)("%s and %s: %s", ([resource, aud, same]) => {
+  ] as const)("%s and %s match: %s", ([resource, aud, same]) => {
     const read = () => readPrincipal({ ...good, aud }, profileOf(resource), NOW);
     if (same) expect(read().audience).toEqual([aud]);
     else expect(read).toThrow("audience_foreign");

@@ -3,24 +3,24 @@ import { readBearer } from "../../../guard-sdk/src/credentials.ts";
 import { refusalOf } from "../../support/guard-refusal.ts";
 
 test.for([
-  ["the plain form", ["Bearer abc.def"], "", "abc.def"],
-  ["the scheme is case insensitive", ["bEaReR abc"], "", "abc"],
+  ["a bearer token", ["Bearer abc.def"], "", "abc.def"],
+  ["a scheme in another case", ["bEaReR abc"], "", "abc"],
   ["more than one space", ["Bearer   abc"], "", "abc"],
   ["every character of b64token", ["Bearer aZ09-._~+/=="], "", "aZ09-._~+/=="],
   ["another query parameter", ["Bearer abc"], "?access=token", "abc"],
-] as const)("takes the token: %s", ([, authorization, query, token]) => {
+] as const)("accepts %s", ([, authorization, query, token]) => {
   expect(readBearer({ authorization, query })).toBe(token);
 });
 
 test.for([
-  ["nothing", [], "", "no_credentials", "header_missing"],
+  ["no header", [], "", "no_credentials", "header_missing"],
   ["an empty field", [" "], "", "no_credentials", "header_empty"],
   ["another scheme", ["Basic YTpi"], "", "no_credentials", "scheme_unsupported"],
   ["another scheme with parameters", ['Digest username="a", realm="b"'], "", "no_credentials", "scheme_unsupported"],
   ["a token in the query alone", [], "?access_token=abc", "no_credentials", "header_missing"],
   ["the scheme alone", ["Bearer"], "", "invalid_request", "header_malformed"],
   ["the scheme and a space", ["Bearer "], "", "invalid_request", "header_malformed"],
-  ["a tab for the space", ["Bearer\tabc"], "", "invalid_request", "header_malformed"],
+  ["a tab instead of the space", ["Bearer\tabc"], "", "invalid_request", "header_malformed"],
   ["two tokens", ["Bearer abc def"], "", "invalid_request", "header_malformed"],
   ["a quoted token", ['Bearer "abc"'], "", "invalid_request", "header_malformed"],
   ["padding in the middle", ["Bearer a=b"], "", "invalid_request", "header_malformed"],

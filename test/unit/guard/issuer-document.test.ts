@@ -9,9 +9,9 @@ const other = await anIssuerKey("other");
 describe("readKeySet", () => {
   test.for([
     ["an Ed25519 key", key.jwk, ["k"]],
-    ["one with nothing but what it needs", { kty: "OKP", crv: "Ed25519", x: key.jwk.x }, [""]],
+    ["a key with only the required members", { kty: "OKP", crv: "Ed25519", x: key.jwk.x }, [""]],
     ["the fully specified algorithm name", { ...key.jwk, alg: "Ed25519" }, ["k"]],
-    ["private members, which are not looked at", { ...key.jwk, d: 7 }, ["k"]],
+    ["a key with private members", { ...key.jwk, d: 7 }, ["k"]],
     ["an unknown kty", { kty: "AKP", alg: "ML-DSA-65", pub: "AAAA", kid: "k" }, []],
     ["a symmetric key", { kty: "oct", k: "AAAA", kid: "k", alg: "EdDSA" }, []],
     ["an RSA key", { kty: "RSA", n: "AQAB", e: "AQAB", kid: "k" }, []],
@@ -19,24 +19,24 @@ describe("readKeySet", () => {
     ["a key for encryption", { ...key.jwk, use: "enc" }, []],
     ["a key for signing only", { ...key.jwk, key_ops: ["sign"] }, []],
     ["another algorithm", { ...key.jwk, alg: "ES256" }, []],
-    ["a key that is none", { ...key.jwk, x: "AAAA" }, []],
-    ["a kid that is no string", { ...key.jwk, kid: 1 }, []],
+    ["a key of the wrong length", { ...key.jwk, x: "AAAA" }, []],
+    ["a kid that is not a string", { ...key.jwk, kid: 1 }, []],
     ["null", null, []],
     ["a string", "key", []],
   ] as const)("%s", async ([, entry, kids]) => {
     expect([...(await readKeySet([entry])).keys()]).toEqual(kids);
   });
 
-  test("what cannot be read does not hide what can", async () => {
+  test("unreadable entries do not affect other keys", async () => {
     expect([...(await readKeySet([{ kty: "AKP" }, 7, key.jwk])).keys()]).toEqual(["k"]);
   });
 
-  test("a second key under the same kid replaces nothing", async () => {
+  test("of two keys with one kid the first is kept", async () => {
     const set = await readKeySet([key.jwk, { ...other.jwk, kid: "k" }]);
     expect(set.get("k")?.x).toBe(key.jwk.x);
   });
 
-  test("a key that was known stays the same object, a changed one does not", async () => {
+  test("an unchanged key keeps its object, and a changed one does not", async () => {
     const known = await readKeySet([key.jwk]);
     expect((await readKeySet([key.jwk], known)).get("k")).toBe(known.get("k"));
     expect((await readKeySet([{ ...other.jwk, kid: "k" }], known)).get("k")).not.toBe(known.get("k"));
@@ -60,18 +60,18 @@ describe("fetchKeys", async () => {
   });
   afterAll(issuer.close);
 
-  test("asks for the metadata and then for the keys", async () => {
+  test("fetches the metadata and then the keys", async () => {
     expect(await kids()).toEqual(["first"]);
     expect(issuer.requests).toEqual([OAUTH, "/keys"]);
   });
 
-  test("takes OpenID Connect Discovery where there is no RFC 8414 document", async () => {
+  test("uses OpenID Connect Discovery where there is no RFC 8414 document", async () => {
     issuer.documents.delete(OAUTH);
     issuer.documents.set(OIDC, metadata({}));
     expect(await kids()).toEqual(["first"]);
   });
 
-  test("an issuer with a path has its documents where the two standards put them", async () => {
+  test("finds the documents of an issuer with a path where both standards put them", async () => {
     const realm = `${issuer.issuer}/realm/`;
     issuer.documents.set(`/realm${OIDC}`, metadata({ issuer: realm }));
     expect(await kids(realm)).toEqual(["first"]);
@@ -93,10 +93,10 @@ describe("fetchKeys", async () => {
   test.for([
     ["a redirect", { status: 302, headers: { location: "/elsewhere" }, body: "" }],
     ["an error", { status: 500, body: "{}" }],
-    ["no JSON", { body: "<html>" }],
-    ["no object", { body: "[]" }],
-    ["no keys member", { body: "{}" }],
-    ["too many bytes", { body: JSON.stringify({ keys: [], padding: "x".repeat(300_000) }) }],
+    ["not JSON", { body: "<html>" }],
+    ["not an object", { body: "[]" }],
+    ["without keys", { body: "{}" }],
+    ["too large", { body: JSON.stringify({ keys: [], padding: "x".repeat(300_000) }) }],
   ] as const)("refuses a JWK Set that is %s", async ([, document]) => {
     issuer.documents.set("/elsewhere", { body: JSON.stringify({ keys: [issuer.key.jwk] }) });
     issuer.documents.set("/keys", document);
@@ -104,7 +104,7 @@ describe("fetchKeys", async () => {
     expect(issuer.requests).not.toContain("/elsewhere");
   });
 
-  test("a server that begins and never ends is given up in time", { timeout: 15_000 }, async () => {
+  test("a response that never ends is aborted by a timeout", { timeout: 15_000 }, async () => {
     const slow = createServer((_, response) => response.writeHead(200).write("{"));
     const { origin, close } = await listen(slow);
     await expect(kids(origin)).rejects.toThrow(/timeout/i);

@@ -8,24 +8,24 @@ const aKey = (x: string): VerificationKey => ({ x, verifies: () => true });
 const first = aKey("first");
 const second = aKey("second");
 
-/** An issuer in this process: what it publishes, how often it was asked, whether it can be reached. */
+/** An issuer in this process: its keys, the number of requests, and whether it is unreachable. */
 let published: KeySet;
-let asked: number;
-let gone: boolean;
+let fetches: number;
+let unreachable: boolean;
 let seconds: number;
 let keys: IssuerKeys;
 
 beforeEach(() => {
   published = new Map([["first", first]]);
-  asked = 0;
-  gone = false;
+  fetches = 0;
+  unreachable = false;
   seconds = 1_000;
   keys = issuerKeys(
     async () => {
-      asked += 1;
+      fetches += 1;
       const answer = published;
       await new Promise((done) => setImmediate(done));
-      if (gone) throw new Error("connection refused");
+      if (unreachable) throw new Error("connection refused");
       return answer;
     },
     () => seconds,
@@ -34,26 +34,26 @@ beforeEach(() => {
 
 const settle = () => new Promise((done) => setTimeout(done, 5));
 
-test("nothing is fetched before a key is needed; many that need it at once wait for one fetch", async () => {
-  expect(asked).toBe(0);
+test("keys are fetched when first needed, and concurrent callers share one fetch", async () => {
+  expect(fetches).toBe(0);
   const found = await Promise.all(Array.from({ length: 50 }, () => keys.find("first")));
-  expect([new Set(found), asked]).toEqual([new Set([first]), 1]);
+  expect([new Set(found), fetches]).toEqual([new Set([first]), 1]);
 });
 
 describe("an unknown kid", () => {
-  test("is looked up again once a minute at most, whatever tokens say", async () => {
+  test("is looked up again at most once a minute", async () => {
     await keys.find("first");
     for (const kid of ["x1", "x2", "x3"]) expect(await refusalOf(() => keys.find(kid))).toEqual(["invalid_token", "key_unknown"]);
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     seconds += 59;
     await refusalOf(() => keys.find("x4"));
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     seconds += 1;
     await Promise.all(Array.from({ length: 20 }, (_, n) => refusalOf(() => keys.find(`y${n}`))));
-    expect(asked).toBe(3);
+    expect(fetches).toBe(3);
   });
 
-  test("is found at once when the issuer has rotated right after the first fetch, or after one for age", async () => {
+  test("is found at once when the issuer has rotated right after the first fetch, or after a renewal", async () => {
     await keys.find("first");
     published = new Map([["second", second]]);
     expect(await keys.find("second")).toBe(second);
@@ -62,47 +62,47 @@ describe("an unknown kid", () => {
     await settle();
     published = new Map([["third", first]]);
     expect(await keys.find("third")).toBe(first);
-    expect(asked).toBe(4);
+    expect(fetches).toBe(4);
   });
 
-  test("is found by all that name it at once, with one fetch", async () => {
+  test("is found by concurrent callers with one fetch", async () => {
     await keys.find("first");
     published = new Map([["second", second]]);
     const find = () => keys.find("second");
     expect(new Set(await Promise.all(Array.from({ length: 20 }, find)))).toEqual(new Set([second]));
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
   });
 
-  test("is found by all that came during an earlier fetch, with one more", async () => {
+  test("is found with one more fetch by callers that arrive during an earlier one", async () => {
     const before = keys.find("first");
     published = new Map([["second", second]]);
     const find = () => keys.find("second");
     expect(new Set(await Promise.all(Array.from({ length: 20 }, find)))).toEqual(new Set([second]));
-    expect([await before, asked]).toEqual([first, 2]);
+    expect([await before, fetches]).toEqual([first, 2]);
   });
 
-  test("that began a fetch itself has been looked for, and has not used up the look of others", async () => {
+  test("that caused the first fetch is not looked up again, and leaves the next look-up to others", async () => {
     expect(await refusalOf(() => keys.find("second"))).toEqual(["invalid_token", "key_unknown"]);
-    expect(asked).toBe(1);
+    expect(fetches).toBe(1);
     published = new Map([["second", second]]);
     expect(await keys.find("second")).toBe(second);
   });
 
-  test("is looked for again five seconds after a look that failed", async () => {
+  test("is looked up again five seconds after a failed look-up", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     const outage = ["temporarily_unavailable", "keys_unavailable"];
     expect(await refusalOf(() => keys.find("second"))).toEqual(outage);
-    gone = false;
+    unreachable = false;
     published = new Map([["second", second]]);
     seconds += 4;
     expect(await refusalOf(() => keys.find("second"))).toEqual(outage);
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     seconds += 1;
-    expect([await keys.find("second"), asked]).toEqual([second, 3]);
+    expect([await keys.find("second"), fetches]).toEqual([second, 3]);
   });
 
-  test("is found when the issuer has rotated", async () => {
+  test("is found after the issuer has rotated", async () => {
     await keys.find("first");
     published = new Map([["second", second]]);
     seconds += 60;
@@ -110,16 +110,16 @@ describe("an unknown kid", () => {
     expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
   });
 
-  test("is no one's fault while the issuer is gone", async () => {
+  test("is refused as temporarily_unavailable while the issuer is unreachable", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     seconds += 60;
     expect(await refusalOf(() => keys.find("second"))).toEqual(["temporarily_unavailable", "keys_unavailable"]);
     expect(await keys.find("first")).toBe(first);
   });
 });
 
-test("a token without kid means the only key, and none where there are two", async () => {
+test("a token without kid is verified with the only key, and refused where there are two", async () => {
   expect(await keys.find(undefined)).toBe(first);
   published = new Map([...published, ["second", second]]);
   seconds += 60;
@@ -127,20 +127,20 @@ test("a token without kid means the only key, and none where there are two", asy
   expect(await refusalOf(() => keys.find(undefined))).toEqual(["invalid_token", "key_unknown"]);
 });
 
-describe("age", () => {
-  test("after five minutes the set is renewed beside the request, which does not wait", async () => {
+describe("renewal of keys", () => {
+  test("keys are renewed after five minutes in the background", async () => {
     await keys.find("first");
     published = new Map([["second", second]]);
     seconds += 301;
     expect(await keys.find("first")).toBe(first);
     await settle();
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
   });
 
-  test("keys serve for a day after the issuer has gone, and no longer", async () => {
+  test("keys are used for a day after the issuer became unreachable, and no longer", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     seconds += 86_400;
     expect(await keys.find("first")).toBe(first);
     await settle();
@@ -148,23 +148,23 @@ describe("age", () => {
     expect(await refusalOf(() => keys.find("first"))).toEqual(["temporarily_unavailable", "keys_unavailable"]);
   });
 
-  test("an issuer that stays away is asked once a minute, not once a request", async () => {
+  test("an unreachable issuer is asked once a minute, not once per request", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     for (seconds += 301; seconds < 1_000 + 301 + 600; seconds += 1) {
       await keys.find("first");
       if (seconds % 10 === 0) await settle();
     }
-    expect(asked).toBe(1 + 10);
+    expect(fetches).toBe(1 + 10);
   });
 });
 
-test("without any keys the answer is an outage, and the issuer is tried again after five seconds", async () => {
-  gone = true;
+test("without any keys tokens are refused as temporarily_unavailable, and the issuer is tried again after five seconds", async () => {
+  unreachable = true;
   const outage = ["temporarily_unavailable", "keys_unavailable"];
   for (let n = 0; n < 10; n += 1) expect(await refusalOf(() => keys.find("first"))).toEqual(outage);
-  expect(asked).toBe(1);
-  gone = false;
+  expect(fetches).toBe(1);
+  unreachable = false;
   seconds += 4;
   expect(await refusalOf(() => keys.find("first"))).toEqual(outage);
   seconds += 1;

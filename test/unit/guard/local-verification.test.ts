@@ -23,7 +23,7 @@ beforeEach(() => {
   issuer.publish(issuer.key.jwk);
 });
 
-test("a token seen before has the very same principal, until it expires", async () => {
+test("a token seen before yields the same principal, until it expires", async () => {
   const guard = aGuard();
   const token = await issuer.token(RESOURCE);
   const principal = await guard.verifyToken(token);
@@ -32,26 +32,26 @@ test("a token seen before has the very same principal, until it expires", async 
   expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_expired"]);
 });
 
-test("without a cache every token is read again", async () => {
+test("without a cache every token is verified again", async () => {
   const guard = aGuard(0);
   const token = await issuer.token(RESOURCE);
   expect(await guard.verifyToken(token)).not.toBe(await guard.verifyToken(token));
 });
 
-test("a remembered token dies with the key that signed it", async () => {
+test("a cached token is refused once its key is withdrawn", async () => {
   const guard = aGuard();
   const token = await issuer.token(RESOURCE);
   await guard.verifyToken(token);
   issuer.publish((await anIssuerKey("second")).jwk);
   elapsed = 60;
-  await refusalOf(() => guard.verifyToken("x")); // not even a token: makes no one fetch
+  await refusalOf(() => guard.verifyToken("x")); // not a JWT, so it causes no fetch
   expect((await guard.verifyToken(token)).sub).toBe("ada");
   const unknown = await signToken(issuer.issuer, RESOURCE, await anIssuerKey("third"));
   expect(await refusalOf(() => guard.verifyToken(unknown))).toEqual(["invalid_token", "key_unknown"]);
   expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "key_unknown"]);
 });
 
-test("a remembered token does not outlive a key that was replaced under its name", async () => {
+test("a cached token is refused once its key is replaced under the same kid", async () => {
   const guard = aGuard();
   const token = await issuer.token(RESOURCE);
   await guard.verifyToken(token);
@@ -62,7 +62,7 @@ test("a remembered token does not outlive a key that was replaced under its name
   expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "signature_invalid"]);
 });
 
-test("a token that cannot be good asks nothing of the issuer", async () => {
+test("a token that is invalid by its claims causes no request to the issuer", async () => {
   const guard = aGuard();
   const before = issuer.requests.length;
   const now = Math.floor(Date.now() / 1000);
@@ -72,7 +72,7 @@ test("a token that cannot be good asks nothing of the issuer", async () => {
   expect(issuer.requests.length).toBe(before);
 });
 
-test("a signature of another key, a changed claim and a changed signature are all refused", async () => {
+test("a signature by another key, a changed claim and a changed signature are refused", async () => {
   const guard = aGuard();
   const forged = await issuer.token(RESOURCE, { key: await anIssuerKey("first") });
   const good = await issuer.token(RESOURCE);
@@ -85,7 +85,7 @@ test("a signature of another key, a changed claim and a changed signature are al
   }
 });
 
-test("of two issuers each vouches with its own keys only", async () => {
+test("a token verifies only with the keys of its own issuer", async () => {
   const second = await startIssuer();
   const guard = createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer, second.issuer] });
   expect((await guard.verifyToken(await second.token(RESOURCE))).issuer).toBe(second.issuer);
@@ -94,7 +94,7 @@ test("of two issuers each vouches with its own keys only", async () => {
   await second.close();
 });
 
-test("the resource server gets refusals as fixed words", async () => {
+test("onRefusal gets the code and reason of each refusal", async () => {
   const refusals: string[] = [];
   const guard = createGuard({
     resource: RESOURCE,

@@ -5,7 +5,7 @@ const ROOT = "/.well-known/oauth-protected-resource";
 const site = (resource: string, scopesSupported: readonly string[] = []) =>
   metadataSite({ resource, authorizationServers: ["https://as.example"], scopesSupported });
 
-describe("where the document is (RFC 9728 §3.1)", () => {
+describe("location of the metadata document (RFC 9728 §3.1)", () => {
   test.for([
     ["https://h.example", `https://h.example${ROOT}`],
     ["https://h.example/", `https://h.example${ROOT}`],
@@ -18,15 +18,15 @@ describe("where the document is (RFC 9728 §3.1)", () => {
     expect(site(resource).url).toBe(url);
   });
 
-  test("a resource with a path is described at both addresses, and nowhere else", () => {
+  test("the document of a resource with a path is served at both locations, and nowhere else", () => {
     const { answer } = site("https://h.example/mcp");
     expect(answer("GET", ROOT)?.body).toBe(answer("GET", `${ROOT}/mcp`)?.body);
     expect([answer("GET", `${ROOT}/other`), answer("GET", "/mcp"), answer("GET", `${ROOT}/`)]).toEqual([undefined, undefined, undefined]);
   });
 });
 
-describe("what it says (RFC 9728 §2)", () => {
-  test("the identifier stands in it as it was given; empty lists do not", () => {
+describe("content of the metadata document (RFC 9728 §2)", () => {
+  test("has the identifier as it was given, and no empty lists", () => {
     expect(site("https://H.example:443/mcp").document).toEqual({
       resource: "https://H.example:443/mcp",
       authorization_servers: ["https://as.example"],
@@ -34,13 +34,13 @@ describe("what it says (RFC 9728 §2)", () => {
     });
   });
 
-  test("offline_access is not among the scopes", () => {
+  test("omits offline_access from the scopes", () => {
     expect(site("https://h.example", ["a", "offline_access", "b"]).document.scopes_supported).toEqual(["a", "b"]);
     expect(site("https://h.example", ["offline_access"]).document).not.toHaveProperty("scopes_supported");
   });
 });
 
-describe("how it is served", () => {
+describe("serving of the metadata document", () => {
   const { answer } = site("https://h.example");
 
   test.for([
@@ -48,7 +48,7 @@ describe("how it is served", () => {
     ["HEAD", 200],
     ["OPTIONS", 204],
     ["POST", 405],
-  ] as const)("%s: %i, readable from any origin", ([method, status]) => {
+  ] as const)("%s returns %i, readable from any origin", ([method, status]) => {
     expect(answer(method, ROOT)).toMatchObject({ status, headers: { "Access-Control-Allow-Origin": "*" } });
   });
 });

@@ -20,8 +20,8 @@ const { testGroups } = JSON.parse(readFileSync(new URL("../../vectors/mldsa_65_v
   testGroups: readonly VerifyGroup[];
 };
 
-describe("Wycheproof, empty context", () => {
-  test.for([false, true])("every case is judged as it should be; portable: %s", async (portable) => {
+describe("Wycheproof ML-DSA-65 with an empty context", () => {
+  test.for([false, true])("verifies exactly the valid signatures; portable: %s", async (portable) => {
     let judged = 0;
     for (const { publicKey, tests } of testGroups) {
       const key = await importMldsa(Buffer.from(publicKey, "hex").toString("base64url"), portable).catch(() => undefined);
@@ -66,29 +66,29 @@ function aToken(header: object = { pqc_alg: "ML-DSA-65", pqc_kid: "pq" }, claims
 const verifier = (introspect?: (token: string) => Promise<DetachedSignature>) =>
   createPqcVerifier({ issuer: ISSUER, fetch: fetchKeySet, ...(introspect && { introspect }) });
 
-describe("docs/protocol.md#hybrid-signing: the check of the second signature", () => {
+describe("docs/protocol.md#hybrid-signing: verification of the second signature", () => {
   const { token, detached } = aToken();
 
-  test("a signature that is given, or had by introspection, is verified with the key that the signed header names", async () => {
+  test("a given or introspected signature is verified with the key that the header names", async () => {
     expect(await verifier().check(token, detached)).toEqual({ kind: "verified", kid: "pq" });
     const asked: string[] = [];
-    const asking = verifier(async (text) => {
+    const introspecting = verifier(async (text) => {
       asked.push(text);
       return { active: true, ...detached } as DetachedSignature;
     });
-    expect(await asking.check(token)).toEqual({ kind: "verified", kid: "pq" });
-    await asking.assertHybrid(token);
+    expect(await introspecting.check(token)).toEqual({ kind: "verified", kid: "pq" });
+    await introspecting.assertHybrid(token);
     expect(asked).toEqual([token, token]);
   });
 
-  test("without a signature a token that promises one is unverifiable, and refused where a signature is required", async () => {
+  test("a hybrid token without a second signature is unverifiable, and refused where one is required", async () => {
     for (const none of [verifier(), verifier(async () => ({}))]) {
       expect(await none.check(token)).toEqual({ kind: "unverifiable", reason: "signature_missing" });
       await expect(none.assertHybrid(token)).rejects.toMatchObject({ code: "invalid_token", reason: "pqc_signature_missing" });
     }
   });
 
-  test("a classical token is reported as one, and refused where a signature is required: that is how a stripped header shows", async () => {
+  test("a classical token is reported as classical, and refused where a second signature is required, so that stripping the header does not help", async () => {
     const plain = aToken({});
     expect(await verifier().check(plain.token, plain.detached)).toEqual({ kind: "classical" });
     await expect(verifier().assertHybrid(plain.token, plain.detached)).rejects.toMatchObject({ reason: "pqc_classical" });
@@ -97,12 +97,12 @@ describe("docs/protocol.md#hybrid-signing: the check of the second signature", (
   test.for([
     ["another token's signature", aToken(undefined, { iss: ISSUER, sub: "x" }).detached],
     ["a cut signature", { pqc_signature: detached.pqc_signature.slice(0, -4) }],
-    ["rubbish", { pqc_signature: "%%%" }],
-    ["nothing", { pqc_signature: "" }],
-    ["a signature with a letter too many", { pqc_signature: `${detached.pqc_signature}A` }],
+    ["invalid base64url", { pqc_signature: "%%%" }],
+    ["an empty signature", { pqc_signature: "" }],
+    ["a signature with an extra character", { pqc_signature: `${detached.pqc_signature}A` }],
     ["null", { pqc_signature: null as unknown as string }],
     ["a number", { pqc_signature: 7 as unknown as string }],
-  ] as const)("%s is a forgery", async ([, given]) => {
+  ] as const)("%s is reported as forged", async ([, given]) => {
     expect(await verifier().check(token, given)).toEqual({ kind: "forged" });
   });
 
@@ -117,33 +117,33 @@ describe("docs/protocol.md#hybrid-signing: the check of the second signature", (
     expect(await verifier().check(one.token, one.detached)).toEqual({ kind: "unverifiable", reason });
   });
 
-  test("an introspection that fails and keys that cannot be had are no verdict", async () => {
+  test("a failed introspection and unavailable keys are temporarily_unavailable", async () => {
     const failing = verifier(() => Promise.reject(new Error("away")));
     await expect(failing.check(token)).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "introspection_failed" });
     const away = createPqcVerifier({ issuer: ISSUER, fetch: async () => new Response(null, { status: 500 }) });
     await expect(away.check(token, detached)).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "keys_unavailable" });
   });
 
-  test("what is no access token of this issuer is refused", async () => {
+  test("a malformed token or one of another issuer is refused", async () => {
     await expect(verifier().check("x.y.z", detached)).rejects.toMatchObject({ code: "invalid_token" });
     const foreign = aToken(undefined, { iss: "https://other.example.test" });
     await expect(verifier().check(foreign.token, foreign.detached)).rejects.toMatchObject({ reason: "issuer_unknown" });
   });
 
-  test("of the key set only ML-DSA-65 keys are taken, and known ones are kept", async () => {
+  test("only ML-DSA-65 keys are read from a JWK Set, and unchanged ones are kept", async () => {
     const first = await readMldsaKeySet(JWKS.keys);
     expect([...first.keys()]).toEqual(["pq"]);
     expect((await readMldsaKeySet(JWKS.keys, first)).get("pq")).toBe(first.get("pq"));
   });
 });
 
-describe("a guard that insists on both signatures", () => {
+describe("a guard that requires both signatures", () => {
   const RESOURCE = "https://notes.example.test";
   const claims = { iss: ISSUER, aud: RESOURCE, sub: "ada", exp: Math.floor(Date.now() / 1000) + 300 };
   const hybrid = aToken(undefined, claims);
 
-  /** A guard whose introspection reports this about the second signature, and the tokens that it asked about. */
-  function insisting(verdict: DetachedSignature) {
+  /** A guard whose introspection returns `verdict`, and the tokens that it introspected. */
+  function hybridGuard(verdict: DetachedSignature) {
     const asked: string[] = [];
     const pqc = verifier(async (token) => {
       asked.push(token);
@@ -158,27 +158,27 @@ describe("a guard that insists on both signatures", () => {
     return { guard, asked };
   }
 
-  test("lets in who has both, and looks at the second once", async () => {
-    const { guard, asked } = insisting(hybrid.detached);
+  test("accepts a token with both signatures, and introspects it once", async () => {
+    const { guard, asked } = hybridGuard(hybrid.detached);
     for (let times = 0; times < 3; times++) expect(await guard.verifyToken(hybrid.token)).toMatchObject({ sub: "ada" });
     expect(asked).toEqual([hybrid.token]);
   });
 
-  test("refuses a classical token, a missing signature and a forged one, each time again", async () => {
+  test("refuses classical tokens and missing or forged signatures, also when they are repeated", async () => {
     const forged = aToken(undefined, { ...claims, sub: "eve" }).detached;
     for (const [token, verdict, reason] of [
       [aToken({}, claims).token, hybrid.detached, "pqc_classical"],
       [hybrid.token, {}, "pqc_signature_missing"],
       [hybrid.token, forged, "pqc_forged"],
     ] as const) {
-      const { guard } = insisting(verdict);
+      const { guard } = hybridGuard(verdict);
       for (let times = 0; times < 2; times++)
         await expect(guard.verifyToken(token)).rejects.toMatchObject({ code: "invalid_token", reason });
     }
   });
 
-  test("never asks about what the first signature does not hold for", async () => {
-    const { guard, asked } = insisting(hybrid.detached);
+  test("does not introspect a token whose first signature is invalid", async () => {
+    const { guard, asked } = hybridGuard(hybrid.detached);
     const bent = `${hybrid.token.slice(0, -86)}${aToken({}, claims).token.slice(-86)}`;
     await expect(guard.verifyToken(bent)).rejects.toMatchObject({ reason: "signature_invalid" });
     expect(asked).toEqual([]);

@@ -11,10 +11,10 @@ const vectors: Vectors = JSON.parse(readFileSync(new URL("../../vectors/ed25519_
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, "hex"));
 
 describe.for([
-  ["this runtime's own crypto", importEd25519],
+  ["node:crypto", importEd25519],
   ["WebCrypto", importPortably],
-] as const)("Wycheproof's Ed25519 cases with %s", ([, importKey]) => {
-  test("all agree", async () => {
+] as const)("Wycheproof Ed25519 with %s", ([, importKey]) => {
+  test("verifies exactly the valid signatures", async () => {
     const verdicts: { case: string; guard: string; expected: string }[] = [];
     for (const { publicKey, tests } of vectors.testGroups) {
       const key = await importKey(Buffer.from(publicKey.pk, "hex").toString("base64url"));
@@ -27,12 +27,12 @@ describe.for([
     expect(verdicts.filter(({ guard, expected }) => guard !== expected)).toEqual([]);
   });
 
-  test.for(["", "AA", "not base64url!"])("%j is no key", async (x) => {
+  test.for(["", "AA", "not base64url!"])("%j is refused as a key", async (x) => {
     await expect((async () => importKey(x))()).rejects.toThrow();
   });
 });
 
-test("a digest is the token's own and not the token", async () => {
+test("a token digest is stable and differs between tokens", async () => {
   expect(await tokenDigest("a")).toBe(await tokenDigest("a"));
   expect(await tokenDigest("a")).not.toBe(await tokenDigest("b"));
 });

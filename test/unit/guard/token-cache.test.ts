@@ -5,13 +5,13 @@ const aToken = (sub: string, expiresAt = 100): Remembered => ({
   principal: { sub, clientId: undefined, scopes: [], actors: [], audience: [], expiresAt, issuer: "https://as.example" },
 });
 
-test("remembers until the second of expiry", () => {
+test("a token is cached until the second of its expiry", () => {
   const cache = tokenCache(10);
   cache.set("d", aToken("ada", 100));
   expect([cache.get("d", 99)?.principal.sub, cache.get("d", 100), cache.get("d", 99)]).toEqual(["ada", undefined, undefined]);
 });
 
-test("the one that was used longest ago leaves first", () => {
+test("the least recently used token is removed first", () => {
   const cache = tokenCache(2);
   cache.set("a", aToken("a"));
   cache.set("b", aToken("b"));
@@ -20,7 +20,7 @@ test("the one that was used longest ago leaves first", () => {
   expect(["a", "b", "c"].map((digest) => cache.get(digest, 0)?.principal.sub)).toEqual(["a", undefined, "c"]);
 });
 
-test("a capacity of nothing remembers nothing", () => {
+test("a cache of size 0 keeps nothing", () => {
   const cache = tokenCache(0);
   cache.set("a", aToken("a"));
   expect(cache.get("a", 0)).toBeUndefined();

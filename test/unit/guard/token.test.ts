@@ -8,7 +8,7 @@ const SIGNATURE = Buffer.alloc(64, 7).toString("base64url");
 const token = (header: unknown = HEADER, payload: unknown = { sub: "ada" }, signature = SIGNATURE) =>
   `${encode(header)}.${encode(payload)}.${signature}`;
 
-test("reads key id, claims, signed bytes and signature", () => {
+test("parses key id, claims, signed bytes and signature", () => {
   const text = token();
   const { kid, claims, input, signature } = parseToken(text);
   expect({ kid, claims }).toEqual({ kid: "k", claims: { sub: "ada" } });
@@ -16,11 +16,11 @@ test("reads key id, claims, signed bytes and signature", () => {
   expect(Buffer.from(signature)).toEqual(Buffer.alloc(64, 7));
 });
 
-test.for(["at+jwt", "application/at+jwt", "AT+JWT"])("typ %s is an access token", (typ) => {
+test.for(["at+jwt", "application/at+jwt", "AT+JWT"])("typ %s is accepted as an access token", (typ) => {
   expect(parseToken(token({ ...HEADER, typ })).kid).toBe("k");
 });
 
-test("members of the hybrid form do not disturb", () => {
+test("members of hybrid headers are accepted", () => {
   expect(parseToken(token({ ...HEADER, pqc_alg: "ML-DSA-65", pqc_kid: "p" })).kid).toBe("k");
 });
 
@@ -47,14 +47,14 @@ describe("refuses a header", () => {
   });
 });
 
-describe("refuses a form", () => {
+describe("refuses malformed tokens", () => {
   const good = token();
   test.for([
     ["empty", "", "token_malformed"],
     ["one part", encode(HEADER), "token_malformed"],
     ["two parts", good.slice(0, good.lastIndexOf(".")), "token_malformed"],
     ["four parts", `${good}.x`, "token_malformed"],
-    ["five parts, as an encrypted token has", `${good}.x.y`, "token_malformed"],
+    ["five parts, like a JWE", `${good}.x.y`, "token_malformed"],
     ["an empty signature", token(HEADER, {}, ""), "signature_invalid"],
     ["a short signature", token(HEADER, {}, SIGNATURE.slice(1)), "signature_invalid"],
     ["a signature with stray bits in its last character", token(HEADER, {}, `${SIGNATURE.slice(0, -1)}x`), "signature_invalid"],
@@ -63,12 +63,12 @@ describe("refuses a form", () => {
     ["a newline at the end", `${good}\n`, "signature_invalid"],
     ["a part of impossible length", `${encode(HEADER)}.AAAAA.${SIGNATURE}`, "token_malformed"],
     ["stray bits in the payload", `${encode(HEADER)}.e31.${SIGNATURE}`, "token_malformed"],
-    ["a payload that is no JSON", token(HEADER, "{"), "token_malformed"],
+    ["a payload that is not JSON", token(HEADER, "{"), "token_malformed"],
     ["a payload that is a list", token(HEADER, []), "token_malformed"],
     ["a payload that is null", token(HEADER, null), "token_malformed"],
     ["invalid UTF-8", `${encode(HEADER)}.${Buffer.from([0x22, 0xff, 0x22]).toString("base64url")}.${SIGNATURE}`, "token_malformed"],
     ["a byte order mark", token(HEADER, "\ufeff{}"), "token_malformed"],
-    ["megabytes", token(HEADER, { x: "y".repeat(2 ** 21) }), "token_too_long"],
+    ["2 MiB", token(HEADER, { x: "y".repeat(2 ** 21) }), "token_too_long"],
   ] as const)("%s", async ([, text, reason]) => {
     expect(await refusalOf(() => parseToken(text))).toEqual(["invalid_token", reason]);
   });

@@ -5,15 +5,15 @@ import { aClient, refusalOf } from "../../support/builders.ts";
 
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
-describe("what a developer's patch makes of a client", () => {
-  test("members that are not sent stay", () => {
+describe("a developer's patch of a client", () => {
+  test("keeps members that are not sent", () => {
     const client = aClient();
     const { settings, secret } = developerChange(client, { name: "New" });
     expect(settings).toMatchObject({ name: "New", redirectUris: client.redirectUris, scopes: client.scopes, enabled: true });
     expect(secret).toBe("kept");
   });
 
-  test("grants of the operator's stay, and response types follow the grants", () => {
+  test("keeps grants that only operators set, and derives response types from the grants", () => {
     const client = aClient({ grantTypes: ["authorization_code", EXCHANGE] });
     expect(developerChange(client, { grantTypes: ["client_credentials"] }).settings).toMatchObject({
       grantTypes: ["client_credentials", EXCHANGE],
@@ -21,17 +21,17 @@ describe("what a developer's patch makes of a client", () => {
     });
   });
 
-  test("null is a value: it takes the description away", () => {
+  test("with null deletes the description", () => {
     expect(developerChange(aClient({ description: "d" }), { description: null }).settings.description).toBeNull();
   });
 
-  test("a scope that the operator gave may be kept and dropped, not taken", () => {
+  test("may keep and drop a scope that an operator added, but not add it", () => {
     const given = aClient({ scopes: ["clients:manage"] });
     expect(developerChange(given, { scopes: ["clients:manage", "x"] }).settings.scopes).toEqual(["clients:manage", "x"]);
     expect(refusalOf(() => developerChange(aClient(), { scopes: ["clients:manage"] }))).toEqual(["forbidden", "scope_is_the_operators"]);
   });
 
-  test("the secret goes with the method that used it", () => {
+  test("drops the secret when the new method does not use it", () => {
     const client = aClient({ grantTypes: ["authorization_code"] });
     for (const [method, secret] of [
       ["client_secret_post", "kept"],
@@ -42,26 +42,26 @@ describe("what a developer's patch makes of a client", () => {
     }
   });
 
-  test("requirePkce is taken and changes nothing", () => {
+  test("accepts requirePkce without effect", () => {
     expect(developerChange(aClient(), ClientPatch.parse({ requirePkce: false })).settings).not.toHaveProperty("requirePkce");
   });
 });
 
-test("an environment that forbids what the client has is refused", () => {
+test("an environment that does not permit the client's redirect URIs is refused", () => {
   const local = aClient({ environment: "development", redirectUris: ["http://localhost:3000/cb"] });
   expect(refusalOf(() => operatorChange(local, { environment: "production" }))).toEqual(["invalid_request", "client_incoherent"]);
   expect(operatorChange(local, { environment: "production", redirectUris: ["https://a.test/cb"] }).settings.environment).toBe("production");
 });
 
-test("a built-in client stays as it is", () => {
+test("a built-in client cannot be changed", () => {
   expect(refusalOf(() => operatorChange(aClient({ origin: "built_in" }), { name: "x" }))).toEqual(["forbidden", "client_is_built_in"]);
 });
 
-test("an empty key set is as good as none", () => {
+test("an empty key set is stored as null", () => {
   expect(OperatorClientPatch.parse({ jwks: { keys: [] } }).jwks).toBeNull();
 });
 
-test("lists lose their repeats, and private key members are refused", () => {
+test("lists are deduplicated, and private key members are refused", () => {
   expect(
     CreateClientInput.parse({ name: "x", scopes: ["a", "a"], grantTypes: ["client_credentials", "client_credentials"] }),
   ).toMatchObject({

@@ -7,23 +7,23 @@ const faultsOf = (value: object) =>
 
 test.for([
   ["one language is enough", {}, []],
-  ["words are trimmed, and both languages may be there", { title: { en: " Read ", de: "Lesen" }, detail: { de: "Alles." } }, []],
+  ["text is trimmed, and both languages are accepted", { title: { en: " Read ", de: "Lesen" }, detail: { de: "Alles." } }, []],
   ["no language", { title: {} }, ["title"]],
   ["another language", { title: { en: "Read", fr: "Lire" } }, ["title"]],
   ["blank", { title: { en: "  " } }, ["title.en"]],
-  ["80 characters at most in a title", { title: { en: "x".repeat(81) } }, ["title.en"]],
-  ["300 at most in a detail", { detail: { en: "x".repeat(301) } }, ["detail.en"]],
+  ["a title of 81 characters", { title: { en: "x".repeat(81) } }, ["title.en"]],
+  ["a detail of 301 characters", { detail: { en: "x".repeat(301) } }, ["detail.en"]],
   ["a line break", { detail: { en: "Safe.\nReally." } }, ["detail.en"]],
-  ["a turned direction", { title: { de: "\u202eneseL" } }, ["title.de"]],
+  ["a bidirectional override", { title: { de: "\u202eneseL" } }, ["title.de"]],
   ["an invisible character", { title: { de: "Le\u200bsen" } }, ["title.de"]],
-  ["half a character", { title: { de: "\ud800" } }, ["title.de"]],
-  ["no scope token", { name: "crm read" }, ["name"]],
-  ["a member that is unknown", { titel: {} }, [""]],
+  ["a lone surrogate", { title: { de: "\ud800" } }, ["title.de"]],
+  ["a name that is not a scope", { name: "crm read" }, ["name"]],
+  ["an unknown member", { titel: {} }, [""]],
 ] as const)("%s", ([, value, faults]) => {
   expect(faultsOf(value)).toEqual(faults);
 });
 
-test("what is left out of a detail is nothing, and words are kept without the spaces around them", () => {
+test("an omitted detail is empty, and text is trimmed", () => {
   expect(ScopeDescriptionInput.parse({ ...good, title: { en: " Read " } })).toEqual({
     name: "crm:read",
     title: { en: "Read" },

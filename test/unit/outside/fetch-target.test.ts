@@ -37,7 +37,7 @@ test.for([
   ["https://metadata.google.internal/", "host_is_local"],
   ["https://auth.example.test/x", "host_is_our_own"],
   ["https://AUTH.example.test:8443/x", "host_is_our_own"],
-] as const)("security.md guarded fetch: %s is %s", ([url, expected]) => {
+] as const)("security.md guarded fetch: %s yields %s", ([url, expected]) => {
   expect(outcome(url)).toBe(expected);
 });
 
@@ -49,7 +49,7 @@ test.for([
   ["https://[::1]:8443/doc", "host_is_an_address"],
   ["https://printer.local/", "host_is_local"],
   ["http://localhost:8443/doc", "scheme_not_https"],
-] as const)("where loopback is allowed, %s is %s", ([url, expected]) => {
+] as const)("where loopback is allowed, %s yields %s", ([url, expected]) => {
   expect(outcome(url, true, "http://localhost:3000")).toBe(expected);
 });
 
@@ -61,10 +61,10 @@ test.for([
   ["http://10.0.0.1/doc", "scheme_not_https"],
   ["https://10.0.0.1/doc", "host_is_an_address"],
   ["ftp://localhost/doc", "scheme_not_https"],
-] as const)("where an issuer on this machine may be asked by http, %s is %s", ([url, expected]) => {
+] as const)("where http to loopback is allowed, %s yields %s", ([url, expected]) => {
   expect(outcome(url, true, "http://localhost:3000", true)).toBe(expected);
 });
 
-test("http needs both permissions", () => {
+test("http needs both loopbackAllowed and plainLoopback", () => {
   expect(outcome("http://localhost:8443/doc", false, "http://localhost:3000", true)).toBe("scheme_not_https");
 });

@@ -21,7 +21,7 @@ beforeEach(() => {
   seen = site.connections();
   site.serveJson({ hello: "world" });
 });
-const came = () => site.connections() - seen;
+const connectionCount = () => site.connections() - seen;
 const url = (host = HOST) => `https://${host}:${site.port}/doc.json`;
 
 const fetcher = (options: Partial<GuardedFetchOptions> = {}) =>
@@ -35,7 +35,7 @@ const outcome = (target: string, options: Partial<GuardedFetchOptions> = {}, max
     );
 const JSON_TYPE = { "content-type": "application/json" };
 
-test("a document on an allowed address is read, with what it says of its freshness", async () => {
+test("fetches a document from an allowed address, with its freshness", async () => {
   site.serveJson({ hello: "world" }, { "cache-control": "max-age=77" });
   expect(await fetcher().json(url(), 5_120)).toEqual({ value: { hello: "world" }, freshFor: 77 });
   const [request] = site.requests().slice(-1);
@@ -43,16 +43,16 @@ test("a document on an allowed address is read, with what it says of its freshne
   expect(request?.headers.cookie).toBeUndefined();
 });
 
-test("the system's resolver is asked where no other is given", async () => {
+test("uses the system's resolver by default", async () => {
   const plain = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true });
   expect((await plain.json(url("localhost"), 5_120)).value).toEqual({ hello: "world" });
 });
 
 test.for(["client.example.test", "localhost.example.test", "127.0.0.1.example.test", "notlocalhost"])(
-  "where loopback is allowed, the name %s that resolves to it is refused and nothing is connected to",
+  "where loopback is allowed, the name %s that resolves to loopback is refused without a connection",
   async (host) => {
     expect(await outcome(url(host))).toBe("address_not_public");
-    expect(came()).toBe(0);
+    expect(connectionCount()).toBe(0);
   },
 );
 
@@ -65,37 +65,37 @@ test.for([
   ["::ffff:127.0.0.1"],
   ["64:ff9b::7f00:1"],
   ["8.8.8.8", "127.0.0.1"],
-])("abuse 54: a name with the address %s is refused and no one is connected to", async (addresses) => {
+])("abuse 54: a name with the address %s is refused without a connection", async (addresses) => {
   expect(await outcome(url("client.example.test"), { loopbackAllowed: false, resolve: async () => addresses })).toBe("address_not_public");
-  expect(came()).toBe(0);
+  expect(connectionCount()).toBe(0);
 });
 
-test("where loopback is allowed, other private addresses are still refused", async () => {
+test("other private addresses are refused where loopback is allowed", async () => {
   expect(await outcome(url(), { resolve: async () => ["127.0.0.1", "10.0.0.1"] })).toBe("address_not_public");
-  expect(came()).toBe(0);
+  expect(connectionCount()).toBe(0);
 });
 
 test.for([
   ["an IP literal", () => `https://127.0.0.1:${site.port}/doc.json`, "host_is_an_address"],
   ["an IPv6 literal", () => `https://[::1]:${site.port}/doc.json`, "host_is_an_address"],
-  ["a number that means an address", () => `https://2130706433:${site.port}/doc.json`, "host_is_an_address"],
+  ["an address in decimal", () => `https://2130706433:${site.port}/doc.json`, "host_is_an_address"],
   ["plain http", () => `http://${HOST}:${site.port}/doc.json`, "scheme_not_https"],
-] as const)("abuse 53: %s is refused before any name is looked up", async ([, target, expected]) => {
+] as const)("abuse 53: %s is refused without a look-up", async ([, target, expected]) => {
   let lookups = 0;
   const resolve = async () => {
     lookups += 1;
     return ["127.0.0.1"];
   };
   expect(await outcome(target(), { resolve })).toBe(expected);
-  expect([lookups, came()]).toEqual([0, 0]);
+  expect([lookups, connectionCount()]).toEqual([0, 0]);
 });
 
 test("localhost is refused where loopback is not allowed", async () => {
   expect(await outcome(url("localhost"), { loopbackAllowed: false })).toBe("host_is_local");
-  expect(came()).toBe(0);
+  expect(connectionCount()).toBe(0);
 });
 
-test("abuse 56: a name is looked up once, and the connection goes to the address that was judged", async () => {
+test("abuse 56: a name is resolved once, and the connection uses the checked address", async () => {
   const answers = [["127.0.0.1"], ["10.0.0.1"], ["10.0.0.1"]];
   let lookups = 0;
   const resolve = async () => answers[lookups++] ?? [];
@@ -104,7 +104,7 @@ test("abuse 56: a name is looked up once, and the connection goes to the address
   expect(await outcome(url(), { resolve })).toBe("address_not_public");
 });
 
-test("a name that has no address, or whose look-up fails, cannot be asked", async () => {
+test("a name without an address, or whose look-up fails, is refused", async () => {
   expect(await outcome(url(), { resolve: async () => [] })).toBe("name_not_resolved");
   expect(await outcome(url(), { resolve: () => Promise.reject(new Error("SERVFAIL")) })).toBe("name_not_resolved");
 });
@@ -120,19 +120,19 @@ test("abuse 55: a redirect is not followed", async () => {
   expect(asked).toBe(1);
 });
 
-test.for([201, 204, 206, 301, 304, 400, 404, 500])("status %s is not 200", async (status) => {
+test.for([201, 204, 206, 301, 304, 400, 404, 500])("a response with status %s is refused", async (status) => {
   site.serve((_request, response) => response.writeHead(status, JSON_TYPE).end(status === 204 || status === 304 ? undefined : "{}"));
   expect(await outcome(url())).toBe("status_not_200");
 });
 
-test.for(["text/html", "text/plain", "application/octet-stream"])("media type %s is not JSON", async (type) => {
+test.for(["text/html", "text/plain", "application/octet-stream"])("a response of the media type %s is refused", async (type) => {
   site.serve((_request, response) => response.writeHead(200, { "content-type": type }).end("{}"));
   expect(await outcome(url())).toBe("not_json");
 });
 
 const filled = (size: number) => JSON.stringify("x".repeat(size - 2));
 
-test("abuse 55: 5 120 bytes are read and 5 121 are not, with and without a declared length", async () => {
+test("abuse 55: 5 120 bytes are accepted and 5 121 refused, with and without Content-Length", async () => {
   site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(filled(5_120)));
   expect(await outcome(url())).toHaveLength(5_118);
   site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(filled(5_121)));
@@ -144,7 +144,7 @@ test("abuse 55: 5 120 bytes are read and 5 121 are not, with and without a decla
   expect(await outcome(url())).toBe("too_large");
 });
 
-test("a body without end is cut at the limit", async () => {
+test("an endless body is cut off at the limit", async () => {
   let written = 0;
   site.serve((_request, response) => {
     response.writeHead(200, JSON_TYPE);
@@ -158,12 +158,12 @@ test("a body without end is cut at the limit", async () => {
   expect(written).toBeLessThan(10_000);
 });
 
-test("an encoded body is refused: what is counted must be what is read", async () => {
+test("an encoded body is refused", async () => {
   site.serve((_request, response) => response.writeHead(200, { ...JSON_TYPE, "content-encoding": "gzip" }).end(gzipSync("{}")));
   expect(await outcome(url())).toBe("content_encoded");
 });
 
-test.for(["", "{", "\ufeff{}", "[1,]"])("the body %j is not JSON", async (body) => {
+test.for(["", "{", "\ufeff{}", "[1,]"])("the body %j is refused as malformed JSON", async (body) => {
   site.serve((_request, response) => response.writeHead(200, JSON_TYPE).end(body));
   expect(await outcome(url())).toBe("json_malformed");
 });
@@ -173,11 +173,11 @@ test("a body that is not UTF-8 is refused", async () => {
   expect(await outcome(url())).toBe("json_malformed");
 });
 
-test("a fetch ends before the call of the token core that waits for it", () => {
+test("a fetch times out before the core call that waits for it", () => {
   expect(OVERALL_MS).toBeLessThanOrEqual(timeLimit("validateAuthorization") - 500);
 });
 
-test("abuse 55: one byte a second is given up within the time allowed", { timeout: 15_000 }, async () => {
+test("abuse 55: a response of one byte a second is aborted by the timeout", { timeout: 15_000 }, async () => {
   site.serve((_request, response) => {
     response.writeHead(200, JSON_TYPE);
     const drip = setInterval(() => response.write(" "), 1_000);
@@ -190,7 +190,7 @@ test("a certificate for another name is refused", async () => {
   expect(await outcome(url("other.localhost"))).toBe("unreachable");
 });
 
-test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS, and by nothing less", async () => {
+test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS only", async () => {
   const dir = mkdtempSync(join(tmpdir(), "countersign-ca-"));
   const file = join(dir, "ca.pem");
   writeFileSync(file, ca.certificatePem);
@@ -209,14 +209,14 @@ test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS, and by no
   }
 });
 
-test("a port where no one listens", async () => {
+test("a closed port is unreachable", async () => {
   expect(await outcome("https://client.localhost:1/doc.json")).toBe("unreachable");
 });
 
-test("every fetch has a connection of its own, and at most eight are under way", async () => {
+test("every fetch has its own connection, and at most eight run concurrently", async () => {
   let open = 0;
   let most = 0;
-  // No one is answered before eight are waiting, however slowly they come.
+  // Responds only once eight requests are waiting, however slowly they arrive.
   const allIn = Promise.withResolvers<void>();
   site.serve((_request, response) => {
     open += 1;
@@ -230,10 +230,10 @@ test("every fetch has a connection of its own, and at most eight are under way",
   const shared = fetcher();
   await Promise.all(Array.from({ length: 20 }, () => shared.json(url(), 5_120)));
   expect(most).toBe(8);
-  expect(came()).toBe(20);
+  expect(connectionCount()).toBe(20);
 });
 
-test("a text of one media type is read under the same rules, and asked for by it", async () => {
+test("text of a given media type is fetched under the same rules, with a matching Accept header", async () => {
   const type = "application/statuslist+jwt";
   const text = (target: string, options: Partial<GuardedFetchOptions> = {}, maxBytes = 100) =>
     fetcher(options)

@@ -36,8 +36,8 @@ const smtp = async (answer?: (command: string) => string | undefined) => {
   };
 };
 
-describe("by SMTP", () => {
-  test("a message arrives with both its parts", async () => {
+describe("mail by SMTP", () => {
+  test("a message arrives with its text and HTML parts", async () => {
     const { server, mailer } = await smtp();
     expect(await mailer.send(mail)).toEqual({});
     expect(server.received).toHaveLength(1);
@@ -50,7 +50,7 @@ describe("by SMTP", () => {
   });
 
   test.for(["a@b.test,c@d.test", "a@b.test\r\nBcc: c@d.test", "a@b.test>\r\nRCPT TO:<c@d.test"])(
-    "%j is one recipient at most",
+    "%j yields at most one recipient",
     async (to) => {
       const { server, mailer } = await smtp();
       await mailer.send({ ...mail, to }).catch(() => undefined);
@@ -68,7 +68,7 @@ describe("by SMTP", () => {
     expect(server.received[0]?.to).toHaveLength(1);
   });
 
-  test("a recipient that is refused for good is distinguished", async () => {
+  test("a permanently refused recipient is reported as undeliverable", async () => {
     const { mailer } = await smtp((command) => (command.startsWith("RCPT") ? "550 no such user" : undefined));
     await expect(mailer.send(mail)).rejects.toBeInstanceOf(UndeliverableError);
   });
@@ -76,9 +76,9 @@ describe("by SMTP", () => {
   test.for([
     ["a busy server", "connect", "421 later"],
     ["a full mailbox", "RCPT", "452 full"],
-    ["a message that is not taken", "DATA", "451 later"],
+    ["a message that is not accepted", "DATA", "451 later"],
     ["a sender that the server refuses", "MAIL", "550 who are you"],
-  ])("%s may pass with time", async ([, at, said]) => {
+  ])("%s is a temporary error", async ([, at, said]) => {
     const { mailer } = await smtp((command) => (command.startsWith(at ?? "") ? said : undefined));
     const error = await mailer.send(mail).then(
       () => undefined,
@@ -88,26 +88,26 @@ describe("by SMTP", () => {
     expect(error).not.toBeInstanceOf(UndeliverableError);
   });
 
-  test("requireTLS in the URL keeps a message from a server that offers no TLS", async () => {
+  test("with requireTLS, no message is sent to a server without TLS", async () => {
     const { server } = await smtp();
     const mailer = keep(createMailer({ smtpUrl: `${server.url}?requireTLS=true`, from: "no-reply@localhost", dataDir: "/nowhere" }));
     await expect(mailer.send(mail)).rejects.toThrow();
     expect(server.received).toEqual([]);
   });
 
-  test("a server that says nothing is left after five seconds", async () => {
+  test("a silent server is given up by a timeout", async () => {
     const { mailer } = await smtp((command) => (command === "connect" ? "silence" : undefined));
     await expect(mailer.send(mail)).rejects.toThrow();
   });
 });
 
-describe("to files", () => {
+describe("mail to files", () => {
   const files = () => {
     const dataDir = directory();
     return { dataDir, mailer: keep(createMailer({ from: "no-reply@localhost", dataDir })) };
   };
 
-  test("a message becomes a file that only its owner may read, and its path is logged", async () => {
+  test("a message is written to a file with mode 0600, and its path is returned", async () => {
     const { dataDir, mailer } = files();
     const { path } = await mailer.send(mail);
     expect(path).toBe(join(dataDir, "outbox", "0193-7f.eml"));
@@ -116,7 +116,7 @@ describe("to files", () => {
     expect(statSync(join(dataDir, "outbox")).mode & 0o777).toBe(0o700);
   });
 
-  test("the link stands in it whole", async () => {
+  test("the file contains the link unbroken", async () => {
     const { mailer } = files();
     const { path } = await mailer.send(mail);
     const source = readFileSync(path ?? "", "utf8");
@@ -126,7 +126,7 @@ describe("to files", () => {
     expect(source).toMatch(/^Subject: =\?UTF-8\?/m);
   });
 
-  test("an id cannot lead out of the directory", async () => {
+  test("an id cannot escape from the directory", async () => {
     const { dataDir, mailer } = files();
     const { path } = await mailer.send({ ...mail, id: "../../etc/x" });
     expect(path).toBe(join(dataDir, "outbox", "etcx.eml"));

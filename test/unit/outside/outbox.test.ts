@@ -15,7 +15,7 @@ const mail = (id: string): QueuedMail => ({
   left: 86_400,
 });
 
-/** An outbox in memory. `due` are the messages that a claim finds. */
+/** An outbox in memory. `due` are the messages that a claim returns. */
 const outboxOf = (...due: QueuedMail[]) => {
   const events: string[] = [];
   const outbox: Outbox = {
@@ -43,8 +43,8 @@ const working = async (outbox: Outbox, answer?: (command: string) => string | un
   return { server, worker, lines };
 };
 
-describe("the worker", () => {
-  test("sends what waits, more than one claim of it", async () => {
+describe("the outbox worker", () => {
+  test("sends all queued messages, over several claims", async () => {
     const { outbox, events } = outboxOf(...Array.from({ length: 25 }, (_, i) => mail(`m${i}`)));
     const { server } = await working(outbox);
     await expect.poll(() => events.length, { timeout: 10_000 }).toBe(25);
@@ -55,7 +55,7 @@ describe("the worker", () => {
   test.for([
     [true, "http://localhost:3000/auth/verify?token=canary"],
     [false, undefined],
-  ] as const)("logs the link of a message in a file only where it is asked to: %s", async ([logLinks, link]) => {
+  ] as const)("logs the link of a message written to a file only with logLinks: %s", async ([logLinks, link]) => {
     const { outbox, events } = outboxOf({
       ...mail("m"),
       text: `Hello,\n\nopen this:\n\nhttp://localhost:3000/auth/verify?token=canary\n\nBye`,
@@ -70,7 +70,7 @@ describe("the worker", () => {
     expect(lines.join().includes("canary")).toBe(logLinks);
   });
 
-  test("sends what comes later, at once when it is woken", async () => {
+  test("sends a later message at once when it is woken", async () => {
     const { outbox, due, events } = outboxOf();
     const { worker } = await working(outbox, undefined, 3_600_000);
     due.push(mail("late"));
@@ -78,7 +78,7 @@ describe("the worker", () => {
     await expect.poll(() => events).toEqual(["delivered late"]);
   });
 
-  test("postpones what the server did not take, and goes on with the next", async () => {
+  test("postpones a message that the server refuses temporarily, and continues with the next", async () => {
     const { outbox, events } = outboxOf(mail("first"), { ...mail("second"), to: "good@b.test" });
     const { lines } = await working(outbox, (command) => (command === "RCPT TO:<a@b.test>" ? "451 later" : undefined));
     await expect.poll(() => events).toEqual(["postponed first 30", "delivered second"]);
@@ -88,14 +88,14 @@ describe("the worker", () => {
     for (const secret of ["canary", "a@b.test", "later"]) expect(lines.join()).not.toContain(secret);
   });
 
-  test("gives up a recipient that is refused for good", async () => {
+  test("abandons a message whose recipient is refused permanently", async () => {
     const { outbox, events } = outboxOf(mail("m"));
     const { lines } = await working(outbox, (command) => (command.startsWith("RCPT") ? "550 no" : undefined));
     await expect.poll(() => events).toEqual(["abandoned m"]);
     expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ event: "mail_abandoned", mailId: "m", status: 550 })]);
   });
 
-  test("sends no message that has become pointless, such as a link that has expired", async () => {
+  test("does not send an expired message", async () => {
     const { outbox, events } = outboxOf({ ...mail("late"), left: 0 }, mail("good"));
     const { server, lines } = await working(outbox);
     await expect.poll(() => events).toEqual(["abandoned late", "delivered good"]);
@@ -103,7 +103,7 @@ describe("the worker", () => {
     expect(lines.join()).toContain("mail_abandoned");
   });
 
-  test("outlives a store that is away, and says so once", async () => {
+  test("survives an unreachable store, and logs it once", async () => {
     const { outbox, due, events } = outboxOf();
     let away = true;
     const { lines } = await working({
@@ -121,19 +121,19 @@ describe("the worker", () => {
   });
 });
 
-describe("after a failed try", () => {
+describe("retries of mail", () => {
   test("pauses grow up to two hours", () => {
     expect([1, 2, 3, 8, 9, 30].map(pauseAfter)).toEqual([30, 60, 120, 3840, 7200, 7200]);
   });
 
-  test("a message is tried as long as it has a point, then given up", () => {
+  test("continue until the message would expire", () => {
     const error = new Error("later");
     expect(afterFailure({ attempts: 0, left: 86_400 }, error)).toEqual({ again: 30 });
     expect(afterFailure({ attempts: 20, left: 7201 }, error)).toEqual({ again: 7200 });
     expect(afterFailure({ attempts: 20, left: 7200 }, error)).toBe("give_up");
   });
 
-  test("a refused recipient is given up at once", () => {
+  test("end at once for a refused recipient", () => {
     expect(afterFailure({ attempts: 0, left: 86_400 }, new UndeliverableError("no"))).toBe("give_up");
   });
 });

@@ -6,8 +6,8 @@ test.for([
   ["10.0.0.1", "private"],
   ["100.64.0.1", "carrier-grade NAT"],
   ["127.0.0.1", "loopback"],
-  ["127.255.255.254", "loopback to its end"],
-  ["169.254.169.254", "link-local, where clouds keep credentials"],
+  ["127.255.255.254", "end of loopback"],
+  ["169.254.169.254", "link-local with cloud metadata"],
   ["172.16.0.1", "private"],
   ["172.31.255.255", "private to its end"],
   ["192.0.0.8", "IETF protocol assignments"],
@@ -15,7 +15,7 @@ test.for([
   ["192.88.99.1", "6to4 relay"],
   ["192.168.1.1", "private"],
   ["198.18.0.1", "benchmarking"],
-  ["198.19.255.255", "benchmarking to its end"],
+  ["198.19.255.255", "end of benchmarking"],
   ["198.51.100.1", "documentation"],
   ["203.0.113.1", "documentation"],
   ["224.0.0.1", "multicast"],
@@ -41,9 +41,9 @@ test.for([
   ["fe80::1%eth0", "link-local with a zone"],
   ["fec0::1", "site-local"],
   ["ff02::1", "multicast"],
-  ["", "nothing"],
+  ["", "an empty string"],
   ["example.test", "a name"],
-  ["0x7f.1", "no address as resolvers write them"],
+  ["0x7f.1", "not an address in canonical form"],
 ] as const)("CIMD §8.6: %s is not public: %s", ([address]) => {
   expect(isPublicAddress(address)).toBe(false);
 });
@@ -83,6 +83,6 @@ test.for([
   ["::", false],
   ["192.168.1.10", false],
   ["auth.example.test", false],
-] as const)("a listener at %s is reached from this machine alone: %s", ([host, expected]) => {
+] as const)("a listener at %s is reachable from this machine only: %s", ([host, expected]) => {
   expect(isLoopbackHost(host)).toBe(expected);
 });

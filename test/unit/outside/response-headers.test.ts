@@ -20,7 +20,7 @@ test.for([
   [{ expires: "0", date: DATE }, 0],
   [{ expires: "Sat, 21 Nov 2026 10:05:00 GMT" }, undefined],
   [{ expires: "Sat, 21 Nov 2026 10:05:00 GMT", date: DATE, "cache-control": "max-age=10" }, 10],
-] as const)("RFC 9111 §4.2.1: %j is fresh for %s", ([headers, expected]) => {
+] as const)("RFC 9111 §4.2.1: %j is fresh for %s seconds", ([headers, expected]) => {
   expect(freshness(headers as Parameters<typeof freshness>[0])).toBe(expected);
 });
 
@@ -48,6 +48,6 @@ test.for([
   ["text/plain", false],
   [undefined, false],
   [["application/statuslist+jwt", "text/html"], false],
-] as const)("media type %s is the one that is wanted: %s", ([type, expected]) => {
+] as const)("media type %s matches application/statuslist+jwt: %s", ([type, expected]) => {
   expect(isMediaType(type as Parameters<typeof isMediaType>[0], "application/statuslist+jwt")).toBe(expected);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { authorizationQuery, parseAuthorizationRequest, redirectWith, tooLong } from "../../../src/protocol/authorization-request.ts";
 
-describe("reading an authorization request", () => {
-  test("every parameter has its place", () => {
+describe("parsing an authorization request", () => {
+  test("reads every parameter", () => {
     const query =
       "response_type=code&client_id=c&redirect_uri=https%3A%2F%2Fc.example%2Fcb&code_challenge=x&code_challenge_method=S256" +
       "&scope=openid+email&state=s&nonce=n&resource=https%3A%2F%2Fa&resource=https%3A%2F%2Fb&response_mode=query&prompt=login" +
@@ -27,7 +27,7 @@ describe("reading an authorization request", () => {
     });
   });
 
-  test("repeats and unsupported parameters are named, not refused", () => {
+  test("lists repeated and unsupported parameters", () => {
     const request = parseAuthorizationRequest(
       "client_id=a&client_id=b&state=&state=x&request=j&request_uri=u&registration=r&resource=1&resource=2",
     );
@@ -35,7 +35,7 @@ describe("reading an authorization request", () => {
     expect(request.unsupportedParameters).toEqual(["request", "request_uri", "registration"]);
   });
 
-  test("what is missing or empty is absent", () => {
+  test("treats missing and empty parameters as absent", () => {
     const request = parseAuthorizationRequest("state=&scope");
     expect([request.clientId, request.redirectUri, request.state, request.scope]).toEqual(["", "", undefined, undefined]);
   });
@@ -55,14 +55,14 @@ describe("building a redirect", () => {
     expect(redirectWith(uri, parameters)).toBe(expected);
   });
 
-  test("state comes back as it was sent after one decode and encode", () => {
+  test("state is returned unchanged", () => {
     const state = "a+b %2B&=é😀";
     const location = redirectWith("https://c/cb", { state: parseAuthorizationRequest(`state=${encodeURIComponent(state)}`).state });
     expect(new URL(location).searchParams.get("state")).toBe(state);
   });
 });
 
-describe("what is kept of a request", () => {
+describe("a stored authorization request", () => {
   const query = new URLSearchParams({
     client_id: "c",
     redirect_uri: "https://c.example/cb?a=b&c=%20",
@@ -75,13 +75,13 @@ describe("what is kept of a request", () => {
   query.append("resource", "https://a");
   query.append("resource", "https://b");
 
-  test("reads as the same request", () => {
+  test("parses to the same request", () => {
     const request = parseAuthorizationRequest(query.toString());
     expect(authorizationQuery(request)).not.toContain("dropped");
     expect(parseAuthorizationRequest(authorizationQuery(request))).toEqual(request);
   });
 
-  test("is bounded, as it would be written", () => {
+  test("is limited by its encoded length", () => {
     expect(tooLong({ state: "s".repeat(2048), clientId: "c".repeat(1900) })).toBeUndefined();
     expect(tooLong({ state: "s".repeat(2049) })).toEqual({ what: "state", limit: 2048 });
     expect(tooLong({ nonce: "é".repeat(86) })).toEqual({ what: "nonce", limit: 512 });

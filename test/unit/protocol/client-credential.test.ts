@@ -13,7 +13,7 @@ const codeOf = (run: () => unknown): string => {
   }
 };
 
-describe("what a request presents to authenticate its client", () => {
+describe("credentials of a token request", () => {
   test.for([
     ["nothing", undefined, "", {}],
     ["a public client", undefined, "client_id=c", { clientId: "c" }],
@@ -34,20 +34,20 @@ describe("what a request presents to authenticate its client", () => {
       { clientId: "d", basic: { clientId: "c", clientSecret: "" } },
     ],
     [
-      "Basic without a secret beside a secret",
+      "Basic without a secret and a secret in the body",
       basic("c:"),
       "client_secret=s",
       { basic: { clientId: "c", clientSecret: "" }, clientSecret: "s" },
     ],
-    ["Basic beside a secret", basic("c:s"), "client_secret=s", { basic: { clientId: "c", clientSecret: "s" }, clientSecret: "s" }],
+    ["Basic and a secret in the body", basic("c:s"), "client_secret=s", { basic: { clientId: "c", clientSecret: "s" }, clientSecret: "s" }],
     [
-      "Basic beside an assertion",
+      "Basic and an assertion",
       basic("c:s"),
       "client_assertion=a&client_assertion_type=t",
       { basic: { clientId: "c", clientSecret: "s" }, assertion: { clientAssertion: "a", clientAssertionType: "t" } },
     ],
     [
-      "an assertion beside a secret",
+      "an assertion and a secret",
       undefined,
       "client_secret=s&client_assertion=a",
       { clientSecret: "s", assertion: { clientAssertion: "a", clientAssertionType: "" } },
@@ -70,7 +70,7 @@ describe("what a request presents to authenticate its client", () => {
     [basic("c%00:s")],
     [basic(Buffer.from([0x63, 0x3a, 0xff]))],
     ["Digest username=c"],
-  ] as const)("%s is invalid_client", ([authorization]) => {
+  ] as const)("%s is refused with invalid_client", ([authorization]) => {
     expect(codeOf(() => parse(authorization, ""))).toBe("invalid_client");
   });
 });
@@ -86,7 +86,7 @@ describe("credentials in the query", () => {
     ["access_token=t", "invalid_request"],
     ["code=c", "invalid_request"],
     ["my_token=t&code_challenge=x", "accepted"],
-  ] as const)("%s: %s", ([query, code]) => {
+  ] as const)("the query %s: %s", ([query, code]) => {
     expect(codeOf(() => assertNoCredentialInQuery(query))).toBe(code);
   });
 });
@@ -97,11 +97,14 @@ describe("bearer tokens", () => {
     ["Basic x", undefined],
     ["Bearer abc.def-_~+/==", "abc.def-_~+/=="],
     ["bearer  x", "x"],
-  ] as const)("%s: %s", ([header, token]) => {
+  ] as const)("the header %s yields the token %s", ([header, token]) => {
     expect(parseBearer(header)).toBe(token);
   });
 
-  test.for([["Bearer"], ["Bearer "], ["Bearer a b"], ["Bearer a,b"], ['Bearer "a"']] as const)("%s is invalid_request", ([header]) => {
-    expect(codeOf(() => parseBearer(header))).toBe("invalid_request");
-  });
+  test.for([["Bearer"], ["Bearer "], ["Bearer a b"], ["Bearer a,b"], ['Bearer "a"']] as const)(
+    "%s is refused with invalid_request",
+    ([header]) => {
+      expect(codeOf(() => parseBearer(header))).toBe("invalid_request");
+    },
+  );
 });

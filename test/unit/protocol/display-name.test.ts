@@ -15,6 +15,6 @@ test.for([
   ["a\u0000b", "must not contain control or bidirectional characters"],
   ["a\u2028b", "must not contain control or bidirectional characters"],
   ["a\ud800b", "contains a character that cannot be stored"],
-] as const)("a name that users are shown: %j", ([name, fault]) => {
+] as const)("the fault of the display name %j", ([name, fault]) => {
   expect(displayNameFault(name)).toBe(fault);
 });

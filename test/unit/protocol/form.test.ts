@@ -11,8 +11,8 @@ const reasonOf = (run: () => unknown): string | undefined => {
   }
 };
 
-describe("reading a form", () => {
-  test("what URLSearchParams writes is read back", () => {
+describe("parsing a form", () => {
+  test("reads what URLSearchParams writes", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ minLength: 1, unit: "grapheme" }), fc.string({ minLength: 1, unit: "grapheme" })), (values) => {
         fc.pre(!JSON.stringify(values).includes("\\u0000"));
@@ -33,7 +33,7 @@ describe("reading a form", () => {
     ["a=%C3%A9", "a", "é"],
     ["constructor=1", "constructor", "1"],
     ["b=1", "__proto__", undefined],
-  ] as const)("%s: %s is %s", ([text, name, value]) => {
+  ] as const)("in the form %s, %s is %s", ([text, name, value]) => {
     expect(parseForm(text).get(name)).toBe(value);
   });
 
@@ -54,7 +54,7 @@ describe("reading a form", () => {
     expect(reasonOf(() => parseForm(text))).toBe(reason);
   });
 
-  test("resource and audience may be repeated, empty values are none", () => {
+  test("resource and audience may be repeated, and empty values are dropped", () => {
     const form = parseForm("resource=a&resource=&resource=b&audience=c&audience=d");
     expect(form.all("resource")).toEqual(["a", "b"]);
     expect(form.all("audience")).toEqual(["c", "d"]);

@@ -17,6 +17,6 @@ test.for<[string, string, boolean]>([
   ["https:/", "https://", false],
   ["urn:example:a", "urn:example:a/", false],
   ["client", "client/", false],
-])("docs/protocol.md#resources: %s and %s are one resource: %s", ([one, other, expected]) => {
+])("docs/protocol.md#resources: %s and %s are the same resource: %s", ([one, other, expected]) => {
   expect([sameResource(one, other), sameResource(other, one)]).toEqual([expected, expected]);
 });

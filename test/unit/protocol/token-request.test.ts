@@ -9,7 +9,7 @@ const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-describe("reading a grant", () => {
+describe("parsing a grant", () => {
   test.for([
     [
       "grant_type=authorization_code&code=c&redirect_uri=u&code_verifier=v&resource=r&resource=q",
@@ -41,7 +41,7 @@ describe("reading a grant", () => {
       `grant_type=${JWT_BEARER}&assertion=a&authorization_details=%5B%5D`,
       { case: "jwtBearer", value: { assertion: "a", resource: [], authorizationDetailsPresent: true } },
     ],
-  ] as const)("%s", ([form, expected]) => {
+  ] as const)("parses %s", ([form, expected]) => {
     expect(plain(parseGrant(parseForm(form), GRANT_TYPES))).toEqual(expected);
   });
 
@@ -58,7 +58,7 @@ describe("reading a grant", () => {
   });
 });
 
-describe("a grant that lacks a parameter", () => {
+describe("completeness of a grant", () => {
   test.for([
     ["grant_type=authorization_code&redirect_uri=u&code_verifier=v", "invalid_request code_missing"],
     ["grant_type=authorization_code&code=c&code_verifier=v", "invalid_request redirect_uri_missing"],
@@ -69,7 +69,7 @@ describe("a grant that lacks a parameter", () => {
     [`grant_type=${JWT_BEARER}`, "invalid_request assertion_missing"],
     ["grant_type=client_credentials", "accepted"],
     ["grant_type=authorization_code&code=c&redirect_uri=u&code_verifier=v", "accepted"],
-  ] as const)("%s: %s", ([form, expected]) => {
+  ] as const)("the grant %s: %s", ([form, expected]) => {
     const { grant } = create(TokenRequestSchema, { grant: parseGrant(parseForm(form), GRANT_TYPES) });
     expect(refusalText(() => assertGrantComplete({ grant }))).toBe(expected);
   });

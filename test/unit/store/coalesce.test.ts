@@ -15,7 +15,7 @@ function gate<Input, Output>(answer: (input: Input) => Output) {
 
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Lets everything that is ready run: what this turn has made ready leaves at the end of the next. */
+/** Runs everything that is ready: a batch filled in this turn is sent at the end of the next. */
 const turn = async () => {
   await endOfTurn();
   await endOfTurn();
@@ -24,7 +24,7 @@ const turn = async () => {
 describe("coalesced reads", () => {
   const lengths = () => gate((keys: readonly string[]) => new Map(keys.filter((key) => key !== "").map((key) => [key, key.length])));
 
-  test("calls of one turn share a query; what comes while it is under way goes together in the next", async () => {
+  test("calls of one turn share a query, and calls during a query share the next one", async () => {
     const { calls, run } = lengths();
     const read = coalesceReads(run, String);
     const first = [read("a"), read("bb"), read("a")];
@@ -43,7 +43,7 @@ describe("coalesced reads", () => {
     expect(await Promise.all(second)).toEqual([3, 1]);
   });
 
-  test("a call is never answered by a query that began before it", async () => {
+  test("a call is not answered by a query that began before it", async () => {
     let value = "old";
     const { calls, run } = gate((keys: readonly string[]) => new Map(keys.map((key) => [key, value])));
     const read = coalesceReads(run, String);
@@ -58,12 +58,12 @@ describe("coalesced reads", () => {
     expect(await after).toBe("new");
   });
 
-  test("what the query does not find is undefined", async () => {
+  test("a key that is not found yields undefined", async () => {
     const read = coalesceReads(async () => new Map<string, number>(), String);
     expect(await read("x")).toBeUndefined();
   });
 
-  test("a failed query fails its callers and not those after them", async () => {
+  test("a failed query fails its own callers only", async () => {
     let fail = true;
     const read = coalesceReads(async (keys: readonly string[]) => {
       if (fail) throw new Error("gone");
@@ -75,7 +75,7 @@ describe("coalesced reads", () => {
     expect(await read("a")).toBe(1);
   });
 
-  test("a batch has its bound, and so has the queue", async () => {
+  test("the batch and the queue are bounded", async () => {
     const { calls, run } = lengths();
     const read = coalesceReads(run, String, { batch: 2, queue: 5 });
     const reads = ["a", "b", "c", "d", "e", "f"].map((key) => read(key).catch((error: unknown) => error));
@@ -104,7 +104,7 @@ describe("coalesced writes", () => {
     expect(batches).toEqual([[1, 2, 3, 4]]);
   });
 
-  test("a failed batch is tried row by row, so that no one fails for a neighbour", async () => {
+  test("a failed batch is retried row by row, so that only the faulty row fails", async () => {
     const write = coalesceWrites(async (rows: readonly number[]) => {
       if (rows.includes(13)) throw new Error("unlucky");
       return rows.map((row) => row);
@@ -113,17 +113,17 @@ describe("coalesced writes", () => {
     expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : "failed"))).toEqual([1, "failed", 2]);
   });
 
-  test("a batch that waited in vain for a lock is tried row by row too: only who needs the lock fails", async () => {
-    const inVain = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
+  test("a batch with a lock timeout is retried row by row, so that only the locked row fails", async () => {
+    const lockTimeout = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
     const write = coalesceWrites(async (rows: readonly number[]) => {
-      if (rows.includes(2)) throw asUnavailable(inVain);
+      if (rows.includes(2)) throw asUnavailable(lockTimeout);
       return rows.map((row) => row * 10);
     });
     const settled = await Promise.allSettled([write(1), write(2), write(3)]);
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
-  test("when the database is out of reach nothing is repeated, for it may have happened", async () => {
+  test("a batch is not retried when the database is unreachable, since it may have been committed", async () => {
     const batches: number[][] = [];
     const write = coalesceWrites(async (rows: readonly number[]) => {
       batches.push([...rows]);
@@ -134,7 +134,7 @@ describe("coalesced writes", () => {
     expect(batches).toEqual([[1, 2, 3]]);
   });
 
-  test("an answer with another number of verdicts is a fault, not a guess", async () => {
+  test("a response with another number of verdicts is an error", async () => {
     const write = coalesceWrites(async () => [true, true, true]);
     await expect(write(1)).rejects.toThrow("another number of verdicts");
   });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { breaker } from "../../../src/store/ephemeral/breaker.ts";
 import { memoryRateLimiter } from "../../../src/store/ephemeral/memory.ts";
 
-test("a window lets the limit through, then says how long to wait, then begins again", async () => {
+test("a rate limit admits the limit, then returns the seconds to wait, and starts again after the window", async () => {
   let now = 100;
   const limiter = memoryRateLimiter(2, 60, () => now);
   expect([await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("b")]).toEqual([0, 0, 60, 0]);
@@ -12,7 +12,7 @@ test("a window lets the limit through, then says how long to wait, then begins a
   expect(await limiter.hit("a")).toBe(0);
 });
 
-test("three failures in a row open the breaker; then one call a second finds out", () => {
+test("three consecutive failures open the circuit breaker, which then admits one call a second", () => {
   let now = 0;
   const circuit = breaker(() => now);
   circuit.failed();

@@ -16,7 +16,7 @@ test.for([
   expect(isStorable(text)).toBe(storable);
 });
 
-test("rows for jsonb hold no NUL and no half of a surrogate pair", () => {
+test("jsonb rows contain neither NUL nor lone surrogates", () => {
   expect(JSON.parse(jsonRows([{ a: "x\0y", b: ["\ud800", "\u{1f600}"], c: 1, d: null, e: undefined }]))).toEqual([
     { a: "x\ufffdy", b: ["\ufffd", "\u{1f600}"], c: 1, d: null },
   ]);
@@ -31,7 +31,7 @@ test.for([
   ["57014", "ERROR"],
   ["57P01", "FATAL"],
   ["25006", "ERROR"],
-] as const)("SQLSTATE %s is reported as unavailable, with the time to wait", ([code, severity]) => {
+] as const)("SQLSTATE %s is reported as temporarily_unavailable with Retry-After", ([code, severity]) => {
   const error = databaseError(code, severity);
   expect(asUnavailable(error)).toMatchObject({
     code: "temporarily_unavailable",
@@ -40,12 +40,12 @@ test.for([
   });
 });
 
-test.for(["23505", "22P02", "42P01", "40001"])("SQLSTATE %s stays the fault that it is", (code) => {
+test.for(["23505", "22P02", "42P01", "40001"])("SQLSTATE %s stays an internal error", (code) => {
   const error = databaseError(code);
   expect(asUnavailable(error)).toBe(error);
 });
 
-test("a lost connection is reported as unavailable; an internal mistake and a refusal stay what they are", () => {
+test("lost connections and timeouts are temporarily_unavailable; programming errors and refusals are unchanged", () => {
   expect(asUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }))).toMatchObject({ reason: "storage_unavailable" });
   expect(asUnavailable(new Error("Connection terminated unexpectedly"))).toMatchObject({ reason: "storage_unavailable" });
   for (const message of [
@@ -63,11 +63,11 @@ test("a lost connection is reported as unavailable; an internal mistake and a re
   expect(asUnavailable(refusal)).toBe(refusal);
 });
 
-test("only what the database could not put in an order is repeated", () => {
+test("only serialization failures and deadlocks are repeated", () => {
   expect(["40001", "40P01", "23505", "57014"].map((code) => mayBeRepeated(databaseError(code)))).toEqual([true, true, false, false]);
 });
 
-test("a connection goes on serving after a plain refusal of the server, and after nothing else", () => {
+test("a connection is kept after an error of a statement, and closed after a lost connection or timeout", () => {
   expect(leavesConnection(databaseError("23505"))).toBe(true);
   expect(leavesConnection(asUnavailable(databaseError("57014")))).toBe(true);
   expect(leavesConnection(asUnavailable(databaseError("57P01", "FATAL")))).toBe(false);

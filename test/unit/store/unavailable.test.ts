@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { isRefusal } from "../../../src/errors.ts";
 import { asUnavailable, changedNothing, repeatedOnce, translated } from "../../../src/store/availability.ts";
 
-/** An error as PostgreSQL's driver throws it. */
+/** An error as pg throws it. */
 const databaseError = (code: string, more: object = {}) => Object.assign(new Error("no"), { code, severity: "ERROR", ...more });
 
-describe("what collides", () => {
+describe("colliding statements", () => {
   for (const code of ["40001", "40P01", "23503"]) {
-    test(`${code} once is done again`, async () => {
+    test(`are repeated after ${code}`, async () => {
       let calls = 0;
       const work = async () => {
         calls += 1;
@@ -17,7 +17,7 @@ describe("what collides", () => {
       expect([await repeatedOnce(work), calls]).toEqual(["done", 2]);
     });
 
-    test(`${code} twice is temporarily unavailable, and is not tried a third time`, async () => {
+    test(`fail with temporarily_unavailable after ${code} twice`, async () => {
       let calls = 0;
       const failing = () =>
         translated(async () => {
@@ -30,13 +30,13 @@ describe("what collides", () => {
     });
   }
 
-  test("an error of another kind is not repeated and stays what it is", async () => {
+  test("other errors are neither repeated nor translated", async () => {
     const error = databaseError("23514");
     expect(await repeatedOnce(() => Promise.reject(error)).catch((thrown: unknown) => thrown)).toBe(error);
   });
 });
 
-test("a record that cannot be written makes the request one to be tried later", () => {
+test("an audit record that cannot be written makes a request temporarily_unavailable", () => {
   for (const more of [
     { table: "audit_records" },
     { where: "SQL statement insert into audit_records" },

@@ -23,7 +23,7 @@ test("an event is one JSON line with time, level, process and role", () => {
   expect(last().time).toMatch(/^\d{4}-\d\d-\d\dT/);
 });
 
-test("a field that is not on the list is dropped, whatever it is called", () => {
+test("an unknown field is dropped", () => {
   const { log, lines } = collecting();
   const fields = { clientId: "crm", password: "canary", token: "canary", headers: { cookie: "canary" }, __proto__: { reason: "canary" } };
   log.info("http_request", fields as LogFields);
@@ -31,33 +31,33 @@ test("a field that is not on the list is dropped, whatever it is called", () => 
   expect(lines.join()).not.toContain("canary");
 });
 
-test("an allowed field with an object or a number in place of text is dropped", () => {
+test("a known field with a value of the wrong type is dropped", () => {
   const { log, lines } = collecting();
   log.info("http_request", { reason: { secret: "canary" }, status: "canary" } as unknown as LogFields);
   expect(lines.join()).not.toContain("canary");
 });
 
-test("an event that is built from values is not written", () => {
+test("an event that is not a fixed word is replaced", () => {
   const { log, last } = collecting();
   log.info("sign-in of alice@example.test");
   expect(last().event).toBe("unnamed_event");
 });
 
-test("nothing can forge a line, or turn one round", () => {
+test("control and bidirectional characters are replaced, and long values are cut", () => {
   const { log, lines, last } = collecting();
   log.warn("refused", { clientId: 'a\r\n{"level":60}\u001b[2J\u202e', reason: "x".repeat(1000) });
-  expect(lines.join("").split("\n")).toHaveLength(2); // the line and what follows its end
+  expect(lines.join("").split("\n")).toHaveLength(2); // the line and the empty rest
   expect(last().clientId).toBe('a??{"level":60}?[2J?');
   expect(last().reason).toHaveLength(256);
 });
 
-test("queries are never logged", () => {
+test("queries of URLs are not logged", () => {
   const { log, last } = collecting();
   log.info("http_request", { route: "/auth/verify?token=canary", clientId: "https://c.example.test/id?secret=canary#x" });
   expect(last()).toMatchObject({ route: "/auth/verify", clientId: "https://c.example.test/id" });
 });
 
-test("an error is logged by kind, code, names and places, without its message and other members", () => {
+test("an error is logged with its kind, code, names and stack positions, without its message", () => {
   const { log, lines, last } = collecting();
   const cause = Object.assign(new TypeError('received "canary"\n    at canary (/src/x.ts:1:1)'), { detail: "Key (hash)=(canary)" });
   const error = Object.assign(new Error("insert into t values ('canary')", { cause }), {
@@ -71,13 +71,13 @@ test("an error is logged by kind, code, names and places, without its message an
   expect(last().error.at[0]).toContain("log.test.ts:");
 });
 
-test("what is thrown and is no error is logged by its type alone", () => {
+test("a thrown value that is not an error is logged by its type only", () => {
   const { log, last } = collecting();
   log.error("fault", { error: "canary" });
   expect(last().error).toEqual({ kind: "string" });
 });
 
-test("levels below the one that was set are silent", () => {
+test("levels below the configured one are not logged", () => {
   const info = collecting("info");
   info.log.debug("detail");
   const silent = collecting("silent");
@@ -85,7 +85,7 @@ test("levels below the one that was set are silent", () => {
   expect([info.lines, silent.lines]).toEqual([[], []]);
 });
 
-test("a sink that throws does not reach the caller", () => {
+test("an error of the sink does not reach the caller", () => {
   const log = createLog({
     level: "info",
     sink: {

@@ -31,11 +31,11 @@ test("authentications, tokens and refusals are counted", async () => {
   expect(text).toContain('countersign_refusals_total{code="invalid_grant"} 1');
 });
 
-test("metrics of the process are there", async () => {
+test("process metrics are included", async () => {
   expect(await metrics().text()).toMatch(/^process_cpu_seconds_total /m);
 });
 
-test("10 000 random routes, methods and words add no series without bound", async () => {
+test("10,000 random routes, methods and reasons add no series", async () => {
   const m = metrics();
   const flood = (round: number) => {
     for (let i = 0; i < 10_000; i++) {

@@ -20,7 +20,7 @@ const run = (body: string) =>
     { stdio: ["ignore", "pipe", "pipe"] },
   );
 
-/** A process that logs for a while, and then says on standard error that it is still there. */
+/** A process that logs for a while, and then writes "alive" to standard error. */
 const logging = (flush: boolean) =>
   run(`
     let beats = 0;
@@ -30,18 +30,18 @@ const logging = (flush: boolean) =>
       if (++beats === 20) { process.stderr.write("alive"); process.exit(0); }
     }, 10);`);
 
-test.for([true, false])("a reader that goes away does not stop the process (flushing: %s)", async (flush) => {
+test.for([true, false])("the process continues after its reader closes the pipe (flushing: %s)", async (flush) => {
   const child = logging(flush);
-  let said = "";
+  let stderrText = "";
   child.stderr.on("data", (chunk) => {
-    said += chunk;
+    stderrText += chunk;
   });
   child.stdout.once("data", () => child.stdout.destroy());
   const [code] = await once(child, "exit");
-  expect([code, said]).toEqual([0, "alive"]);
+  expect([code, stderrText]).toEqual([0, "alive"]);
 });
 
-test("what is waiting when the process ends arrives by the flush", async () => {
+test("flush writes the queued lines before the process exits", async () => {
   const child = run('log.info("one"); log.info("two"); log.info("three"); log.flush(); process.exit(0);');
   let text = "";
   child.stdout.on("data", (chunk) => {
@@ -55,7 +55,7 @@ test("what is waiting when the process ends arrives by the flush", async () => {
   expect(events.sort()).toEqual(["one", "three", "two"]);
 });
 
-test("lines arrive whole and in order", async () => {
+test("lines are written whole and in order", async () => {
   const path = join(directory, "lines");
   const descriptor = openSync(path, "w");
   const sink = descriptorSink(descriptor);
@@ -67,7 +67,7 @@ test("lines arrive whole and in order", async () => {
   closeSync(descriptor);
 });
 
-test("a full disk costs the lines of that time, and nothing is thrown", () => {
+test("a full disk loses lines without throwing", () => {
   const descriptor = openSync("/dev/full", "w");
   const sink = descriptorSink(descriptor);
   expect(() => {

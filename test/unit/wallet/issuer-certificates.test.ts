@@ -22,42 +22,42 @@ const verdict = (x5c: unknown, issuer = ISSUER, now = nowSeconds(), trusted = ro
   }
 };
 
-describe("a credential's own certificates", () => {
+describe("certificates in x5c", () => {
   const stranger = privateCa();
   const cases: [what: string, x5c: unknown, found: string][] = [
     ["a leaf below a root", [leaf], "P-256"],
     ["a leaf and the root itself", [leaf, base64(ca.certificatePem)], "P-256"],
-    ["a leaf of a stranger", [base64(stranger.serverFor("issuer.example.test").cert)], "issuer_certificate_not_trusted"],
+    ["a leaf of another authority", [base64(stranger.serverFor("issuer.example.test").cert)], "issuer_certificate_not_trusted"],
     [
-      "a leaf of a stranger, with our root behind it",
+      "a leaf of another authority, followed by a trusted root",
       [base64(stranger.serverFor("issuer.example.test").cert), base64(ca.certificatePem)],
       "issuer_certificate_not_trusted",
     ],
     ["a leaf below another leaf", [leaf, base64(ca.serverFor("issuer.example.test").cert)], "issuer_certificate_not_trusted"],
-    ["another host's leaf", [base64(ca.serverFor("other.example.test").cert)], "issuer_certificate_of_another"],
-    ["a leaf of the host above", [base64(ca.serverFor("example.test").cert)], "issuer_certificate_of_another"],
-    ["no list", leaf, "issuer_certificate_malformed"],
+    ["a leaf of another host", [base64(ca.serverFor("other.example.test").cert)], "issuer_certificate_of_another"],
+    ["a leaf of the parent domain", [base64(ca.serverFor("example.test").cert)], "issuer_certificate_of_another"],
+    ["a string", leaf, "issuer_certificate_malformed"],
     ["an empty list", [], "issuer_certificate_malformed"],
-    ["six of them", Array(6).fill(leaf), "issuer_certificate_malformed"],
-    ["rubbish", ["AAAA"], "issuer_certificate_malformed"],
+    ["six certificates", Array(6).fill(leaf), "issuer_certificate_malformed"],
+    ["invalid DER", ["AAAA"], "issuer_certificate_malformed"],
     ["a number", [1], "issuer_certificate_malformed"],
   ];
   test.for(cases)("%s", ([, x5c, found]) => {
     expect(verdict(x5c)).toBe(found);
   });
 
-  test("its time has to have come, and not to be over", () => {
+  test("a certificate outside of its validity period is refused", () => {
     const day = 86_400;
     expect(verdict([leaf], ISSUER, nowSeconds() + 40 * day)).toBe("issuer_certificate_out_of_time");
     expect(verdict([leaf], ISSUER, nowSeconds() - 2 * day)).toBe("issuer_certificate_out_of_time");
   });
 
-  test("without roots nothing is trusted", () => {
+  test("without roots every certificate is refused", () => {
     expect(verdict([leaf], ISSUER, nowSeconds(), [])).toBe("issuer_certificate_not_trusted");
   });
 });
 
-test("whatever a stranger puts where a certificate should be is refused, and no fault", () => {
+test("a changed certificate never throws anything but a refusal", () => {
   const whole = Buffer.from(leaf, "base64");
   const authority = Buffer.from(base64(ca.certificatePem), "base64");
   fc.assert(

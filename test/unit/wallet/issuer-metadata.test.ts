@@ -14,41 +14,41 @@ beforeEach(() => {
   issuer.metadata = {};
 });
 
-/** A fresh memory, with the time in one's hand. */
+/** A new cache, with a clock of the test. */
 function keys() {
   const clock = aClock(1_000);
   const known = issuerMetadata(guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true }), clock.now);
-  const asked = issuer.publisher.requests().length;
+  const fetches = issuer.publisher.requests().length;
   const failure = () =>
     known.current(issuer.url).then(
       () => "found",
       (error) => error.reason,
     );
-  return { clock, known, failure, asked: () => issuer.publisher.requests().length - asked };
+  return { clock, known, failure, fetches: () => issuer.publisher.requests().length - fetches };
 }
 
-test("SD-JWT VC §5: keys stand in the issuer's metadata, or at the one address that it names", async () => {
+test("SD-JWT VC §5: keys are read from the issuer's metadata, or from its jwks_uri", async () => {
   expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
   issuer.metadata = { jwks: undefined, jwks_uri: `https://localhost:${issuer.publisher.port}/keys` };
   expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
 });
 
-test("keys are kept for ten minutes, and fetched again after a minute when a key is missing", async () => {
-  const { clock, known, asked } = keys();
+test("keys are cached for ten minutes, and fetched again after a minute for an unknown key", async () => {
+  const { clock, known, fetches } = keys();
   await Promise.all([known.current(issuer.url), known.current(issuer.url)]);
   clock.pass(59);
   await known.current(issuer.url);
   await known.refreshed(issuer.url);
-  expect(asked()).toBe(1);
+  expect(fetches()).toBe(1);
   clock.pass(2);
   await known.refreshed(issuer.url);
-  expect(asked()).toBe(2);
+  expect(fetches()).toBe(2);
   clock.pass(599);
   await known.current(issuer.url);
-  expect(asked()).toBe(2);
+  expect(fetches()).toBe(2);
   clock.pass(2);
   await known.current(issuer.url);
-  expect(asked()).toBe(3);
+  expect(fetches()).toBe(3);
 });
 
 test.for([
@@ -65,10 +65,10 @@ test.for([
   expect(await keys().failure()).toBe(reason);
 });
 
-test("a failure is not asked for again for five seconds", async () => {
+test("a failed fetch is not repeated for five seconds", async () => {
   issuer.metadata = { issuer: "https://other.example.test" };
-  const { clock, failure, asked } = keys();
+  const { clock, failure, fetches } = keys();
   expect([await failure(), await failure()]).toEqual(["document_of_another_issuer", "failed_just_now"]);
   clock.pass(6);
-  expect([await failure(), asked()]).toEqual(["document_of_another_issuer", 2]);
+  expect([await failure(), fetches()]).toEqual(["document_of_another_issuer", 2]);
 });

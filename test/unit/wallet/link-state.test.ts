@@ -19,19 +19,19 @@ const link = (more: Partial<WalletLink> = {}): WalletLink => ({
 const poller = { sessionId: "s", returnHash: undefined };
 const shows = (status: string, reason?: string) => ({ kind: "status", status, reason });
 
-describe("what a look at a link does", () => {
+describe("polling a link", () => {
   const cases: [what: string, of: Partial<WalletLink>, by: { sessionId?: string; returnHash?: ReturnType<typeof aHash> }, does: object][] =
     [
-      ["no one has answered", { state: "pending" }, {}, shows("pending")],
-      ["the answer is being judged", { state: "answered" }, {}, shows("pending")],
-      ["a good answer, asked by the session that began", {}, {}, { kind: "complete" }],
-      ["a good answer, asked by another session of the user", {}, { sessionId: "t" }, shows("pending")],
-      ["the same device, and nothing brought back", { sameDevice: true, returnHash }, {}, shows("pending")],
-      ["the same device, and something else brought back", { sameDevice: true, returnHash }, { returnHash: aHash() }, shows("pending")],
-      ["the same device, and the wallet got nothing yet", { sameDevice: true }, { returnHash }, shows("pending")],
-      ["the same device, brought back", { sameDevice: true, returnHash }, { returnHash }, { kind: "complete" }],
+      ["not answered", { state: "pending" }, {}, shows("pending")],
+      ["during verification", { state: "answered" }, {}, shows("pending")],
+      ["a valid response, polled by the session that started the link", {}, {}, { kind: "complete" }],
+      ["a valid response, polled by another session of the user", {}, { sessionId: "t" }, shows("pending")],
+      ["the same device without a return secret", { sameDevice: true, returnHash }, {}, shows("pending")],
+      ["the same device with a wrong return secret", { sameDevice: true, returnHash }, { returnHash: aHash() }, shows("pending")],
+      ["the same device before the wallet responded", { sameDevice: true }, { returnHash }, shows("pending")],
+      ["the same device with the return secret", { sameDevice: true, returnHash }, { returnHash }, { kind: "complete" }],
       [
-        "the same device, brought back by another session",
+        "the same device with the return secret, in another session",
         { sameDevice: true, returnHash },
         { returnHash, sessionId: "t" },
         shows("pending"),
@@ -39,13 +39,13 @@ describe("what a look at a link does", () => {
       ["expires before a response", { state: "pending", expired: true }, {}, { kind: "expire" }],
       ["expires during verification", { state: "answered", expired: true }, {}, { kind: "expire" }],
       ["expires after a valid response", { expired: true }, {}, { kind: "expire" }],
-      ["any session expires a link after its time", { expired: true }, { sessionId: "t" }, { kind: "expire" }],
+      ["expires when polled by any session", { expired: true }, { sessionId: "t" }, { kind: "expire" }],
     ];
   test.for(cases)("%s", ([, of, by, does]) => {
     expect(decidePoll(link(of), { ...poller, ...by })).toEqual(does);
   });
 
-  test.for(["linked", "conflict", "expired", "rejected"] as const satisfies LinkState[])("%s stays, whatever time it is", (state) => {
+  test.for(["linked", "conflict", "expired", "rejected"] as const satisfies LinkState[])("the state %s is final", (state) => {
     for (const expired of [false, true]) expect(decidePoll(link({ state, expired, reason: "r" }), poller)).toEqual(shows(state, "r"));
   });
 });

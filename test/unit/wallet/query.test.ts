@@ -9,17 +9,17 @@ test.for([
   ["vp_token=x&error=access_denied", undefined],
   ["state=s", undefined],
   ["vp_token=&state=s", undefined],
-] as const)("%s", ([form, answer]) => {
+] as const)("parses the response %s", ([form, answer]) => {
   expect(readResponse(parseForm(form))).toEqual(answer);
 });
 
-test("errors that the standard knows have their word, all others share one", () => {
+test("known errors of the standard have their own reason, and others share one", () => {
   const words = ["access_denied", "vp_formats_not_supported", "wallet_unavailable", "x\r\ny"].map(walletErrorReason);
   expect(words).toEqual(["wallet_access_denied", "wallet_vp_formats_not_supported", "wallet_unavailable", "wallet_error"]);
 });
 
 describe("OID4VP §8.1: vp_token is an object of the query's ids, each with a list of presentations", () => {
-  test("one presentation for the one query", () => {
+  test("accepts one presentation for the query", () => {
     expect(presentationOf('{"link":["a~b"]}')).toBe("a~b");
   });
   test.for([
@@ -34,7 +34,7 @@ describe("OID4VP §8.1: vp_token is an object of the query's ids, each with a li
     '{"link":["a","b"]}',
     '{"other":["a"]}',
     '{"link":["a"],"other":["b"]}',
-  ])("%s is none", (text) => {
+  ])("refuses %s", (text) => {
     expect(() => presentationOf(text)).toThrow(new Refusal("access_denied", "vp_token_malformed"));
   });
 });

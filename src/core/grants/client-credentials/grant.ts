@@ -1,13 +1,15 @@
-import { isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
+import { audienceOf, type Client, isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import { parseScope, printScope } from "../../../protocol/access.ts";
+import { isAbsoluteUri, parseScope, printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
-import { allowedScopes, clientAudience } from "../../policy/access.ts";
+import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
+import { allowedAt, clientAudience, narrowResource, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
+import type { Core } from "../../ports.ts";
 import { newJti } from "../../tokens/access-token.ts";
 import { accessTokenAnswer, CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, previewOf } from "../grant.ts";
 
-type Request = Pick<GrantRequest<"clientCredentials">, "client" | "grant">;
+type Request = Pick<GrantRequest<"clientCredentials">, "client" | "grant"> & { readonly terms?: readonly ResourceTerms[] };
 
 const CONFIDENTIAL_CLIENT: Rule<Request> = {
   name: "confidential_client",
@@ -22,10 +24,11 @@ const SCOPE: Rule<Request, readonly string[]> = {
   name: "scope",
   demand: "At least one scope, all of them in the client's allowlist and under its ceiling, none that needs a user.",
   source: "docs/protocol.md#client-credentials",
-  check: ({ client, grant }) => {
+  check: ({ client, grant, terms = [] }) => {
     const requested = parseScope(grant.value.scope);
     if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
-    const allowed = allowedScopes(client);
+    const { resource } = grant.value;
+    const allowed = allowedAt(client, targetOf(client, resource.length > 0 ? resource : audienceOf(client), terms));
     if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
       throw new Refusal("invalid_scope", "scope_not_allowed", {
         description: "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
@@ -36,9 +39,13 @@ const SCOPE: Rule<Request, readonly string[]> = {
 
 const RESOURCE: Rule<Request, readonly string[]> = {
   name: "resource",
-  demand: "resource lies within the client's audience, which is its client_id unless an operator configured another.",
+  demand:
+    "resource lies within the client's audience, which is its client_id unless an operator configured another. Disabled resources are left out.",
   source: "docs/protocol.md#client-credentials",
-  check: ({ client, grant }) => clientAudience(grant.value.resource, client),
+  check: ({ client, grant, terms = [] }) => {
+    const audience = clientAudience(grant.value.resource, client);
+    return narrowResource([], audience, disabledAmong(audience, terms));
+  },
 };
 
 /**
@@ -52,13 +59,21 @@ export function decideClientCredentials(request: Request, trace = ENFORCED) {
   return { scopes: trace.check(SCOPE, request), audience: trace.check(RESOURCE, request) };
 }
 
+/** The terms of the records of a client's audience. */
+async function termsFor(client: Client, core: Core): Promise<readonly ResourceTerms[]> {
+  const resources = audienceOf(client).filter(isAbsoluteUri);
+  return resources.length === 0 ? [] : core.resources.of(client.realmId, resources);
+}
+
 export const clientCredentials: Grant<"clientCredentials"> = {
   rules: [...GRANT_RULES, CONFIDENTIAL_CLIENT, SCOPE, RESOURCE],
   refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
-    const { scopes, audience } = decideClientCredentials(request);
     const { client, requestId, confirmation: cnf } = request;
+    const terms = await termsFor(client, core);
+    const { scopes, audience } = decideClientCredentials({ ...request, terms });
+    const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
     const { clientId } = client;
     const jti = newJti(core.randomBytes);
     // The record is started first, so that the database works while this process signs. The answer waits for both: no record, no token.
@@ -73,13 +88,14 @@ export const clientCredentials: Grant<"clientCredentials"> = {
       jti,
       requestId,
     });
-    const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, cnf }, core);
+    const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime, cnf }, core);
     const [answer] = await Promise.all([signed, recorded]);
     return answer;
   },
 
   async preview(request, core, trace) {
-    const { scopes, audience } = decideClientCredentials(request, trace);
-    return { ...previewOf(scopes, audience, core), sub: request.client.clientId };
+    const terms = await termsFor(request.client, core);
+    const { scopes, audience } = decideClientCredentials({ ...request, terms }, trace);
+    return { ...previewOf(scopes, audience, core, terms), sub: request.client.clientId };
   },
 };

@@ -2,9 +2,10 @@ import type { AuditEntry } from "../../../audit.ts";
 import type { Client } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { MAX_RESOURCES, printScope } from "../../../protocol/access.ts";
+import { isAbsoluteUri, MAX_RESOURCES, printScope } from "../../../protocol/access.ts";
 import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
+import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";
 import { boundForm, possibleClients } from "../../policy/access.ts";
 import { ENFORCED } from "../../policy/rule.ts";
@@ -37,6 +38,8 @@ import {
 } from "./rules.ts";
 
 type Request = GrantRequest<"tokenExchange">;
+/** Of the records of the resources that the request or the subject token names. */
+type Terms = { readonly terms: readonly ResourceTerms[] };
 
 /** @param agent the client that acts with the token, if it is a subject token */
 async function presented(claims: AccessTokenClaims | undefined, core: Core, agent?: string): Promise<PresentedToken | undefined> {
@@ -52,15 +55,19 @@ async function clientsAmong(values: readonly string[], requesting: Client, core:
 }
 
 /** Reads all records that the rules need, in parallel. */
-async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts> {
+async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts & Terms> {
   const claims = verifiedAccessToken(params.subjectToken, core);
   const targets = [...new Set([...params.resource, ...params.audience])].slice(0, MAX_RESOURCES);
-  const [subject, actor, clients] = await Promise.all([
+  const named = [...targets, ...(claims ? audienceList(claims) : [])];
+  const resources = named.filter(isAbsoluteUri);
+  const [subject, actor, clients, terms] = await Promise.all([
     presented(claims, core, client.clientId),
     params.actorToken === undefined ? undefined : presented(verifiedAccessToken(params.actorToken, core), core),
-    clientsAmong([...targets, ...(claims ? audienceList(claims) : [])], client, core),
+    clientsAmong(named, client, core),
+    resources.length === 0 ? [] : core.resources.of(client.realmId, resources),
   ]);
-  return { client, params, subject, actor, clients, issuer: core.issuer };
+  const disabled = disabledAmong(resources, terms).map((resource) => [resource, false] as const);
+  return { client, params, subject, actor, clients: new Map([...clients, ...disabled]), terms, issuer: core.issuer };
 }
 
 /** Notes the requested chain, the refused agent first, and the subject token for the audit record of a refusal. */
@@ -77,7 +84,7 @@ async function decide({ client, grant, refusalDetails }: Omit<Request, "requestI
   checkExchangeRequest({ client, grant }, trace);
   const facts = await exchangeFacts(client, grant.value, core);
   noteSubject(refusalDetails, client, facts.subject);
-  return decideExchange(facts, trace);
+  return { ...decideExchange(facts, trace), terms: facts.terms };
 }
 
 /** After a lost race: evaluates the rules on fresh data to name the one that now fails. */
@@ -88,8 +95,8 @@ async function refuseOvertaken({ client, grant, refusalDetails }: Request, core:
   throw new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
 }
 
-const lifetimeOf = ({ kind, subject }: Exchange, core: Core): number => {
-  const configured = kind === "id_jag" ? ASSERTION_LIFETIME : core.lifetimes.accessToken;
+const lifetimeOf = ({ kind, subject, audience, terms }: Exchange & Terms, core: Core): number => {
+  const configured = kind === "id_jag" ? ASSERTION_LIFETIME : lifetimeAt(core.lifetimes.accessToken, audience, terms);
   return tokenLifetime(configured, subject.claims.exp, subject.state.now);
 };
 

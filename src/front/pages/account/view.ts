@@ -105,7 +105,12 @@ const resourceList = (language: Language, resources: readonly string[], targets:
 const accountTexts = catalogue({
   en: {
     title: "Your account",
-    done: { revoked: "Access removed.", resent: "A new message is on its way to you.", named: "Your name has been saved." },
+    done: {
+      joined: "Your account is ready. Open the link in the mail that we sent you to confirm your address.",
+      revoked: "Access removed.",
+      resent: "A new message is on its way to you.",
+      named: "Your name has been saved.",
+    },
     profile: "Profile",
     name: "Name",
     firstName: "First name",
@@ -127,7 +132,12 @@ const accountTexts = catalogue({
   },
   de: {
     title: "Ihr Konto",
-    done: { revoked: "Zugriff entfernt.", resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.", named: "Ihr Name wurde gespeichert." },
+    done: {
+      joined: "Ihr Konto ist angelegt. Öffnen Sie den Link in der Mail an Sie, um Ihre Adresse zu bestätigen.",
+      revoked: "Zugriff entfernt.",
+      resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.",
+      named: "Ihr Name wurde gespeichert.",
+    },
     profile: "Profil",
     name: "Name",
     firstName: "Vorname",

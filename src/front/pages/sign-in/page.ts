@@ -22,7 +22,6 @@ const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 /** GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one. */
 export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
-  const mayJoin = hasSignUp(ports.signUpPolicy);
 
   const show = (
     ctx: FrontContext,
@@ -31,7 +30,11 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
     hint?: string,
   ) => {
     const token = guard.token(ctx, purpose(page.returnTo.requestId));
-    sendPage(ctx, signInView(site, languageOf(ctx), { ...page, mayJoin, token, faults, email: email ?? hint }), status);
+    sendPage(
+      ctx,
+      signInView(site, languageOf(ctx), { ...page, mayJoin: hasSignUp(ports.signUpPolicy), token, faults, email: email ?? hint }),
+      status,
+    );
   };
 
   /** Shows the form for a pending request, unless no sign-in is needed. */

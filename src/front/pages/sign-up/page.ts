@@ -1,13 +1,14 @@
-import { registerOnce, resendVerification } from "../../../accounts/registration.ts";
-import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
+import { type NewAccount, registerOnce, resendVerification } from "../../../accounts/registration.ts";
+import { signInNewcomer } from "../../../accounts/sign-in.ts";
+import { hasSignUp, needsProof } from "../../../accounts/sign-up-policy.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
-import type { Handler } from "../../http/routes.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { beginPendingAction, failedForm, mailedTo, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
-import { returnToMembers, sendPage } from "../views/layout.ts";
+import { ACCOUNT_START, type ReturnTo, returnToMembers, sendPage } from "../views/layout.ts";
 import { checkMailView, noSignUpView, signUpView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
@@ -33,8 +34,9 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
       const [email, firstName, lastName] = [form.get("email"), form.get("firstName"), form.get("lastName")];
       try {
         const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
-        const { user } = await registerOnce(signUp, ports, callerOf(ctx));
-        await beginPendingAction(kit, ctx, user.email, returnTo);
+        const account = await registerOnce(signUp, ports, callerOf(ctx));
+        await beginPendingAction(kit, ctx, account.user.email, returnTo);
+        if (!needsProof(account.user, signUpPolicy)) return await enter(kit, ctx, account, returnTo);
       } catch (error) {
         const { faults, status } = failedForm(ctx, error, ["email", "password", "firstName", "lastName"]);
         const token = guard.token(ctx, purpose(returnTo.requestId));
@@ -52,6 +54,14 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
       sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);
     },
   };
+}
+
+/** Signs in a user who has just signed up, and continues where they were going; the mail with the link may be read later. */
+async function enter({ ports, cookies, site }: PageKit, ctx: FrontContext, account: NewAccount, returnTo: ReturnTo): Promise<void> {
+  const { secret } = await signInNewcomer(account, "sign_up", ports, callerOf(ctx), cookies.session(ctx));
+  cookies.startSession(ctx, secret, ports.sessionTtl);
+  const page = returnTo.next ?? `${ACCOUNT_START}?done=joined`;
+  sendRedirect(ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo), 303);
 }
 
 /** The value of `done` after another mail was requested. */

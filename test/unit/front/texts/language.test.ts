@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import { languageOf, shownDay, shownDuration, shownList, shownMoment } from "../../../../src/front/texts/language.ts";
 
-const asked = (accept: string | undefined) => languageOf({ req: { headers: { "accept-language": accept } } as unknown as IncomingMessage });
+const languageFor = (accept: string | undefined) =>
+  languageOf({ req: { headers: { "accept-language": accept } } as unknown as IncomingMessage });
 
 test.for([
   [undefined, "en"],
@@ -20,10 +21,10 @@ test.for([
   [`${"xx,".repeat(160)}de`, "de"],
   [`${"xx,".repeat(5000)}de`, "en"],
 ] as const)("Accept-Language %s is answered in %s", ([accept, language]) => {
-  expect(asked(accept)).toBe(language);
+  expect(languageFor(accept)).toBe(language);
 });
 
-test("days, times and lists are written as the language writes them", () => {
+test("days, times and lists are formatted by language", () => {
   const seconds = 1_763_761_800;
   expect([shownDay("en", seconds), shownDay("de", seconds)]).toEqual(["21 November 2025", "21. November 2025"]);
   expect(shownMoment("en", seconds)).toBe("21 November 2025 at 21:50 UTC");

@@ -9,9 +9,9 @@ import { protectMcp, tokenVerifier, toolScopes } from "../../../guard-sdk/src/mc
 import * as viaNode from "../../../guard-sdk/src/node.ts";
 import { createPqcVerifier, requireHybrid } from "../../../guard-sdk/src/pqc.ts";
 
-/** An entry as JavaScript calls it: with anything. */
+/** An entry as JavaScript calls it, with any arguments. */
 type Entry = (...given: readonly unknown[]) => unknown;
-const untyped = (entry: unknown) => entry as Entry; // what is tested is what the types rule out
+const untyped = (entry: unknown) => entry as Entry; // these tests pass what the types forbid
 
 const good = { resource: "https://notes.example/mcp", authorizationServers: ["https://as.example"] };
 const access = { clientId: "notes-api", clientSecret: "only-a-test-knows-this" };
@@ -29,7 +29,7 @@ const WITH_OPTIONS: Readonly<Record<string, readonly [entry: unknown, sound: obj
 
 const TAKES_OPTIONS = Object.entries(WITH_OPTIONS).map(([name, [entry, sound]]) => ({ name, entry: untyped(entry), sound }));
 
-test.for(TAKES_OPTIONS)("$name refuses an option that it does not have, and what is no options", ({ name, entry, sound }) => {
+test.for(TAKES_OPTIONS)("$name refuses unknown options, and arguments that are not an object", ({ name, entry, sound }) => {
   expect(() => entry(sound)).not.toThrow();
   expect(() => entry({ ...sound, scope: ["notes:write"] })).toThrow(new RegExp(`^${name} has no option "scope"; it takes \\w+`));
   for (const none of [undefined, null, "options", [sound]]) expect(() => entry(none)).toThrow(`${name} takes its options as one object`);
@@ -86,7 +86,7 @@ const ROUTES: Readonly<Record<string, Entry>> = {
   protectMcp: (route) => untyped(protectMcp)(guard, { fetch: handler }, route),
 };
 
-test.for(Object.entries(ROUTES))("a route by %s cannot be left open by a slip", ([, protect]) => {
+test.for(Object.entries(ROUTES))("%s refuses invalid options of a route", ([, protect]) => {
   for (const sound of [undefined, {}, { scopes: [] }, { scopes: ["notes:write"] }]) expect(() => protect(sound)).not.toThrow();
   expect(() => protect({ scope: ["notes:write"] })).toThrow('protect has no option "scope"; it takes scopes');
   expect(() => protect(["notes:write"])).toThrow("protect takes its options as one object: scopes");
@@ -100,18 +100,22 @@ test.for([
   protectMcp,
   tokenVerifier,
   toolScopes,
-])("an adapter refuses what is no guard when it is made, not with each request", (entry) => {
+])("an adapter refuses a missing guard when it is created", (entry) => {
   for (const none of [undefined, good, createGuard])
     expect(() => untyped(entry)(none, handler)).toThrow("the guard that createGuard returned");
 });
 
 test.for([
-  ["no handler for Fetch", () => untyped(guard.protect)(), "handler"],
-  ["no listener for node:http", () => untyped(viaNode.protect)(guard, { scopes: [] }), "listener"],
-  ["no MCP handler", () => untyped(protectMcp)(guard), "protectMcp"],
+  ["a missing Fetch handler", () => untyped(guard.protect)(), "handler"],
+  ["a missing listener for node:http", () => untyped(viaNode.protect)(guard, { scopes: [] }), "listener"],
+  ["a missing MCP handler", () => untyped(protectMcp)(guard), "protectMcp"],
   ["a string for the scopes of a tool", () => untyped(toolScopes)(guard, "notes:write"), "toolScopes"],
-  ["no verifier of second signatures", () => untyped(requireHybrid)(), "first argument of requireHybrid"],
-  ["no way of verification", () => untyped(requireHybrid)(createPqcVerifier({ issuer: "https://as.example" }), "local"), "second argument"],
+  ["a missing verifier of second signatures", () => untyped(requireHybrid)(), "first argument of requireHybrid"],
+  [
+    "an unknown verification",
+    () => untyped(requireHybrid)(createPqcVerifier({ issuer: "https://as.example" }), "local"),
+    "second argument",
+  ],
 ] as const)("%s is refused", ([, misuse, message]) => {
   expect(misuse).toThrow(message);
   expect(misuse).toThrow(TypeError);

@@ -23,7 +23,7 @@ test.for([
   ["ed25519", { keys: { idTokenSigningAlg: "EdDSA" }, pqc: { hybrid: false } }],
   ["rsa", { keys: { idTokenSigningAlg: "RS256" }, pqc: { hybrid: false } }],
   ["ml-dsa-65", { keys: { idTokenSigningAlg: "EdDSA" }, pqc: { hybrid: true } }],
-] as const)("a damaged %s key file is named and left as it is", async ([kind, config]) => {
+] as const)("a damaged %s key file is named in the error and left unchanged", async ([kind, config]) => {
   const path = join(dataDir, "keys", `${kind}.pem`);
   writeFileSync(path, "-----BEGIN PRIVATE KEY-----\nhalf a k");
   const opening = keysOf({ ...config, dataDir } as never, {} as never);
@@ -34,15 +34,18 @@ test.for([
 test.for([
   ["ed25519", "EdDSA", () => generateKeyPairSync("rsa", { modulusLength: 2048 })],
   ["rsa", "RS256", () => generateKeyPairSync("ed25519")],
-] as const)("a key of another kind in the %s key file is refused, and left as it is", async ([kind, idTokenSigningAlg, generate]) => {
-  if (kind === "rsa") await writeKey("ed25519", () => generateKeyPairSync("ed25519"));
-  const { path, pem } = await writeKey(kind, generate);
-  const opening = keysOf({ keys: { idTokenSigningAlg }, pqc: { hybrid: false }, dataDir } as never, {} as never);
-  await expect(opening).rejects.toThrow(`DATA_DIR: ${path} holds no readable ${kind} private key`);
-  expect(readFileSync(path, "utf8")).toBe(pem);
-});
+] as const)(
+  "a key of another kind in the %s key file is named in the error and left unchanged",
+  async ([kind, idTokenSigningAlg, generate]) => {
+    if (kind === "rsa") await writeKey("ed25519", () => generateKeyPairSync("ed25519"));
+    const { path, pem } = await writeKey(kind, generate);
+    const opening = keysOf({ keys: { idTokenSigningAlg }, pqc: { hybrid: false }, dataDir } as never, {} as never);
+    await expect(opening).rejects.toThrow(`DATA_DIR: ${path} holds no readable ${kind} private key`);
+    expect(readFileSync(path, "utf8")).toBe(pem);
+  },
+);
 
-test("a directory in place of a key file is named", async () => {
+test("a directory in place of a key file is named in the error", async () => {
   const path = join(dataDir, "keys", "ed25519.pem");
   mkdirSync(path);
   const opening = keysOf({ keys: { idTokenSigningAlg: "EdDSA" }, pqc: { hybrid: false }, dataDir } as never, {} as never);

@@ -29,10 +29,10 @@ async function aCore() {
 const connectionsOver = (clients: Client[]) => keepConnections(() => clients.shift() as Client, clients.length);
 const question = (clientId: string) => ({ name: "token" as const, request: clientCredentials(clientId), budget: 3_000 });
 
-test("streams are spread over the connections, and the calls over the streams", async () => {
+test("streams are spread over the connections, and calls over the streams", async () => {
   const [one, two] = [await aCore(), await aCore()];
   const streams = keepCoreStreams(connectionsOver([one.client, two.client]), 4, one.metadata, () => performance.now());
-  expect(streams.pick()).toBeUndefined(); // opens them
+  expect(streams.pick()).toBeUndefined(); // opens the streams
   await expect.poll(() => new Set(Array.from({ length: 8 }, () => streams.pick())).size).toBe(4);
   for (let i = 0; i < 40; i += 1) await streams.pick()?.ask(question(`c${i}`));
   expect([one.seen.length, two.seen.length]).toEqual([20, 20]);
@@ -40,7 +40,7 @@ test("streams are spread over the connections, and the calls over the streams", 
   expect(streams.pick()).toBeUndefined();
 });
 
-test("a stream is renewed in time, and what was asked on the old one is answered", async () => {
+test("a stream is renewed, and calls on the old one are still answered", async () => {
   const { client, metadata } = await aCore();
   let time = 0;
   const streams = keepCoreStreams(connectionsOver([client]), 1, metadata, () => time);
@@ -50,7 +50,7 @@ test("a stream is renewed in time, and what was asked on the old one is answered
   time += 14_000;
   expect(streams.pick()).toBe(old);
   time += 2_000;
-  expect(streams.pick()).toBe(old); // until the new one is understood
+  expect(streams.pick()).toBe(old); // until the new stream is open
   await expect.poll(() => streams.pick()).not.toBe(old);
   expect(old?.state()).toBe("retired");
   expect(await slow).toMatchObject({ accessToken: "live-slow-300" });

@@ -31,7 +31,7 @@ async function aFront(now: () => number | undefined) {
   return { core, moments };
 }
 
-test("a call that issues something carries its last moment, half a second before its front gives up, alone and by stream", async () => {
+test("a call that issues a token carries a deadline half a second before its front gives up, unary and by stream", async () => {
   const { core, moments } = await aFront(() => 1_000);
   await core.token(clientCredentials("alone"));
   for (let i = 0; i < 3; i += 1) await core.publicKeys({});
@@ -40,13 +40,13 @@ test("a call that issues something carries its last moment, half a second before
   expect(moments).toEqual([1_002.5, 1_002.5, 1_000.5]);
 });
 
-test("a revocation may come late", async () => {
+test("a revocation carries no deadline", async () => {
   const { core, moments } = await aFront(() => 1_000);
   await core.revoke({ token: "t" });
   expect(moments).toEqual([undefined]);
 });
 
-test("while the database's clock is not known nothing that issues something is asked for", async () => {
+test("while the database's clock is unknown, calls that issue tokens are not sent", async () => {
   const { core, moments } = await aFront(() => undefined);
   await expect(core.token(clientCredentials("me"))).rejects.toMatchObject({ code: "temporarily_unavailable" });
   expect(moments).toEqual([]);

@@ -38,8 +38,8 @@ function aFront(port: number) {
   return core;
 }
 
-/** Lets the stream be opened and answered. */
-async function conversing(core: ReturnType<typeof aFront>) {
+/** Calls until the stream is open. */
+async function openStream(core: ReturnType<typeof aFront>) {
   for (let i = 0; i < 3; i += 1) await core.publicKeys({});
 }
 
@@ -49,8 +49,8 @@ const refusalOf = async (call: Promise<unknown>): Promise<string | undefined> =>
     (thrown: unknown) => (thrown instanceof Refusal ? thrown.code : String(thrown)),
   );
 
-/** A way to the cores that hands out connections in turn and can be cut, like a cable. */
-async function aCable(ports: () => number[]) {
+/** A TCP proxy to the cores that assigns connections in turn and can be cut. */
+async function aProxy(ports: () => number[]) {
   const sockets = new Set<Socket>();
   let turn = 0;
   const server: NetServer = createServer((near) => {
@@ -77,7 +77,7 @@ async function aCable(ports: () => number[]) {
   return { port: (server.address() as { port: number }).port, cut };
 }
 
-/** A grpc-js server with only a part of TokenCoreService. */
+/** A grpc-js server with a part of TokenCoreService only. */
 async function aServer(fill: (server: Server, core: ReturnType<typeof localTokenCore>) => void): Promise<{ port: number; seen: string[] }> {
   const { implementation, seen } = smallCore();
   const server = new Server();
@@ -90,7 +90,7 @@ async function aServer(fill: (server: Server, core: ReturnType<typeof localToken
 }
 const run = callRunner(admission(256), onFault);
 
-test("a core of an earlier release, which has no Converse, is called call by call", async () => {
+test("a core of an earlier release without Converse is called by unary calls", async () => {
   const { port, seen } = await aServer((server, core) => {
     for (const [name, method] of TOKEN_CORE_METHODS) {
       serveUnary(server, method, run, {
@@ -105,18 +105,18 @@ test("a core of an earlier release, which has no Converse, is called call by cal
   expect(seen).toHaveLength(20);
 });
 
-test("once the core has answered the stream, every call goes by it, and each gets its own answer or refusal", async () => {
+test("once the core has opened the stream, all calls use it, and each gets its own response or refusal", async () => {
   const { port, seen } = await aServer((server, core) => {
     serveTokenCore(server, core, { mutualTls: false }, run);
   });
   const core = aFront(port);
-  await conversing(core);
+  await openStream(core);
   const only = await aServer((server, near) => {
     serveTokenCore(server, near, { mutualTls: false }, run);
     for (const [, method] of TOKEN_CORE_METHODS) server.unregister(`/${method.parent.typeName}/${method.name}`);
   });
   const streaming = aFront(only.port);
-  await streaming.publicKeys({}).catch(() => undefined); // opens the stream; by itself it finds no unary method
+  await streaming.publicKeys({}).catch(() => undefined); // opens the stream; the unary call itself fails
   await new Promise((resolve) => setTimeout(resolve, 100));
   const names = Array.from({ length: 200 }, (_, i) => (i % 3 === 0 ? "invalid_grant" : i % 7 === 0 ? "slow-20" : `c${i}`));
   const answers = await Promise.all(
@@ -132,48 +132,48 @@ test("once the core has answered the stream, every call goes by it, and each get
   expect(only.seen).toHaveLength(200);
 });
 
-test("a call that may have left when the connection breaks is refused, and not repeated", async () => {
+test("a call that may have been sent when the connection breaks is refused and not repeated", async () => {
   const { listener, seen } = await aCore();
-  const cable = await aCable(() => [listener.port]);
-  const core = aFront(cable.port);
-  await conversing(core);
+  const proxy = await aProxy(() => [listener.port]);
+  const core = aFront(proxy.port);
+  await openStream(core);
   const call = refusalOf(core.token(clientCredentials("slow-600")));
   await expect.poll(() => seen).toEqual(["slow-600"]);
-  cable.cut();
+  proxy.cut();
   expect(await call).toBe("temporarily_unavailable");
   expect(await core.token(clientCredentials("after"))).toMatchObject({ accessToken: "live-after" });
   expect(seen).toEqual(["slow-600", "after"]);
 });
 
-test("a core that is gone is 503 at once, and found again soon after its restart", async () => {
+test("a stopped core is refused with core_unavailable at once, and used again soon after its restart", async () => {
   const first = await aCore();
   const core = aFront(first.listener.port);
-  await conversing(core);
+  await openStream(core);
   await first.listener.close(0);
   const gone = { code: "temporarily_unavailable", reason: "core_unavailable", detail: { cause: { code: status.UNAVAILABLE } } };
-  await expect(core.token(clientCredentials("a"))).rejects.toMatchObject(gone); // and not DEADLINE_EXCEEDED
+  await expect(core.token(clientCredentials("a"))).rejects.toMatchObject(gone); // not DEADLINE_EXCEEDED
   expect(await core.ready()).toBe(false);
   await aCore({ port: first.listener.port });
   await expect.poll(() => core.ready(), { timeout: 3_000, interval: 50 }).toBe(true);
-  await conversing(core);
+  await openStream(core);
 });
 
 test.for([true, false])(
-  "a core that drains answers what it has taken (by stream: %s), and its listener closes as soon as that is done",
+  "a draining core answers its accepted calls (by stream: %s), and its listener closes right after",
   async (byStream) => {
     const { listener } = await aCore();
     const core = aFront(listener.port);
-    if (byStream) await conversing(core);
+    if (byStream) await openStream(core);
     const calls = Promise.all(["slow-400", "slow-300"].map((name) => core.token(clientCredentials(name))));
     await new Promise((resolve) => setTimeout(resolve, 100));
     const closed = listener.close(120);
     expect((await calls).map(({ accessToken }) => accessToken)).toEqual(["live-slow-400", "live-slow-300"]);
-    await closed; // long before its grace is over
+    await closed; // long before the grace period ends
     expect(await refusalOf(core.token(clientCredentials("late")))).toBe("temporarily_unavailable");
   },
 );
 
-test("what does not finish in its grace is cut", async () => {
+test("calls that do not finish within the grace period are cut off", async () => {
   const { listener, seen } = await aCore();
   const core = aFront(listener.port);
   const call = refusalOf(core.token(clientCredentials("slow-120000")));
@@ -182,12 +182,12 @@ test("what does not finish in its grace is cut", async () => {
   expect(await call).toBe("temporarily_unavailable");
 });
 
-test("while one of two cores drains, no call of a front is lost", async () => {
+test("while one of two cores drains, no call of a front fails", async () => {
   const [one, two] = [await aCore(), await aCore()];
   let ports = [one.listener.port];
-  const cable = await aCable(() => ports);
-  const core = aFront(cable.port);
-  await conversing(core);
+  const proxy = await aProxy(() => ports);
+  const core = aFront(proxy.port);
+  await openStream(core);
   const results: unknown[] = [];
   let running = true;
   const callers = Array.from({ length: 8 }, async (_, i) => {
@@ -202,10 +202,10 @@ test("while one of two cores drains, no call of a front is lost", async () => {
   expect(results.filter((result) => result instanceof Error)).toEqual([]);
 });
 
-test.for([true, false])("above its limit a core refuses at once, to be tried again in a second (by stream: %s)", async (byStream) => {
+test.for([true, false])("a core above its limit refuses calls at once with a retry after 1 s (by stream: %s)", async (byStream) => {
   const { listener, seen } = await aCore({ maxInFlight: 4 });
   const core = aFront(listener.port);
-  if (byStream) await conversing(core);
+  if (byStream) await openStream(core);
   const calls = await Promise.all(
     Array.from({ length: 10 }, () =>
       core.token(clientCredentials("slow-100")).then(
@@ -219,10 +219,10 @@ test.for([true, false])("above its limit a core refuses at once, to be tried aga
   expect(seen).toHaveLength(4);
 });
 
-test.for([true, false])("no call waits longer than its deadline (by stream: %s)", async (byStream) => {
+test.for([true, false])("a call ends at its deadline (by stream: %s)", async (byStream) => {
   const { listener, seen } = await aCore();
   const core = aFront(listener.port);
-  if (byStream) await conversing(core);
+  if (byStream) await openStream(core);
   const order: string[] = [];
   const waits = (timeoutMs: number) =>
     refusalOf(core.token(clientCredentials("slow-120000"), { timeoutMs })).then((code) => order.push(`${code} after ${timeoutMs}`));
@@ -237,10 +237,10 @@ test.for([true, false])("no call waits longer than its deadline (by stream: %s)"
   expect(seen).toEqual(["slow-120000", "slow-120000", "slow-2001"]);
 });
 
-test("a message that no core takes is refused, and the calls beside it are answered", async () => {
+test("a message that is too large is refused, and concurrent calls are answered", async () => {
   const { listener } = await aCore();
   const core = aFront(listener.port);
-  await conversing(core);
+  await openStream(core);
   const [large, small] = await Promise.all([
     refusalOf(core.token(clientCredentials("x".repeat(2_000_000)))),
     core.token(clientCredentials("small")),
@@ -248,7 +248,7 @@ test("a message that no core takes is refused, and the calls beside it are answe
   expect([large, small.accessToken]).toEqual(["payload_too_large", "live-small"]);
 });
 
-test("a listener that would be open to the network without a credential does not start", async () => {
+test("a listener on a public address does not start without TOKEN_CORE_SECRET", async () => {
   const { implementation } = smallCore();
   const start: Promise<GrpcListener> = startGrpcListener({
     host: "0.0.0.0",

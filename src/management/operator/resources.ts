@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { milliseconds } from "../../clock.ts";
+import { Refusal } from "../../errors.ts";
+import { isWebResource } from "../../protocol/access.ts";
+import { metadataUrl, type ResourceMetadata } from "../../resources/metadata.ts";
+import { defaultSettings, mayHaveRecord, type ResourceRecord, withSettings } from "../../resources/resource.ts";
+import { RecordId } from "../inputs.ts";
+import { ResourceUri, resourceSettings } from "../resource-inputs.ts";
+import { operatorProcedure, realmOf, router } from "../trpc.ts";
+
+/** Default: the default realm. */
+const realm = { realmId: RecordId.optional() };
+const named = { ...realm, resource: ResourceUri };
+
+const unknown = () => new Refusal("not_found", "resource_unknown", { description: "This resource has no record." });
+
+const resourceView = ({ createdAt, updatedAt, ...record }: ResourceRecord) => ({
+  ...record,
+  createdAt: milliseconds(createdAt),
+  updatedAt: milliseconds(updatedAt ?? createdAt),
+});
+
+/** The scopes by which a record and the metadata of its resource differ. */
+function differenceOf(record: ResourceRecord, { scopes }: ResourceMetadata) {
+  const names = record.scopes.map(({ name }) => name);
+  return { added: scopes.filter((name) => !names.includes(name)), removed: names.filter((name) => !scopes.includes(name)) };
+}
+
+/** Records of protected resources. @see docs/protocol.md#resource-records */
+export const operatorResourcesRouter = router({
+  list: operatorProcedure.input(z.strictObject(realm).default({})).query(async ({ ctx, input: { realmId } }) => ({
+    resources: (await ctx.ports.managedResources.all(await realmOf(ctx.ports, realmId))).map(resourceView),
+  })),
+
+  get: operatorProcedure.input(z.strictObject(named)).query(async ({ ctx, input: { realmId, resource } }) => {
+    const record = await ctx.ports.managedResources.one(await realmOf(ctx.ports, realmId), resource);
+    if (record === undefined) throw unknown();
+    return resourceView(record);
+  }),
+
+  create: operatorProcedure
+    .input(z.strictObject({ ...named, ...resourceSettings }))
+    .mutation(async ({ ctx, input: { realmId, resource, ...settings } }) => {
+      const { issuer, managedResources } = ctx.ports;
+      if (!mayHaveRecord(resource, issuer))
+        throw new Refusal("invalid_request", "resource_is_issuer", { description: "This server itself has no record." });
+      const inRealm = await realmOf(ctx.ports, realmId);
+      const record = { ...withSettings(defaultSettings(resource), settings), resource, realmId: inRealm, origin: "operator" } as const;
+      const added = await managedResources.add(record, ctx.audit("resource.created"));
+      if (added === undefined)
+        throw new Refusal("conflict", "resource_known", { description: "The resource has a record already, or the realm does not exist." });
+      return resourceView(added);
+    }),
+
+  update: operatorProcedure
+    .input(z.strictObject({ ...named, ...resourceSettings }))
+    .mutation(async ({ ctx, input: { realmId, resource, ...settings } }) => {
+      const inRealm = await realmOf(ctx.ports, realmId);
+      const decide = (record: ResourceRecord) => withSettings(record, settings);
+      const changed = await ctx.ports.managedResources.change(inRealm, resource, decide, ctx.audit("resource.changed"));
+      if (changed === undefined) throw unknown();
+      return resourceView(changed);
+    }),
+
+  remove: operatorProcedure.input(z.strictObject(named)).mutation(async ({ ctx, input: { realmId, resource } }) => {
+    const inRealm = await realmOf(ctx.ports, realmId);
+    if (!(await ctx.ports.managedResources.remove(inRealm, resource, ctx.audit("resource.deleted")))) throw unknown();
+    return { resource };
+  }),
+
+  /** Reads the resource's metadata document (RFC 9728) and compares it with the record, if there is one. Writes nothing. */
+  inspect: operatorProcedure.input(z.strictObject(named)).query(async ({ ctx, input: { realmId, resource } }) => {
+    const { managedResources, resourceMetadata } = ctx.ports;
+    if (!isWebResource(resource))
+      throw new Refusal("invalid_request", "resource_without_metadata", { description: "Only an http or https resource has metadata." });
+    const [record, found] = await Promise.all([
+      managedResources.one(await realmOf(ctx.ports, realmId), resource),
+      resourceMetadata(resource),
+    ]);
+    const metadata = typeof found === "string" ? null : { name: found.name ?? null, scopes: found.scopes };
+    return {
+      resource,
+      metadataUrl: metadataUrl(resource),
+      metadata,
+      /** Why the document is not used, as a fixed word. */
+      fault: typeof found === "string" ? found : null,
+      record: record === undefined ? null : resourceView(record),
+      /** Scopes that the document has and the record has not, and the other way round. */
+      difference: record === undefined || typeof found === "string" ? null : differenceOf(record, found),
+    };
+  }),
+});

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { decideRefresh } from "../../../src/core/grants/refresh-token/rules.ts";
+import { allowedAt, requestableResources, requestableScopes, targetOf } from "../../../src/core/policy/access.ts";
+import { hashSecret } from "../../../src/random.ts";
+import type { ResourceTerms } from "../../../src/resources/resource.ts";
+import { aClient, aFamily, refreshGrant, refusalOf, someTerms } from "../../support/builders.ts";
+
+const NOTES = "https://notes.example.test/mcp";
+const MAIL = "https://mail.example.test/mcp";
+const notes = someTerms({ resource: NOTES, scopeNames: ["notes:read", "notes:write"] });
+const mail = someTerms({ resource: MAIL, scopeNames: ["mail:read"], clients: ["named"] });
+
+const registered = aClient({ origin: "dynamic", scopes: ["openid", "offline_access", "crm:read"] });
+const documented = aClient({ origin: "metadata_document", scopes: ["openid", "crm:read"] });
+const named = aClient({ scopes: ["openid", "notes:read", "mail:read", "crm:read", "agent:exec"], maxAgentMode: "exec" });
+
+test.for<[string, ReturnType<typeof aClient>, readonly string[], readonly ResourceTerms[], readonly string[]]>([
+  ["without a resource the allowlist", registered, [], [notes], ["openid", "offline_access", "crm:read"]],
+  ["at an unknown resource the allowlist", registered, [MAIL], [notes], ["openid", "offline_access", "crm:read"]],
+  ["a registered client all that is offered", registered, [NOTES], [notes], ["openid", "offline_access", "notes:read", "notes:write"]],
+  ["a document client all that is offered", documented, [NOTES], [notes], ["openid", "notes:read", "notes:write"]],
+  ["a named client what its allowlist holds of it", named, [NOTES], [notes], ["openid", "agent:exec", "notes:read"]],
+  ["nothing offered to another kind", registered, [MAIL], [mail], ["openid", "offline_access"]],
+  ["the union of all resources", named, [NOTES, MAIL], [notes, mail], ["openid", "agent:exec", "notes:read", "mail:read"]],
+  [
+    "also the allowlist beside an unknown resource",
+    registered,
+    [NOTES, MAIL],
+    [notes],
+    [...registered.scopes, "notes:read", "notes:write"],
+  ],
+  ["nothing of a disabled record", registered, [NOTES], [{ ...notes, enabled: false }], ["openid", "offline_access"]],
+])("docs/protocol.md#resource-records: %s", ([, client, resources, terms, expected]) => {
+  expect(allowedAt(client, targetOf(client, resources, terms))).toEqual(expected);
+});
+
+test("records of another realm do not count", () => {
+  const elsewhere = { ...notes, realmId: "01900000-0000-7000-8000-0000000000ff" };
+  expect(allowedAt(registered, targetOf(registered, [NOTES], [elsewhere]))).toEqual(registered.scopes);
+});
+
+test("an agent mode above the ceiling stays out of reach, whatever the resource", () => {
+  const low = aClient({ scopes: ["agent:exec"], maxAgentMode: "readonly" });
+  expect(allowedAt(low, targetOf(low, [NOTES], [notes]))).toEqual([]);
+});
+
+test("a request without scope gets all that the resource offers, and one for others nothing", () => {
+  const target = targetOf(registered, [NOTES], [notes]);
+  expect(requestableScopes(undefined, registered, target).granted).toEqual(["notes:read", "notes:write"]);
+  expect(requestableScopes("notes:write crm:read", registered, target)).toEqual({ granted: ["notes:write"], dropped: ["crm:read"] });
+  expect(refusalOf(() => requestableScopes("crm:read offline_access", registered, target))).toEqual(["invalid_scope", "no_scope_left"]);
+});
+
+test("a disabled resource is refused, and with REQUIRE_KNOWN_RESOURCES an unknown one, but not a client", async () => {
+  const ask = (resource: string, requireKnown: boolean, terms = [notes]) =>
+    requestableResources([resource], "https://id.example.test", false, async (clientId) => clientId === "agent", { terms, requireKnown });
+  await expect(ask(NOTES, true)).resolves.toEqual([NOTES]);
+  await expect(ask(MAIL, false)).resolves.toEqual([MAIL]);
+  await expect(ask("agent", true)).resolves.toEqual(["agent"]);
+  await expect(ask(MAIL, true)).rejects.toMatchObject({ code: "invalid_target", reason: "resource_unknown" });
+  await expect(ask(NOTES, false, [{ ...notes, enabled: false }])).rejects.toMatchObject({ reason: "resource_disabled" });
+});
+
+test("a refreshed token has no scope that was taken from the record, and no disabled resource", () => {
+  const grace = { seconds: 0, successor: hashSecret("next") };
+  const refresh = (resourceTerms: readonly ResourceTerms[]) =>
+    decideRefresh(
+      aFamily({ audience: [NOTES, MAIL], scopes: ["openid", "notes:read", "notes:write"], resourceTerms }),
+      registered,
+      refreshGrant(),
+      grace,
+    );
+  expect(refresh([notes, mail])).toMatchObject({ scopes: ["openid", "notes:read", "notes:write"], audience: [NOTES, MAIL] });
+  expect(refresh([{ ...notes, scopeNames: ["notes:read"] }, mail])).toMatchObject({ scopes: ["openid", "notes:read"] });
+  expect(refresh([{ ...notes, enabled: false }, mail])).toMatchObject({ scopes: ["openid"], audience: [MAIL] });
+  expect(refusalOf(() => refresh([notes, mail].map((terms) => ({ ...terms, enabled: false }))))).toEqual([
+    "invalid_target",
+    "audience_absent",
+  ]);
+});
