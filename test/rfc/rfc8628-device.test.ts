@@ -54,7 +54,7 @@ const begin = async (
 const poll = (server: TestServer, client: TestClient, device_code: string, fields = {}) =>
   server.token(client, { grant_type: DEVICE_CODE, device_code, ...fields });
 
-/** Enters the code on the page, as a user who is signed in, up to the consent page. */
+/** Submits the user code on the device page. @returns the page that follows */
 async function enter(browser: Browser, user_code: string): Promise<Visit> {
   return browser.submit(await browser.follow("/device"), { user_code });
 }
@@ -64,7 +64,7 @@ async function decide(browser: Browser, user_code: string, decision: "approve" |
 }
 
 describe("openid-client", () => {
-  test("gets tokens on a device while the user signs in and allows it in a browser", { timeout: 30_000 }, async ({ server }) => {
+  test("gets tokens on a device while the user allows it in a browser", { timeout: 30_000 }, async ({ server }) => {
     const config = await discovery(new URL(server.url), "printer", "printer-secret", ClientSecretBasic("printer-secret"), {
       execute: [allowInsecureRequests],
     });
@@ -100,7 +100,7 @@ describe("device authorization request", () => {
     expect([answer.status, answer.body.error]).toEqual([400, "unauthorized_client"]);
   });
 
-  test("is never stored by caches", async ({ server }) => {
+  test("is not cacheable", async ({ server }) => {
     const answer = await server.form("/oauth/device_authorization", { client_id: "television" });
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
@@ -108,10 +108,10 @@ describe("device authorization request", () => {
   test.for([
     ["no client", {}, 401, "invalid_client"],
     ["an unknown client", { client_id: "unregistered" }, 401, "invalid_client"],
-    ["no proof of a confidential client", { client_id: "printer" }, 401, "invalid_client"],
-    ["only scopes that the client may not have", { client_id: "television", scope: "bank:write" }, 400, "invalid_scope"],
+    ["no credentials of a confidential client", { client_id: "printer" }, 401, "invalid_client"],
+    ["only scopes that are not allowed", { client_id: "television", scope: "bank:write" }, 400, "invalid_scope"],
     ["a malformed scope", { client_id: "television", scope: 'a"b' }, 400, "invalid_scope"],
-    ["a resource that is no URI", { client_id: "television", resource: "crm" }, 400, "invalid_target"],
+    ["a resource that is not a URI", { client_id: "television", resource: "crm" }, 400, "invalid_target"],
     ["a repeated scope", { client_id: "television", scope: ["openid", "email"] }, 400, "invalid_request"],
   ] as const)("is refused with %s", async ([, fields, status, error], { server }) => {
     const answer = await server.form("/oauth/device_authorization", fields);
@@ -120,7 +120,7 @@ describe("device authorization request", () => {
 });
 
 describe("token request with a device code", () => {
-  test("is pending until the user has decided, and slowed down when it comes too soon", async ({ server }) => {
+  test("returns authorization_pending before the user has decided, and slow_down when it is repeated too soon", async ({ server }) => {
     const { device_code } = await begin(server);
     const answers = [await poll(server, television, device_code), await poll(server, television, device_code)];
     expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
@@ -129,7 +129,7 @@ describe("token request with a device code", () => {
     ]);
   });
 
-  test("is denied when the user denies", async ({ server }) => {
+  test("returns access_denied after the user has denied", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     expect((await decide(browser, user_code, "deny")).html).toContain("Access denied");
@@ -137,7 +137,7 @@ describe("token request with a device code", () => {
     expect([answer.status, answer.body.error]).toEqual([400, "access_denied"]);
   });
 
-  test("gets a token once, however many devices poll at the same moment", async ({ server }) => {
+  test("64 concurrent polls after the approval: exactly one gets a token", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -148,7 +148,7 @@ describe("token request with a device code", () => {
     expect((await server.refresh(television, winner?.body.refresh_token)).status).toBe(200);
   });
 
-  test("gets no refresh token for a client without that grant", async ({ server }) => {
+  test("returns no refresh token to a client without that grant", async ({ server }) => {
     const { device_code, user_code } = await begin(server, radio, { scope: "notes:read" });
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -157,7 +157,7 @@ describe("token request with a device code", () => {
     expect(Object.keys(body)).not.toContain("refresh_token");
   });
 
-  test("of another client is refused", async ({ server }) => {
+  test("of another client returns invalid_grant", async ({ server }) => {
     const { device_code } = await begin(server);
     const answer = await poll(server, radio, device_code);
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_grant"]);
@@ -171,7 +171,7 @@ describe("token request with a device code", () => {
     expect([answer.status, answer.body.error]).toEqual([400, error]);
   });
 
-  test("cannot use an approved device code as an authorization code", async ({ server }) => {
+  test("an approved device code is refused as an authorization code and stays valid", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -183,8 +183,8 @@ describe("token request with a device code", () => {
   });
 });
 
-describe("page of the device", () => {
-  test("lets a user who is not signed in sign in first", async ({ server }) => {
+describe("device page", () => {
+  test("asks a user without a session to sign in first", async ({ server }) => {
     const { email } = await server.signedInUser();
     const { user_code } = await begin(server);
     const browser = aBrowser(server.url);
@@ -194,7 +194,7 @@ describe("page of the device", () => {
     expect(asked.html).toContain('name="decision"');
   });
 
-  test("asks a user who has allowed the client before", async ({ server }) => {
+  test("asks for consent also if the user has allowed the client before", async ({ server }) => {
     const { browser } = await server.signedInUser();
     for (let times = 0; times < 2; times++) {
       const { user_code } = await begin(server);
@@ -204,19 +204,19 @@ describe("page of the device", () => {
     }
   });
 
-  test("does not take a code that is decided upon", async ({ server }) => {
+  test("returns 400 for a code that was already decided", async ({ server }) => {
     const { user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
     expect((await enter(browser, user_code)).status).toBe(400);
   });
 
-  test("refuses a form without its token", async ({ server }) => {
+  test("returns 403 for a form without its token", async ({ server }) => {
     expect((await server.form("/device", { user_code: "BCDF-GHJK" })).status).toBe(403);
   });
 });
 
-testOn({})("an address may enter five wrong codes in an hour", async ({ server }) => {
+testOn({})("an address may enter five wrong codes; the next returns 429", async ({ server }) => {
   const browser = aBrowser(server.url);
   const statuses: number[] = [];
   for (let times = 0; times < 6; times++) statuses.push((await enter(browser, "BCDF-GHJK")).status);
