@@ -178,7 +178,7 @@ describe("3. type, validity and status", () => {
     ["unavailable, lenient", { status: new FetchFailure("unreachable"), policy: { status: "lenient" } }, "taken"],
     ["invalid, lenient", { status: 1, policy: { status: "lenient" } }, "credential_revoked"],
   ];
-  test.for(cases)("a credential whose status is %s", async ([, setting, expected]) => {
+  test.for(cases)("decides on a credential whose status is %s", async ([, setting, expected]) => {
     const found = await verdict(bound(await shown({ claims: { status } })), setting);
     expect(typeof found === "string" ? found : "accepted").toBe(expected);
   });
