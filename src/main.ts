@@ -14,6 +14,7 @@ import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
 import { registerTokenCommand } from "./cli/token/command.ts";
 import { registerRealmCommands, registerUserCommands } from "./cli/users-and-realms.ts";
+import type { GenerateOptions } from "./compose/generate-key.ts";
 import { ConfigError, loadConfig, type Role } from "./config.ts";
 import { ProvisionError } from "./management/provision.ts";
 
@@ -103,21 +104,8 @@ keys
   .description("print a new private key with its public half as PEM, for JWT_PRIVATE_KEY and JWT_PUBLIC_KEY")
   .addOption(new Option("--rsa", "an RSA key for JWT_RSA_PRIVATE_KEY instead of Ed25519").conflicts("mlDsa"))
   .option("--ml-dsa", "an ML-DSA-65 key for JWT_MLDSA_PRIVATE_KEY instead of Ed25519")
-  .action(
-    run(async (options: { rsa?: true; mlDsa?: true }) => {
-      const { generatePrivateKey } = await import("./development-keys.ts");
-      if (options.mlDsa) {
-        const { mldsaPublicHalf } = await import("./core/signing/ml-dsa.ts");
-        const generated = generatePrivateKey("ml-dsa-65");
-        process.stdout.write(generated + (await mldsaPublicHalf(generated)));
-        return;
-      }
-      const { createPublicKey } = await import("node:crypto");
-      const pem = generatePrivateKey(options.rsa ? "rsa" : "ed25519");
-      process.stdout.write(pem);
-      process.stdout.write(createPublicKey(pem).export({ type: "spki", format: "pem" }).toString());
-    }),
-  );
+  .option("--out <file>", "write a new file that only this user can read, instead of printing")
+  .action(run(async (options: GenerateOptions) => (await import("./compose/generate-key.ts")).generateKey(options)));
 
 /** Read when a command needs it: `--help` and `serve` do not. */
 const terminal = systemTerminal(() => {

@@ -2,7 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { everyPage, managementCommands, type Output } from "./management-api.ts";
+import { asksFirst, everyPage, managementCommands, type Output } from "./management-api.ts";
 import { type Cell, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./users-and-realms.ts";
@@ -32,7 +32,7 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
 
   command("list", "list clients, newest first", async (admin, { operator }: Common) => {
     const clients = operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
-    return { value: clients, text: listing(clients) };
+    return { value: clients, text: listing(clients), whenEmpty: operator ? NO_CLIENTS : NO_OWN_CLIENTS };
   });
   named(
     "show <client>",
@@ -57,21 +57,34 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
   named("disable <client>", "disable a client everywhere, at once", (admin, id, options) =>
     updated(admin, id, { ...options, disable: true }),
   );
-  command("delete <client>", "delete a client with its keys, grants and tokens", async (admin, name: string, options: Common) => {
-    const id = await recordId(admin, name, options);
-    await (options.operator ? admin.operator : admin).clients.delete.mutate({ id });
-    return { value: { deleted: id }, text: `deleted ${id}` };
-  });
-  named(
+  const deletion = command(
+    "delete <client>",
+    "delete a client with its keys, grants and tokens",
+    async (admin, name: string, options: Common) => {
+      const id = await recordId(admin, name, options);
+      await (options.operator ? admin.operator : admin).clients.delete.mutate({ id });
+      return { value: { deleted: id }, text: `deleted ${id}` };
+    },
+  );
+  asksFirst(deletion, terminal, "The client is deleted with its keys, grants and tokens.");
+  const regeneration = named(
     "regenerate-secret <client>",
     "give a client a new secret, which is shown only once; the old one is invalid at once",
     (admin, id, { operator }): Promise<Shown> => (operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }),
   );
+  asksFirst(regeneration, terminal, "The client's present secret stops working at once.");
 }
 
 const NEEDS_KEYS = "Only operators can add keys. This client cannot authenticate until one does (--jwks or --jwks-uri).";
 
-const output = (client: Shown): Output => ({ value: client, text: shown(client) });
+const NO_OWN_CLIENTS = "You own no clients. Create one with `countersign clients create`; operators see those of everyone with --operator.";
+const NO_CLIENTS = "There are no clients. Create one with `countersign clients create`, or let applications register themselves.";
+
+const output = (client: Shown): Output => ({
+  value: client,
+  text: shown(client),
+  ...(client.clientSecret !== undefined && { shownOnce: "clientSecret" }),
+});
 
 async function created(admin: AdminClient, name: string, options: ClientOptions): Promise<Shown> {
   assertOwnOptions(options);

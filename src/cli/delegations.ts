@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { everyPage, managementCommands, type Output } from "./management-api.ts";
+import { asksFirst, everyPage, managementCommands, type Output } from "./management-api.ts";
 import { type Cell, printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { asId, userId } from "./users-and-realms.ts";
@@ -26,6 +26,7 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     return {
       value: listed,
       text: listing(listed),
+      whenEmpty: "No agent acts for a user. Delegations appear when an agent exchanges a user's token (docs/delegation.md).",
       warning: () => (unknown ? `${printable(agent)}: no agent has this client_id` : undefined),
     };
   })
@@ -38,14 +39,15 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     const tree = await operator.delegations.tree.query({ grantId, ...(live && { live }) });
     return { value: tree, text: shown(tree) };
   }).option("--live", "only valid delegations");
-  command(
+  const cutting = command(
     "cut [id]",
     "end a delegation, all of an agent, or a grant, with everything below it, at once and permanently",
     async (admin, id: string | undefined, options: CutOptions) => {
       const cut = await admin.operator.delegations.cut.mutate(await cutOf(admin, id, options));
       return { value: cut, text: `ended: ${cut.ended}` };
     },
-  )
+  );
+  asksFirst(cutting, terminal, "The delegation ends with everything below it.")
     .option("--agent <client_id>", "all delegations of this agent, for all users or for one")
     .option("--user <user>", "with --agent: for this user only, by id or e-mail address")
     .option("--grant <id>", "this grant, with the application's own tokens");
@@ -153,7 +155,7 @@ export function registerAgentCommands(program: Command, terminal: Terminal): voi
   );
   command("pauses", "list paused agents, newest first", async (admin) => {
     const pauses = await everyPause(admin);
-    return { value: pauses, text: pauseListing(pauses) };
+    return { value: pauses, text: pauseListing(pauses), whenEmpty: "No agent is paused." };
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
-import { addCommand, managementCommands, managing } from "./management-api.ts";
+import { addCommand, asksFirst, managementCommands, managing } from "./management-api.ts";
 import { record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -15,7 +15,8 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
       when(publishedAt),
       when(inUseAt),
     ]);
-    return { value: signingKeys, text: table(["KID", "ALG", "STATE", "PUBLISHED", "IN USE"], rows) };
+    const whenEmpty = "No core has published a key yet. See that a core runs: `countersign doctor`.";
+    return { value: signingKeys, text: table(["KID", "ALG", "STATE", "PUBLISHED", "IN USE"], rows), whenEmpty };
   });
 }
 
@@ -34,14 +35,15 @@ export function registerApiKeyCommands(program: Command, terminal: Terminal): vo
       when(revokedAt),
       name,
     ]);
-    return { value: apiKeys, text: table(["ID", "KEY", "CREATED", "USED", "REVOKED", "NAME"], rows) };
+    const whenEmpty = "This client has no keys. Create one with `countersign api-keys create`.";
+    return { value: apiKeys, text: table(["ID", "KEY", "CREATED", "USED", "REVOKED", "NAME"], rows), whenEmpty };
   });
   command("create <client> <name>", "create a key, which is shown only once", async (admin, client: string, name: string) => {
     const { id, key } = await admin.apiKeys.create.mutate({ clientId: await recordId(admin, client), key: { name } });
     const value = { id, name, key };
-    return { value, text: record(value) };
+    return { value, text: record(value), shownOnce: "key" };
   });
-  command(
+  const revocation = command(
     "revoke <client> <key>",
     "revoke a key, named by its id, at once and permanently",
     async (admin, client: string, keyId: string) => {
@@ -49,4 +51,5 @@ export function registerApiKeyCommands(program: Command, terminal: Terminal): vo
       return { value: revoked, text: `revoked ${revoked.id}` };
     },
   );
+  asksFirst(revocation, terminal, "The key stops working at once.");
 }

@@ -1,6 +1,6 @@
 import type { AdminClient, ManagementInputs } from "@countersign/admin";
 import type { Command } from "commander";
-import { EXIT_CODES } from "./failure.ts";
+import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { asJson, table } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -11,6 +11,10 @@ export const managing = async (terminal: Terminal): Promise<AdminClient> => (awa
 export interface Output {
   readonly value: unknown;
   readonly text: string;
+  /** The next step after an empty list. */
+  readonly whenEmpty?: string;
+  /** The member of the output that is never shown again. */
+  readonly shownOnce?: string;
   /** A warning after the output. */
   readonly warning?: () => Promise<string | undefined> | string | undefined;
 }
@@ -26,10 +30,13 @@ export function addCommand<Args extends unknown[]>(
   const command = parent.command(name).description(description).option("--json", "as JSON");
   return command.action(
     running(terminal, async (...args: Args) => {
-      const { value, text, warning } = await action(...args);
-      terminal.write(command.opts().json ? asJson(value) : text);
+      const { value, text, warning, whenEmpty, shownOnce } = await action(...args);
+      const { json } = command.opts();
+      terminal.write(json ? asJson(value) : text);
+      if (!json && whenEmpty !== undefined && Array.isArray(value) && value.length === 0) terminal.complain(whenEmpty);
+      if (!json && shownOnce !== undefined) terminal.complain(`Keep the ${shownOnce} now: it is shown only this once.`, "yellow");
       const warned = await warning?.();
-      if (warned !== undefined) terminal.complain(warned);
+      if (warned !== undefined) terminal.complain(warned, "yellow");
     }),
   );
 }
@@ -43,6 +50,14 @@ export function managementCommands(program: Command, terminal: Terminal, name: s
     action: (admin: AdminClient, ...args: Args) => Promise<Output>,
   ): Command => addCommand(group, terminal, usage, purpose, async (...args: Args) => action(await managing(terminal), ...args));
 }
+
+/** Asks at a terminal before a command does what cannot be undone. `--yes` answers for the user; a script is never asked. */
+export const asksFirst = (command: Command, terminal: Terminal, question: string): Command =>
+  command.option("-y, --yes", "do not ask first").hook("preAction", async () => {
+    if (!terminal.interactive || command.opts().yes === true) return;
+    const answer = await terminal.ask(`${question} This cannot be undone. Go on? [y/N] `);
+    if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure(EXIT.failed, "Nothing was changed.");
+  });
 
 /** All items of a paged list. @param page fetches the page at a cursor; undefined is the first page */
 export async function everyPage<Page extends { readonly nextCursor: string | null }, Item>(

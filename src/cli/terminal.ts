@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
+import { styleText } from "node:util";
 import { type Clock, systemClock } from "../clock.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
@@ -13,14 +14,20 @@ export interface ServerAccess {
   readonly password: string | undefined;
 }
 
+export type Colour = "red" | "yellow" | "green";
+
 /** The environment of a command: server, configuration, input and output. */
 export interface Terminal {
   server(): ServerAccess;
   /** The directory of sessions that are kept between commands. */
   readonly configDir: string;
   readonly clock: Clock;
+  /** Whether a user can be asked. */
+  readonly interactive: boolean;
   write(text: string): void;
-  complain(text: string): void;
+  complain(text: string, colour?: Colour): void;
+  /** Colours part of what is written, where the terminal has colours and NO_COLOR is not set. */
+  paint(colour: Colour, text: string): string;
   /** @param hidden does not show what is typed */
   ask(question: string, hidden?: boolean): Promise<string>;
   /** Shows an address in the user's browser, if there is a terminal and a browser. */
@@ -34,7 +41,10 @@ export const systemTerminal = (server: () => ServerAccess, configHome: string | 
   clock: systemClock,
   configDir: join(configHome === undefined || configHome === "" ? join(homedir(), ".config") : configHome, "countersign"),
   write: (text) => void process.stdout.write(`${text}\n`),
-  complain: (text) => void process.stderr.write(`${text}\n`),
+  complain: (text, colour) =>
+    void process.stderr.write(`${colour === undefined ? text : styleText(colour, text, { stream: process.stderr })}\n`),
+  paint: (colour, text) => styleText(colour, text, { stream: process.stdout }),
+  interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
   ask: (question, hidden) => ask(question, server().serverUrl, hidden),
   open: (url) => process.stderr.isTTY && openBrowser(url),
   end: (exitCode) => {
@@ -107,7 +117,7 @@ export const running =
           email: signedInAs.get(terminal),
           named: args.filter((arg) => typeof arg === "string"),
         });
-        terminal.complain(failure.message);
+        terminal.complain(failure.message, "red");
         terminal.end(failure.exitCode);
       })
       .finally(() => cleanUp(terminal));

@@ -52,6 +52,8 @@ function atTerminal(access: Partial<ServerAccess> = {}) {
   return { ...rest, asked, state, configDir: rest.terminal.configDir, run: (...words: string[]) => run(COMMANDS, words) };
 }
 
+const SHOWN_ONCE = "Keep the clientSecret now: it is shown only this once.\n";
+
 describe("countersign clients", () => {
   test("creates, lists, updates, shows and deletes a client", async () => {
     const { run } = atTerminal();
@@ -66,7 +68,7 @@ describe("countersign clients", () => {
       "--scope",
       "notes:read",
     );
-    expect([made.code, made.err]).toEqual([0, ""]);
+    expect([made.code, made.err]).toEqual([0, SHOWN_ONCE]);
     expect(made.out).toMatch(/^clientSecret\s+[\w-]{43}$/m);
     expect(made.out).toMatch(/^scopes\s+openid notes:read$/m);
     const [, id = ""] = /^id\s+(\S+)$/m.exec(made.out) ?? [];
@@ -245,7 +247,7 @@ test("creating a private_key_jwt client as a developer warns that only operators
     "https://s.example.test/cb",
   );
   expect([made.code, made.err]).toEqual([0, expect.stringContaining("Only operators can add keys.")]);
-  expect((await atTerminal().run("clients", "create", "Plain", "--redirect-uri", "https://s.example.test/cb")).err).toBe("");
+  expect((await atTerminal().run("clients", "create", "Plain", "--redirect-uri", "https://s.example.test/cb")).err).toBe(SHOWN_ONCE);
 });
 
 describe("sign-in on the command line", () => {

@@ -11,7 +11,7 @@ const { TEST_DATABASE_URL } = process.env;
 const client = (clientId: string): TestClient => ({ clientId, secret: `${clientId}-secret`, redirectUri: "https://app.example.test/cb" });
 const [WEB, WORKER] = [client("web"), client("worker")];
 
-/** Two fronts, each with a core of running own, on one PostgreSQL (and one Redis, where there is one). */
+/** Two fronts, each with its own core, on one PostgreSQL (and one Redis, where there is one). */
 async function startFleet(database: TestDatabase) {
   const redis = await freshRedis();
   const dataDir = aDirectory();

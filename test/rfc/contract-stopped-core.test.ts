@@ -109,7 +109,7 @@ const stoppedCore = (balance: Balance) => (): void => {
           families[n] = answer.body.refresh_token;
         });
       });
-      await pause(1_500); // lets the core process service queued requests
+      await pause(1_500); // lets the core process the queued requests
       expect([await count("token.issued"), await count("refresh_token.replayed")]).toEqual([issued + FAMILIES, replays]);
     }
     expect(delayed).toBeGreaterThan(0); // the front was connected to one of the two

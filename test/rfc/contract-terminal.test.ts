@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -62,4 +62,60 @@ test("a wrong password exits with 3 and a message", async () => {
   run.type("not the password");
   expect(await run.ended).toBe(3);
   expect(run.screen()).toContain("Wrong e-mail address or password.");
+});
+
+const OPERATOR_ENV = { COUNTERSIGN_EMAIL: OPERATOR.email, COUNTERSIGN_PASSWORD: OPERATOR.password };
+
+test("what cannot be undone is asked about first, and --yes answers", async () => {
+  const create = inTerminal(
+    ["clients", "create", "Doomed", "--client-id", "doomed", "--operator", "--grant", "client_credentials"],
+    OPERATOR_ENV,
+  );
+  await create.shows("Keep the clientSecret now: it is shown only this once.");
+  expect(await create.ended).toBe(0);
+
+  const kept = inTerminal(["clients", "delete", "doomed", "--operator"], OPERATOR_ENV);
+  await kept.shows("This cannot be undone. Go on? [y/N]");
+  kept.type("");
+  expect(await kept.ended).toBe(1);
+  expect(kept.screen()).toContain("Nothing was changed.");
+
+  const asked = inTerminal(["clients", "delete", "doomed", "--operator"], OPERATOR_ENV);
+  await asked.shows("Go on? [y/N]");
+  asked.type("y");
+  await asked.shows("deleted ");
+  expect(await asked.ended).toBe(0);
+
+  const gone = inTerminal(["clients", "delete", "doomed", "--operator", "--yes"], OPERATOR_ENV);
+  expect(await gone.ended).toBe(4);
+  expect(gone.screen()).toBe(`Not found at ${server.url}: doomed.`);
+});
+
+test("an empty list says what to do next", async () => {
+  const run = inTerminal(["delegations", "list"], OPERATOR_ENV);
+  expect(await run.ended).toBe(0);
+  expect(run.screen()).toContain("No agent acts for a user.");
+});
+
+test("findings are coloured, unless NO_COLOR is set", async () => {
+  const coloured = inTerminal(["doctor", server.url]);
+  await coloured.ended;
+  expect(coloured.colours()).toBe(true);
+  const plain = inTerminal(["doctor", server.url], { NO_COLOR: "1" });
+  await plain.ended;
+  expect(plain.screen()).toContain("ok      offers PKCE with S256");
+  expect(plain.colours()).toBe(false);
+});
+
+test("keys generate writes a new file that only its user can read, and never overwrites one", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "countersign-keys-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const file = join(directory, "key.pem");
+  expect(await inTerminal(["keys", "generate", "--out", file]).ended).toBe(0);
+  const pem = readFileSync(file, "utf8");
+  expect([statSync(file).mode & 0o777, pem.match(/BEGIN \w+ KEY/g)]).toEqual([0o600, ["BEGIN PRIVATE KEY", "BEGIN PUBLIC KEY"]]);
+  const again = inTerminal(["keys", "generate", "--out", file]);
+  expect(await again.ended).toBe(1);
+  expect(again.screen()).toContain("a key is never overwritten");
+  expect(readFileSync(file, "utf8")).toBe(pem);
 });

@@ -13,7 +13,7 @@ import { aTerminal } from "../support/terminal.ts";
 
 type Documents = (origin: string) => Readonly<Record<string, object | ((response: ServerResponse) => void)>>;
 
-/** A server of another vendor, which answers each path with a document, or as a function says. @returns its origin */
+/** A server of another vendor, which answers each path with a document or by a function. @returns its origin */
 async function vendor(documents: Documents): Promise<string> {
   let served: ReturnType<Documents> = {};
   const answer: RequestListener = (request, response) => {
@@ -58,7 +58,7 @@ const serverDocuments: Documents = (origin) => ({
 const challenge = (parameters: string) => (response: ServerResponse) =>
   response.writeHead(401, { "www-authenticate": `Bearer ${parameters}` }).end();
 
-/** A resource at `/mcp` in order, apart from `documents`. */
+/** A valid resource at `/mcp`, except for `documents`. */
 const resourceOf = (issuer: string, documents: Documents = () => ({})) =>
   vendor((origin) => ({
     "/mcp": challenge(`resource_metadata="${origin}${RESOURCE_METADATA}/mcp"`),
@@ -84,7 +84,7 @@ async function doctorAs(access: ServerAccess, ...args: readonly string[]) {
   return said;
 }
 
-test("recognizes an authorization server of another vendor, and finds nothing wrong with one in order", async () => {
+test("recognizes an authorization server of another vendor, and reports ok for a valid one", async () => {
   const issuer = await vendor(serverDocuments);
   const report = await examine(issuer, SHORT, systemClock);
   const warnings = report.findings.filter(({ verdict }) => verdict !== "ok");
@@ -99,7 +99,7 @@ test("follows a resource of another vendor to its authorization server", async (
   expect(new Set(report.findings.map(({ about }) => about.split(" ")[0]))).toEqual(new Set(["Resource", "Authorization", "MCP"]));
 });
 
-test("prints one JSON document, and exits with 1 at a fault", async () => {
+test("--json prints one JSON document, and a fault exits with 1", async () => {
   const issuer = await vendor(() => ({ [METADATA]: { issuer: "https://other.example" } }));
   const { out, code } = await doctor(issuer, "--json");
   const report = JSON.parse(out);
@@ -108,7 +108,7 @@ test("prints one JSON document, and exits with 1 at a fault", async () => {
   expect(code).toBe(1);
 });
 
-test("finds a Countersign, names its settings, and registers nothing there", async () => {
+test("recognizes a Countersign server and suggests its settings", async () => {
   const server = await startServer({ env: { CIMD_ENABLED: "false" } });
   onTestFinished(() => server.close());
   const { out, code } = await doctor(`${server.url}/`);
@@ -118,7 +118,7 @@ test("finds a Countersign, names its settings, and registers nothing there", asy
   expect(code).toBe(0);
 });
 
-test("shows an operator what only the server itself knows, and asks others to become one", async () => {
+test("shows operators the findings that only the server knows, and refuses other users", async () => {
   const server = await startServer();
   onTestFinished(() => server.close());
   const operator = await doctorAs({ serverUrl: server.url, ...OPERATOR }, "--json");
@@ -133,7 +133,7 @@ test("shows an operator what only the server itself knows, and asks others to be
   expect([refused.code, refused.out]).toEqual([1, ""]);
 });
 
-test("an MCP server that refuses only a POST is recognized", async () => {
+test("accepts an MCP server that answers GET with 405 and challenges POST", async () => {
   const issuer = await vendor(serverDocuments);
   const origin = await resourceOf(issuer, (own) => ({
     "GET /mcp": (response) => response.writeHead(405).end(),
@@ -142,7 +142,7 @@ test("an MCP server that refuses only a POST is recognized", async () => {
   expect(await faultsOf(`${origin}/mcp`)).toEqual([]);
 });
 
-test("an open MCP server with metadata is a fault: it answers without a token", async () => {
+test("reports a fault for an MCP server that answers 200 without a token", async () => {
   const issuer = await vendor(serverDocuments);
   const origin = await resourceOf(issuer, () => ({ "/mcp": { jsonrpc: "2.0" } }));
   expect(await faultsOf(`${origin}/mcp`)).toEqual(["a request without a token answers 200, not 401"]);
@@ -160,12 +160,12 @@ test.for<[string, Documents, string]>([
     "status 302, a redirect to http://127.0.0.1:9/",
   ],
   ["cut off", () => ({ [metadataPath]: (response) => void response.write("{", () => response.destroy()) }), "the connection breaks off"],
-  ["no JSON", () => ({ [metadataPath]: (response) => response.end("<html>") }), "something other than JSON"],
+  ["not JSON", () => ({ [metadataPath]: (response) => response.end("<html>") }), "something other than JSON"],
   ["a JSON list", () => ({ [metadataPath]: [] }), "JSON, but not an object"],
   ["about another server", () => ({ [metadataPath]: { resource: "https://other.example/mcp" } }), "about another resource"],
   ["of wrong types", () => ({ [metadataPath]: { resource: {}, authorization_servers: "x", scopes_supported: 3 } }), "has no resource"],
   ["pointing to a file", () => ({ "/mcp": challenge('resource_metadata="file:///etc/passwd"') }), "cannot be read"],
-])("a resource document that is %s becomes a finding", async ([, documents, sentence]) => {
+])("reports a fault for a resource document that is %s", async ([, documents, sentence]) => {
   const origin = await resourceOf("https://id.invalid", documents);
   expect((await faultsOf(`${origin}/mcp`)).join("\n")).toContain(sentence);
 });
@@ -176,23 +176,23 @@ const endless = (response: ServerResponse): void => {
 };
 
 test.for<[string, Documents, string]>([
-  ["lies about its issuer", () => ({ [METADATA]: { issuer: "https://other.example" } }), "its issuer is https://other.example"],
+  ["names another issuer", () => ({ [METADATA]: { issuer: "https://other.example" } }), "its issuer is https://other.example"],
   ["has huge keys", () => ({ "/keys": { keys: "x".repeat(70_000) } }), "more than 64 kB"],
   ["redirects its keys", () => ({ "/keys": (response) => response.writeHead(301, { location: "/k" }).end() }), "a redirect to /k"],
   ["answers registration with an error", () => ({ "POST /register": (response) => response.writeHead(500).end() }), "does not work"],
   ["serves no metadata", () => ({ [METADATA]: (response) => response.writeHead(500).end() }), "serves no metadata"],
-])("a resource's authorization server that %s becomes a finding", async ([, documents, sentence]) => {
+])("reports a fault for a resource's authorization server that %s", async ([, documents, sentence]) => {
   const issuer = await vendor((origin) => ({ ...serverDocuments(origin), ...documents(origin) }));
   expect((await faultsOf(`${await resourceOf(issuer)}/mcp`)).join("\n")).toContain(sentence);
 });
 
-test("what is neither of the two is said to be so", async () => {
+test("reports a fault for a server that is neither an authorization server nor a protected resource", async () => {
   const page = await vendor(() => ({ "/": (response) => response.end("<html>") }));
   expect(await faultsOf(page)).toEqual([expect.stringContaining("neither an authorization server nor a protected resource")]);
   const moved = await vendor(() => ({ "/": (response) => response.writeHead(308, { location: "https://x.example/" }).end() }));
   expect(await faultsOf(moved)).toEqual([expect.stringContaining("a redirect to https://x.example/")]);
 });
 
-test("nothing at all is one fault with its cause", async () => {
+test("reports one fault with its cause for a host that does not resolve", async () => {
   expect(await faultsOf("https://absent.invalid")).toEqual(["nothing answers at https://absent.invalid: its name does not resolve"]);
 });

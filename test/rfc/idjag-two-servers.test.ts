@@ -7,7 +7,7 @@ import { PROVISIONED, startServer } from "../support/server.ts";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
-/** Where users work, and where the agent's other server is. */
+/** `home` is the users' server, `abroad` another one that the agent uses. */
 let home: Server;
 let abroad: Server;
 beforeAll(async () => {
@@ -41,8 +41,8 @@ const mint = (subject: string, fields: object = {}): Promise<Answer> =>
   });
 const bring = (assertion: string) => abroad.token(abroad.agent("agent-1"), { grant_type: JWT_BEARER, assertion });
 
-describe("one server mints, another accepts", () => {
-  test("§4.7 rule 6: an identity assertion for another server, and a token from there", async () => {
+describe("identity assertions between two servers", () => {
+  test("§4.7 rule 6: one server issues an identity assertion, and the other exchanges it once for an access token", async () => {
     const { subject, user } = await subjectFor();
     const minted = await mint(subject);
     expect(minted.status).toBe(200);
@@ -87,7 +87,7 @@ describe("one server mints, another accepts", () => {
     expect(claimsOf(second.body.access_token).sub).toBe(there.sub);
   });
 
-  test("who acts already is carried along", async () => {
+  test("the actors of the subject token are carried over to the token of the other server", async () => {
     const { subject } = await subjectFor();
     const first = await home.exchange("agent-2", subject, { scope: "crm:read" });
     const minted = await mint(first.body.access_token, { scope: "crm:read" });
@@ -98,7 +98,7 @@ describe("one server mints, another accepts", () => {
     expect(body).toMatchObject({ active: true, act: { sub: "agent-2" } });
   });
 
-  test("rule 7: a fifth who acts gets no assertion either; the fourth does, and it names the three before", async () => {
+  test("rule 7: a fifth actor gets no assertion, and the assertion of the fourth names the three before it", async () => {
     const agents = ["agent-2", "agent-3", "agent-4", "agent-5"];
     const { subject } = await home.subjectFor(["agent-1", ...agents], {
       resource: ["agent-1", ...agents, abroad.url, CRM],
@@ -114,7 +114,7 @@ describe("one server mints, another accepts", () => {
     expect(await home.auditOf(fifth)).toMatchObject([{ event: "token.refused", reason: "too_many_actors", depth: 5 }]);
   });
 
-  test("an assertion is no access token, and never accepted by the server that made it", async () => {
+  test("an assertion is accepted neither as an access token nor by the server that issued it", async () => {
     const { subject } = await subjectFor();
     const { access_token: assertion } = (await mint(subject)).body;
     const exchanged = await home.exchange("agent-1", assertion);
@@ -125,7 +125,7 @@ describe("one server mints, another accepts", () => {
     expect(own.body.error).toBe("unsupported_grant_type");
   });
 
-  test("an access token is no assertion", async () => {
+  test("an access token is not accepted as an assertion", async () => {
     const { subject } = await subjectFor();
     expect((await bring(subject)).body).toEqual({ error: "invalid_grant" });
   });
@@ -138,7 +138,7 @@ describe("one server mints, another accepts", () => {
     ["a client as audience", { audience: "agent-2" }, "invalid_target"],
     ["a resource outside the subject token's", { resource: MAIL }, "invalid_target"],
     ["a wider scope", { scope: "crm:admin" }, "invalid_scope"],
-  ] as const)("minting is refused: %s", async ([, fields, error]) => {
+  ] as const)("a request for an assertion with %s is refused", async ([, fields, error]) => {
     const { subject } = await subjectFor();
     const answer = await mint(subject, fields);
     expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, error, undefined]);

@@ -10,18 +10,18 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Waits until a token says of itself that it is over. */
+/** Waits until the exp of a token has passed. */
 const pastExpiry = (token: string) => setTimeout(Math.max(0, claimsOf(token).exp * 1000 - Date.now()));
 
-describe("what has expired", () => {
-  test("docs/protocol.md#authorization-code-rules: a code past AUTHORIZATION_CODE_TTL is invalid_grant", async () => {
+describe("expired codes and tokens", () => {
+  test("docs/protocol.md#authorization-code-rules: a code older than AUTHORIZATION_CODE_TTL returns invalid_grant", async () => {
     const { web } = server.clients;
     const code = await server.code(web, (await server.signedInUser()).browser);
     await server.database.sql.query(statement("test_old_codes", "update authorization_codes set expires_at = now()"), []);
     expect((await server.token(web, code)).body).toEqual({ error: "invalid_grant" });
   });
 
-  test("an expired access token is inactive and no bearer; an expired refresh token is invalid_grant", async () => {
+  test("an expired access token is inactive and returns 401 at userinfo; an expired refresh token returns invalid_grant", async () => {
     const ada = await server.signedInUser();
     const { web } = server.clients;
     const tokens = await server.tokens(web, ada.browser, { scope: "openid" });

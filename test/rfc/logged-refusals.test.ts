@@ -4,7 +4,7 @@ import { describe, type Shape, startServer, type TestServer } from "../support/s
 
 const REDIRECT = "https://app.client.example.test/cb";
 
-describe.each<Shape>(["one", "split"])("what the log says of refusals, %s", (shape) => {
+describe.each<Shape>(["one", "split"])("log lines of refusals, %s", (shape) => {
   let site: Publisher;
   let server: TestServer;
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe.each<Shape>(["one", "split"])("what the log says of refusals, %s", (sha
   const authorize = (clientId: string) =>
     server.get(server.authorizeUrl({ clientId, redirectUri: REDIRECT }, { code_challenge: server.pkce().challenge }));
 
-  test("a client metadata document that is refused leaves one warning with the reason, the host and the request, and nothing of its path", async () => {
+  test("a refused client metadata document logs one warning with reason, host and request id, without its path", async () => {
     site.serve((request, response) => {
       if (request.url === "/html") response.writeHead(200, { "content-type": "text/html" }).end("<p>");
       else if (request.url === "/other") response.writeHead(200, { "content-type": "application/json" }).end('{"client_id":"x"}');
@@ -44,7 +44,7 @@ describe.each<Shape>(["one", "split"])("what the log says of refusals, %s", (sha
     expect(server.logged.join("\n")).not.toContain("canary");
   });
 
-  test("requests that wait for one fetch leave one line; what is wrong with the URL itself leaves none", async () => {
+  test("concurrent requests for one document log one line, and an invalid URL logs none", async () => {
     site.serve((_request, response) => void setTimeout(() => response.writeHead(404).end(), 300));
     const before = lines("client_document_refused").length;
     await Promise.all(Array.from({ length: 10 }, () => authorize(`https://localhost:${site.port}/slow`)));
@@ -53,7 +53,7 @@ describe.each<Shape>(["one", "split"])("what the log says of refusals, %s", (sha
     expect(server.logged.join("\n")).not.toContain("canary");
   });
 
-  test("a refused token request leaves one line with the reason, route and request, and nothing of what was sent", async () => {
+  test("a refused token request logs one line with reason, route and request id, without its parameters", async () => {
     const form = { client_secret: "canary-secret", client_id: "canary-client" };
     const answers = [
       await server.form("/oauth/token", form),

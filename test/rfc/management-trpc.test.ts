@@ -20,7 +20,7 @@ const created = () => admin(ada).clients.create.mutate({ name: "Notes", grantTyp
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 describe("developers", () => {
-  test("live through the whole life of a client and its key", async () => {
+  test("create, change and delete a client and its API key", async () => {
     const client = await created();
     expect(client.clientSecret).toMatch(/^[\w-]{43}$/);
     const changed = await admin(ada).clients.update.mutate({ id: client.id, patch: { description: "d" } });
@@ -33,7 +33,7 @@ describe("developers", () => {
     expect(await refusedWith(admin(ada).clients.get.query({ id: client.id }))).toMatchObject({ error: "not_found", httpStatus: 404 });
   });
 
-  test("find nothing of another's, and nothing for operators", async () => {
+  test("get not_found for another developer's client and forbidden for operator procedures", async () => {
     const { id } = await created();
     const foreign = await refusedWith(admin(bob).clients.get.query({ id }));
     expect(foreign).toEqual(await refusedWith(admin(bob).clients.get.query({ id: aNewId() })));
@@ -49,14 +49,14 @@ describe("developers", () => {
     }
   });
 
-  test("name the member that is at fault", async () => {
+  test("get the path of the invalid member", async () => {
     const refusal = await refusedWith(admin(ada).clients.create.mutate({ name: "x", redirectUris: ["http://x.test/"] }));
     expect(refusal).toMatchObject({ error: "invalid_request", httpStatus: 400, issues: [{ path: "redirectUris.0" }] });
     expect(JSON.stringify(refusal)).not.toContain("x.test");
   });
 });
 
-test("a client that may manage clients in an operator's name is no operator", async () => {
+test("a client that manages clients for an operator is refused operator procedures", async () => {
   const bearer = { userId: operator.slice(3), clientId: "assistant", role: "operator" } as const;
   const front = await startManagement({ bearers: { judge: async () => bearer } });
   const assistant = createAdminClient({ url: front.url, token: "t" });
@@ -65,7 +65,7 @@ test("a client that may manage clients in an operator's name is no operator", as
   await front.close();
 });
 
-describe("the wire", () => {
+describe("tRPC over HTTP", () => {
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     fetch(`${api.url}/trpc/${path}`, {
       method: "POST",
@@ -73,7 +73,7 @@ describe("the wire", () => {
       body: typeof body === "string" ? body : JSON.stringify(body),
     });
 
-  test("each call of a batch is judged by itself, and twenty are the most", async () => {
+  test("each call of a batch has its own result, and a batch of 21 returns 400", async () => {
     const batch = (count: number) => {
       const paths = Array.from({ length: count }, (_, index) => (index === 1 ? "operator.realms.list" : "clients.list")).join(",");
       return fetch(`${api.url}/trpc/${paths}?batch=1&input=%7B%7D`, { headers: { authorization: `Bearer ${ada}` } });
@@ -85,14 +85,14 @@ describe("the wire", () => {
     expect((await tooMany.json()).error).toMatchObject({ message: "A batch holds at most 20 calls.", data: { error: "invalid_request" } });
   });
 
-  test("lists need no input at all", async () => {
+  test("lists need no input", async () => {
     for (const path of ["clients", "users", "audit"]) {
       const answer = await fetch(`${api.url}/trpc/operator.${path}.list`, { headers: { authorization: `Bearer ${operator}` } });
       expect([path, answer.status]).toEqual([path, 200]);
     }
   });
 
-  test("without a token 401 with a challenge, with a bad one 401 invalid_token", async () => {
+  test("a missing token returns 401 with a challenge, an invalid one 401 invalid_token", async () => {
     const bare = await fetch(`${api.url}/trpc/clients.list`);
     expect([bare.status, bare.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="http://localhost:3000"']);
     const bad = await fetch(`${api.url}/trpc/clients.list`, { headers: { authorization: "Bearer x" } });
@@ -100,7 +100,7 @@ describe("the wire", () => {
     expect((await bad.json()).error.data).toMatchObject({ error: "invalid_token", httpStatus: 401 });
   });
 
-  test("other media types, codings, sizes, methods and paths are refused and none of it is a fault", async () => {
+  test("unsupported media types, codings, sizes, methods and paths return 4xx without a fault", async () => {
     const answers = [
       await post("clients.create", "name=x", { "content-type": "application/x-www-form-urlencoded" }),
       await post("clients.create", "{}", { "content-encoding": "gzip" }),
@@ -121,7 +121,7 @@ describe("the wire", () => {
     expect(api.faults).toEqual([]);
   });
 
-  test("a fault is reported once", async () => {
+  test("a fault is reported once and returns server_error without details", async () => {
     const broken = await startManagement();
     await broken.ports.users.byId(aNewId());
     const faulty = {
@@ -147,7 +147,7 @@ describe("the wire", () => {
 });
 
 describe("operators", () => {
-  test("set what operators alone set, and it is judged on the merged record", async () => {
+  test("set the members that only operators may set, validated on the merged record", async () => {
     const { id } = await created();
     const ops = admin(operator).operator.clients;
     const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
@@ -182,7 +182,7 @@ describe("operators", () => {
     expect(await refusedWith(admin(ada).apiKeys.create.mutate({ clientId: id, key: { name: "k" } }))).toMatchObject({ error: "forbidden" });
   });
 
-  test("make clients of any name, once", async () => {
+  test("create clients with any client_id, and get conflict for a duplicate", async () => {
     const ops = admin(operator).operator.clients;
     const input = { name: "CRM", clientId: "urn:example:crm", grantTypes: ["client_credentials" as const], scopes: ["clients:manage"] };
     const made = await ops.create.mutate(input);
@@ -200,7 +200,7 @@ describe("operators", () => {
     });
   });
 
-  test("leave built-in clients as they are", async () => {
+  test("cannot change or delete built-in clients", async () => {
     const ops = admin(operator).operator.clients;
     const { clients } = await ops.list.query({ origin: "built_in" });
     const id = clients[0]?.id ?? "";
@@ -209,7 +209,7 @@ describe("operators", () => {
     expect(await refusedWith(ops.delete.mutate({ id }))).toMatchObject({ error: "not_found" });
   });
 
-  test("list everything page by page, filtered", async () => {
+  test("list clients and users by filter and page", async () => {
     const ops = admin(operator).operator;
     const mine = await Promise.all(["Ärger one", "ärger two", "Ärger three"].map((name) => admin(bob).clients.create.mutate({ name })));
     const seen: string[] = [];
@@ -237,12 +237,12 @@ describe("operators", () => {
     expect(await refusedWith(ops.get.query({ id: "unknown" }))).toMatchObject({ error: "not_found" });
   });
 
-  test("get a typed error when what they send is too long", async () => {
+  test("get payload_too_large for input that is too long", async () => {
     const long = admin(operator).operator.explain.tokenRequest.mutate({ parameters: { assertion: "a".repeat(100_000) } });
     expect(await refusedWith(long)).toMatchObject({ error: "payload_too_large", httpStatus: 413 });
   });
 
-  test("say what open registration may hand out", async () => {
+  test("set the scopes of open registration", async () => {
     const ops = admin(operator).operator.realms;
     const { realms } = await ops.list.query();
     const id = realms[0]?.id ?? "";
@@ -254,7 +254,7 @@ describe("operators", () => {
     expect(await refusedWith(ops.update.mutate({ id, dynamicRegistrationScopes: ["a b"] }))).toMatchObject({ error: "invalid_request" });
   });
 
-  test("read who did what, newest first", async () => {
+  test("read audit records by filter, newest first", async () => {
     const before = Date.now() - 2000;
     const client = await created();
     await admin(ada).clients.update.mutate({ id: client.id, patch: { enabled: false } });
@@ -281,11 +281,11 @@ describe("operators", () => {
     expect(records.map(({ event, actor }) => [event, actor])).toEqual([["client.registered", { type: "user", id: operator.slice(3) }]]);
   });
 
-  test("see the public keys", async () => {
+  test("list the signing keys", async () => {
     expect(await admin(operator).operator.signingKeys.list.query()).toEqual({ signingKeys: [] });
   });
 });
 
-test("nothing of all this was a fault", () => {
+test("no request of this file causes a fault", () => {
   expect(api.faults).toEqual([]);
 });

@@ -7,17 +7,17 @@ import { type AskedPresentation, aWallet, bind, encoded, nowSeconds, type Wallet
 import { startWalletServer } from "../support/wallet-server.ts";
 
 let trusted: CredentialIssuer;
-let stranger: CredentialIssuer;
+let untrusted: CredentialIssuer;
 let server: TestServer;
 let at: Linking;
 let close: () => Promise<void>;
 beforeAll(async () => {
-  [trusted, stranger] = [await credentialIssuer("/eu"), await credentialIssuer()];
+  [trusted, untrusted] = [await credentialIssuer("/eu"), await credentialIssuer()];
   ({ server, at, close } = await startWalletServer({ TRUST_PROXY: "true" }, trusted));
 });
-afterAll(() => Promise.all([close(), stranger.close()]));
+afterAll(() => Promise.all([close(), untrusted.close()]));
 
-/** A credential with what is shown of it: the subject. Ends in `~`. */
+/** The credential with only its subject disclosed. Ends in `~`. */
 const onlySubject = (credential: string): string => {
   const [jwt, ...disclosures] = credential.split("~").slice(0, -1);
   return `${[jwt, ...disclosures.filter((text) => Buffer.from(text, "base64url").includes('"sub"'))].join("~")}~`;
@@ -31,33 +31,33 @@ interface Scene {
   readonly credential: string;
 }
 
-/** What a hostile wallet makes of a request, and the reason that the audit record names. */
+/** What a hostile wallet sends, and the reason in the audit record. */
 const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, reason: string][] = [
   [
-    "a presentation made for another request: the nonce is another one",
+    "a presentation with the nonce of another request",
     ({ credential, wallet, asked }) => bind(onlySubject(credential), wallet.holder, { aud: asked.clientId, nonce: "swapped" }),
     "key_binding_nonce_wrong",
   ],
   [
-    "a presentation made for another verifier",
+    "a presentation for another verifier",
     ({ credential, wallet, asked }) =>
       bind(onlySubject(credential), wallet.holder, { aud: "x509_san_dns:shop.example.test", nonce: asked.nonce }),
     "key_binding_for_another",
   ],
   [
-    "another holder's key",
+    "a key binding with another holder's key",
     ({ credential, asked }) => bind(onlySubject(credential), walletKey(), { aud: asked.clientId, nonce: asked.nonce }),
     "key_binding_signature_wrong",
   ],
-  ["no holder at all", ({ credential }) => onlySubject(credential), "key_binding_missing"],
+  ["a presentation without key binding", ({ credential }) => onlySubject(credential), "key_binding_missing"],
   [
-    "stripped disclosures, signed by the holder",
+    "removed disclosures, signed by the holder",
     ({ credential, wallet, asked }) => bind(`${credential.split("~")[0]}~`, wallet.holder, { aud: asked.clientId, nonce: asked.nonce }),
     "claims_missing",
   ],
-  ["disclosures stripped on the way", ({ honest }) => `${honest.split("~")[0]}~${honest.split("~").at(-1)}`, "key_binding_hash_wrong"],
+  ["disclosures removed after signing", ({ honest }) => `${honest.split("~")[0]}~${honest.split("~").at(-1)}`, "key_binding_hash_wrong"],
   [
-    "a disclosure of one's own making",
+    "an invented disclosure",
     ({ credential, wallet, asked }) =>
       bind(`${credential.split("~")[0]}~${encoded(["salt", "sub", "someone else"])}~`, wallet.holder, {
         aud: asked.clientId,
@@ -72,12 +72,12 @@ const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, 
     "credential_expired",
   ],
   [
-    "a credential of an issuer that no one trusts",
-    async ({ wallet, asked }) => wallet.present(await stranger.issue({ holder: wallet.holder }), asked),
+    "a credential of an untrusted issuer",
+    async ({ wallet, asked }) => wallet.present(await untrusted.issue({ holder: wallet.holder }), asked),
     "issuer_not_trusted",
   ],
   [
-    "a credential that names the trusted issuer and is signed by another",
+    "a credential of the trusted issuer signed with another key",
     async ({ wallet, asked }) => wallet.present(await trusted.issue({ holder: wallet.holder, by: walletKey() }), asked),
     "issuer_signature_wrong",
   ],
@@ -92,11 +92,11 @@ const attacks: [what: string, make: (scene: Scene) => Promise<string> | string, 
       bind(onlySubject(credential), wallet.holder, { aud: asked.clientId, nonce: asked.nonce, iat: nowSeconds() - 3_600 }),
     "key_binding_not_fresh",
   ],
-  ["rubbish", () => "rubbish", "presentation_malformed"],
+  ["a malformed presentation", () => "rubbish", "presentation_malformed"],
 ];
 
-describe("a hostile wallet gets nothing but a rejected link", () => {
-  test.for(attacks)("%s", async ([, make, reason]) => {
+describe("a hostile wallet", () => {
+  test.for(attacks)("%s is rejected, and so is a later valid presentation", async ([, make, reason]) => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: `hostile ${reason}` } });
     const { handle, invocation_uri } = await at.begin(user);
@@ -109,22 +109,22 @@ describe("a hostile wallet gets nothing but a rejected link", () => {
       body: { status: "rejected", message: "The wallet's answer was not accepted." },
     });
     expect(await at.refusals(user)).toEqual([reason]);
-    // One answer is all that a request gets: the honest one comes too late.
+    // A request accepts one response, so that the valid one comes too late.
     expect((await wallet.sendPresentation(asked, scene.honest)).status).toBe(400);
     expect((await at.poll(user, handle)).body.status).toBe("rejected");
   });
 
-  test("an issuer that is not trusted gets no request", () => {
-    expect(stranger.publisher.connections()).toBe(0);
+  test("an untrusted issuer receives no request", () => {
+    expect(untrusted.publisher.connections()).toBe(0);
   });
 });
 
-describe("links without end", () => {
+describe("limits of link starts", () => {
   const begins = (count: number, user: LinkingUser, address: (n: number) => string) =>
     Promise.all(Array.from({ length: count }, (_, n) => at.start(user, { "x-csrf-token": user.csrf, "x-forwarded-for": address(n) })));
   const statuses = (answers: readonly Response[]) => answers.map(({ status }) => status).sort();
 
-  test("a user begins 20 in 15 minutes, from whatever address; the next is 429 and says when", async () => {
+  test("a user starts 20 links in 15 minutes from any address; the next returns 429 with Retry-After", async () => {
     const answers = await begins(21, await at.aUser(), (n) => `192.0.2.${n}`);
     expect(statuses(answers)).toEqual([...Array(20).fill(200), 429]);
     const refused = answers.find(({ status }) => status === 429);
@@ -132,7 +132,7 @@ describe("links without end", () => {
     expect(await refused?.json()).toEqual({ message: expect.any(String) });
   });
 
-  test("an address begins 60, for whatever users", async () => {
+  test("an address starts 60 links for any users; the next returns 429", async () => {
     const users = [await at.aUser(), await at.aUser(), await at.aUser(), await at.aUser()];
     const answers = (await Promise.all(users.map((user) => begins(16, user, () => "192.0.2.200")))).flat();
     expect(statuses(answers)).toEqual([...Array(60).fill(200), ...Array(4).fill(429)]);
@@ -140,7 +140,7 @@ describe("links without end", () => {
 });
 
 describe("replay", () => {
-  test("64 answers to one state: one is taken", async () => {
+  test("64 concurrent responses to one state: exactly one is accepted", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "parallel" } });
     const { handle, invocation_uri } = await at.begin(user);
@@ -152,7 +152,7 @@ describe("replay", () => {
     expect((await at.poll(user, handle)).body.status).toBe("linked");
   });
 
-  test("a presentation that was seen on its way is worth nothing at another request, nor at its own", async () => {
+  test("an intercepted presentation is rejected at another request and cannot be repeated at its own", async () => {
     const [victim, thief, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
     const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "seen" } });
     const theirs = await at.begin(victim);
@@ -174,12 +174,12 @@ describe("POST /auth/link/wallet/response", () => {
   const outcome = async (response: Response) => [response.status, await response.json()];
   const BAD = [400, { message: expect.any(String) }];
 
-  test("an unknown state is 400, whatever comes with it", async () => {
+  test("an unknown state returns 400", async () => {
     expect(await outcome(await post(`state=${"x".repeat(43)}&vp_token={}`))).toEqual(BAD);
     expect(await outcome(await post("state=%ff&error=access_denied"))).toEqual(BAD);
   });
 
-  test("a form that is neither presentation nor error is 400, and uses nothing up", async () => {
+  test("a form that is neither a presentation nor an error returns 400 and leaves the link pending", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(user);
     const { state } = await wallet.open(invocation_uri);
@@ -198,7 +198,7 @@ describe("POST /auth/link/wallet/response", () => {
     expect((await at.poll(user, handle)).body.status).toBe("linked");
   });
 
-  test("an oversized body is 413, and uses nothing up", async () => {
+  test("an oversized body returns 413 and leaves the link pending", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(user);
     const { state } = await wallet.open(invocation_uri);
@@ -207,7 +207,7 @@ describe("POST /auth/link/wallet/response", () => {
     expect((await at.poll(user, handle)).body.status).toBe("pending");
   });
 
-  test("a wallet that is a web page may send its answer; the poll is for our own pages alone", async () => {
+  test("the response endpoint allows any origin, the poll endpoint none", async () => {
     const origin = { origin: "https://wallet.example.test" };
     const sent = await post("state=x&error=access_denied", { ...origin, "content-type": "application/x-www-form-urlencoded" });
     expect([sent.headers.get("access-control-allow-origin"), sent.headers.get("access-control-allow-credentials")]).toEqual(["*", null]);
@@ -215,14 +215,14 @@ describe("POST /auth/link/wallet/response", () => {
     expect(poll.headers.get("access-control-allow-origin")).toBeNull();
   });
 
-  test("other methods are 405 in the same shape", async () => {
+  test("other methods return 405 with a message", async () => {
     const response = await fetch(`${server.url}/auth/link/wallet/response`);
     expect([response.status, await response.json()]).toEqual([405, { message: expect.any(String) }]);
   });
 });
 
-describe("the issuer's side", () => {
-  test("a credential that its issuer has revoked is refused; a list that cannot be had refuses too", async () => {
+describe("status lists", () => {
+  test("a revoked or suspended credential is rejected, and so is one whose status list is unavailable", async () => {
     const outcomes: unknown[] = [];
     for (const statuses of [[0, 0, 1, 2], undefined]) {
       trusted.statuses = statuses;
@@ -244,17 +244,17 @@ describe("the issuer's side", () => {
     ]);
   });
 
-  test("a status list is asked for only after the issuer's signature has held", async () => {
+  test("a status list is fetched only after the issuer's signature is verified", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const asked = trusted.publisher.requests().length;
-    const status = { status_list: { uri: `${stranger.url}/statuses`, idx: 1 } };
+    const status = { status_list: { uri: `${untrusted.url}/statuses`, idx: 1 } };
     await at.link(user, wallet, await trusted.issue({ holder: wallet.holder, by: walletKey(), claims: { status } }));
     expect(await at.refusals(user)).toEqual(["issuer_signature_wrong"]);
-    expect([stranger.publisher.connections(), trusted.publisher.requests().length]).toEqual([0, asked]);
+    expect([untrusted.publisher.connections(), trusted.publisher.requests().length]).toEqual([0, asked]);
   });
 });
 
-test("no secret of a link reaches the log, an audit record or the database as it is", async () => {
+test("the secrets of a link appear in no log line, audit record or table in clear", async () => {
   const [user, wallet] = [await at.aUser(), aWallet()];
   const credential = await trusted.issue({ holder: wallet.holder, claims: { sub: "canary-subject" } });
   const { handle, invocation_uri } = await at.begin(user);

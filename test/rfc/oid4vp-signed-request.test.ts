@@ -16,12 +16,12 @@ const PREFIXES = [
   ["x509_hash", `x509_hash:${hash}`],
 ] as const;
 
-describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and fetched by reference, %s", (prefix, clientId) => {
+describe.each(PREFIXES)("OID4VP §5: signed requests by reference, %s", (prefix, clientId) => {
   let issuer: CredentialIssuer;
   let server: TestServer;
   let at: Linking;
   let local: string;
-  /** The service behind its public name, as a proxy would have it. */
+  /** Sends a request for the public name to the service, as a proxy would. */
   const behindProxy: typeof fetch = (input, init) => fetch(String(input).replace(`https://${HOST}`, local), init);
   beforeAll(async () => {
     issuer = await credentialIssuer();
@@ -52,7 +52,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     return { response, header: JSON.parse(header ?? ""), claims: JSON.parse(claims ?? "") };
   };
 
-  test("a foreign library takes the request, and its presentation links the wallet", async () => {
+  test("an independent library accepts the request, and its presentation links the wallet", async () => {
     const [user, mine] = [await at.aUser(), wallet()];
     const { handle, invocation_uri } = await at.begin(user);
     const asked = await mine.open(invocation_uri);
@@ -61,14 +61,14 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     expect((await at.poll(user, handle)).body).toEqual({ status: "linked" });
   });
 
-  test("the invocation says no more than who asks and where the request is", async () => {
+  test("the invocation contains only client_id, request_uri and request_uri_method", async () => {
     const { invocation_uri } = await at.begin(await at.aUser());
     const { client_id, request_uri, ...rest } = Object.fromEntries(new URL(invocation_uri).searchParams);
     expect([client_id, rest]).toEqual([clientId, { request_uri_method: "post" }]);
     expect(request_uri).toMatch(new RegExp(`^https://${HOST}/auth/link/wallet/request/[\\w-]{43}$`));
   });
 
-  test("the request object has its type, its chain, every wallet as audience, and the link's own time", async () => {
+  test("the request object has its media type, certificate chain, audience and the expiry of the link", async () => {
     const { invocation_uri, expires_at } = await at.begin(await at.aUser());
     const uri = new URL(invocation_uri).searchParams.get("request_uri") ?? "";
     const { response, header, claims } = await objectAt(uri);
@@ -82,7 +82,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     expect(Math.abs(claims.iat - Date.now() / 1_000)).toBeLessThan(30);
   });
 
-  test("a wallet's nonce comes back as a claim, and the request may be fetched again", async () => {
+  test("a wallet_nonce is returned as a claim, and the request can be fetched again", async () => {
     const { invocation_uri } = await at.begin(await at.aUser());
     const uri = new URL(invocation_uri).searchParams.get("request_uri") ?? "";
     const first = await objectAt(uri, { method: "POST", body: new URLSearchParams({ wallet_nonce: "w-1" }) });
@@ -92,7 +92,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     expect((await objectAt(uri)).claims).not.toHaveProperty("wallet_nonce");
   });
 
-  test("a request that was answered, has expired or never was is 404", async () => {
+  test("an answered, expired or unknown request returns 404", async () => {
     const [user, mine] = [await at.aUser(), wallet()];
     const [answered, expired] = [await at.begin(user), await at.begin(user)];
     await mine.decline(answered.invocation_uri);
@@ -104,7 +104,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     }
   });
 
-  test("a presentation for our client_id without its prefix is for someone else", async () => {
+  test("a presentation for the client_id without its prefix is rejected", async () => {
     const [user, mine] = [await at.aUser(), wallet()];
     const { handle, invocation_uri } = await at.begin(user);
     const asked = await mine.open(invocation_uri);
@@ -114,7 +114,7 @@ describe.each(PREFIXES)("OID4VP §5: with a certificate requests are signed and 
     expect(await at.refusals(user)).toEqual(["key_binding_for_another"]);
   });
 
-  test("SD-JWT VC §3.5: a credential may bring its issuer's certificates, up to a trusted root", async () => {
+  test("SD-JWT VC §3.5: a credential with x5c is accepted only if its chain ends in a trusted root", async () => {
     const certified = ca.serverFor("localhost");
     const by = { alg: "ES256" as const, privateKey: createPrivateKey(certified.key), jwk: {} };
     const stranger = privateCa().serverFor("localhost");

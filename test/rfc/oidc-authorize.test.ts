@@ -8,12 +8,12 @@ type Fields = Record<string, string | undefined>;
 const authorizePath = (server: TestServer, fields: Fields) =>
   server.authorizeUrl(server.clients.web, { code_challenge: server.pkce().challenge, scope: "openid", ...fields });
 
-/** What the client is redirectParams. */
+/** The parameters of the redirect to the client. */
 const redirectParams = ({ url }: Pick<Visit, "url">) => Object.fromEntries(new URLSearchParams(url.slice(url.indexOf("?") + 1)));
 const ask = async (server: TestServer, browser: Browser, fields: Fields) =>
   redirectParams(await browser.follow(authorizePath(server, fields)));
 
-/** A user who is signed in and has allowed `openid`, with an ID token. */
+/** A signed-in user who has allowed `openid`, with an ID token. */
 async function ready(server: TestServer) {
   const user = await server.signedInUser();
   const tokens = await server.tokens(server.clients.web, user.browser, { scope: "openid" });
@@ -21,7 +21,7 @@ async function ready(server: TestServer) {
 }
 
 describe("OIDC Core §3.1.2.1", () => {
-  test("display, ui_locales, claims_locales, acr_values, claims and what no one knows cause no error", async ({ server }) => {
+  test("display, ui_locales, claims_locales, acr_values, claims and unknown parameters are ignored", async ({ server }) => {
     const { browser } = await ready(server);
     const ignored = {
       display: "wap",
@@ -35,7 +35,7 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(await ask(server, browser, { prompt: "create" })).toMatchObject({ code: expect.any(String) });
   });
 
-  test("id_token_hint: the same user, whether it has expired or not; another one is login_required", async ({ server }) => {
+  test("id_token_hint of the same user is accepted, expired or not; that of another user returns login_required", async ({ server }) => {
     const [one, other] = [await ready(server), await ready(server)];
     for (const id_token_hint of [one.idToken, expired(server, one.idToken)]) {
       expect(await ask(server, one.browser, { id_token_hint })).toHaveProperty("code");
@@ -44,7 +44,7 @@ describe("OIDC Core §3.1.2.1", () => {
     }
   });
 
-  test("id_token_hint: what is no ID token of this server is invalid_request", async ({ server }) => {
+  test("id_token_hint that is not an ID token of this server returns invalid_request", async ({ server }) => {
     const { browser, tokens, idToken } = await ready(server);
     for (const id_token_hint of [tokens.access_token as string, `${idToken.slice(0, -4)}AAAA`, "x"])
       expect(await ask(server, browser, { id_token_hint })).toMatchObject({ error: "invalid_request" });
@@ -54,7 +54,7 @@ describe("OIDC Core §3.1.2.1", () => {
     ["prompt=login", { prompt: "login" }],
     ["prompt=select_account", { prompt: "select_account" }],
     ["max_age=0", { max_age: "0" }],
-  ] as const)("%s: a new sign-in moves auth_time, and the code is for it", async ([, fields], { server }) => {
+  ] as const)("%s requires a new sign-in, and the ID token has its auth_time", async ([, fields], { server }) => {
     const { browser, email, idToken } = await ready(server);
     const { verifier, challenge } = server.pkce();
     const before = claimsOf(idToken).auth_time;
@@ -67,7 +67,7 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(claimsOf(body.id_token).auth_time).toBeGreaterThan(before);
   });
 
-  test("max_age: an older sign-in is login_required for prompt=none; what is no number of seconds is invalid_request", async ({
+  test("max_age: an older sign-in returns login_required with prompt=none, and a malformed value returns invalid_request", async ({
     server,
   }) => {
     const { browser } = await ready(server);
@@ -78,7 +78,9 @@ describe("OIDC Core §3.1.2.1", () => {
       expect(await ask(server, browser, { max_age })).toMatchObject({ error: "invalid_request" });
   });
 
-  test("prompt=consent asks although everything was allowed before; with prompt=login both pages are shown", async ({ server }) => {
+  test("prompt=consent shows the consent page although everything is allowed, and prompt=login consent shows both pages", async ({
+    server,
+  }) => {
     const { browser, email } = await ready(server);
     const page = await browser.follow(authorizePath(server, { prompt: "consent" }));
     expect(page.html).toContain('name="decision"');
@@ -89,7 +91,7 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(redirectParams(await browser.submit(asked, { decision: "deny" }))).toMatchObject({ error: "access_denied" });
   });
 
-  test("POST /oauth/authorize: the same answers, by 303 and through a GET of our own", async ({ server }) => {
+  test("POST /oauth/authorize redirects with 303 to a GET with the same result, and returns the same errors", async ({ server }) => {
     const { browser } = await ready(server);
     const send = (fields: Fields) =>
       browser.request("/oauth/authorize", {
@@ -116,7 +118,7 @@ describe("OIDC Core §3.1.2.1", () => {
 });
 
 describe("OIDC Core §11 offline_access", () => {
-  test("is a scope that a user is asked for by name; what was allowed before is not asked for again", async ({ server }) => {
+  test("is named on the consent page, and not asked for again once it is allowed", async ({ server }) => {
     const { browser } = await ready(server);
     const silent = { scope: "openid offline_access", prompt: "none" };
     expect(await ask(server, browser, silent)).toMatchObject({ error: "consent_required" });
@@ -126,7 +128,7 @@ describe("OIDC Core §11 offline_access", () => {
     expect(await ask(server, browser, silent)).toHaveProperty("code");
   });
 
-  test("is not spoken of where no refresh token comes of it", async ({ server }) => {
+  test("is not named on the consent page of a client without refresh tokens", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const asks = { code_challenge: server.pkce().challenge, scope: "openid offline_access" };
     const page = await browser.follow(server.authorizeUrl(server.clients.oneShot, asks));
@@ -134,7 +136,7 @@ describe("OIDC Core §11 offline_access", () => {
     expect(page.html).not.toContain("Keep access while you are away");
   });
 
-  test("a refresh token comes by the client's grant, with the scope and without", async ({ server }) => {
+  test("does not decide about refresh tokens: the grants of the client do", async ({ server }) => {
     const { browser } = await server.signedInUser();
     for (const scope of ["openid", "openid offline_access"]) {
       expect(await server.tokens(server.clients.web, browser, { scope })).toHaveProperty("refresh_token");

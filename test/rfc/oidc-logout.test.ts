@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** A user who is signed in, with an ID token. */
+/** A signed-in user with an ID token. */
 async function signedIn() {
   const user = await server.signedInUser();
   const { id_token: hint } = await server.tokens(server.clients.web, user.browser, { scope: "openid" });
@@ -29,14 +29,14 @@ const path = (fields: Record<string, string | readonly string[] | undefined>): s
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.json("/consents", undefined, "GET")).status === 200;
 
 describe("OpenID Connect RP-Initiated Logout §2", () => {
-  test("an ID token of the user ends the session without a question, and the user goes back as registered, with state", async () => {
+  test("an ID token of the user ends the session without confirmation and redirects to the registered URI with state", async () => {
     const { browser, hint } = await signedIn();
     const answer = await browser.request(path({ id_token_hint: hint, client_id: "web", post_logout_redirect_uri: BACK, state: "a b&c" }));
     expect([answer.status, answer.headers.get("location")]).toEqual([302, `${BACK}&state=a%20b%26c`]);
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  test("without state the address is the registered one, byte by byte; without an address there is a page that says so", async () => {
+  test("without state the redirect goes exactly to the registered URI; without a redirect URI a page confirms the sign-out", async () => {
     const first = await signedIn();
     const bare = await first.browser.request(path({ id_token_hint: first.hint, post_logout_redirect_uri: BACK }));
     expect(bare.headers.get("location")).toBe(BACK);
@@ -46,7 +46,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(second.browser)).toBe(false);
   });
 
-  test("the hint may have expired, and to sign no one out is no error", async () => {
+  test("an expired hint is accepted, and a sign-out without a session is no error", async () => {
     const { browser, hint } = await signedIn();
     const late = path({ id_token_hint: expired(server, hint), post_logout_redirect_uri: BACK });
     for (const live of [true, false]) {
@@ -56,7 +56,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     }
   });
 
-  test("POST does the same: the request waits for a GET of our own, since the cookie does not come along", async () => {
+  test("POST redirects with 303 to a GET, which has the session cookie and ends the session", async () => {
     const { browser, hint } = await signedIn();
     const body = formBody({ id_token_hint: hint, post_logout_redirect_uri: BACK, state: "x\r\ny" });
     const sent = await fetch(new URL("/logout", server.url), {
@@ -91,7 +91,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(page.html).toContain('name="form_token"');
   });
 
-  test("without a hint the user is asked, and goes nowhere else when they say yes", async () => {
+  test("without a hint the user is asked to confirm, and is not redirected to the client", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(path({ client_id: "web", post_logout_redirect_uri: BACK, state: "s" }));
     expect([page.status, await isSignedIn(browser)]).toEqual([200, true]);
@@ -100,7 +100,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  test("a hint of another user signs no one out: the user is asked", async () => {
+  test("a hint of another user signs no one out, and the user is asked to confirm", async () => {
     const [one, other] = [await signedIn(), await signedIn()];
     const answer = await one.browser.request(path({ id_token_hint: other.hint, post_logout_redirect_uri: BACK }));
     expect([answer.status, answer.headers.get("location")]).toEqual([200, null]);
@@ -108,7 +108,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(one.browser)).toBe(true);
   });
 
-  test("an error never redirects and ends no session, in the user's language", async () => {
+  test("an invalid request returns 400 in the user's language without a redirect, and the session stays", async () => {
     const { browser, hint, login } = await signedIn();
     const cases: readonly Record<string, string | string[]>[] = [
       { id_token_hint: hint, post_logout_redirect_uri: `${BACK}&x=1` },
@@ -129,7 +129,7 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test("a disabled client sends no one anywhere", async () => {
+  test("a disabled client returns 400 without a redirect", async () => {
     const { browser, hint } = await signedIn();
     await runText(server.database.sql, "update clients set enabled = false where client_id = 'web'");
     const answer = await browser.request(path({ id_token_hint: hint, post_logout_redirect_uri: BACK }));
@@ -137,14 +137,14 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([400, null]);
   });
 
-  test("the address of the endpoint stands in the OpenID document alone", async () => {
+  test("end_session_endpoint is in the OpenID metadata only", async () => {
     expect((await server.get("/.well-known/openid-configuration")).body.end_session_endpoint).toBe(`${server.url}/logout`);
     expect((await server.get("/.well-known/oauth-authorization-server")).body).not.toHaveProperty("end_session_endpoint");
   });
 });
 
 describe("postLogoutRedirectUris", () => {
-  test("are the operator's to set, judged like redirect URIs, and no member of /api/clients", async () => {
+  test("are set by operators only, validated like redirect URIs, and no member of /api/clients", async () => {
     const { id } = await admin.operator.clients.create.mutate({ name: "Desk", grantTypes: ["client_credentials"] });
     const { operator } = admin;
     const patch = { postLogoutRedirectUris: ["https://desk.example.test/bye"] };

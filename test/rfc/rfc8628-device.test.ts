@@ -6,6 +6,7 @@ import {
   pollDeviceAuthorizationGrant,
 } from "openid-client";
 import { expect } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { aBrowser, type Browser, type Visit } from "../support/browser.ts";
 import { type Answer, claimsOf, type TestClient } from "../support/flow.ts";
 import { describe, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
@@ -183,7 +184,105 @@ describe("token request with a device code", () => {
   });
 });
 
+describe("clients of the device grant", () => {
+  test("a client that registers itself has the grant if it lists it", async ({ server }) => {
+    const register = async (grant_types: string[]) =>
+      (
+        await fetch(`${server.url}/oauth/register`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ grant_types, token_endpoint_auth_method: "none" }),
+        })
+      ).json() as Promise<Answer["body"]>;
+    const registered = await register([DEVICE_CODE, "refresh_token"]);
+    expect(registered).toMatchObject({ grant_types: [DEVICE_CODE, "refresh_token"], redirect_uris: [], response_types: [] });
+    expect(registered.scope.split(" ")).toEqual(expect.arrayContaining(["openid", "offline_access"]));
+    expect(await begin(server, { clientId: registered.client_id, redirectUri: "" })).toMatchObject({ interval: 5 });
+  });
+
+  test("both documents of the metadata name the endpoint and the grant", async ({ server }) => {
+    for (const path of ["oauth-authorization-server", "openid-configuration"]) {
+      const { body } = await server.get(`/.well-known/${path}`);
+      expect(body.device_authorization_endpoint).toBe(`${server.url}/oauth/device_authorization`);
+      expect(body.grant_types_supported).toContain(DEVICE_CODE);
+    }
+  });
+
+  test("explain names the rule that a device waits for, and writes nothing", async ({ server }) => {
+    const admin = await operatorAt(server.url);
+    const { device_code, user_code } = await begin(server);
+    const explain = () =>
+      admin.explain.tokenRequest.mutate({ parameters: { grant_type: DEVICE_CODE, device_code, client_id: "television" } });
+    for (let times = 0; times < 2; times++)
+      expect((await explain()).rules.find(({ verdict }) => verdict === "refused")).toMatchObject({
+        rule: "device_approved",
+        error: "authorization_pending",
+      });
+    const { browser, id } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    expect((await explain()).granted).toMatchObject({ sub: id, refreshToken: true });
+    expect((await poll(server, television, device_code)).status).toBe(200);
+  });
+
+  test("the audit trail has the approval and the token, and neither of the codes", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const { browser, id } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    await poll(server, television, device_code);
+    const { records } = await (await operatorAt(server.url)).audit.list.query({ limit: 20 });
+    const mine = records.filter(({ userId, grantType }) => userId === id && grantType === DEVICE_CODE);
+    expect(mine.map(({ event, clientId }) => [event, clientId])).toEqual([
+      ["token.issued", "television"],
+      ["device.approved", "television"],
+    ]);
+    for (const code of [device_code, user_code]) expect(JSON.stringify(records) + server.logged.join("")).not.toContain(code);
+  });
+
+  test("a user who is signed out everywhere after the approval gives no tokens", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const { browser, login } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    await server.form("/auth/logout", {}, { authorization: `Bearer ${login.access_token}` });
+    expect((await poll(server, television, device_code)).status).toBe(400);
+  });
+});
+
 describe("page of the device", () => {
+  test("is in German for who reads German", async ({ server }) => {
+    const { cookies } = (await server.signedInUser()).browser;
+    const browser = aBrowser(server.url, { "accept-language": "de" });
+    for (const [name, value] of cookies) browser.cookies.set(name, value);
+    const { user_code } = await begin(server);
+    expect((await browser.follow("/device")).html).toContain("Gerät verbinden");
+    const asked = await enter(browser, user_code);
+    expect(asked.html).toContain("Anfrage von der Adresse");
+    expect((await browser.submit(asked, { decision: "approve" })).html).toContain("Gerät verbunden");
+  });
+
+  test("gives the same answer to a second click", async ({ server }) => {
+    const { user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    const asked = await enter(browser, user_code);
+    const pages = await Promise.all([1, 2].map(() => browser.submit(asked, { decision: "approve" })));
+    expect(pages.map(({ html }) => html.includes("Device connected"))).toEqual([true, true]);
+  });
+
+  test("counts the first of two users who decide", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const [first, second] = [await server.signedInUser(), await server.signedInUser()];
+    const [theirs, late] = [await enter(first.browser, user_code), await enter(second.browser, user_code)];
+    await first.browser.submit(theirs, { decision: "approve" });
+    expect((await second.browser.submit(late, { decision: "approve" })).html).toContain("This did not work");
+    const { body } = await poll(server, television, device_code);
+    expect(claimsOf(body.access_token).sub).toBe(first.id);
+  });
+
+  test.for(["<script>", "a".repeat(5000), "BCDF-GHJK\u202e"])("refuses %s as a code", async (user_code, { server }) => {
+    const visit = await enter(aBrowser(server.url, { "x-forwarded-for": "192.0.2.7" }), user_code);
+    expect(visit.status).toBe(400);
+    expect(visit.html).not.toContain("<script>");
+  });
+
   test("lets a user who is not signed in sign in first", async ({ server }) => {
     const { email } = await server.signedInUser();
     const { user_code } = await begin(server);

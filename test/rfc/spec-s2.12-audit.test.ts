@@ -11,7 +11,7 @@ import { aTerminal, type TestTerminal } from "../support/terminal.ts";
 let server: TestServer;
 let admin: AdminClient;
 let operator: TestTerminal;
-/** A file is proved without a server: there is none at this address. */
+/** A terminal without a reachable server, because verifying a file needs none. */
 const nowhere = aTerminal({ serverUrl: "http://127.0.0.1:1", ...OPERATOR });
 beforeAll(async () => {
   server = await startServer();
@@ -23,7 +23,7 @@ afterAll(async () => {
   for (const terminal of [operator, nowhere]) terminal.leave();
 });
 
-/** Runs a command at a terminal. `between` happens before each further look of `tail --follow`, until it says that this was the last. */
+/** Runs a command. `between` runs before each further read of `tail --follow`, until it returns false. */
 const run = (words: readonly string[], between?: () => Promise<boolean>) =>
   operator.run([(program, terminal) => registerAuditCommands(program, terminal, between)], ["audit", ...words]);
 const fileOf = (text: string): string => {
@@ -46,8 +46,8 @@ const signed = () =>
     .toBe(true);
 const issue = () => server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
 
-describe("the chain of a running server", () => {
-  test("every record is sealed, in order, soon after it was written", async () => {
+describe("the audit chain of a running server", () => {
+  test("every record is sealed in order within 5 s", async () => {
     await Promise.all(Array.from({ length: 20 }, issue));
     await sealed();
     const { records } = await admin.operator.audit.list.query({ clientId: "worker", limit: 20 });
@@ -58,7 +58,7 @@ describe("the chain of a running server", () => {
     expect(records.every(({ hash }) => /^[A-Za-z0-9_-]{43}$/.test(hash ?? ""))).toBe(true);
   });
 
-  test("what is exported is proved offline, by the key that the JWK Set shows", async () => {
+  test("an export is verified offline with the key of the JWK Set", async () => {
     await issue();
     await signed();
     const { out, code } = await run(["export"]);
@@ -71,7 +71,7 @@ describe("the chain of a running server", () => {
       out: expect.stringMatching(/^sound: records 1 to \d+, signed up to \d+/),
     });
     expect(await verified(out)).toMatchObject({ code: 0 });
-    // From a checkpoint on the beginning is vouched for, from between two it is not.
+    // A checkpoint vouches for the records before an export that begins there; an export that begins elsewhere has none.
     const checkpoints = [...out.matchAll(/"type":"checkpoint","seq":(\d+)/g)].map(([, seq]) => Number(seq));
     const between = [1, 2, 3, 4, 5].find((seq) => !checkpoints.includes(seq));
     const verdictFrom = async (after: number | undefined) =>
@@ -81,12 +81,12 @@ describe("the chain of a running server", () => {
     expect(await run(["export", "--after", "1000000"])).toMatchObject({ code: 4, err: "There is no such record in the chain.\n" });
   });
 
-  test("a part of the trail, or none of it, proves nothing unless the verifier says that it is to be so", async () => {
+  test("a partial, empty or short export fails verification unless --after and --at-least match it", async () => {
     await signed();
     const whole = (await run(["export"])).out;
     const reached = [...whole.matchAll(/"type":"checkpoint","seq":(\d+)/g)].at(-1)?.[1] ?? "";
     const part = (await run(["export", "--after", "2"])).out;
-    /** An export from which all but its beginning and its keys was taken. */
+    /** An export that is reduced to its header and keys. */
     const emptied = (text: string) =>
       text
         .split("\n")
@@ -103,7 +103,7 @@ describe("the chain of a running server", () => {
     expect(await verified(whole, "--at-least", "1000000")).toMatchObject({ code: 1, err: expect.stringContaining("[falls_short]") });
   });
 
-  test("an altered, removed or moved record of an export is found, with the first bad record and exit code 1", async () => {
+  test("an altered, removed or moved record of an export exits with 1 and names the first bad record", async () => {
     await signed();
     const { out } = await run(["export"]);
     const lines = out.trimEnd().split("\n");
@@ -125,7 +125,7 @@ describe("the chain of a running server", () => {
     });
   });
 
-  test("tail shows as many as are asked for, page by page, of a user by id or address, and says what is no id or too much", async () => {
+  test("tail prints the requested number of records, filters by user id or email address, and rejects malformed ids and numbers", async () => {
     await Promise.all(Array.from({ length: 230 }, issue));
     await sealed();
     const { out } = await run(["tail", "-n", "225", "--client", "worker", "--json"]);
@@ -150,7 +150,7 @@ describe("the chain of a running server", () => {
     await expect(run(["tail", "-n", "10001"])).rejects.toThrow("at most 10000");
   });
 
-  test("tail shows the newest through a filter, and with --follow what comes, each once", async () => {
+  test("tail prints the newest matching records, and with --follow each new record once", async () => {
     await issue();
     await sealed();
     const { out } = await run(["tail", "-n", "3", "--event", "token.issued", "--client", "worker", "--json"]);
@@ -160,16 +160,16 @@ describe("the chain of a running server", () => {
       .map((line) => JSON.parse(line));
     expect(shown.map(({ event, clientId }) => [event, clientId])).toEqual(Array(3).fill(["token.issued", "worker"]));
     expect(shown[0].seq).toBeLessThan(shown[2].seq);
-    let looks = 0;
+    let reads = 0;
     const followed = await run(["tail", "-n", "0", "-f", "--client", "poster"], async () => {
-      looks += 1;
+      reads += 1;
       await issue();
       const form = { client_id: "poster", client_secret: "poster-secret", grant_type: "client_credentials", scope: "notes:read" };
       await server.form("/oauth/token", form);
       await sealed();
-      return looks < 3;
+      return reads < 3;
     });
-    // What came before the last look was shown; the last one only ends it.
+    // Records before the last read are printed; the last read only ends the command.
     expect(followed.out.trimEnd().split("\n")).toEqual(
       Array.from({ length: 2 }, () =>
         expect.stringMatching(/^\d+ \S+Z token\.issued success client:poster client=poster grantType=client_credentials /),
@@ -178,7 +178,7 @@ describe("the chain of a running server", () => {
     expect((await run(["tail", "--event", "nothing.such"])).code).toBe(1);
   });
 
-  test("is for operators", async () => {
+  test("is readable only by operators", async () => {
     const { login } = await server.signedInUser({ verified: false });
     const { audit } = createAdminClient({ url: server.url, token: login.access_token }).operator;
     for (const call of [audit.chain.query(), audit.export.query({}), audit.follow.query({})]) {
@@ -187,11 +187,11 @@ describe("the chain of a running server", () => {
   });
 });
 
-describe("refusals that leave a record", () => {
+describe("refusals that write an audit record", () => {
   const list = async (filter: NonNullable<Parameters<typeof admin.operator.audit.list.query>[0]>) =>
     (await admin.operator.audit.list.query(filter)).records;
 
-  test("a sign-in that fails, alike for a known and an unknown address, and never what was typed", async () => {
+  test("a failed sign-in is recorded for known and unknown addresses, without what was typed", async () => {
     const { email, id } = await server.signedInUser({ verified: false });
     const browser = aBrowser(server.url);
     await browser.json("/auth/login", { email, password: "canary-of-a-password" });
@@ -204,7 +204,7 @@ describe("refusals that leave a record", () => {
     expect((await run(["export"])).out).not.toContain("canary");
   });
 
-  test("a sign-out by an application's token, with the client whose token it was", async () => {
+  test("a sign-out by an application's token is recorded with its client", async () => {
     const { browser, id } = await server.signedInUser();
     const { access_token } = await server.tokens(server.clients.web, browser);
     const headers = { authorization: `Bearer ${access_token}` };
@@ -214,7 +214,7 @@ describe("refusals that leave a record", () => {
     ]);
   });
 
-  test("a token request of a client that has proved who it is, with the reason, which the client does not see; not what is asked in a public client's name", async () => {
+  test("a refused token request of an authenticated client is recorded with its reason, that of a public client is not", async () => {
     await server.token(server.clients.oneShot, {
       grant_type: "authorization_code",
       code: "c".repeat(43),
@@ -230,7 +230,7 @@ describe("refusals that leave a record", () => {
     expect(await list({ event: "token.refused", clientId: "public-app" })).toEqual([]);
   });
 
-  test("a user who says no", async () => {
+  test("a denied consent is recorded", async () => {
     const { browser, id } = await server.signedInUser({ verified: false });
     const { challenge } = server.pkce();
     const page = await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: challenge, scope: "openid notes:read" }));
@@ -240,7 +240,7 @@ describe("refusals that leave a record", () => {
     ]);
   });
 
-  test("a client that fails a hundred times in a minute, once", async () => {
+  test("a client that fails authentication a hundred times in a minute is recorded once", async () => {
     const wrong = { ...server.clients.other, secret: "wrong" };
     for (let round = 0; round < 11; round++) {
       await Promise.all(Array.from({ length: 10 }, () => server.token(wrong, { grant_type: "client_credentials", scope: "openid" })));
@@ -250,7 +250,7 @@ describe("refusals that leave a record", () => {
       .toMatchObject([{ outcome: "failure", reason: "client_authentication_throttled" }]);
   });
 
-  test("what a public client asks that only others may, up to the hundredth refusal in a minute: then it is answered 429 and leaves nothing", async () => {
+  test("the first 100 refused exchanges of a public client in a minute are recorded; later ones return 429 and are not", async () => {
     const { body: registered } = await aBrowser(server.url).json("/oauth/register", {
       client_name: "Open",
       redirect_uris: ["https://app.example.test/callback"],

@@ -48,18 +48,18 @@ const refused = (clientId: string, reason: string, error: string) => [
   },
 ];
 
-describe("docs/protocol.md#audit: an exchange that names an agent leaves a record, however it is refused", () => {
+describe("docs/protocol.md#audit: a refused exchange that names an agent writes an audit record", () => {
   test.for([
     ["a wrong secret", "agent-1", FORM, { authorization: basicAuth("agent-1", "wrong") }, "", "wrong_secret", "invalid_client"],
     ["a posted wrong secret", "agent-2", `${FORM}&client_id=agent-2&client_secret=no`, {}, "", "wrong_secret", "invalid_client"],
     ["no secret", "agent-1", `${FORM}&client_id=agent-1`, {}, "", "method_not_registered", "invalid_client"],
     ["two methods", "agent-1", `${FORM}&client_secret=x`, right("agent-1"), "", "several_methods", "invalid_client"],
     ["a repeated parameter", "agent-1", `${FORM}&scope=a&scope=b`, right("agent-1"), "", "parameter_repeated", "invalid_request"],
-    ["the grant type twice", "agent-2", `${FORM}&grant_type=x`, right("agent-2"), "", "parameter_repeated", "invalid_request"],
+    ["a repeated grant_type", "agent-2", `${FORM}&grant_type=x`, right("agent-2"), "", "parameter_repeated", "invalid_request"],
     ["a bad encoding", "agent-1", `${FORM}&scope=%zz`, right("agent-1"), "", "bad_percent_encoding", "invalid_request"],
     ["a secret in the query", "agent-1", FORM, right("agent-1"), "?client_secret=x", "credential_in_query", "invalid_request"],
     ["a malformed header", "agent-3", `${FORM}&client_id=agent-3`, { authorization: "Basic ???" }, "", "", "invalid_client"],
-  ] as const)("%s", async ([, agent, body, headers, query, reason, error]) => {
+  ] as const)("%s is recorded", async ([, agent, body, headers, query, reason, error]) => {
     const answer = await ask(body, headers, query);
     expect(answer).toMatchObject({ status: error === "invalid_client" ? 401 : 400, error });
     const records = await recordsOf(answer.requestId);
@@ -68,15 +68,15 @@ describe("docs/protocol.md#audit: an exchange that names an agent leaves a recor
 
   test.for([
     ["an unknown client", `${FORM}&client_id=unknown&client_secret=x`],
-    ["a client that is no agent", `${FORM}&client_id=not-agent&client_secret=x`],
+    ["a client that is not an agent", `${FORM}&client_id=not-agent&client_secret=x`],
     ["no client", `${FORM}&scope=a&scope=b`],
     ["a NUL in the name", `${FORM}&client_id=a%00b&scope=a&scope=b`],
     ["another grant", "grant_type=client_credentials&client_id=agent-1&client_secret=wrong&scope=a&scope=b"],
-  ] as const)("%s leaves none", async ([, body]) => {
+  ] as const)("%s writes no record", async ([, body]) => {
     expect(await recordsOf((await ask(body)).requestId)).toEqual([]);
   });
 
-  test("a flood of one agent, address and reason is counted: one record at once, and one for all others of the minute", async () => {
+  test("30 refusals of one agent, address and reason write one record at once and one with the count of the others", async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => ask(FORM, { authorization: basicAuth("agent-5", "wrong") })));
     expect(new Set(answers.map(({ error }) => error))).toEqual(new Set(["invalid_client"]));
     const recorded = () =>

@@ -30,12 +30,12 @@ describe("POST /auth/link/wallet", () => {
     expect(await at.poll(user, body.handle)).toEqual({ status: 200, body: { status: "pending" } });
   });
 
-  test("needs a session: 401 with a message alone", async () => {
+  test("returns 401 with only a message without a session", async () => {
     const response = await at.start({ browser: aBrowser(server.url) }, { "x-csrf-token": "x" });
     expect([response.status, await response.json()]).toEqual([401, MESSAGE]);
   });
 
-  test("needs the X-CSRF-Token of GET /consents/: 401 with a message alone", async () => {
+  test("returns 401 with only a message without the X-CSRF-Token of GET /consents/", async () => {
     const [user, other] = [await at.aUser(), await at.aUser()];
     for (const headers of [{}, { "x-csrf-token": "" }, { "x-csrf-token": other.csrf }, { "x-csrf-token": `${user.csrf}x` }]) {
       const response = await at.start(user, headers);
@@ -43,7 +43,7 @@ describe("POST /auth/link/wallet", () => {
     }
   });
 
-  test("handle, state and nonce are three secrets, new for each link", async () => {
+  test("handle, state and nonce are different secrets, new for each link", async () => {
     const user = await at.aUser();
     const wallet = aWallet();
     const links = [await at.begin(user), await at.begin(user)];
@@ -55,7 +55,7 @@ describe("POST /auth/link/wallet", () => {
 });
 
 describe("the request (OID4VP 1.0 §5)", () => {
-  test("without a certificate it goes by value and unsigned, named by the address of the answer", async () => {
+  test("is sent by value and unsigned without a certificate, with the response URI as client_id", async () => {
     const { invocation_uri } = await at.begin(await at.aUser());
     const uri = new URL(invocation_uri);
     const response = `${server.url}/auth/link/wallet/response`;
@@ -78,7 +78,7 @@ describe("the request (OID4VP 1.0 §5)", () => {
     });
   });
 
-  test("there is no request object where requests are unsigned", async () => {
+  test("has no request object if it is unsigned: its path returns 404", async () => {
     const { invocation_uri } = await at.begin(await at.aUser());
     const { state } = await aWallet().open(invocation_uri);
     const response = await fetch(`${server.url}/auth/link/wallet/request/${state}`);
@@ -103,7 +103,7 @@ describe("GET /auth/link/wallet/{handle}", () => {
     expect(await at.poll(user, handle)).toEqual({ status: 200, body: { status: "linked" } });
   });
 
-  test("an unknown handle and another user's are one and the same 404", async () => {
+  test("an unknown handle and another user's handle return the same 404", async () => {
     const [user, other] = [await at.aUser(), await at.aUser()];
     const { handle } = await at.begin(user);
     const [theirs, unknown] = [await at.poll(other, handle), await at.poll(other, "x".repeat(43))];
@@ -111,12 +111,12 @@ describe("GET /auth/link/wallet/{handle}", () => {
     expect(theirs).toEqual(unknown);
   });
 
-  test("without a session it is 401 with a message alone", async () => {
+  test("returns 401 with only a message without a session", async () => {
     const { handle } = await at.begin(await at.aUser());
     expect(await at.poll({ browser: aBrowser(server.url) }, handle)).toEqual({ status: 401, body: MESSAGE });
   });
 
-  test("another session of the same user sees the link, and does not complete it", async () => {
+  test("another session of the same user reads the link but does not complete it", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const elsewhere = await at.signIn(user.email, "correct horse battery");
     const { handle, invocation_uri } = await at.begin(user);
@@ -126,7 +126,7 @@ describe("GET /auth/link/wallet/{handle}", () => {
     expect(await at.poll(elsewhere, handle)).toEqual({ status: 200, body: { status: "linked" } });
   });
 
-  test("64 polls at once link once", async () => {
+  test("64 concurrent polls return linked and write one audit record", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const { handle, invocation_uri } = await at.begin(user);
     await wallet.answer(invocation_uri, await issuer.issue({ holder: wallet.holder, claims: { sub: "polls" } }));
@@ -171,7 +171,7 @@ describe("the states of a link", () => {
     expect(await at.refusals(user)).toEqual(["wallet_access_denied"]);
   });
 
-  test("expired: its time is over, before or after the wallet answered; no answer is taken then", async () => {
+  test("expired: the link expires before or after the wallet responds, and accepts no response then", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: "late" } });
     const [unanswered, answered] = [await at.begin(user), await at.begin(user)];
@@ -196,15 +196,15 @@ describe("the states of a link", () => {
   });
 });
 
-test("when a user's account goes, its wallet is free for another", async () => {
-  const [gone, next, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
+test("the wallet of a deleted account can be linked to another account", async () => {
+  const [deleted, next, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
   const credential = await issuer.issue({ holder: wallet.holder, claims: { sub: "inherited" } });
-  await at.link(gone, wallet, credential);
-  await runText(server.database.sql, "delete from users where id = $1::uuid", [gone.id]);
+  await at.link(deleted, wallet, credential);
+  await runText(server.database.sql, "delete from users where id = $1::uuid", [deleted.id]);
   expect((await at.link(next, wallet, credential)).body.status).toBe("linked");
 });
 
-test("the API description has the paths of wallet linking, with the statuses of docs/protocol.md#error-bodies and 429 for too many starts", async () => {
+test("the OpenAPI document has the wallet paths with the statuses of docs/protocol.md#error-bodies, and 429 for too many starts", async () => {
   const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { responses: object }>>;
   };

@@ -38,7 +38,7 @@ const MEMBERS = [
 ];
 
 describe("POST /api/clients/", () => {
-  test("answers 201 with exactly the members of a client, and the secret once", async () => {
+  test("returns 201 with exactly the members of a client and, only this once, the secret", async () => {
     const before = Date.now();
     const { status, body } = await json(
       await api.call(ada, "POST", "/api/clients/", {
@@ -66,7 +66,7 @@ describe("POST /api/clients/", () => {
     expect(Object.keys(again).sort()).toEqual(MEMBERS);
   });
 
-  test("name alone is enough; the rest is filled in", async () => {
+  test("requires only a name and fills in the rest", async () => {
     const { status, body } = await json(await api.call(ada, "POST", "/api/clients", { name: "Bare" }));
     expect(status).toBe(201);
     expect(body).toMatchObject({
@@ -79,25 +79,25 @@ describe("POST /api/clients/", () => {
     });
   });
 
-  test("a public client and one with keys get no secret", async () => {
+  test("returns no secret for public and private_key_jwt clients", async () => {
     expect(await created({ tokenEndpointAuthMethod: "none" })).not.toHaveProperty("clientSecret");
     expect(await created({ tokenEndpointAuthMethod: "private_key_jwt" })).not.toHaveProperty("clientSecret");
   });
 
-  test("response types that are not named follow the grants", async () => {
+  test("derives omitted response types from the grants", async () => {
     expect((await created({ grantTypes: ["client_credentials"] })).responseTypes).toEqual([]);
   });
 
   test.for([
     ["no name", {}, "name"],
     ["an empty name", { name: "" }, "name"],
-    ["a name of spaces", { name: " \u00a0\u200b" }, "name"],
+    ["a blank name", { name: " \u00a0\u200b" }, "name"],
     ["a name with a control character", { name: "a\u0007" }, "name"],
-    ["a name that turns the text around", { name: "a\u202eb" }, "name"],
+    ["a name with a bidirectional control character", { name: "a\u202eb" }, "name"],
     ["a long name", { name: "x".repeat(256) }, "name"],
     ["a long description", { name: "x", description: "x".repeat(2001) }, "description"],
     ["no grant", { name: "x", grantTypes: [] }, "grantTypes"],
-    ["a grant of the operator's", { name: "x", grantTypes: ["urn:ietf:params:oauth:grant-type:token-exchange"] }, "grantTypes.0"],
+    ["a grant that only operators may set", { name: "x", grantTypes: ["urn:ietf:params:oauth:grant-type:token-exchange"] }, "grantTypes.0"],
     ["another response type", { name: "x", responseTypes: ["token"] }, "responseTypes.0"],
     [
       "response types that do not fit the grants",
@@ -106,23 +106,23 @@ describe("POST /api/clients/", () => {
     ],
     ["an unknown method", { name: "x", tokenEndpointAuthMethod: "client_secret_jwt" }, "tokenEndpointAuthMethod"],
     [
-      "a public client that acts for itself",
+      "a public client with client_credentials",
       { name: "x", grantTypes: ["client_credentials"], tokenEndpointAuthMethod: "none" },
       "tokenEndpointAuthMethod",
     ],
-    ["a scope that is no scope token", { name: "x", scopes: ["a b"] }, "scopes.0"],
-    ["an operator's attribute", { name: "x", isAgent: true }, ""],
+    ["a malformed scope", { name: "x", scopes: ["a b"] }, "scopes.0"],
+    ["a member that only operators may set", { name: "x", isAgent: true }, ""],
     ["keys", { name: "x", jwks: { keys: [] } }, ""],
     ["an environment", { name: "x", environment: "development" }, ""],
     ["a client_id", { name: "x", clientId: "mine" }, ""],
-  ] as const)("400 with the member at fault: %s", async ([, body, path]) => {
+  ] as const)("returns 400 with the path of the invalid member for %s", async ([, body, path]) => {
     const answer = await json(await api.call(ada, "POST", "/api/clients/", body));
     expect([answer.status, answer.body.statusCode, answer.body.error]).toEqual([400, 400, "Bad Request"]);
     expect(answer.body.issues.map((issue: { path: string }) => issue.path)).toContain(path);
     expect(JSON.stringify(answer.body.issues)).not.toMatch(/Invalid|Too|Unrecognized|received/);
   });
 
-  test("what is no URI and what may not be a redirect URI here have errors of their own", async () => {
+  test("returns different messages for malformed and forbidden redirect URIs", async () => {
     const redirectUris = ["nonsense", "https://a.test/#f", "http://a.test/cb"];
     const { body } = await json(await api.call(ada, "POST", "/api/clients/", { name: "x", redirectUris }));
     expect(body.issues).toEqual([
@@ -147,7 +147,7 @@ describe("POST /api/clients/", () => {
     expect((await api.call(ada, "PATCH", `/api/clients/${id}`, { redirectUris: [uri] })).status).toBe(400);
   });
 
-  test("what is no JSON object, or has NUL in it, is 400; other media types are 415", async () => {
+  test("returns 400 for a body that is not a JSON object or contains NUL, and 415 for another media type", async () => {
     for (const body of ["", "{", "[]", "null", '"x"', '{"name":"a\\u0000b"}']) {
       expect((await api.call(ada, "POST", "/api/clients/", body)).status).toBe(400);
     }
@@ -155,7 +155,7 @@ describe("POST /api/clients/", () => {
     expect((await fetch(`${api.url}/api/clients/`, { method: "POST", headers, body: "{}" })).status).toBe(415);
   });
 
-  test("clients:manage is the operator's to give", async () => {
+  test("returns 403 for clients:manage, which only operators grant", async () => {
     expect((await api.call(ada, "POST", "/api/clients/", { name: "x", scopes: ["clients:manage"] })).status).toBe(403);
   });
 });
@@ -168,14 +168,14 @@ describe("PATCH /api/clients/{id}", () => {
     expect(body).toEqual({ ...before, name: "New", enabled: false, updatedAt: body.updatedAt });
   });
 
-  test("judges the merged record, not the patch", async () => {
+  test("validates the merged record, not the patch", async () => {
     const { id } = await created({ redirectUris: ["https://a.example.test/cb"] });
     await api.call(ada, "PATCH", `/api/clients/${id}`, { tokenEndpointAuthMethod: "none" });
     expect((await api.call(ada, "PATCH", `/api/clients/${id}`, { grantTypes: ["client_credentials"] })).status).toBe(400);
     expect((await api.call(ada, "PATCH", `/api/clients/${id}`, { responseTypes: [] })).status).toBe(400);
   });
 
-  test("client_id, secret and the operator's attributes are no members of it", async () => {
+  test("rejects client_id, secret and members that only operators may set", async () => {
     const { id } = await created();
     for (const patch of [
       { clientId: "x" },
@@ -189,7 +189,7 @@ describe("PATCH /api/clients/{id}", () => {
     }
   });
 
-  test("a secret ends with the method that used it", async () => {
+  test("deletes the secret when the authentication method no longer uses it", async () => {
     const { id, clientId } = await created();
     const directory = clientDirectory(api.database.sql);
     await api.call(ada, "PATCH", `/api/clients/${id}`, { tokenEndpointAuthMethod: "client_secret_post" });
@@ -198,7 +198,7 @@ describe("PATCH /api/clients/{id}", () => {
     expect((await directory.byClientId(clientId))?.secretHash).toBeNull();
   });
 
-  test("grants that an operator gave stay when the developer changes the others", async () => {
+  test("keeps grants that an operator set when the developer changes the others", async () => {
     const exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
     const { id } = await created({ grantTypes: ["client_credentials"] });
     await api.ports.clients.change(
@@ -211,7 +211,7 @@ describe("PATCH /api/clients/{id}", () => {
     expect(body.grantTypes).toEqual(["authorization_code", exchange]);
   });
 
-  test("of parallel changes none is lost", async () => {
+  test("applies all concurrent changes", async () => {
     const { id } = await created();
     const patches = [
       { name: "N" },
@@ -226,8 +226,8 @@ describe("PATCH /api/clients/{id}", () => {
   });
 });
 
-describe("the rest of a client's life", () => {
-  test("the list holds the developer's own clients without a secret, with and without the slash", async () => {
+describe("lists, secrets and deletion of clients", () => {
+  test("the list contains the developer's own clients without secrets, with and without a trailing slash", async () => {
     const carol = await addUser(api.database, "carol@example.test");
     const { id } = await created({}, carol);
     for (const path of ["/api/clients", "/api/clients/"]) {
@@ -238,7 +238,7 @@ describe("the rest of a client's life", () => {
     }
   });
 
-  test("abuse 34: the secret before is invalid as soon as the answer has left", async () => {
+  test("abuse 34: regenerate-secret replaces the stored hash before it responds", async () => {
     const { id, clientId, clientSecret } = await created();
     const { status, body } = await json(await api.call(ada, "POST", `/api/clients/${id}/regenerate-secret`));
     expect([status, Object.keys(body).sort()]).toEqual([200, [...MEMBERS, "clientSecret"].sort()]);
@@ -247,7 +247,7 @@ describe("the rest of a client's life", () => {
     expect(Buffer.from(stored ?? [])).toEqual(Buffer.from(hashSecret(body.clientSecret)));
   });
 
-  test("regenerate-secret takes no body", async () => {
+  test("regenerate-secret accepts no body but an empty object", async () => {
     const { id } = await created();
     const post = (body: string, type: string) =>
       fetch(`${api.url}/api/clients/${id}/regenerate-secret`, {
@@ -263,14 +263,14 @@ describe("the rest of a client's life", () => {
     expect(await post("", "application/json")).toBe(200);
   });
 
-  test("a client without a secret gets none: 400", async () => {
+  test("regenerate-secret returns 400 for a client without a secret", async () => {
     for (const tokenEndpointAuthMethod of ["none", "private_key_jwt"]) {
       const { id } = await created({ tokenEndpointAuthMethod });
       expect((await api.call(ada, "POST", `/api/clients/${id}/regenerate-secret`)).status).toBe(400);
     }
   });
 
-  test("a deleted client is gone: 204, then 404", async () => {
+  test("DELETE returns 204, then 404", async () => {
     const { id, clientId } = await created();
     const answer = await api.call(ada, "DELETE", `/api/clients/${id}`);
     expect([answer.status, await answer.text()]).toEqual([204, ""]);
@@ -278,7 +278,7 @@ describe("the rest of a client's life", () => {
     expect(await clientDirectory(api.database.sql).byClientId(clientId)).toBeUndefined();
   });
 
-  test("every change leaves a record of who did it to which client", async () => {
+  test("every change writes an audit record with its actor and client", async () => {
     const { id, clientId } = await created();
     await api.call(ada, "PATCH", `/api/clients/${id}`, { name: "x" });
     await api.call(ada, "POST", `/api/clients/${id}/regenerate-secret`);
@@ -289,7 +289,7 @@ describe("the rest of a client's life", () => {
   });
 });
 
-describe("who may not", () => {
+describe("refused callers", () => {
   const routes = (id: string): readonly (readonly [string, string, unknown?])[] => [
     ["GET", `/api/clients/${id}`],
     ["PATCH", `/api/clients/${id}`, { name: "Mine" }],
@@ -300,7 +300,7 @@ describe("who may not", () => {
     ["DELETE", `/api/clients/${id}/api-keys/${aNewId()}`],
   ];
 
-  test("abuse 65: another developer's client, one that never was and what is no id are 404 with the same body", async () => {
+  test("abuse 65: another developer's client, an unknown id and a malformed id return the same 404", async () => {
     const { id } = await created();
     const foreign = routes(id);
     const unknown = routes(aNewId());
@@ -318,7 +318,7 @@ describe("who may not", () => {
     expect((await api.call(ada, "GET", `/api/clients/${id}`)).status).toBe(200);
   });
 
-  test("without a token every route answers 401 with a bare challenge, whatever the body", async () => {
+  test("every route returns 401 with a bare challenge without a token, whatever the body", async () => {
     for (const [method, path] of [["GET", "/api/clients/"], ["POST", "/api/clients/"], ...routes(aNewId())] as const) {
       const answer = await api.call(undefined, method, path, method === "POST" || method === "PATCH" ? "{" : undefined);
       expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="http://localhost:3000"']);
@@ -326,7 +326,7 @@ describe("who may not", () => {
     }
   });
 
-  test("abuse 46, 47: what is no token for the service itself is 401 invalid_token", async () => {
+  test("abuse 46, 47: a token that is not for this API returns 401 invalid_token", async () => {
     for (const [method, path] of routes(aNewId())) {
       const answer = await api.call("eyJhbGciOiJub25lIn0.e30.", method, path, method === "POST" || method === "PATCH" ? {} : undefined);
       expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([
@@ -336,13 +336,13 @@ describe("who may not", () => {
     }
   });
 
-  test("other methods are 405, and scripts of other origins learn nothing", async () => {
+  test("other methods return 405, and no response has CORS headers", async () => {
     expect((await api.call(ada, "PUT", `/api/clients/${aNewId()}`, {})).status).toBe(405);
     const headers = { authorization: `Bearer ${ada}`, origin: "https://evil.test" };
     expect((await fetch(`${api.url}/api/clients/`, { headers })).headers.get("access-control-allow-origin")).toBeNull();
   });
 });
 
-test("nothing of all this was a fault", () => {
+test("no request of this file causes a fault", () => {
   expect(api.faults).toEqual([]);
 });

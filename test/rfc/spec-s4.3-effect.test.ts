@@ -10,7 +10,7 @@ import { describe, type TestServer, test } from "../support/server.ts";
 const RESOURCE = "https://notes.example.test/mcp";
 const REDIRECT = "https://mine.example.test/cb";
 
-/** A developer with a client, who has signed in. */
+/** A signed-in developer with a client. */
 async function developer(server: TestServer, members: object = {}) {
   const who = await server.signedInUser();
   const token: string = who.login.access_token;
@@ -29,8 +29,8 @@ async function developer(server: TestServer, members: object = {}) {
 const asks = { grant_type: "client_credentials", scope: "notes:read" };
 const at = (server: TestServer, bearer: string) => server.get("/api/clients/", { authorization: `Bearer ${bearer}` });
 
-describe("what is changed is so as soon as the answer has left", () => {
-  test("abuse 34: after regenerate-secret the old secret is refused and the new one taken", async ({ server }) => {
+describe("changes take effect before their response", () => {
+  test("abuse 34: after regenerate-secret the old secret is refused and the new one accepted", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     expect((await server.token(client, asks)).status).toBe(200);
     const { clientSecret } = await admin.clients.regenerateSecret.mutate({ id: made.id });
@@ -39,7 +39,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect((await server.token({ ...client, secret: clientSecret }, asks)).status).toBe(200);
   });
 
-  test("of parallel regenerations the last one stored is the one that works", async ({ server }) => {
+  test("of five concurrently regenerated secrets exactly one works", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => admin.clients.regenerateSecret.mutate({ id: made.id })));
     const statuses = await Promise.all(
@@ -48,7 +48,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   });
 
-  test("§5: a scope that is taken from a client is in no refreshed token any more", async ({ server }) => {
+  test("§5: a scope that is removed from a client is in no refreshed token", async ({ server }) => {
     const { admin, made, client, browser } = await developer(server);
     const tokens = await server.tokens(client, browser, { scope: "openid notes:read" });
     await admin.clients.update.mutate({ id: made.id, patch: { scopes: ["openid"] } });
@@ -58,7 +58,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect([refreshed.status, refreshed.body.scope]).toEqual([200, "openid"]);
   });
 
-  test("a disabled client can do nothing, and its tokens count for nothing until it is enabled again", async ({ server }) => {
+  test("a disabled client is refused, and its tokens are inactive until it is enabled again", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     const { access_token } = (await server.token(client, asks)).body;
     const states = async () => [
@@ -72,7 +72,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect((await server.introspect(client, access_token)).body.active).toBe(true);
   });
 
-  test("a deleted client is unknown, and what users gave it is over", async ({ server }) => {
+  test("a deleted client is unknown, and its tokens and consents are revoked", async ({ server }) => {
     const { admin, made, client, browser } = await developer(server);
     const tokens = await server.tokens(client, browser, { scope: "openid offline_access" });
     expect((await server.userinfo(tokens.access_token)).status).toBe(200);
@@ -81,7 +81,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect((await server.refresh(client, tokens.refresh_token)).body.error).toBe("invalid_client");
     const { consents } = (await browser.json("/consents/", undefined, "GET")).body;
     expect(consents).toEqual([]);
-    // The same client_id in other hands inherits nothing.
+    // A new client with the same client_id inherits nothing.
     const { admin: ops } = await adminAs(server.url);
     const again = await ops.operator.clients.create.mutate({ name: "New", clientId: client.clientId, grantTypes: ["refresh_token"] });
     const heir = { ...client, secret: again.clientSecret ?? "" };
@@ -89,7 +89,7 @@ describe("what is changed is so as soon as the answer has left", () => {
     expect((await server.userinfo(tokens.access_token)).status).toBe(401);
   });
 
-  test("grants and redirect URIs that are taken away are gone", async ({ server }) => {
+  test("removed grants and redirect URIs are refused", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     await admin.clients.update.mutate({ id: made.id, patch: { grantTypes: ["authorization_code"], redirectUris: [] } });
     expect((await server.token(client, asks)).body.error).toBe("unauthorized_client");
@@ -110,8 +110,8 @@ describe("what is changed is so as soon as the answer has left", () => {
   });
 });
 
-describe("the description", () => {
-  test("has every route, and its schemas are what is answered", async ({ server }) => {
+describe("the OpenAPI document", () => {
+  test("has every route, and responses match its schemas", async ({ server }) => {
     const { paths } = (await server.get("/openapi.json")).body;
     const routes = Object.entries<object>(paths).filter(([path]) => path.startsWith("/api/clients"));
     expect(routes.flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))).toHaveLength(9);
@@ -142,8 +142,8 @@ describe("the description", () => {
   });
 });
 
-describe("whose token it takes", () => {
-  test("abuse 46, 47: a token for a resource, for a client, and an ID token do not manage clients", async ({ server }) => {
+describe("tokens that the management API accepts", () => {
+  test("abuse 46, 47: tokens for a resource or a client, and ID tokens, return 401", async ({ server }) => {
     const { client, browser, token } = await developer(server);
     expect((await at(server, token)).status).toBe(200);
     const bound = await server.tokens(client, browser, { scope: "openid", resource: RESOURCE });
@@ -156,7 +156,7 @@ describe("whose token it takes", () => {
     }
   });
 
-  test("a developer is no operator; an operator sees what open registration left", async ({ server }) => {
+  test("a developer is refused operator procedures, and an operator sees the clients of open registration", async ({ server }) => {
     const { admin } = await developer(server);
     const refused = await refusedWith(admin.operator.clients.list.query({}));
     expect(refused).toMatchObject({ error: "forbidden" });
@@ -206,7 +206,7 @@ describe("static API keys at resource servers", () => {
     return { status: answer.status, body: await answer.json() };
   };
 
-  test("are verified by a method of their own, until they end", async ({ server }) => {
+  test("are verified by VerifyApiKey while the client is in development and the key is not revoked", async ({ server }) => {
     const { admin, made } = await developer(server);
     const { key, id } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
     const live = { active: true, client_id: made.clientId, key_id: id, scope: "openid notes:read offline_access" };
@@ -221,7 +221,7 @@ describe("static API keys at resource servers", () => {
     expect(await verify(server, key)).toEqual({ status: 200, body: { active: false } });
   });
 
-  test("over gRPC too, from the .proto alone", async ({ server }) => {
+  test("are verified over gRPC by a client of the .proto file", async ({ server }) => {
     const { admin, made } = await developer(server);
     const { key, id } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
     const proto = loadSync("countersign/introspection/v1/introspection.proto", { includeDirs: ["proto"], keepCase: true });
@@ -240,7 +240,7 @@ describe("static API keys at resource servers", () => {
     service.close();
   });
 
-  test("abuse 44: are no tokens for OAuth introspection, userinfo and the token endpoint", async ({ server }) => {
+  test("abuse 44: are refused by introspection, userinfo and the token endpoint", async ({ server }) => {
     const { admin, made } = await developer(server);
     const { key } = await admin.apiKeys.create.mutate({ clientId: made.id, key: { name: "laptop" } });
     expect((await server.introspect(server.clients.agent, key)).body).toEqual({ active: false });
@@ -248,7 +248,7 @@ describe("static API keys at resource servers", () => {
     expect((await server.token({ clientId: made.clientId, secret: key, redirectUri: REDIRECT }, asks)).status).toBe(401);
   });
 
-  test("are verified for confidential clients alone, and rubbish is inactive", async ({ server }) => {
+  test("are verified only for confidential clients, and unknown keys are inactive", async ({ server }) => {
     expect((await verify(server, "csk_", "")).status).toBe(401);
     expect((await verify(server, "csk_", basicAuth("agent", "wrong"))).status).toBe(401);
     expect((await verify(server, "csk_", basicAuth("public-app", "x"))).status).toBe(401);

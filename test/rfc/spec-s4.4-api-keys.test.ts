@@ -22,7 +22,7 @@ const put = (id: string, environment: Environment | null) =>
 const MEMBERS = ["clientId", "createdAt", "id", "last4", "lastUsedAt", "name", "prefix", "revokedAt"];
 
 describe("POST /api/clients/{clientId}/api-keys", () => {
-  test("answers 201 with the key, which is shown once and stored as a hash alone", async () => {
+  test("returns 201 with the key, which is stored only as a hash", async () => {
     const { id } = await created();
     const answer = await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "laptop" });
     const key = await answer.json();
@@ -41,7 +41,7 @@ describe("POST /api/clients/{clientId}/api-keys", () => {
     expect(dump).not.toContain(key.key.slice(21));
   });
 
-  test("the name has 1 to 255 characters, and nothing else is said of a key", async () => {
+  test("requires a name of 1 to 255 characters and rejects other members", async () => {
     const { id } = await created();
     for (const body of [{}, { name: "" }, { name: "x".repeat(256) }, { name: "x", clientId: id }, { name: "x", key: "csk_" }, []]) {
       expect((await api.call(ada, "POST", `/api/clients/${id}/api-keys`, body)).status).toBe(400);
@@ -49,20 +49,23 @@ describe("POST /api/clients/{clientId}/api-keys", () => {
     expect((await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "x".repeat(255) })).status).toBe(201);
   });
 
-  test.for(["staging", "production", null] as const)("abuse 66: 403 for a client whose environment is %s", async (environment) => {
-    const { id } = await created();
-    const { key } = await keyOf(id);
-    await put(id, environment);
-    const answer = await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "x" });
-    expect([answer.status, (await answer.json()).statusCode]).toEqual([403, 403]);
-    expect((await api.call(key, "GET", `/api/clients/${id}`)).status).toBe(401);
-    await put(id, "development");
-    expect((await api.call(key, "GET", `/api/clients/${id}`)).status).toBe(200);
-  });
+  test.for(["staging", "production", null] as const)(
+    "abuse 66: returns 403 for a client in environment %s, whose existing keys are refused",
+    async (environment) => {
+      const { id } = await created();
+      const { key } = await keyOf(id);
+      await put(id, environment);
+      const answer = await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "x" });
+      expect([answer.status, (await answer.json()).statusCode]).toEqual([403, 403]);
+      expect((await api.call(key, "GET", `/api/clients/${id}`)).status).toBe(401);
+      await put(id, "development");
+      expect((await api.call(key, "GET", `/api/clients/${id}`)).status).toBe(200);
+    },
+  );
 });
 
 describe("GET and DELETE", () => {
-  test("the list holds all keys, revoked ones too, and never a key or its hash", async () => {
+  test("the list contains active and revoked keys, without key and hash", async () => {
     const { id } = await created();
     const [first, second] = [await keyOf(id), await keyOf(id)];
     await api.call(ada, "DELETE", `/api/clients/${id}/api-keys/${first.id}`);
@@ -73,7 +76,7 @@ describe("GET and DELETE", () => {
     for (const key of apiKeys) expect(Object.keys(key).sort()).toEqual(MEMBERS);
   });
 
-  test("revoking answers with the record, is idempotent, and parallel calls agree on the time", async () => {
+  test("revoking returns the record and is idempotent, and concurrent calls return the same time", async () => {
     const { id, clientId } = await created();
     const key = await keyOf(id);
     const answers = await Promise.all([1, 2, 3, 4].map(() => api.call(ada, "DELETE", `/api/clients/${id}/api-keys/${key.id}`)));
@@ -86,7 +89,7 @@ describe("GET and DELETE", () => {
     expect(items.map(({ event }) => event)).toEqual(["api_key.revoked", "api_key.created", "client.registered"]);
   });
 
-  test("404 for a key of another client, another developer's, one that never was, and what is no id", async () => {
+  test("DELETE returns 404 for a key of another client or developer, an unknown key and a malformed id", async () => {
     const [mine, other] = [await created(), await created()];
     const key = await keyOf(mine.id);
     const answers = [];
@@ -104,8 +107,8 @@ describe("GET and DELETE", () => {
   });
 });
 
-describe("what a key opens", () => {
-  test("it reads its own client and moves lastUsedAt", async () => {
+describe("access with an API key", () => {
+  test("reads its own client and updates lastUsedAt", async () => {
     const { id, clientId } = await created();
     const { key, id: keyId } = await keyOf(id);
     const answer = await api.call(key, "GET", `/api/clients/${id}`);
@@ -114,7 +117,7 @@ describe("what a key opens", () => {
     expect(apiKeys.find((entry: { id: string }) => entry.id === keyId).lastUsedAt).toBeGreaterThan(0);
   });
 
-  test("lastUsedAt moves at most once a minute", async () => {
+  test("updates lastUsedAt at most once a minute", async () => {
     const { id } = await created();
     const { key, id: keyId } = await keyOf(id);
     const used = statement("test_used", "update api_keys set last_used_at = now() - make_interval(secs => $2::int) where id = $1::uuid");
@@ -131,7 +134,7 @@ describe("what a key opens", () => {
     expect(await ageAfterUse(61)).toBeLessThan(10);
   });
 
-  test("another client is not there for it, and every other route takes access tokens alone", async () => {
+  test("returns 404 for another client and 401 on every other route", async () => {
     const [mine, other] = [await created(), await created()];
     const { key, id: keyId } = await keyOf(mine.id);
     expect((await api.call(key, "GET", `/api/clients/${other.id}`)).status).toBe(404);
@@ -148,7 +151,7 @@ describe("what a key opens", () => {
     }
   });
 
-  test("abuse 66: revoked, invented, of a disabled client, of a deleted one, of a disabled developer: 401 at once", async () => {
+  test("abuse 66: returns 401 at once for a revoked or unknown key and for keys of a disabled or deleted client or a disabled developer", async () => {
     const { id } = await created();
     const { key, id: keyId } = await keyOf(id);
     const reads = async (bearer: string) => (await api.call(bearer, "GET", `/api/clients/${id}`)).status;
@@ -170,6 +173,6 @@ describe("what a key opens", () => {
   });
 });
 
-test("nothing of all this was a fault", () => {
+test("no request of this file causes a fault", () => {
   expect(api.faults).toEqual([]);
 });

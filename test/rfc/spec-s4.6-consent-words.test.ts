@@ -40,13 +40,13 @@ async function consent(members: Record<string, string> = {}, language = "en"): P
   return (await browser.follow(authorizePath({ redirect_uri: CALLBACK, scope: "openid crm:read crm:write", ...members }))).html;
 }
 
-describe("the consent page says what a scope allows in the operators' words", () => {
-  test("as a provisioning file has them, in the language of the user", async () => {
+describe("scope texts on the consent page", () => {
+  test("come from the provisioning file, in the language of the user", async () => {
     expect(await consent()).toContain("Change customers");
     expect(await consent({}, "de")).toContain("Kunden ändern");
   });
 
-  test("as operators change them: at once, escaped, recorded; without them the name stands there again", async () => {
+  test("follow changes by operators at once, escaped and audited, and fall back to the scope name", async () => {
     expect(await consent()).toContain("<bdi>crm:read</bdi>");
     await operator.operator.scopes.set.mutate({
       name: "crm:read",
@@ -67,7 +67,7 @@ describe("the consent page says what a scope allows in the operators' words", ()
     ]);
   });
 
-  test("built-in words too, and the list says which are", async () => {
+  test("replace built-in texts, and the list marks those that are built in", async () => {
     await operator.operator.scopes.set.mutate({ name: "openid", title: { en: "Sign you in" } });
     expect(await consent()).toContain("Sign you in");
     const { scopes } = await operator.operator.scopes.list.query();
@@ -78,7 +78,7 @@ describe("the consent page says what a scope allows in the operators' words", ()
     await operator.operator.scopes.remove.mutate({ name: "openid" });
   });
 
-  test("which are for operators to say, and only so that they show", async () => {
+  test("are set by operators only, and invalid texts, scopes and realms are refused", async () => {
     const { scopes } = (await adminAs(server.url, { email: "ada@example.test", password: PASSWORD })).admin.operator;
     const words = { name: "crm:read", title: { en: "x" } };
     for (const call of [scopes.list.query(), scopes.set.mutate(words), scopes.remove.mutate({ name: "crm:write" })]) {
@@ -95,22 +95,22 @@ describe("the consent page says what a scope allows in the operators' words", ()
   });
 });
 
-describe("the consent page says for how long", () => {
-  test("each time for the life of an access token, where the client gets no refresh token", async () => {
+describe("the duration on the consent page", () => {
+  test("is the lifetime of an access token for a client without refresh tokens", async () => {
     expect(await consent()).toContain("For 15 minutes after each sign-in.");
     expect(await consent({}, "de")).toContain("Nach jeder Anmeldung für 15 Minuten.");
   });
 
-  test("until it is taken back or runs out, where the client may go on by itself", async () => {
+  test("is up to 90 days for a client with refresh tokens", async () => {
     expect(await consent({ client_id: "lasting" })).toContain("Until you remove it, for up to 90 days. Ends after 30 days without use.");
     expect(await consent({ client_id: "lasting" }, "de")).toContain("höchstens 90 Tage. Endet, wenn er 30 Tage lang nicht genutzt wird.");
   });
 });
 
-describe("the consent page says to whom what is allowed may be handed on", () => {
+describe("recipients of access on the consent page", () => {
   const resource = "c-meetings";
 
-  test("an agent by its name, as an agent, escaped, and that it may act in the user's name", async () => {
+  test("an agent is shown by its escaped name, as an agent that can act for the user", async () => {
     const page = await consent({ resource });
     expect(page).toContain("<bdi>Meeting &amp; notes helper (agent)</bdi>");
     expect(page).toContain("Can act for you within what you allow here.");
@@ -120,13 +120,13 @@ describe("the consent page says to whom what is allowed may be handed on", () =>
     );
   });
 
-  test("another client by its name, as one that does not act, so that it passes neither for an agent nor for an address", async () => {
+  test("another client is shown by its name as an application, so that it looks like neither an agent nor a host", async () => {
     const page = await consent({ resource: "c-files" });
     expect(page).toContain("<bdi>crm.example.test (application)</bdi>");
     expect(page).not.toContain("Can act for you");
   });
 
-  test("and so does the account page afterwards", async () => {
+  test("the account page shows the agent as well", async () => {
     const browser = aBrowser(server.url);
     await browser.json("/auth/login", { email: "ada@example.test", password: PASSWORD });
     const page = await browser.follow(authorizePath({ redirect_uri: CALLBACK, scope: "openid crm:read", resource }));

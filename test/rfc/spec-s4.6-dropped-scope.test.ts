@@ -26,7 +26,7 @@ const dropped = (requestId: string | null) =>
   server.logged.map((line) => JSON.parse(line)).filter(({ event, requestId: id }) => event === "scope_dropped" && id === requestId);
 
 describe("docs/protocol.md#scopes: scope outside the client's allowlist", () => {
-  test("is dropped, and the log says which, for which client and by which rule", async () => {
+  test("is dropped, and logged with client and rule", async () => {
     const answer = await authorize("openid admin notes:read sudo");
     expect(answer.headers.get("location")).toMatch(/^\/login/);
     expect(dropped(answer.headers.get("x-request-id"))).toMatchObject([
@@ -34,7 +34,7 @@ describe("docs/protocol.md#scopes: scope outside the client's allowlist", () => 
     ]);
   });
 
-  test("that is not there is not logged", async () => {
+  test("is not logged if there is none", async () => {
     const answer = await authorize("openid notes:read");
     expect(dropped(answer.headers.get("x-request-id"))).toEqual([]);
   });
@@ -43,14 +43,14 @@ describe("docs/protocol.md#scopes: scope outside the client's allowlist", () => 
     ["admin", "admin"],
     ["offline_access", undefined],
     ["offline_access admin sudo", "admin sudo"],
-  ] as const)("is invalid_scope when nothing is left but offline_access, and what was dropped is logged: %s", async ([scope, lost]) => {
+  ] as const)("returns invalid_scope if nothing but offline_access is left, and is logged: %s", async ([scope, lost]) => {
     const { headers } = await authorize(scope);
     const location = new URL(headers.get("location") ?? "");
     expect([location.searchParams.get("error"), location.searchParams.get("state")]).toEqual(["invalid_scope", "s"]);
     expect(dropped(headers.get("x-request-id")).map((line) => line.scope)).toEqual(lost === undefined ? [] : [lost]);
   });
 
-  test("is explained", async () => {
+  test("is returned as droppedScope by explain", async () => {
     const explained = await admin.operator.explain.authorizationRequest.mutate({ parameters: parameters("openid admin notes:read") });
     expect(explained).toMatchObject({ droppedScope: ["admin"], granted: { scope: "openid notes:read", aud: ["web"], idToken: true } });
     expect(explained.rules.map(({ rule, verdict }) => [rule, verdict])).toEqual([

@@ -5,7 +5,7 @@ import { describe, test } from "../support/server.ts";
 const RESOURCE = "https://notes.example.test/mcp";
 
 describe("docs/protocol.md#authorization-code", () => {
-  test("§2.6: the token response, and §2.7, §2.8: exactly these claims", async ({ server }) => {
+  test("§2.6, §2.7, §2.8: the token response and its tokens have exactly these members and claims", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const body = await server.tokens(web, ada.browser, { scope: "openid email notes:read", resource: RESOURCE, nonce: "n-1" });
@@ -43,7 +43,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect(id.auth_time).toBeLessThanOrEqual(id.iat);
   });
 
-  test("RFC 6749 §5.1: the answer may not be stored", async ({ server }) => {
+  test("RFC 6749 §5.1: the response is not cacheable", async ({ server }) => {
     const ada = await server.signedInUser();
     const answer = await server.token(server.clients.web, await server.code(server.clients.web, ada.browser));
     expect(answer.headers.get("cache-control")).toBe("no-store");
@@ -51,7 +51,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
   });
 
-  test("no id_token without openid, no e-mail claim without a verified address", async ({ server }) => {
+  test("there is no id_token without openid, and no email claim without a verified address", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser({ verified: false });
     expect(await server.tokens(web, ada.browser, { scope: "notes:read" })).not.toHaveProperty("id_token");
@@ -70,7 +70,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect(await server.tokens(server.clients.oneShot, ada.browser)).not.toHaveProperty("refresh_token");
   });
 
-  test("RFC 8707 §2.2: resource narrows to a subset of what was bound; anything else is invalid_target and does not use the code up", async ({
+  test("RFC 8707 §2.2: resource narrows to a subset of the bound resources; any other returns invalid_target and does not consume the code", async ({
     server,
   }) => {
     const { web } = server.clients;
@@ -82,7 +82,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect(claimsOf(good.body.access_token).aud).toBe(RESOURCE);
   });
 
-  test("abuse 18: a replayed code is refused and ends all that it gave", async ({ server }) => {
+  test("abuse 18: a replayed code is refused and revokes the tokens that it issued", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser, { scope: "openid notes:read" });
@@ -95,7 +95,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect((await server.userinfo(body.access_token)).status).toBe(401);
   });
 
-  test("OAuth 2.1 §7.5.2: a replay with a wrong verifier ends nothing", async ({ server }) => {
+  test("OAuth 2.1 §7.5.2: a replay with a wrong verifier revokes nothing", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser, { scope: "openid notes:read" });
@@ -104,7 +104,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect((await server.introspect(web, body.access_token)).body.active).toBe(true);
   });
 
-  test("abuse 19: of 20 parallel redemptions one succeeds, and afterwards nothing of it lives", async ({ server }) => {
+  test("abuse 19: 20 concurrent redemptions of a code: exactly one succeeds, and its tokens are revoked", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser);
@@ -117,7 +117,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect((await server.introspect(web, won.access_token)).body).toEqual({ active: false });
   });
 
-  test("abuse 20: no verifier is invalid_request, a wrong one invalid_grant, and the right one still works after both", async ({
+  test("abuse 20: a missing code_verifier returns invalid_request, a wrong one invalid_grant, and the right one still succeeds", async ({
     server,
   }) => {
     const { web } = server.clients;
@@ -128,7 +128,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect((await server.token(web, code)).status).toBe(200);
   });
 
-  test("abuse 21: another client cannot redeem a code, and leaves it to its owner", async ({ server }) => {
+  test("abuse 21: another client cannot redeem a code, which stays valid for its own client", async ({ server }) => {
     const { web, other } = server.clients;
     const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser);
@@ -136,7 +136,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect((await server.token(web, code)).status).toBe(200);
   });
 
-  test("protocol: a missing redirect_uri is invalid_request, another one invalid_grant", async ({ server }) => {
+  test("a missing redirect_uri returns invalid_request, another one invalid_grant", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser);
@@ -144,7 +144,7 @@ describe("docs/protocol.md#authorization-code", () => {
     expect((await server.token(web, { ...code, redirect_uri: `${web.redirectUri}/` })).body.error).toBe("invalid_grant");
   });
 
-  test("a public client redeems with its client_id alone", async ({ server }) => {
+  test("a public client redeems a code with only its client_id", async ({ server }) => {
     const ada = await server.signedInUser();
     expect((await server.token(server.clients.publicApp, await server.code(server.clients.publicApp, ada.browser))).status).toBe(200);
   });

@@ -5,7 +5,7 @@ import { describe, test } from "../support/server.ts";
 const grant = { grant_type: "client_credentials" };
 
 describe("docs/protocol.md#client-credentials", () => {
-  test("§2.7: sub is the client_id; no refresh token, no id_token", async ({ server }) => {
+  test("§2.7: sub is the client_id, and there is no refresh token and no id_token", async ({ server }) => {
     const { worker } = server.clients;
     const { status, body } = await server.token(worker, { ...grant, scope: "notes:read" });
     expect(status).toBe(200);
@@ -27,9 +27,9 @@ describe("docs/protocol.md#client-credentials", () => {
   test.for([
     ["no scope", {}, "invalid_scope"],
     ["an empty scope", { scope: "" }, "invalid_scope"],
-    ["a foreign scope", { scope: "notes:read admin" }, "invalid_scope"],
+    ["a scope that is not allowed", { scope: "notes:read admin" }, "invalid_scope"],
     ["openid", { scope: "openid" }, "invalid_scope"],
-    ["a foreign resource", { scope: "notes:read", resource: "https://x.example.test/" }, "invalid_target"],
+    ["a resource that is not allowed", { scope: "notes:read", resource: "https://x.example.test/" }, "invalid_target"],
   ] as const)("abuse 36: refuses a request with %s", async ([, fields, error], { server }) => {
     const answer = await server.token(server.clients.worker, { ...grant, ...fields });
     expect([answer.status, answer.body.error, answer.body.access_token]).toEqual([400, error, undefined]);
@@ -43,7 +43,7 @@ describe("docs/protocol.md#client-credentials", () => {
     expect(claimsOf(one.body.access_token).aud).toBe("https://crm.example.test/mcp");
   });
 
-  test("§7.1: invalid_target says what a resource may be, and repeats nothing of what was sent", async ({ server }) => {
+  test("§7.1: invalid_target describes what a resource may be, without repeating the input", async ({ server }) => {
     for (const [resource, description] of [
       ["https://x.example.test/", "A resource lies outside of the client's audience."],
       ["<script>", "A resource must be an absolute URI without fragment, or the client_id of a client that exists."],
@@ -53,7 +53,7 @@ describe("docs/protocol.md#client-credentials", () => {
     }
   });
 
-  test("§7.1: a client without the grant, and a public client, are unauthorized_client", async ({ server }) => {
+  test("§7.1: a client without the grant and a public client get unauthorized_client", async ({ server }) => {
     const lacking = await server.token(server.clients.oneShot, { ...grant, scope: "notes:read" });
     expect([lacking.status, lacking.body.error]).toEqual([400, "unauthorized_client"]);
     const open = await server.token(server.clients.publicApp, { ...grant, scope: "notes:read" });
@@ -72,13 +72,13 @@ describe("docs/protocol.md#client-authentication", () => {
       { client_assertion: "a.b.c", client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" },
     ],
     ["another client_id in the body", {}, { client_id: "web" }],
-  ] as const)("abuse 27, 28: %s is invalid_client", async ([, change, fields], { server }) => {
+  ] as const)("abuse 27, 28: %s returns invalid_client", async ([, change, fields], { server }) => {
     const answer = await server.token({ ...server.clients.worker, ...change }, { ...grant, scope: "notes:read", ...fields });
     expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
     expect(answer.headers.get("www-authenticate")).toMatch(/^Basic realm="/);
   });
 
-  test("a client with a secret may send it in the header or in the body, whichever is registered", async ({ server }) => {
+  test("a client may send its secret in the header or in the body, whichever is registered", async ({ server }) => {
     const { worker, poster } = server.clients;
     for (const { clientId, secret = "" } of [worker, poster]) {
       const fields = { ...grant, scope: "notes:read" };
@@ -100,14 +100,14 @@ describe("docs/protocol.md#client-authentication", () => {
     expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
   });
 
-  test("RFC 6749 §2.3.1: a client_id that is a URN comes form-encoded in Basic", async ({ server }) => {
+  test("RFC 6749 §2.3.1: a client_id that is a URN is accepted form-encoded in Basic", async ({ server }) => {
     expect((await server.token(server.clients.urn, { ...grant, scope: "notes:read" })).status).toBe(200);
   });
 });
 
 describe("docs/protocol.md#errors", () => {
   test.for(["password", "implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:openid:params:grant-type:ciba"])(
-    "abuse 40: %s, also for a caller that is no client",
+    "abuse 40: grant_type %s returns unsupported_grant_type, also with a wrong secret",
     async (grant_type, { server }) => {
       for (const client of [server.clients.worker, { ...server.clients.worker, secret: "wrong" }]) {
         const answer = await server.token(client, { grant_type, assertion: "a.b.c" });
@@ -120,7 +120,7 @@ describe("docs/protocol.md#errors", () => {
     },
   );
 
-  test("no grant_type at all is invalid_request", async ({ server }) => {
+  test("a missing grant_type returns invalid_request", async ({ server }) => {
     expect((await server.token(server.clients.worker, {})).body.error).toBe("invalid_request");
   });
 });

@@ -11,21 +11,21 @@ import { aTerminal } from "../support/terminal.ts";
 
 type Server = ReturnType<typeof delegating<TestServer>>;
 
-/** A user for whom three agents act, each for the next, all with openid. */
-async function aLine(server: Server, admin: AdminClient) {
+/** A user with a chain of three agents, all with openid. */
+async function aChain(server: Server, admin: AdminClient) {
   const agents = ["agent-1", "agent-2", "agent-3"];
   const { user, tokens, subject } = await server.subjectFor(agents);
   const accessTokens = [subject];
   for (const agent of agents)
     accessTokens.push((await server.exchange(agent, accessTokens.at(-1)!, { scope: "openid crm:read" })).body.access_token);
   const { delegations } = await admin.operator.delegations.list.query({ userId: user.id });
-  const [first, second, third] = delegations.toSorted((a, b) => a.chain.length - b.chain.length); // of one second, which comes first is chance
+  const [first, second, third] = delegations.toSorted((a, b) => a.chain.length - b.chain.length); // their order is random within a second
   if (first === undefined || second === undefined || third === undefined) throw new Error("no three delegations");
   return { user, refreshToken: tokens.refresh_token as string, accessTokens, deep: accessTokens.at(-1)!, first, second, third };
 }
 
-/** How a delegated token fares wherever it can be shown: introspection twice over, userinfo, the next exchange. */
-async function fare(server: Server, token: string) {
+/** The results of a delegated token at introspection over HTTP and gRPC, userinfo and the next exchange. */
+async function resultsOf(server: Server, token: string) {
   const [http, grpc, userinfo, exchange] = await Promise.all([
     server.active(token),
     server.introspectOverGrpc("crm-rs", token),
@@ -39,10 +39,10 @@ const ENDED = [false, false, 401, "invalid_request"];
 
 const refused = async (call: Promise<unknown>) => (await refusedWith(call))?.error;
 
-describe("what operators see", () => {
-  test("a tree shows who acts for whom, through which agents, where, with which scopes, until when", async ({ server }) => {
+describe("procedures for operators", () => {
+  test("tree returns the user, application, agents, scopes, audience and expiry of each delegation", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { user, accessTokens, first, second, third } = await aLine(server, admin);
+    const { user, accessTokens, first, second, third } = await aChain(server, admin);
     const { root, delegations, complete } = await admin.operator.delegations.tree.query({ grantId: first.grantId });
     expect(root).toMatchObject({ userId: user.id, email: user.email, application: { clientId: "web", name: "web" }, ended: null });
     expect(root.scopes).toEqual(["openid", "crm:read", "crm:write"]);
@@ -66,9 +66,9 @@ describe("what operators see", () => {
     });
   });
 
-  test("a list is filtered by user, agent, grant and life, and goes on from its cursor", async ({ server }) => {
+  test("list filters by user, agent, grant and liveness, and continues from its cursor", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { user, first, second, third } = await aLine(server, admin);
+    const { user, first, second, third } = await aChain(server, admin);
     const { list, cut } = admin.operator.delegations;
     await cut.mutate({ kind: "delegation", id: second.id });
     const ids = async (filter: Parameters<typeof list.query>[0]) => (await list.query(filter)).delegations.map(({ id }) => id);
@@ -81,9 +81,9 @@ describe("what operators see", () => {
     expect([page.delegations.length, others.length]).toEqual([2, 1]);
   });
 
-  test("only operators see or end any of it by this way; what is not there is not found", async ({ server }) => {
+  test("every procedure returns forbidden to other users and not_found for unknown ids", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { user, first } = await aLine(server, admin);
+    const { user, first } = await aChain(server, admin);
     const own = createAdminClient({ url: server.url, token: user.login.access_token }).operator;
     const forbidden = [
       own.delegations.list.query({}),
@@ -110,14 +110,14 @@ describe("what operators see", () => {
   });
 });
 
-describe("docs/protocol.md#delegations: what is cut ends at once, with all below it and nothing above", () => {
-  test("a delegation", async ({ server }) => {
+describe("docs/protocol.md#delegations: a cut", () => {
+  test("of a delegation revokes it and all below it, and nothing above", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
-    const { accessTokens, deep, first, second } = await aLine(server, admin);
-    expect(await fare(server, deep)).toEqual(GOOD);
+    const { accessTokens, deep, first, second } = await aChain(server, admin);
+    expect(await resultsOf(server, deep)).toEqual(GOOD);
     expect(await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id })).toEqual({ ended: 1 });
     expect(await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id })).toEqual({ ended: 0 });
-    expect(await fare(server, deep)).toEqual(ENDED);
+    expect(await resultsOf(server, deep)).toEqual(ENDED);
     expect(await server.active(accessTokens[1]!)).toBe(true);
     const { delegations } = await admin.operator.delegations.tree.query({ grantId: first.grantId });
     expect(delegations.slice(0, 3).map(({ ended }) => ended)).toEqual([
@@ -129,46 +129,46 @@ describe("docs/protocol.md#delegations: what is cut ends at once, with all below
     expect(records).toMatchObject([{ actor: { type: "user", id: operator }, jti: second.jti, clientId: "agent-2" }]);
   });
 
-  test("all that an agent holds of one user; another's stays, and it may be given more", async ({ server }) => {
+  test("of an agent for one user revokes its delegations for that user only, and later exchanges succeed", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const [mine, theirs] = [await aLine(server, admin), await aLine(server, admin)];
+    const [mine, theirs] = [await aChain(server, admin), await aChain(server, admin)];
     expect(await admin.operator.delegations.cut.mutate({ kind: "agent", clientId: "agent-2", userId: mine.user.id })).toEqual({
       ended: 1,
     });
-    expect(await fare(server, mine.deep)).toEqual(ENDED);
+    expect(await resultsOf(server, mine.deep)).toEqual(ENDED);
     expect(await server.active(theirs.deep)).toBe(true);
     expect((await server.exchange("agent-2", mine.accessTokens[1]!)).status).toBe(200);
   });
 
-  test("the grant at the root, and with it the application's own tokens", async ({ server }) => {
+  test("of the root grant revokes its delegations and the application's own tokens", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { accessTokens, refreshToken, deep, first } = await aLine(server, admin);
+    const { accessTokens, refreshToken, deep, first } = await aChain(server, admin);
     expect(await admin.operator.delegations.cut.mutate({ kind: "grant", id: first.grantId })).toEqual({ ended: 1 });
-    expect(await fare(server, deep)).toEqual(ENDED);
+    expect(await resultsOf(server, deep)).toEqual(ENDED);
     expect(await server.active(accessTokens[0]!)).toBe(false);
     expect((await server.refresh(server.agent("web"), refreshToken)).body).toEqual({ error: "invalid_grant" });
     expect((await admin.operator.delegations.tree.query({ grantId: first.grantId })).root.ended?.reason).toBe("grant_ended");
   });
 });
 
-describe("an agent that is paused acts for no one, until it is resumed", () => {
-  test("no exchange by it, nothing that it holds counts, nor what is below; resumed, all of it counts again", async ({ server }) => {
+describe("a paused agent", () => {
+  test("is refused exchanges, and its tokens and all below are inactive until it is resumed", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
-    const { accessTokens, deep, second } = await aLine(server, admin);
+    const { accessTokens, deep, second } = await aChain(server, admin);
     const { agents } = admin.operator;
     onTestFinished(() => agents.resume.mutate({ clientId: "agent-2" }).then(() => undefined));
     expect([await agents.pause.mutate({ clientId: "agent-2" }), await agents.pause.mutate({ clientId: "agent-2" })]).toEqual([
       { changed: true },
       { changed: false },
     ]);
-    for (const token of [accessTokens[2]!, deep]) expect(await fare(server, token)).toEqual(ENDED);
+    for (const token of [accessTokens[2]!, deep]) expect(await resultsOf(server, token)).toEqual(ENDED);
     const refusal = await server.exchange("agent-2", accessTokens[1]!);
     expect([refusal.status, refusal.body]).toEqual([400, { error: "unauthorized_client" }]);
     expect(await server.auditOf(refusal)).toMatchObject([
       { event: "token.refused", reason: "agent_paused", actor_id: "agent-2", depth: 2 },
     ]);
     expect(await server.active(accessTokens[1]!)).toBe(true);
-    // What it does in its own name is not stopped.
+    // A token for itself is not refused.
     const own = await server.token(server.agent("agent-2"), { grant_type: "client_credentials", scope: "crm:read" });
     expect(own.status).toBe(200);
     expect((await agents.pauses.query({ agent: "agent-2" })).pauses).toMatchObject([
@@ -181,7 +181,7 @@ describe("an agent that is paused acts for no one, until it is resumed", () => {
       { changed: true },
       { changed: false },
     ]);
-    expect(await fare(server, deep)).toEqual(GOOD);
+    expect(await resultsOf(server, deep)).toEqual(GOOD);
     expect((await server.exchange("agent-2", accessTokens[1]!)).status).toBe(200);
     const records = await Promise.all(
       (["agent.paused", "agent.resumed"] as const).map((event) => admin.operator.audit.list.query({ event, clientId: "agent-2" })),
@@ -189,13 +189,13 @@ describe("an agent that is paused acts for no one, until it is resumed", () => {
     expect(records.map((page) => page.records.length)).toEqual([1, 1]);
   });
 
-  test("what is cut in between does not come back", async ({ server }) => {
+  test("does not get back a delegation that was cut during the pause", async ({ server }) => {
     const { admin } = await adminAs(server.url);
-    const { accessTokens, second } = await aLine(server, admin);
+    const { accessTokens, second } = await aChain(server, admin);
     await admin.operator.agents.pause.mutate({ clientId: "agent-2" });
     await admin.operator.delegations.cut.mutate({ kind: "delegation", id: second.id });
     await admin.operator.agents.resume.mutate({ clientId: "agent-2" });
-    expect(await fare(server, accessTokens[2]!)).toEqual(ENDED);
+    expect(await resultsOf(server, accessTokens[2]!)).toEqual(ENDED);
   });
 });
 
@@ -206,9 +206,9 @@ describe("countersign delegations and countersign agents", () => {
     return run([registerDelegationCommands, registerAgentCommands], words);
   }
 
-  test("list and show who acts, and cut", async ({ server }) => {
+  test("list, show and cut delegations", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
-    const { user, first, second } = await aLine(server, admin);
+    const { user, first, second } = await aChain(server, admin);
     const listed = await run(server, "delegations", "list", "--user", user.email, "--live");
     expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +USER +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
     expect(listed.out).toMatch(
@@ -229,7 +229,7 @@ describe("countersign delegations and countersign agents", () => {
     expect((await run(server, "delegations", "cut", "--grant", first.grantId, "--json")).out).toBe('{\n  "ended": 1\n}\n');
   });
 
-  test("pause, resume, and list pauses", async ({ server }) => {
+  test("pause and resume agents, and list pauses", async ({ server }) => {
     expect((await run(server, "agents", "pause", "agent-5")).out).toBe("paused\n");
     expect((await run(server, "agents", "pause", "agent-5")).out).toBe("was already paused\n");
     expect((await run(server, "agents", "pauses")).out).toMatch(/^agent-5 +all users +\S+Z +user \S+ +agent-5$/m);
@@ -242,7 +242,7 @@ describe("countersign delegations and countersign agents", () => {
     });
   });
 
-  test("resume says for whom the agent stays paused, since only the user ends their pause", async ({ server }) => {
+  test("resume names the users who still pause the agent, since only they can resume it", async ({ server }) => {
     const users = [await server.signedInUser(), await server.signedInUser()] as const;
     const pauses = agentPauses(server.database.sql);
     const owners = users.map(({ id }) => ({ kind: "user", userId: id }) as const);
@@ -261,7 +261,7 @@ describe("countersign delegations and countersign agents", () => {
     );
   });
 
-  test("say that there is no such agent, and what is no id", async ({ server }) => {
+  test("list reports an unknown agent and malformed ids", async ({ server }) => {
     const nosuch = await run(server, "delegations", "list", "--agent", "nosuch", "--json");
     expect(nosuch).toEqual({ out: "[]\n", err: "nosuch: no agent has this client_id\n", code: 0 });
     expect(await run(server, "delegations", "list", "--agent", "agent-5")).toMatchObject({ err: "", code: 0 });
@@ -269,7 +269,7 @@ describe("countersign delegations and countersign agents", () => {
     expect(await run(server, "delegations", "list", "--user", "nope")).toEqual({ out: "", err: "--user: not an id\n", code: 1 });
   });
 
-  test("say what is missing or too much", async ({ server }) => {
+  test("report missing and contradictory options", async ({ server }) => {
     const what = "Name what to cut: the id of a delegation, --agent or --grant, and only one of them.\n";
     expect(await run(server, "delegations", "cut")).toMatchObject({ err: what, code: 1 });
     expect(await run(server, "delegations", "cut", "x", "--agent", "y")).toMatchObject({ err: what, code: 1 });

@@ -3,8 +3,8 @@ import { operatorAt } from "../support/admin.ts";
 import { test } from "../support/delegation.ts";
 import { authorizePath } from "../support/pages-server.ts";
 
-describe("what is left of a delegation when something around it changes", () => {
-  test("a user who was disabled and is enabled again gets none of it back", async ({ server }) => {
+describe("delegations after a change of their user, client or grant", () => {
+  test("stay revoked when a disabled user is enabled again", async ({ server }) => {
     const { user, accessTokens } = await server.chainOf(["agent-1"]);
     const { users } = await operatorAt(server.url);
     await users.disable.mutate({ id: user.id });
@@ -13,7 +13,7 @@ describe("what is left of a delegation when something around it changes", () => 
     expect((await user.browser.follow("/account")).url).toBe(`${server.url}/login`);
   });
 
-  test("a client that is disabled and enabled again gets it back", async ({ server }) => {
+  test("are inactive while the client is disabled, and active when it is enabled again", async ({ server }) => {
     const { accessTokens } = await server.chainOf(["agent-2"]);
     const { clients } = await operatorAt(server.url);
     const id = (await clients.list.query({ search: "agent-2" })).clients[0]?.id ?? "";
@@ -23,7 +23,7 @@ describe("what is left of a delegation when something around it changes", () => 
     expect(await Promise.all(accessTokens.map(server.active))).toEqual([true, true]);
   });
 
-  test("a client that is an agent no more exchanges nothing, and keeps what it holds", async ({ server }) => {
+  test("stay active when the client is no longer an agent, but new exchanges are refused", async ({ server }) => {
     const { accessTokens } = await server.chainOf(["agent-5"]);
     const { clients } = await operatorAt(server.url);
     const id = (await clients.list.query({ search: "agent-5" })).clients[0]?.id ?? "";
@@ -32,7 +32,9 @@ describe("what is left of a delegation when something around it changes", () => 
     expect(await server.active(accessTokens[1]!)).toBe(true);
   });
 
-  test("a grant that was cut leaves the consent: the application gets a new one unasked", async ({ server }) => {
+  test("are revoked with the grant that is cut, but the consent stays, and the application gets a new code without a page", async ({
+    server,
+  }) => {
     const { user, accessTokens } = await server.chainOf(["agent-1"]);
     const { delegations } = await operatorAt(server.url);
     const [held] = (await delegations.list.query({ userId: user.id })).delegations;

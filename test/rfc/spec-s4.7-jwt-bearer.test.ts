@@ -29,7 +29,7 @@ const seconds = () => Math.floor(Date.now() / 1000);
 
 let issuer: IdentityIssuer;
 let stranger: IdentityIssuer;
-/** On the list, and says of itself that it is another. */
+/** A trusted issuer whose metadata names another issuer. */
 let liar: IdentityIssuer;
 let server: TestServer;
 beforeAll(async () => {
@@ -60,7 +60,7 @@ const users = async () =>
   (await server.database.sql.query<{ n: number }>(statement("test_users", "select count(*)::int as n from users"), []))[0]?.n;
 
 describe("docs/protocol.md#identity-assertion", () => {
-  test("an access token for the assertion's resource, for a local user, without a refresh token", async () => {
+  test("returns an access token for the assertion's resource and a local user, without a refresh token", async () => {
     const { status, body } = await bring(made({ sub: "someone-new" }));
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(["access_token", "expires_in", "scope", "token_type"]);
@@ -72,7 +72,7 @@ describe("docs/protocol.md#identity-assertion", () => {
     expect((await server.introspect(as("desk"), body.access_token)).body).toEqual({ active: false });
   });
 
-  test("one identity is one user; a verified address of an account here is linked, an unverified claim makes no one's account", async () => {
+  test("one identity is one user; a verified email claim links an existing account, an unverified one does not", async () => {
     const subOf = async (claims: object) => claimsOf((await bring(made(claims))).body.access_token).sub;
     const [first, again] = [await subOf({ sub: "e-1" }), await subOf({ sub: "e-1" })];
     expect(again).toBe(first);
@@ -86,19 +86,19 @@ describe("docs/protocol.md#identity-assertion", () => {
     expect(await users()).toBe(before);
   });
 
-  test("scope is what assertion, client and request have in common; resource may be narrowed", async () => {
+  test("scope is the intersection of assertion, client and request; resource may be narrowed", async () => {
     const wide = { scope: "crm:read crm:write hr:read", resource: [CRM, "https://mail.example.test/mcp"] };
     expect((await bring(made(wide))).body.scope).toBe("crm:read crm:write");
     const narrow = await bring(made(wide), { scope: "crm:write", resource: CRM });
     expect([narrow.body.scope, claimsOf(narrow.body.access_token).aud]).toEqual(["crm:write", CRM]);
   });
 
-  test("those who act are carried over, by who they are alone", async () => {
+  test("actors are carried over with only their sub", async () => {
     const { body } = await bring(made({ act: { sub: "b", extra: 1, act: { sub: "a" } } }));
     expect(claimsOf(body.access_token).act).toEqual({ sub: "b", act: { sub: "a" } });
   });
 
-  test("a list of one audience, an application/ type and unknown members are tolerated", async () => {
+  test("a list of one audience, an application/ type and unknown members are accepted", async () => {
     expect((await bring(made({ aud: [server.url], tenant: "t", x: { y: 1 } }, { typ: "application/oauth-id-jag+jwt" }))).status).toBe(200);
   });
 
@@ -111,12 +111,12 @@ describe("docs/protocol.md#identity-assertion", () => {
     expect([answer.status, answer.body.error]).toEqual([status, error]);
   });
 
-  test("no assertion is invalid_request", async () => {
+  test("a missing assertion returns invalid_request", async () => {
     expect((await bring("")).body.error).toBe("invalid_request");
   });
 });
 
-describe("abuse 41: every rejection is bare invalid_grant, with its reason in the trail", () => {
+describe("abuse 41: every rejection returns invalid_grant without a description, and its reason is audited", () => {
   const rejections: readonly (readonly [reason: string, assertion: () => string, fields?: object])[] = [
     ["assertion_malformed", () => "a.b.c"],
     ["assertion_malformed", () => "x".repeat(20_000)],
@@ -159,19 +159,19 @@ describe("abuse 41: every rejection is bare invalid_grant, with its reason in th
     ["no_scope_left", () => made({ scope: "hr:read" })],
     ["no_scope_left", () => made({ scope: undefined })],
   ];
-  test.for(rejections)("with the reason %s", async ([reason, assertion, fields]) => {
+  test.for(rejections)("rejects an assertion with the reason %s", async ([reason, assertion, fields]) => {
     const answer = await bring(assertion(), fields);
     expect([answer.status, answer.body]).toEqual([400, { error: "invalid_grant" }]);
     expect(await reasonOf(answer)).toEqual([["identity_assertion.refused", reason]]);
   });
 
-  test("an issuer that is not on the list is never asked", () => {
+  test("an untrusted issuer receives no request", () => {
     expect(stranger.asked).toEqual([]);
   });
 });
 
 describe("docs/protocol.md#identity-assertion-rules: an assertion is used once", () => {
-  test("a second time it is refused, and another identifier is not", async () => {
+  test("a repeated assertion is refused, one with another jti is not", async () => {
     const jti = randomUUID();
     expect((await bring(made({ jti }))).status).toBe(200);
     const again = await bring(made({ jti }));
@@ -180,13 +180,13 @@ describe("docs/protocol.md#identity-assertion-rules: an assertion is used once",
     expect((await bring(made())).status).toBe(200);
   });
 
-  test("a refused assertion uses nothing up", async () => {
+  test("a refused assertion does not consume its jti", async () => {
     const jti = randomUUID();
     expect((await bring(made({ jti, scope: "hr:read" }))).status).toBe(400);
     expect((await bring(made({ jti }))).status).toBe(200);
   });
 
-  test("abuse 42: of 64 at once exactly one is accepted, and one user comes of them", async () => {
+  test("abuse 42: 64 concurrent uses of one assertion: exactly one is accepted, and one user is created", async () => {
     const assertion = made({ sub: `race-${randomUUID()}` });
     const before = (await users()) ?? 0;
     const answers = await Promise.all(Array.from({ length: 64 }, () => bring(assertion)));
@@ -195,14 +195,14 @@ describe("docs/protocol.md#identity-assertion-rules: an assertion is used once",
     expect(await users()).toBe(before + 1);
   });
 
-  test("different assertions of a new identity at once make one user", async () => {
+  test("concurrent assertions of a new identity create one user", async () => {
     const sub = `race-${randomUUID()}`;
     const answers = await Promise.all(Array.from({ length: 8 }, () => bring(made({ sub }))));
     expect(new Set(answers.map(({ body }) => claimsOf(body.access_token).sub)).size).toBe(1);
   });
 });
 
-test("docs/protocol.md#discovery: the grant and its profile are advertised while they are on, and only then", async () => {
+test("docs/protocol.md#discovery: the grant and its profile are advertised only while they are enabled", async () => {
   const { body } = await server.get("/.well-known/oauth-authorization-server");
   expect(body.grant_types_supported).toContain(JWT_BEARER);
   expect(body.authorization_grant_profiles_supported).toEqual(["urn:ietf:params:oauth:grant-profile:id-jag"]);

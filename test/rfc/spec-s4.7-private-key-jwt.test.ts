@@ -45,7 +45,7 @@ const token = (fields: Record<string, string>, headers: Record<string, string> =
   server.form("/oauth/token", { ...grant, ...fields }, headers);
 
 describe("docs/protocol.md#client-assertions", () => {
-  test("a client proves itself by an assertion alone; client_id beside it is optional", async () => {
+  test("a client authenticates with only an assertion; a client_id beside it is optional and must match", async () => {
     const { status, body } = await token(by(made()));
     expect(status).toBe(200);
     expect(claimsOf(body.access_token).sub).toBe("robot");
@@ -61,7 +61,7 @@ describe("docs/protocol.md#client-assertions", () => {
     expect(site.requests().length - before).toBe(1);
   });
 
-  test("every failure is the same 401 invalid_client", async () => {
+  test("every failure returns the same 401 invalid_client", async () => {
     const stranger = keyFor("EdDSA", "k1");
     const answers = await Promise.all(
       [
@@ -94,14 +94,14 @@ describe("docs/protocol.md#client-assertions", () => {
     expect((await token({}, basic)).status).toBe(200);
   });
 
-  test("abuse 28: a method other than the registered one", async () => {
+  test("abuse 28: refuses a method other than the registered one", async () => {
     expect((await token(by(made({}, {}, key, "secretive")))).status).toBe(401);
     expect((await token({}, { authorization: basicAuth("robot", "s3cret") })).status).toBe(401);
     expect((await token({ client_id: "robot", client_secret: "s3cret" })).status).toBe(401);
     expect((await token({ client_id: "robot" })).status).toBe(401);
   });
 
-  test("abuse 33: key material in the header is refused, and no one is asked for keys", async () => {
+  test("abuse 33: refuses key material in the header and fetches no keys", async () => {
     const before = site.connections();
     const uri = `https://localhost:${site.port}/evil.json`;
     for (const header of [{ jku: uri }, { x5u: uri }, { jwk: key.jwk }, { x5c: ["MII"] }]) {
@@ -110,7 +110,7 @@ describe("docs/protocol.md#client-assertions", () => {
     expect(site.connections()).toBe(before);
   });
 
-  test("docs/protocol.md#client-authentication: assertions do not count at introspection and revocation", async () => {
+  test("docs/protocol.md#client-authentication: introspection and revocation refuse assertions", async () => {
     for (const path of ["/oauth/introspect", "/oauth/revoke"]) {
       const answer = await server.form(path, { token: "x", ...by(made()) });
       expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
@@ -143,7 +143,7 @@ describe("over two fronts", () => {
   });
   afterAll(() => second.close(0));
 
-  test("abuse 30: one assertion 64 times at once gets one token", async () => {
+  test("abuse 30: 64 concurrent uses of one assertion: exactly one gets a token", async () => {
     const assertion = made();
     const answers = await Promise.all(
       Array.from({ length: 64 }, async (_, index) => {

@@ -5,7 +5,7 @@ import { describe, test } from "../support/server.ts";
 const RESOURCES = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
 
 describe("docs/protocol.md#refresh-tokens", () => {
-  test("§3: rotation answers a new refresh token and no id_token", async ({ server }) => {
+  test("§3: rotation returns a new refresh token and no id_token", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid notes:read", resource: RESOURCES });
     const { status, body } = await server.refresh(web, first.refresh_token);
@@ -17,7 +17,7 @@ describe("docs/protocol.md#refresh-tokens", () => {
     expect(claimsOf(body.access_token).aud).toEqual(RESOURCES);
   });
 
-  test("abuse 23, §3: a rotated token presented again ends its whole family", async ({ server }) => {
+  test("abuse 23, §3: a replay of a rotated token revokes its whole family", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
     const second = (await server.refresh(web, first.refresh_token)).body;
@@ -27,7 +27,7 @@ describe("docs/protocol.md#refresh-tokens", () => {
     expect((await server.introspect(web, second.access_token)).body).toEqual({ active: false });
   });
 
-  test("abuse 24: of 20 parallel refreshes one succeeds, and its successor is dead", async ({ server }) => {
+  test("abuse 24: 20 concurrent refreshes: exactly one succeeds, and the family is revoked", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.refresh(web, first.refresh_token)));
@@ -37,7 +37,7 @@ describe("docs/protocol.md#refresh-tokens", () => {
     expect((await server.refresh(web, winners[0]?.body.refresh_token)).body).toEqual({ error: "invalid_grant" });
   });
 
-  test("RFC 6749 §6: scope and resource narrow this answer alone; the family keeps what was granted", async ({ server }) => {
+  test("RFC 6749 §6: scope and resource narrow one response; the family keeps what was granted", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser, {
       scope: "openid notes:read notes:write",
@@ -51,7 +51,7 @@ describe("docs/protocol.md#refresh-tokens", () => {
     expect(claimsOf(full.access_token).aud).toEqual(RESOURCES);
   });
 
-  test("abuse 26: a wider scope or a foreign resource is refused, and the token stays current", async ({ server }) => {
+  test("abuse 26: a wider scope or another resource is refused, and the token stays current", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser, { scope: "notes:read", resource: RESOURCES[0] });
     expect((await server.refresh(web, first.refresh_token, { scope: "notes:read notes:write" })).body.error).toBe("invalid_scope");
@@ -59,7 +59,7 @@ describe("docs/protocol.md#refresh-tokens", () => {
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });
 
-  test("abuse 25: a confidential client without its secret is refused and the family is left alone", async ({ server }) => {
+  test("abuse 25: a confidential client without its secret is refused, and the family stays valid", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
     const bare = await server.form("/oauth/token", {
@@ -71,21 +71,21 @@ describe("docs/protocol.md#refresh-tokens", () => {
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });
 
-  test("another client cannot use a refresh token, and leaves it to its owner", async ({ server }) => {
+  test("another client cannot use a refresh token, which stays valid for its own client", async ({ server }) => {
     const { web, other } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
     expect((await server.refresh(other, first.refresh_token)).body).toEqual({ error: "invalid_grant" });
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });
 
-  test("docs/protocol.md#refresh-tokens: an invented value burns nothing", async ({ server }) => {
+  test("docs/protocol.md#refresh-tokens: an unknown value returns invalid_grant and revokes nothing", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
     expect((await server.refresh(web, "0".repeat(64))).body).toEqual({ error: "invalid_grant" });
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });
 
-  test("§2.5: the login token set is refreshed by the built-in client, which needs no secret", async ({ server }) => {
+  test("§2.5: the login token set is refreshed by the built-in client without a secret", async ({ server }) => {
     const { login } = await server.signedInUser();
     const answer = await server.form("/oauth/token", {
       grant_type: "refresh_token",

@@ -5,7 +5,7 @@ import { claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
 
 describe("docs/protocol.md#token-exchange", () => {
-  test("§2.7: sub is the user, act is the agent; the answer has no refresh token", async ({ server }) => {
+  test("§2.7: sub is the user, act is the agent, and the response has no refresh token", async ({ server }) => {
     const { user, subject } = await server.subjectFor(["agent-1"]);
     const { status, body, headers } = await server.exchange("agent-1", subject);
     expect(status).toBe(200);
@@ -19,7 +19,7 @@ describe("docs/protocol.md#token-exchange", () => {
     expect(body.scope).toBe("openid crm:read crm:write");
   });
 
-  test("§2.12: every exchange leaves one record, with actor, chain and depth", async ({ server }) => {
+  test("§2.12: every exchange writes one audit record with actor, chain and depth", async ({ server }) => {
     const { user, subject } = await server.subjectFor(["agent-1"]);
     const good = await server.exchange("agent-1", subject);
     expect(await server.auditOf(good)).toEqual([
@@ -47,7 +47,7 @@ describe("docs/protocol.md#token-exchange", () => {
     ]);
   });
 
-  test("rule 1, abuse 37: who is no agent, or does not hold the grant, is unauthorized_client", async ({ server }) => {
+  test("rule 1, abuse 37: a client that is not an agent or lacks the grant gets unauthorized_client", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     for (const clientId of ["not-agent", "agent-without-grant"]) {
       const answer = await server.exchange(clientId, subject);
@@ -56,13 +56,13 @@ describe("docs/protocol.md#token-exchange", () => {
     }
   });
 
-  test("rule 2, abuse 37: a public agent is invalid_client", async ({ server }) => {
+  test("rule 2, abuse 37: a public agent gets invalid_client", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     const answer = await server.exchange("public-agent", subject);
     expect([answer.status, answer.body.error]).toEqual([401, "invalid_client"]);
   });
 
-  test("rule 3, abuse 38: what is no access token of this server is invalid_request", async ({ server }) => {
+  test("rule 3, abuse 38: a subject token that is not a user's access token of this server returns invalid_request", async ({ server }) => {
     const { subject, tokens } = await server.subjectFor(["agent-1"]);
     const own = await server.token(server.agent("agent-1"), { grant_type: "client_credentials", scope: "crm:read" });
     const [header, payload, signature = ""] = subject.split(".");
@@ -73,13 +73,13 @@ describe("docs/protocol.md#token-exchange", () => {
     }
   });
 
-  test("rule 3, abuse 39: a subject token that is not meant for the agent is invalid_request", async ({ server }) => {
+  test("rule 3, abuse 39: a subject token that is not meant for the agent returns invalid_request", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-2"]);
     const answer = await server.exchange("agent-1", subject);
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("rule 4: scope may only narrow, and is inherited when omitted; openid brings no ID token, offline_access no refresh token", async ({
+  test("rule 4: scope may only narrow and is inherited when omitted; openid returns no ID token, offline_access no refresh token", async ({
     server,
   }) => {
     const { subject } = await server.subjectFor(["agent-1"], { scope: "openid email offline_access crm:read crm:write" });
@@ -93,9 +93,7 @@ describe("docs/protocol.md#token-exchange", () => {
     expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
   });
 
-  test("§5: an agent gets no scope outside its own allowlist: what it names of them is refused, what it inherits is without them", async ({
-    server,
-  }) => {
+  test("§5: a requested scope outside the agent's allowlist is refused, an inherited one is dropped", async ({ server }) => {
     const { subject } = await server.subjectFor(["reading-agent"], { scope: "openid email crm:read crm:write agent:readonly agent:admin" });
     expect((await server.exchange("reading-agent", subject)).body.scope).toBe("crm:read agent:readonly");
     for (const scope of ["crm:write", "crm:read crm:write", "openid", "agent:admin"]) {
@@ -108,7 +106,7 @@ describe("docs/protocol.md#token-exchange", () => {
     expect([nothing.status, nothing.body.scope]).toEqual([200, ""]);
   });
 
-  test("rule 4: resource and audience together name places within the subject token's own", async ({ server }) => {
+  test("rule 4: resource and audience together narrow to a subset of the subject token's audience", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     const one = await server.exchange("agent-1", subject, { resource: CRM });
     expect(claimsOf(one.body.access_token).aud).toBe(CRM);
@@ -125,9 +123,7 @@ describe("docs/protocol.md#token-exchange", () => {
     }
   });
 
-  test("a client that has been disabled or deleted is left out of aud, at exchange and at refresh; a disabled one comes back", async ({
-    server,
-  }) => {
+  test("a disabled client is left out of aud at exchange and at refresh until it is enabled again", async ({ server }) => {
     const set = (enabled: boolean) =>
       server.database.sql.query(statement("test_enable", "update clients set enabled = $2 where client_id = $1"), ["agent-4", enabled]);
     const { subject, tokens } = await server.subjectFor(["agent-1", "agent-4"], { resource: [CRM, "agent-1", "agent-4"] });
@@ -146,7 +142,7 @@ describe("docs/protocol.md#token-exchange", () => {
     expect(claimsOf((await server.exchange("agent-1", subject)).body.access_token).aud).toEqual([CRM, "agent-1", "agent-4"]);
   });
 
-  test("a resource without a path and with the root path are one: for narrowing, exchange and introspection; aud keeps the bound form", async ({
+  test("a resource without a path equals one with the root path for narrowing, exchange and introspection; aud keeps the bound form", async ({
     server,
   }) => {
     const root = server.agent("root-rs");
@@ -179,21 +175,21 @@ describe("docs/protocol.md#token-exchange", () => {
   });
 
   test.for([
-    ["subject_token_type", { subject_token_type: "urn:ietf:params:oauth:token-type:jwt" }],
+    ["an unsupported subject_token_type", { subject_token_type: "urn:ietf:params:oauth:token-type:jwt" }],
     ["an ID token as subject_token_type", { subject_token_type: "urn:ietf:params:oauth:token-type:id_token" }],
-    ["requested_token_type", { requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" }],
+    ["an unsupported requested_token_type", { requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" }],
     ["no subject_token", { subject_token: "" }],
     ["no subject_token_type", { subject_token_type: "" }],
     ["actor_token without its type", { actor_token: "a.b.c" }],
     ["actor_token_type alone", { actor_token_type: ACCESS_TOKEN }],
-    ["a foreign actor_token_type", { actor_token: "a.b.c", actor_token_type: "urn:ietf:params:oauth:token-type:jwt" }],
-  ] as const)("rule 6, abuse 37: %s is invalid_request", async ([, fields], { server }) => {
+    ["an unsupported actor_token_type", { actor_token: "a.b.c", actor_token_type: "urn:ietf:params:oauth:token-type:jwt" }],
+  ] as const)("rule 6, abuse 37: %s returns invalid_request", async ([, fields], { server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     const answer = await server.exchange("agent-1", subject, fields);
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("rule 6: an actor token proves the agent itself, and no one else", async ({ server }) => {
+  test("rule 6: an actor token is accepted only if it is the agent's own", async ({ server }) => {
     const { subject } = await server.subjectFor(["agent-1"]);
     const tokenOf = async (clientId: string) =>
       (await server.token(server.agent(clientId), { grant_type: "client_credentials", scope: "crm:read" })).body.access_token;
@@ -205,7 +201,7 @@ describe("docs/protocol.md#token-exchange", () => {
     }
   });
 
-  test("rule 7: a chain of four is shown nested by introspection over HTTP and gRPC; a fifth actor is invalid_request", async ({
+  test("rule 7: introspection over HTTP and gRPC returns a chain of four nested actors; a fifth actor returns invalid_request", async ({
     server,
   }) => {
     const agents = ["agent-1", "agent-2", "agent-3", "agent-4", "agent-5"];
@@ -238,12 +234,12 @@ describe("docs/protocol.md#token-exchange", () => {
   });
 });
 
-describe("what ends above ends below", () => {
+describe("revocation along a chain", () => {
   test.for([
     ["the user's token is revoked", "root"],
     ["the first agent's token is revoked", "first"],
     ["the grant is revoked with its refresh token", "grant"],
-  ] as const)("%s", async ([, which], { server }) => {
+  ] as const)("%s: every token below is inactive", async ([, which], { server }) => {
     const chain = await server.chainOf(["agent-1", "agent-2", "agent-3"]);
     const [root, first, second, third] = chain.accessTokens as [string, string, string, string];
     expect(await server.active(third)).toBe(true);
@@ -260,7 +256,7 @@ describe("what ends above ends below", () => {
     expect([next.status, next.body.error]).toEqual([400, "invalid_request"]);
   });
 
-  test("docs/protocol.md#sign-in: after signing out tokens live to their expiry, and can be exchanged no more", async ({ server }) => {
+  test("docs/protocol.md#sign-in: after a sign-out tokens stay active until they expire but cannot be exchanged", async ({ server }) => {
     const chain = await server.chainOf(["agent-1", "agent-2"]);
     const [root, first, second] = chain.accessTokens as [string, string, string];
     await fetch(new URL("/auth/logout", server.url), {
@@ -278,7 +274,7 @@ describe("what ends above ends below", () => {
     }
   });
 
-  test("docs/protocol.md#sign-out: a party that is handed a user's token, agent or resource server, cannot sign the user out with it", async ({
+  test("docs/protocol.md#sign-out: an agent or resource server that receives a user's token cannot sign the user out with it", async ({
     server,
   }) => {
     const chain = await server.chainOf(["agent-1"]);

@@ -4,7 +4,7 @@ import { describe, test } from "../support/server.ts";
 const RESOURCE = "https://crm.example.test/mcp";
 
 describe("docs/protocol.md#introspection", () => {
-  test("§2.9: an active token, to the client that it was issued to", async ({ server }) => {
+  test("§2.9: returns the claims of an active token to the client that it was issued to", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const { access_token } = await server.tokens(web, ada.browser, { scope: "openid notes:read", resource: RESOURCE });
@@ -24,7 +24,7 @@ describe("docs/protocol.md#introspection", () => {
     });
   });
 
-  test("docs/protocol.md#introspection: a resource server learns of tokens for a resource of its audience; abuse 43: of no others", async ({
+  test("docs/protocol.md#introspection: tokens for a resource of its audience are active for a resource server; abuse 43: others are inactive", async ({
     server,
   }) => {
     const { web, agent } = server.clients;
@@ -35,7 +35,7 @@ describe("docs/protocol.md#introspection", () => {
     expect((await server.introspect(agent, forNotes.access_token)).body).toEqual({ active: false });
   });
 
-  test("abuse 44: refresh token, ID token and rubbish are inactive, without another word", async ({ server }) => {
+  test("abuse 44: refresh tokens, ID tokens and malformed tokens return only active: false", async ({ server }) => {
     const { web } = server.clients;
     const tokens = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid" });
     for (const value of [tokens.refresh_token, tokens.id_token, "rubbish", "a.b.c", `${tokens.access_token}x`]) {
@@ -44,7 +44,7 @@ describe("docs/protocol.md#introspection", () => {
     }
   });
 
-  test("abuse 35: a public client may not introspect, nor one without credentials", async ({ server }) => {
+  test("abuse 35: a public client and a caller without credentials get 401 invalid_client", async ({ server }) => {
     const { publicApp } = server.clients;
     const named = await server.form("/oauth/introspect", { token: "x", client_id: publicApp.clientId });
     const anonymous = await server.form("/oauth/introspect", { token: "x" });
@@ -54,7 +54,7 @@ describe("docs/protocol.md#introspection", () => {
     }
   });
 
-  test("RFC 7662 §2.1: without token invalid_request; with a token_type_hint the same answer", async ({ server }) => {
+  test("RFC 7662 §2.1: a missing token returns invalid_request, and token_type_hint does not change the result", async ({ server }) => {
     const { worker } = server.clients;
     const headers = { authorization: `Basic ${btoa(`${worker.clientId}:${worker.secret}`)}` };
     expect((await server.form("/oauth/introspect", {}, headers)).body.error).toBe("invalid_request");
@@ -65,7 +65,7 @@ describe("docs/protocol.md#introspection", () => {
 });
 
 describe("docs/protocol.md#revocation", () => {
-  test("§3: a refresh token goes with its whole family and what was issued from it", async ({ server }) => {
+  test("§3: a refresh token is revoked with its whole family and the access tokens issued from it", async ({ server }) => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser);
     const second = (await server.refresh(web, first.refresh_token)).body;
@@ -77,7 +77,7 @@ describe("docs/protocol.md#revocation", () => {
     }
   });
 
-  test("an access token goes by itself", async ({ server }) => {
+  test("an access token is revoked without its family", async ({ server }) => {
     const { web } = server.clients;
     const tokens = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid" });
     expect((await server.revoke(web, tokens.access_token)).status).toBe(200);
@@ -86,7 +86,7 @@ describe("docs/protocol.md#revocation", () => {
     expect((await server.refresh(web, tokens.refresh_token)).status).toBe(200);
   });
 
-  test("abuse 45: another client's token is left alone, with the same answer", async ({ server }) => {
+  test("abuse 45: another client's token stays valid, with the same response", async ({ server }) => {
     const { web, other } = server.clients;
     const tokens = await server.tokens(web, (await server.signedInUser()).browser);
     for (const token of [tokens.access_token, tokens.refresh_token, "rubbish", "0".repeat(64)]) {
@@ -97,7 +97,7 @@ describe("docs/protocol.md#revocation", () => {
     expect((await server.refresh(web, tokens.refresh_token)).status).toBe(200);
   });
 
-  test("answers a failed authentication with invalid_client and a missing token with invalid_request", async ({ server }) => {
+  test("a failed authentication returns invalid_client, a missing token invalid_request", async ({ server }) => {
     const { web, publicApp } = server.clients;
     expect((await server.revoke({ ...web, secret: "wrong" }, "x")).body.error).toBe("invalid_client");
     const open = await server.form("/oauth/revoke", { token: "x", client_id: publicApp.clientId });
@@ -105,7 +105,7 @@ describe("docs/protocol.md#revocation", () => {
     expect((await server.revoke(web, "")).body.error).toBe("invalid_request");
   });
 
-  test("client_secret_post works here for a client registered for basic", async ({ server }) => {
+  test("client_secret_post is accepted from a client registered for client_secret_basic", async ({ server }) => {
     const { worker } = server.clients;
     const answer = await server.form("/oauth/revoke", { token: "x", client_id: worker.clientId, client_secret: worker.secret });
     expect([answer.status, answer.body]).toEqual([200, ""]);
@@ -113,7 +113,7 @@ describe("docs/protocol.md#revocation", () => {
 });
 
 describe("docs/protocol.md#userinfo", () => {
-  test("sub, and the verified address with scope email", async ({ server }) => {
+  test("returns sub, and the verified email with scope email", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const { access_token } = await server.tokens(web, ada.browser, { scope: "openid email" });
@@ -125,7 +125,7 @@ describe("docs/protocol.md#userinfo", () => {
     expect(await posted.json()).toEqual({ sub: ada.id, email: ada.email, email_verified: true });
   });
 
-  test("OIDC Core §5.3.2: claims without a scope are left out", async ({ server }) => {
+  test("OIDC Core §5.3.2: omits claims without their scope", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();
     const { access_token } = await server.tokens(web, ada.browser, { scope: "openid" });

@@ -43,14 +43,14 @@ describe("reference delivery", () => {
   });
   afterAll(() => server.close());
 
-  test("§2.10: the AKP entry stands beside the others, with public members only", async () => {
+  test("§2.10: the JWK Set has an AKP key with public members only", async () => {
     const entries = await keySet(server);
     expect(entries.map(({ kty }: { kty: string }) => kty)).toEqual(["OKP", "AKP"]);
     expect(Object.keys(entries[1]).sort()).toEqual(["alg", "kid", "kty", "pub", "use"]);
     expect([entries[1].alg, entries[1].use, Buffer.from(entries[1].pub, "base64url").length]).toEqual(["ML-DSA-65", "sig", 1952]);
   });
 
-  test("§8, §9: the bearer stays EdDSA and about 736 characters; introspection has the signature of 4412 characters", async () => {
+  test("§8, §9: the access token stays EdDSA, and introspection returns the ML-DSA-65 signature of 4412 characters", async () => {
     const entries = await keySet(server);
     const answer = await workerToken(server);
     expect(Object.keys(answer).sort()).toEqual(["access_token", "expires_in", "scope", "token_type"]);
@@ -62,7 +62,7 @@ describe("reference delivery", () => {
     expect(Buffer.from(body.pqc_signature, "base64url")).toHaveLength(3309);
   });
 
-  test("§8: a user's token with UUID ids, one resource and four scopes", async () => {
+  test("§8: a user's token with UUID ids, one resource and four scopes has between 640 and 830 characters", async () => {
     const { web } = server.clients;
     const { browser } = await server.signedInUser();
     const tokens = await server.tokens(web, browser, {
@@ -78,7 +78,7 @@ describe("reference delivery", () => {
     expect((await server.userinfo(refreshed.body.access_token)).status).toBe(200);
   });
 
-  test("the guard's helper verifies real tokens end to end, HTTP introspection being asked for the signature", async () => {
+  test("createPqcVerifier verifies a token with the signature of HTTP introspection and refuses that of another token", async () => {
     const { access_token: token } = await workerToken(server);
     const verifier = createPqcVerifier({
       issuer: server.url,
@@ -89,7 +89,7 @@ describe("reference delivery", () => {
     expect(await verifier.check(token, other)).toEqual({ kind: "forged" });
   });
 
-  test("§2.9: gRPC introspection hands the same out, in batches too", async () => {
+  test("§2.9: gRPC introspection returns the signatures of a batch", async () => {
     const tokens = await Promise.all(Array.from({ length: 12 }, async () => (await workerToken(server)).access_token as string));
     const { responses } = await grpcIntrospect(server, tokens);
     const verifier = createPqcVerifier({ issuer: server.url });
@@ -97,7 +97,7 @@ describe("reference delivery", () => {
       expect(await verifier.check(tokens[n] ?? "", response)).toMatchObject({ kind: "verified" });
   });
 
-  test("§2.9: the record never touches active; a token that is not active shows nothing", async () => {
+  test("§2.9: a missing signature does not change active, and an inactive token has no signature", async () => {
     const { worker } = server.clients;
     const { access_token: token } = await workerToken(server);
     await server.database.sql.query({ name: "test_forget_signatures", text: "delete from detached_signatures" }, []);
@@ -109,7 +109,7 @@ describe("reference delivery", () => {
     expect((await server.introspect(server.clients.other, token)).body).toEqual({ active: false });
   });
 
-  test("fifty tokens at once each get their own signature", async () => {
+  test("50 concurrent tokens each get their own signature", async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => workerToken(server)));
     const verifier = createPqcVerifier({
       issuer: server.url,
@@ -120,7 +120,7 @@ describe("reference delivery", () => {
   });
 });
 
-test("self-contained delivery adds two members to the token answer, which the helper takes as they are", async () => {
+test("self-contained delivery adds two members to the token response, which createPqcVerifier verifies", async () => {
   const server = await startServer({ env: { ...HYBRID, PQC_TOKEN_DELIVERY: "self-contained", PQC_SELF_CONTAINED_ACK: "true" } });
   try {
     const answer = await workerToken(server);
@@ -137,7 +137,7 @@ test("self-contained delivery adds two members to the token answer, which the he
 });
 
 describe("a deployment without hybrid signing", () => {
-  /** What a client sees, with what differs from one server to the next taken out. */
+  /** What a client sees, without what differs between servers. */
   async function seen(env: Record<string, string>) {
     const server = await startServer({ env: { JWT_PRIVATE_KEY: pem, ...env } });
     try {
@@ -163,14 +163,14 @@ describe("a deployment without hybrid signing", () => {
     }
   }
 
-  test("the default is classical byte for byte: header, answers, metadata, JWK Set", async () => {
+  test("header, responses, metadata and JWK Set have no post-quantum members by default", async () => {
     const plain = await seen({});
     const [ed] = JSON.parse(plain.documents[2] ?? "").keys;
     const classical = { kty: "OKP", crv: "Ed25519", x: ed.x, use: "sig", alg: "EdDSA", kid: ed.kid };
     expect(JSON.parse(plain.documents[2] ?? "")).toEqual({ keys: [classical] });
     expect(Buffer.from(plain.header, "base64url").toString()).toBe(`{"alg":"EdDSA","typ":"at+jwt","kid":"${ed.kid}"}`);
     expect(JSON.stringify(plain)).not.toMatch(/pqc|AKP|ML-DSA/);
-    // Off and said so, and with a delivery that is never used: nothing differs. With a key alone the JWK Set does, and only that.
+    // Explicitly off, with a delivery setting, nothing differs. With only a key, only the JWK Set differs.
     expect(await seen({ HYBRID_SIGNING_ENABLED: "false", PQC_TOKEN_DELIVERY: "reference" })).toEqual(plain);
     const published = await seen({ JWT_MLDSA_PRIVATE_KEY: KEYS.JWT_MLDSA_PRIVATE_KEY });
     expect(JSON.parse(published.documents[2] ?? "").keys.map(({ kty }: { kty: string }) => kty)).toEqual(["OKP", "AKP"]);
@@ -178,7 +178,7 @@ describe("a deployment without hybrid signing", () => {
   });
 });
 
-test("without a key outside production hybrid signing makes one and keeps it in the data directory", async () => {
+test("hybrid signing outside production generates a missing key and stores it in the data directory", async () => {
   const server = await startServer({ env: { HYBRID_SIGNING_ENABLED: "true" } });
   try {
     const [, akp] = await keySet(server);

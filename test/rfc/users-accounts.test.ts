@@ -12,10 +12,10 @@ afterAll(() => server.close());
 
 let count = 0;
 const freshEmail = () => `p${++count}@example.test`;
-/** Limits count by address, so that each test may come from its own. */
+/** A new address for each test, because limits count by address. */
 const freshAddress = () => `192.0.2.${++count % 256}`;
 
-/** A browser at an address of its own. */
+/** A browser with its own address. */
 function browser(address = freshAddress()) {
   const one = aBrowser(server.url);
   const json = (path: string, body: unknown, method = "POST", headers: Record<string, string> = {}) =>
@@ -32,7 +32,7 @@ async function user() {
 const verify = (token: string, headers: Record<string, string> = {}) => fetch(`${server.url}/auth/verify?token=${token}`, { headers });
 
 describe("docs/protocol.md#accounts: POST /auth/register", () => {
-  test("201 with the user of §2.1, times in milliseconds, and a verification mail", async () => {
+  test("returns 201 with the user of §2.1, times in milliseconds, and sends a verification mail", async () => {
     const email = freshEmail();
     const before = Date.now();
     const { status, body, headers } = await browser().json("/auth/register", { email, password: PASSWORD });
@@ -41,7 +41,7 @@ describe("docs/protocol.md#accounts: POST /auth/register", () => {
     const { id, realmId, createdAt } = body;
     for (const uuid of [id, realmId]) expect(uuid).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     expect(body).toEqual({ id, email, emailVerified: false, realmId, createdAt, updatedAt: null });
-    expect(createdAt).toSatisfy((at: number) => at >= before - 1_000 && at <= Date.now() + 1_000); // as the two clocks are one
+    expect(createdAt).toSatisfy((at: number) => at >= before - 1_000 && at <= Date.now() + 1_000); // both read the same clock
     expect(Number.isInteger(createdAt)).toBe(true);
     const [mail] = await server.mailsTo(email, 1);
     const link = `${server.url}/auth/verify?token=${await server.tokenFor(email)}`;
@@ -58,31 +58,31 @@ describe("docs/protocol.md#accounts: POST /auth/register", () => {
     expect(mail).not.toContain("evil.test");
   });
 
-  test("a taken address is 409, in whatever case", async () => {
+  test("a taken address returns 409, in upper or lower case", async () => {
     const { email } = await user();
     const { status, body } = await browser().json("/auth/register", { email: email.toUpperCase(), password: PASSWORD });
     expect([status, body.statusCode, body.error]).toEqual([409, 409, "Conflict"]);
   });
 
   test.for<[string, unknown, string]>([
-    ["no e-mail address", { email: "unknown", password: PASSWORD }, "email"],
+    ["a malformed e-mail address", { email: "unknown", password: PASSWORD }, "email"],
     ["no password", { email: "a@example.test" }, "password"],
     ["a number for a password", { email: "a@example.test", password: 12345678 }, "password"],
     ["a short password", { email: "a@example.test", password: "1234567" }, "password"],
     ["a common password", { email: "a@example.test", password: "iloveyou" }, "password"],
     ["the address as password", { email: "long-enough@example.test", password: "Long-Enough" }, "password"],
     ["an unknown realm", { email: "a@example.test", password: PASSWORD, realmId: "01900000-0000-7000-8000-00000000dead" }, "realmId"],
-    ["a realm that is no UUID", { email: "a@example.test", password: PASSWORD, realmId: "x" }, "realmId"],
+    ["a realm that is not a UUID", { email: "a@example.test", password: PASSWORD, realmId: "x" }, "realmId"],
     ["an unknown member", { email: "a@example.test", password: PASSWORD, emailVerified: true }, "emailVerified"],
     ["an array", [], ""],
     ["null", null, ""],
-  ])("%s is 400 and says where", async ([, body, path]) => {
+  ])("%s returns 400 with the path of the error", async ([, body, path]) => {
     const answer = await browser().json("/auth/register", body);
     expect([answer.status, answer.body.statusCode, answer.body.error]).toEqual([400, 400, "Bad Request"]);
     expect(answer.body.issues.map((issue: { path: string }) => issue.path)).toContain(path);
   });
 
-  test("another media type is 415, broken JSON 400", async () => {
+  test("another media type returns 415, malformed JSON 400", async () => {
     const post = (body: string, type: string) =>
       fetch(`${server.url}/auth/register`, { method: "POST", body, headers: { "content-type": type } }).then(({ status }) => status);
     expect(await post("email=a", "application/x-www-form-urlencoded")).toBe(415);
@@ -90,7 +90,7 @@ describe("docs/protocol.md#accounts: POST /auth/register", () => {
     expect(await post("{}", "text/plain")).toBe(415);
   });
 
-  test("row 60: a password of 1 MB is 400 before any hash", async () => {
+  test("row 60: a password of 1 MB returns 400", async () => {
     for (const path of ["/auth/register", "/auth/login"]) {
       const { status } = await browser().json(path, { email: "a@example.test", password: "x".repeat(1_000_000) });
       expect(status).toBe(400);
@@ -100,7 +100,7 @@ describe("docs/protocol.md#accounts: POST /auth/register", () => {
 });
 
 describe("docs/protocol.md#sign-in: POST /auth/login", () => {
-  test("200 with exactly the token set of §2.5, and the session cookie", async () => {
+  test("returns 200 with exactly the token set of §2.5, and the session cookie", async () => {
     const { email } = await user();
     const one = browser();
     const { status, body, headers } = await one.json("/auth/login", { email, password: PASSWORD });
@@ -111,9 +111,9 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     expect((await one.json("/consents/", undefined, "GET")).status).toBe(200);
   });
 
-  test("row 58: unknown address, wrong and empty password answer alike and cost alike", async () => {
+  test("row 58: an unknown address, a wrong and an empty password return the same 401 and compute one hash each", async () => {
     const { email } = await user();
-    /** Passwords that were compared with a hash, right or wrong. */
+    /** The number of passwords that were compared with a hash. */
     const compared = async () => {
       const metrics = await (await fetch(`${server.url}/metrics`)).text();
       const counts = [...metrics.matchAll(/^countersign_authentications_total\{surface="login",[^}]*\} (\d+)$/gm)];
@@ -135,7 +135,7 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   });
 
-  test("row 59: of 64 guesses in parallel at most 10 are looked at, the rest is 429 with Retry-After", async () => {
+  test("row 59: 64 concurrent guesses: at most 10 are verified, the others return 429 with Retry-After", async () => {
     const { email } = await user();
     const address = freshAddress();
     const guess = () => browser(address).json("/auth/login", { email, password: "wrong password" });
@@ -146,11 +146,11 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     expect(looked.length + refused.length).toBe(64);
     expect(Number(refused[0]?.headers.get("retry-after"))).toBeGreaterThan(0);
     expect((await browser(address).json("/auth/login", { email, password: PASSWORD })).status).toBe(429);
-    // The owner, who sits elsewhere, is not locked out.
+    // The owner at another address is not locked out.
     expect((await browser().json("/auth/login", { email, password: PASSWORD })).status).toBe(200);
   });
 
-  test("docs/protocol.md#sign-in: a success forgets the failures before it", async () => {
+  test("docs/protocol.md#sign-in: a success resets the count of failures", async () => {
     const { email } = await user();
     const one = browser();
     for (let round = 0; round < 2; round++) {
@@ -159,7 +159,7 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     }
   });
 
-  test("row 13: the session that came along ends, the new one has another secret", async () => {
+  test("row 13: a sign-in ends the session of the request and sets a new cookie", async () => {
     const { email } = await user();
     const one = browser();
     await one.json("/auth/login", { email, password: PASSWORD });
@@ -172,7 +172,7 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, `Session realm="${server.url}"`]);
   });
 
-  test("RFC 9110 §11.6.1: a wrong password has a challenge that asks for no bearer token", async () => {
+  test("RFC 9110 §11.6.1: a wrong password returns a Password challenge, not a Bearer one", async () => {
     const answer = await browser().json("/auth/login", { email: freshEmail(), password: "wrong password" });
     expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, `Password realm="${server.url}"`]);
   });
@@ -183,7 +183,7 @@ describe("docs/protocol.md#sign-in: POST /auth/login", () => {
     expect(accounts.some(({ createdAt }) => createdAt % 1000 !== 0)).toBe(true);
   });
 
-  test("row 72: an Origin of elsewhere is given nothing", async () => {
+  test("row 72: another origin gets no CORS headers", async () => {
     const { headers } = await browser().json("/auth/login", { email: "a@example.test", password: "x" }, "POST", {
       origin: "https://evil.test",
     });
@@ -203,7 +203,7 @@ describe("docs/protocol.md#sign-out: POST /auth/logout", () => {
     expect((await two.json("/consents/", undefined, "GET")).status).toBe(401);
   });
 
-  test("everywhere=false ends the session of the cookie alone, with its tokens; someone else's is left alone, none is 400", async () => {
+  test("everywhere=false ends only the session of the cookie; another user's session stays, and a missing cookie returns 400", async () => {
     const { email } = await user();
     const [one, two, other] = [browser(), browser(), browser()];
     const { body } = await one.json("/auth/login", { email, password: PASSWORD });
@@ -223,7 +223,7 @@ describe("docs/protocol.md#sign-out: POST /auth/logout", () => {
   });
 
   test.for([undefined, "Basic YTpi", "Bearer", "Bearer a.b.c", "Bearer ../../x"])(
-    "row 63: %s is 401 with a Bearer challenge",
+    "row 63: Authorization %s returns 401 with a Bearer challenge",
     async (authorization) => {
       const answer = await browser().json("/auth/logout", {}, "POST", authorization === undefined ? {} : { authorization });
       expect([answer.status, answer.body.statusCode]).toEqual([401, 401]);
@@ -238,7 +238,7 @@ describe("docs/protocol.md#accounts: GET /auth/verify", () => {
     return { email, token: await server.tokenFor(email) };
   }
 
-  test("row 61: 200 with message and email once, 400 after that", async () => {
+  test("row 61: returns 200 with message and email once, then 400", async () => {
     const { email, token } = await unverified();
     const first = await verify(token);
     expect([first.status, await first.json()]).toEqual([200, { message: expect.any(String), email }]);
@@ -246,14 +246,14 @@ describe("docs/protocol.md#accounts: GET /auth/verify", () => {
     expect([second.status, ((await second.json()) as { statusCode: number }).statusCode]).toEqual([400, 400]);
   });
 
-  test("row 61: of 64 at once one succeeds", async () => {
+  test("row 61: 64 concurrent requests: exactly one succeeds", async () => {
     const { token } = await unverified();
     const statuses = (await Promise.all(Array.from({ length: 64 }, () => verify(token)))).map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     expect(statuses.filter((status) => status === 400)).toHaveLength(63);
   });
 
-  test("a browser gets a page; HEAD of a link checker uses nothing up", async () => {
+  test("a browser gets a page, and HEAD does not consume the token", async () => {
     const { email, token } = await unverified();
     expect((await fetch(`${server.url}/auth/verify?token=${token}`, { method: "HEAD" })).status).toBe(200);
     const page = await verify(token, { accept: "text/html,application/xhtml+xml,*/*;q=0.8" });
@@ -263,7 +263,7 @@ describe("docs/protocol.md#accounts: GET /auth/verify", () => {
   });
 
   test.for(["", "abc", "g".repeat(64), "a".repeat(63), "a".repeat(65), `${"a".repeat(64)}&token=${"b".repeat(64)}`])(
-    "%s is 400",
+    "token %s returns 400",
     async (token) => {
       expect((await verify(token)).status).toBe(400);
     },
@@ -273,7 +273,7 @@ describe("docs/protocol.md#accounts: GET /auth/verify", () => {
 describe("docs/protocol.md#accounts: POST /auth/resend-verification", () => {
   const resend = (email: string, address?: string) => browser(address).json("/auth/resend-verification", { email });
 
-  test("row 62: unknown, unverified and verified address answer alike and take alike; only one gets a mail, and the older link dies", async () => {
+  test("row 62: unknown, unverified and verified addresses return the same after at least 240 ms; only the unverified one gets a mail, and its older link is void", async () => {
     const unverified = await user();
     const verified = await user();
     const older = await server.tokenFor(unverified.email);
@@ -294,22 +294,25 @@ describe("docs/protocol.md#accounts: POST /auth/resend-verification", () => {
     expect((await verify(await server.tokenFor(unverified.email, 2))).status).toBe(200);
   });
 
-  test.for(["no-account@example.test", "known"])("row 62: the fourth in 15 minutes is 429 with exactly two members: %s", async (who) => {
-    const email = who === "known" ? (await user()).email : who;
-    const allowed = await Promise.all([resend(email), resend(email), resend(email)]);
-    expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200]);
-    const { status, body, headers } = await resend(email.toUpperCase());
-    expect([status, body]).toEqual([429, { error: "Too Many Requests", statusCode: 429 }]);
-    expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
-  });
+  test.for(["no-account@example.test", "known"])(
+    "row 62: the fourth request in 15 minutes returns 429 with exactly two members: %s",
+    async (who) => {
+      const email = who === "known" ? (await user()).email : who;
+      const allowed = await Promise.all([resend(email), resend(email), resend(email)]);
+      expect(allowed.map(({ status }) => status)).toEqual([200, 200, 200]);
+      const { status, body, headers } = await resend(email.toUpperCase());
+      expect([status, body]).toEqual([429, { error: "Too Many Requests", statusCode: 429 }]);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    },
+  );
 
-  test("10 in 15 minutes from one network address", async () => {
+  test("accepts 10 requests in 15 minutes from one network address", async () => {
     const address = freshAddress();
     const answers = await Promise.all(Array.from({ length: 11 }, (_, index) => resend(`some${index}@example.test`, address)));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(200), 429]);
   });
 
-  test("an IPv6 host has its /64 to itself, and one counter for it", async () => {
+  test("addresses of one IPv6 /64 share one limit", async () => {
     const answers = await Promise.all(
       Array.from({ length: 11 }, (_, index) => resend(`six${index}@example.test`, `2001:db8:1:2::${index + 1}`)),
     );

@@ -5,7 +5,7 @@ import { CRM, MAIL, test } from "../support/delegation.ts";
 
 const PATH = "/account/agents";
 
-/** Presses the button of that label. */
+/** Submits the form of the button with this label. */
 async function press(browser: Browser, page: Visit, label: string): Promise<Visit> {
   const blocks = [...page.html.matchAll(/<form\b[^>]*>[\s\S]*?<\/form>/g)].map(([text]) => text);
   const form = formsOf(page.html, page.url)[blocks.findIndex((text) => text.includes(`aria-label="${label}"`))];
@@ -20,8 +20,8 @@ const textOf = ({ html }: Visit): string =>
     .replace(/<[^>]*>/g, " ")
     .replace(/\s+/g, " ");
 
-describe("a user's own page of agents", () => {
-  test("says who acts, where, with which permissions, through whom, until when", async ({ server }) => {
+describe("the page of a user's agents", () => {
+  test("shows each agent with its resources, permissions, origin and expiry, in the user's language", async ({ server }) => {
     const { user, accessTokens } = await server.chainOf(["agent-1", "agent-2"]);
     const page = await user.browser.follow(PATH);
     expect([page.status, textOf(page)]).toEqual([200, expect.stringMatching(/Agents that act for you/)]);
@@ -41,7 +41,7 @@ describe("a user's own page of agents", () => {
     );
   });
 
-  test("shows nothing of others, and to no one who is not signed in", async ({ server }) => {
+  test("shows no agents of other users, and requires a session", async ({ server }) => {
     await server.chainOf(["agent-1"]);
     const other = await server.signedInUser();
     expect(textOf(await other.browser.follow(PATH))).toContain(
@@ -50,7 +50,7 @@ describe("a user's own page of agents", () => {
     expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login?next=%2Faccount%2Fagents`);
   });
 
-  test("one thing is ended, with all below it; the rest stays", async ({ server }) => {
+  test("stopping one access revokes it and all below it, and nothing else", async ({ server }) => {
     const { user, subject } = await server.subjectFor(["agent-1", "agent-2"]);
     const at = async (agent: string, token: string, resource: string[]) =>
       (await server.exchange(agent, token, { resource })).body.access_token;
@@ -66,14 +66,14 @@ describe("a user's own page of agents", () => {
     expect(states[1]).toBe(states[0]);
   });
 
-  test("all that an agent holds is ended for that user, and for no one else", async ({ server }) => {
+  test("stopping all access of an agent revokes its tokens for that user only", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-1", "agent-3"]), await server.chainOf(["agent-1"])];
     const page = await press(mine.user.browser, await mine.user.browser.follow(PATH), "Stop all access of agent-1");
     expect(await Promise.all([...mine.accessTokens, theirs.accessTokens[1]!].map(server.active))).toEqual([true, false, false, true]);
     expect(textOf(page)).toMatch(/agent-1 No active access Last active/);
   });
 
-  test("a user pauses an agent for themselves, and lets it go on", async ({ server }) => {
+  test("pausing an agent stops it for that user only, until it is resumed", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-4"]), await server.chainOf(["agent-4"])];
     const { browser } = mine.user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-4");
@@ -86,7 +86,7 @@ describe("a user's own page of agents", () => {
     expect(await server.active(mine.accessTokens[1]!)).toBe(true);
   });
 
-  test("an operator's pause is shown, and the user cannot end it", async ({ server }) => {
+  test("a pause by operators is shown, and the user cannot end it", async ({ server }) => {
     const { user, accessTokens } = await server.chainOf(["agent-5"]);
     const { agents } = await operatorAt(server.url);
     await agents.pause.mutate({ clientId: "agent-5" });
@@ -103,7 +103,7 @@ describe("a user's own page of agents", () => {
     expect(await server.active(accessTokens[1]!)).toBe(true);
   });
 
-  test("what is below a paused agent waits with it, and is shown so", async ({ server }) => {
+  test("tokens below a paused agent are inactive, and their agents are shown as waiting", async ({ server }) => {
     const { user, accessTokens } = await server.chainOf(["agent-1", "agent-3"]);
     const { browser } = user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-1");
@@ -118,7 +118,7 @@ describe("a user's own page of agents", () => {
     expect(await server.active(accessTokens[2]!)).toBe(true);
   });
 
-  test("says to whom something may be handed on: to agents that may exchange it, by name, while the chain has room", async ({ server }) => {
+  test("names the agents that may receive work by token exchange, until the chain has four actors", async ({ server }) => {
     const { user, subject } = await server.subjectFor(["agent-1", "agent-2", "agent-3", "agent-4", "not-agent", "agent-without-grant"]);
     const { agents } = await operatorAt(server.url);
     const [helper] = (await (await operatorAt(server.url)).clients.list.query({ search: "agent-4" })).clients;
@@ -135,7 +135,7 @@ describe("a user's own page of agents", () => {
     await (await operatorAt(server.url)).clients.update.mutate({ id: helper?.id ?? "", patch: { name: "agent-4" } });
   });
 
-  test("every act leaves one record of the user", async ({ server }) => {
+  test("every action writes one audit record of the user", async ({ server }) => {
     const { user } = await server.chainOf(["agent-1"]);
     const { browser } = user;
     const page = await browser.follow(PATH);
@@ -156,7 +156,7 @@ describe("a user's own page of agents", () => {
     ["pause", { agent: "unknown" }],
     ["pause", { agent: "web" }],
     ["pause", {}],
-  ] as const)("answers 404 to %s %j, which names nothing of the user", async ([act, fields], { server }) => {
+  ] as const)("returns 404 to %s %j, which names nothing of the user", async ([act, fields], { server }) => {
     const { user } = await server.chainOf(["agent-1"]);
     const [form] = formsOf((await user.browser.follow(PATH)).html, server.url);
     const body = new URLSearchParams({ form_token: form?.fields.form_token ?? "", ...fields });
@@ -164,7 +164,7 @@ describe("a user's own page of agents", () => {
     expect(answer.status).toBe(404);
   });
 
-  test("another's delegation is not found, and a form from elsewhere is refused", async ({ server }) => {
+  test("another user's delegation returns 404, and a form without its token 403", async ({ server }) => {
     const [mine, theirs] = [await server.chainOf(["agent-1"]), await server.chainOf(["agent-1"])];
     const [foreign] = formsOf((await theirs.user.browser.follow(PATH)).html, server.url).filter(({ fields }) => "delegation" in fields);
     const [own] = formsOf((await mine.user.browser.follow(PATH)).html, server.url);

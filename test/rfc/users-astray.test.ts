@@ -19,7 +19,7 @@ const ask = async (path: string, headers: Record<string, string> = {}, method = 
   };
 };
 
-test("an unknown path is a page for a browser, and JSON for everyone else", async () => {
+test("an unknown path returns 404, as a page for a browser and as JSON otherwise", async () => {
   const page = await ask("/nowhere", HTML);
   expect(page).toMatchObject({ status: 404, type: "text/html; charset=utf-8", vary: expect.stringContaining("Accept") });
   expect(page.text).toContain("Page not found");
@@ -29,7 +29,7 @@ test("an unknown path is a page for a browser, and JSON for everyone else", asyn
   }
 });
 
-test("docs/protocol.md#error-bodies: without wallets their paths are 404 with a message alone", async () => {
+test("docs/protocol.md#error-bodies: without wallets their paths return 404 with only a message", async () => {
   for (const [method, path] of [
     ["POST", "/auth/link/wallet"],
     ["GET", "/auth/link/wallet/handle"],
@@ -42,7 +42,7 @@ test("docs/protocol.md#error-bodies: without wallets their paths are 404 with a 
   }
 });
 
-test("without wallets the account has no page for them", async () => {
+test("without wallets /account/wallet returns 404 and is not linked", async () => {
   const browser = aBrowser(server.url);
   await browser.json("/auth/register", { email: "no-wallet@example.test", password: "correct horse battery" });
   await browser.json("/auth/login", { email: "no-wallet@example.test", password: "correct horse battery" });
@@ -50,7 +50,7 @@ test("without wallets the account has no page for them", async () => {
   expect((await browser.follow("/account/wallet")).status).toBe(404);
 });
 
-test("an old verification link leads to a new mail and to sign-in", async () => {
+test("an invalid verification link offers a new mail and sign-in", async () => {
   const browser = aBrowser(server.url);
   const email = "late@example.test";
   await browser.json("/auth/register", { email, password: "correct horse battery" });
@@ -71,7 +71,7 @@ test("an old verification link leads to a new mail and to sign-in", async () => 
   expect(await server.mailsTo(email, 2)).toHaveLength(2);
 });
 
-test("a scope that we know nothing of is a permission at the places it is for", async () => {
+test("a scope without a text is shown as a permission at its resource", async () => {
   const browser = aBrowser(server.url);
   await browser.json("/auth/register", { email: "ida@example.test", password: "correct horse battery" });
   await browser.json("/auth/login", { email: "ida@example.test", password: "correct horse battery" });

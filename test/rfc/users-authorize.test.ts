@@ -25,7 +25,7 @@ async function signedIn() {
   return { email, browser };
 }
 
-/** Signed in, and the client has been allowed what it asks for. */
+/** A signed-in user who has allowed the request. */
 async function consented(members: Parameters<typeof authorizePath>[0] = {}) {
   const user = await signedIn();
   const visit = await user.browser.submit(await user.browser.follow(authorizePath(members)), { decision: "approve" });
@@ -46,8 +46,8 @@ const paramsOf302 = async (browser: Browser, path: string) => {
   return redirectParams(visit);
 };
 
-describe("docs/protocol.md#authorization-request: the way through sign-in and consent", () => {
-  test("row 10: code, state and iss come back, each exactly once", async () => {
+describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
+  test("row 10: the redirect has code, state and iss, each exactly once", async () => {
     const email = await account();
     const browser = aBrowser(server.url);
     const form = await browser.follow(authorizePath());
@@ -61,14 +61,14 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect(redirectParams(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [server.url] });
   });
 
-  test("a consent that covers the request is not asked for again: one redirect, no page", async () => {
+  test("a request that is covered by a consent redirects at once without a page", async () => {
     const { browser } = await consented();
     const response = await browser.request(authorizePath());
     expect([response.status, response.headers.get("cache-control")]).toEqual([302, "no-store"]);
     expect(redirectParams({ url: response.headers.get("location") ?? "" })).toMatchObject({ state: ["st&1"], iss: [server.url] });
   });
 
-  test("denying gives access_denied and keeps nothing", async () => {
+  test("denying returns access_denied and stores no consent", async () => {
     const { browser } = await signedIn();
     const done = await browser.submit(await browser.follow(authorizePath()), { decision: "deny" });
     expect(done.status).toBe(303);
@@ -81,7 +81,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
   });
 
-  test("row 14: wider scope or another resource asks again, and shows what is new", async () => {
+  test("row 14: a wider scope or another resource requires consent again, and the page separates what is new", async () => {
     const { browser } = await consented();
     const wider = await browser.follow(authorizePath({ scope: "openid notes:read notes:write" }));
     expect(wider.html).toContain("asks for more access");
@@ -94,7 +94,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect(elsewhere.html).toContain('name="decision"');
   });
 
-  test("row 14: what was allowed at one place is asked for again at another, and without a place", async () => {
+  test("row 14: a scope that is allowed at one resource requires consent again at another and without a resource", async () => {
     const { browser } = await signedIn();
     const allow = async (fields: Parameters<typeof authorizePath>[0]) => {
       const page = await browser.follow(authorizePath(fields));
@@ -112,7 +112,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     }
   });
 
-  test("an answer counts once, and for what was shown", async () => {
+  test("a decision is accepted once and for the offer that was shown; another decision or one 31 s later returns 400", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     const again = await browser.submit(page, { decision: "approve", offer: "something else" });
@@ -127,29 +127,32 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect((await browser.submit(await browser.follow(authorizePath({ prompt: "consent" })), { decision: "maybe" })).status).toBe(400);
   });
 
-  test.for(["approve", "deny"] as const)("%s sent twice, as by a double click, is answered twice and done once", async (decision) => {
-    const { browser } = await signedIn();
-    const page = await browser.follow(authorizePath({ scope: "openid offline_access", prompt: "consent" }));
-    const [first, second] = [await browser.submit(page, { decision }), await browser.submit(page, { decision })];
-    expect([second.status, second.url]).toEqual([first.status, first.url]);
-    expect(redirectParams(first)).toHaveProperty(decision === "approve" ? "code" : "error");
-    const event = decision === "approve" ? "consent.given" : "consent.denied";
-    const { consents } = (await browser.json("/consents", undefined, "GET")).body;
-    expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
-    const userId = { name: "twice_events", text: "select event, user_id::text from audit_records where event = $1" };
-    const rows = await server.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
-    const last = rows.at(-1)?.user_id;
-    expect(rows.filter(({ user_id }) => user_id === last)).toHaveLength(1);
-  });
+  test.for(["approve", "deny"] as const)(
+    "%s sent twice, as by a double click, returns the same redirect and is recorded once",
+    async (decision) => {
+      const { browser } = await signedIn();
+      const page = await browser.follow(authorizePath({ scope: "openid offline_access", prompt: "consent" }));
+      const [first, second] = [await browser.submit(page, { decision }), await browser.submit(page, { decision })];
+      expect([second.status, second.url]).toEqual([first.status, first.url]);
+      expect(redirectParams(first)).toHaveProperty(decision === "approve" ? "code" : "error");
+      const event = decision === "approve" ? "consent.given" : "consent.denied";
+      const { consents } = (await browser.json("/consents", undefined, "GET")).body;
+      expect(consents).toHaveLength(decision === "approve" ? 1 : 0);
+      const userId = { name: "twice_events", text: "select event, user_id::text from audit_records where event = $1" };
+      const rows = await server.database.sql.query<{ event: string; user_id: string }>(userId, [event]);
+      const last = rows.at(-1)?.user_id;
+      expect(rows.filter(({ user_id }) => user_id === last)).toHaveLength(1);
+    },
+  );
 
-  test("who denies is not taken to have allowed, also where the same user has allowed the same in another tab", async () => {
+  test("denying returns access_denied although the user has allowed the same in another tab", async () => {
     const { browser } = await signedIn();
     const [one, other] = [await browser.follow(authorizePath()), await browser.follow(authorizePath())];
     await browser.submit(other, { decision: "approve" });
     expect(redirectParams(await browser.submit(one, { decision: "deny" }))).toMatchObject({ error: ["access_denied"] });
   });
 
-  test("of 64 answers at once, either way, those that come too late for the one that counts are refused", async () => {
+  test("32 concurrent approvals and 32 denials: one decision returns the same redirect each time, the other 400", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     const decisions = Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? "approve" : "deny"));
@@ -161,7 +164,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
   });
 
-  test("what one user has answered cannot be answered again by another in the same browser", async () => {
+  test("another user in the same browser cannot repeat a decision", async () => {
     const [{ browser }, other] = [await signedIn(), await account()];
     const page = await browser.follow(authorizePath());
     await browser.submit(page, { decision: "approve" });
@@ -171,7 +174,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
   });
 
-  test("a consent page needs the session; a request that no one knows is a page with 400", async () => {
+  test("the consent page requires a session, and an unknown request returns a page with 400", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     browser.cookies.delete("countersign");
@@ -183,7 +186,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     }
   });
 
-  test("a request is for the browser that began it: in another one it has expired, no matter who is signed in there", async () => {
+  test("a pending request returns 400 in another browser than the one that started it, signed in or not", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     const id = new URL(page.url).searchParams.get("request") ?? "";
@@ -201,13 +204,13 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect((await browser.submit(page, { decision: "approve" })).status).toBe(303);
   });
 
-  test("requests that a signed-in browser begins at the same time all go on", async () => {
+  test("concurrent requests of a signed-in browser all lead to the consent page", async () => {
     const { browser } = await signedIn();
     const begun = await Promise.all([1, 2, 3].map(() => browser.request(authorizePath())));
     for (const { headers } of begun) expect((await browser.follow(headers.get("location") ?? "")).html).toContain('name="decision"');
   });
 
-  test("what waits is what is known of the request, and no more", async () => {
+  test("a pending request stores only known parameters", async () => {
     const browser = aBrowser(server.url);
     await browser.follow(authorizePath({ nonce: "only-here", unknown: "x".repeat(8000) }));
     const text = "select query from pending_requests where query like '%only-here%'";
@@ -222,7 +225,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     ["login_hint", "h".repeat(513)],
     ["id_token_hint", "h".repeat(2049)],
     ["resource", Array.from({ length: 9 }, (_, n) => `https://r${n}.example.test/${"r".repeat(450)}`)],
-  ] as const)("%s that is too long is invalid_request, by redirect to the client", async ([name, value]) => {
+  ] as const)("%s that is too long returns invalid_request by redirect to the client", async ([name, value]) => {
     const error = await paramsOf302(aBrowser(server.url), authorizePath({ [name]: value }));
     expect(error).toMatchObject({ error: ["invalid_request"], error_description: [expect.stringMatching(/is too long: at most \d+/)] });
   });
@@ -237,7 +240,7 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
     expect(consent.html).toContain(other);
   });
 
-  test("POST waits for a GET of our own, since the cookie does not come along", async () => {
+  test("POST redirects with 303 to a GET, which has the session cookie", async () => {
     const { browser } = await consented();
     const query = authorizePath().split("?")[1] ?? "";
     const body = new URLSearchParams(query);
@@ -247,14 +250,14 @@ describe("docs/protocol.md#authorization-request: the way through sign-in and co
   });
 });
 
-describe("a request that may not be answered by redirect", () => {
+describe("a request without a valid client or redirect URI", () => {
   const wrong = [
     [authorizePath({ client_id: "unknown" }), "invalid_client", "This client is not known here."],
     [authorizePath({ redirect_uri: "https://evil.test/<b>" }), "invalid_request", "redirect_uri is not registered for this client."],
     [authorizePath({ redirect_uri: undefined }), "invalid_request", "redirect_uri is missing."],
   ] as const;
 
-  test.for(wrong)("%s is a page for a browser, with the facts of the JSON, in its language", async ([path, error, description]) => {
+  test.for(wrong)("%s returns a page with the error of the JSON in the language of the browser", async ([path, error, description]) => {
     for (const [language, title] of [
       ["en", error === "invalid_client" ? "Unknown application" : "This app&#39;s link does not work"],
       ["de", error === "invalid_client" ? "Unbekannte Anwendung" : "Der Link dieser App funktioniert nicht"],
@@ -269,7 +272,7 @@ describe("a request that may not be answered by redirect", () => {
     }
   });
 
-  test.for(wrong)("%s is JSON for everyone else", async ([path, error, error_description]) => {
+  test.for(wrong)("%s returns JSON to other clients", async ([path, error, error_description]) => {
     for (const accept of [undefined, "*/*", "application/json", "application/json, text/html;q=0.9", "image/png"]) {
       const response = await fetch(server.url + path, { headers: accept === undefined ? {} : { accept }, redirect: "manual" });
       expect([accept, response.status, response.headers.get("content-type")]).toEqual([accept, 400, "application/json"]);
@@ -279,7 +282,7 @@ describe("a request that may not be answered by redirect", () => {
 });
 
 describe("OIDC Core §3.1.2.1", () => {
-  test("prompt=none: login_required, consent_required, or a code; never a page", async () => {
+  test("prompt=none returns login_required, consent_required or a code, never a page", async () => {
     expect(await paramsOf302(aBrowser(server.url), authorizePath({ prompt: "none" }))).toMatchObject({ error: ["login_required"] });
     const { browser } = await signedIn();
     expect(await paramsOf302(browser, authorizePath({ prompt: "none" }))).toMatchObject({ error: ["consent_required"], state: ["st&1"] });
@@ -291,7 +294,7 @@ describe("OIDC Core §3.1.2.1", () => {
   test.for<[string, Parameters<typeof authorizePath>[0]]>([
     ["prompt=login", { prompt: "login" }],
     ["max_age=0", { max_age: "0" }],
-  ])("%s asks for the password again", async ([, members]) => {
+  ])("%s requires the password again", async ([, members]) => {
     const { browser, email } = await consented();
     const before = browser.cookies.get("countersign");
     const form = await browser.follow(authorizePath(members));
@@ -306,7 +309,7 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(browser.cookies.get("countersign")).not.toBe(before);
   });
 
-  test("login_hint fills in the address; max_age that holds asks for nothing", async () => {
+  test("login_hint fills in the address, and a recent sign-in satisfies max_age", async () => {
     const form = await aBrowser(server.url).follow(authorizePath({ login_hint: 'a"b@example.test' }));
     expect(form.html).toContain('value="a&quot;b@example.test"');
     const { browser } = await consented();
@@ -322,11 +325,11 @@ describe("errors of the authorization request", () => {
     ["a repeated client_id", { client_id: ["web", "web"] }, "invalid_request"],
     ["an unknown client_id with a redirect_uri", { ...CLIENT_UNKNOWN, redirect_uri: "https://evil.test/cb" }, "invalid_client"],
     ["a missing redirect_uri", { redirect_uri: undefined }, "invalid_request"],
-    ["a redirect_uri with a slash more", { redirect_uri: "https://app.example.test/cb/" }, "invalid_request"],
-    ["a redirect_uri with a query more", { redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
+    ["a redirect_uri with an additional slash", { redirect_uri: "https://app.example.test/cb/" }, "invalid_request"],
+    ["a redirect_uri with an additional query", { redirect_uri: "https://app.example.test/cb?x=1" }, "invalid_request"],
     ["a redirect_uri on a longer host", { redirect_uri: "https://app.example.test.evil.test/cb" }, "invalid_request"],
     ["a redirect_uri with the host as its user", { redirect_uri: "https://app.example.test@evil.test/cb" }, "invalid_request"],
-  ])("rows 1, 2, 6, 17: answers %s with 400 JSON and no redirect", async ([, members, error]) => {
+  ])("rows 1, 2, 6, 17: returns 400 JSON without a redirect for %s", async ([, members, error]) => {
     for (const browser of [aBrowser(server.url), (await signedIn()).browser]) {
       const response = await browser.request(authorizePath(members));
       expect([response.status, response.headers.get("location")]).toEqual([400, null]);
@@ -351,9 +354,9 @@ describe("errors of the authorization request", () => {
     ["response_mode=form_post", { response_mode: "form_post" }, "invalid_request"],
     ["response_mode=fragment without a response_type", { response_mode: "fragment", response_type: undefined }, "invalid_request"],
     ["a repeated response_mode", { response_mode: ["query", "query"] }, "invalid_request"],
-    ["an id_token_hint that is no token", { id_token_hint: "x" }, "invalid_request"],
+    ["an id_token_hint that is not a token", { id_token_hint: "x" }, "invalid_request"],
   ])(
-    "rows 7, 8, docs/protocol.md#authorization-request-errors: refuses %s by redirect with state and iss, before anyone signs in",
+    "rows 7, 8, docs/protocol.md#authorization-request-errors: refuses %s by redirect with state and iss, before sign-in",
     async ([, members, error]) => {
       const answer = await paramsOf302(aBrowser(server.url), authorizePath(members));
       expect(answer).toMatchObject({ error: [error], state: ["st&1"], iss: [server.url] });
@@ -361,11 +364,11 @@ describe("errors of the authorization request", () => {
     },
   );
 
-  test("row 17: a repeated state is invalid_request", async () => {
+  test("row 17: a repeated state returns invalid_request", async () => {
     expect(await paramsOf302(aBrowser(server.url), authorizePath({ state: ["a", "b"] }))).toMatchObject({ error: ["invalid_request"] });
   });
 
-  test.for(["\r\nSet-Cookie: x=1", '"><script>alert(1)</script>', "ü €"])("row 9: state %j comes back percent-encoded", async (state) => {
+  test.for(["\r\nSet-Cookie: x=1", '"><script>alert(1)</script>', "ü €"])("row 9: state %j is returned percent-encoded", async (state) => {
     const { browser } = await consented();
     const response = await browser.request(authorizePath({ state }));
     const location = response.headers.get("location") ?? "";
@@ -376,7 +379,7 @@ describe("errors of the authorization request", () => {
   });
 });
 
-describe("row 12: forms of elsewhere", () => {
+describe("row 12: cross-site form submissions", () => {
   const FOREIGN: readonly Record<string, string>[] = [
     { origin: "https://evil.test" },
     { origin: "null" },
@@ -391,7 +394,7 @@ describe("row 12: forms of elsewhere", () => {
     return browser.request(form?.action ?? "", { method: "POST", body, headers });
   }
 
-  test("sign-in without our token, with a token of another browser, or from another origin: 403, no session", async () => {
+  test("sign-in without the form token, with that of another browser or from another origin returns 403 and no session", async () => {
     const email = await account();
     const browser = aBrowser(server.url);
     const other = await aBrowser(server.url).follow("/login");
@@ -408,7 +411,7 @@ describe("row 12: forms of elsewhere", () => {
     expect((await send(browser, page, entries, { origin: "null", "sec-fetch-site": "same-origin" })).status).toBe(303);
   });
 
-  test("consent without our token or from another origin: 403, no code", async () => {
+  test("consent without the form token or from another origin returns 403 and no code", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());
     for (const headers of FOREIGN) expect((await send(browser, page, { decision: "approve" }, headers)).status).toBe(403);
@@ -418,11 +421,11 @@ describe("row 12: forms of elsewhere", () => {
     expect((await send(another, page, { decision: "approve" }, {})).status).toBe(403);
   });
 
-  test("sign-out and taking back need the token too", async () => {
+  test("account forms without the form token return 403, and sign-out asks for confirmation", async () => {
     const { browser } = await consented();
     const page = await browser.follow("/account");
     const sent = await browser.request("/logout", { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
-    expect([sent.status, sent.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/logout\?/)]); // where the user is asked
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/logout\?/)]); // the page that asks for confirmation
     for (const path of ["/account/revoke", "/account/resend", "/signup", "/signup/resend"]) {
       const response = await browser.request(path, { method: "POST", body: new URLSearchParams({ email: "a@example.test" }) });
       expect(response.status).toBe(403);
@@ -432,7 +435,7 @@ describe("row 12: forms of elsewhere", () => {
 });
 
 describe("row 13", () => {
-  test("a session planted before sign-in is replaced and dead afterwards", async () => {
+  test("a session planted before sign-in is replaced and ended", async () => {
     const { browser: attacker } = await signedIn();
     const planted = attacker.cookies.get("countersign") ?? "";
     const email = await account();
@@ -446,7 +449,7 @@ describe("row 13", () => {
 });
 
 describe("row 15: names that clients give themselves", () => {
-  test("are escaped, without controls, and hosts stand beside them in punycode", async () => {
+  test("are escaped, without control characters, and shown with hosts in punycode", async () => {
     const { browser } = await signedIn();
     const members = { client_id: await server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
     const stranger = await aBrowser(server.url).follow(authorizePath(members));
@@ -461,7 +464,7 @@ describe("row 15: names that clients give themselves", () => {
     expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
   });
 
-  test("a redirect to the user's own device is shown", async () => {
+  test("are shown with a redirect to the user's own device and with the stage of the client", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath({ client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb" }));
     expect(page.html).toContain("127.0.0.1:49152");

@@ -26,21 +26,21 @@ async function ownClient(server: TestServer, accessToken: string) {
 }
 
 describe("deleting an account", () => {
-  test("the page says what would happen, and names the user's own applications", async ({ server }) => {
+  test("the page explains the consequences and names the user's own applications", async ({ server }) => {
     const { browser, login } = await server.signedInUser();
     await ownClient(server, login.access_token);
     const { html } = await browser.follow("/account/delete");
     for (const words of ["cannot be undone", "audit log stays", "My own tool"]) expect(html).toContain(words);
   });
 
-  test("wants the password: a wrong one counts like a failed sign-in and deletes nothing", async ({ server }) => {
+  test("a wrong password counts as a failed sign-in and deletes nothing", async ({ server }) => {
     const { browser } = await server.signedInUser();
     for (let guess = 0; guess < 10; guess++) expect((await close(browser, "wrong")).status).toBe(401);
     expect((await close(browser)).status).toBe(429);
     expect((await browser.follow("/account")).html).toContain("Profile");
   });
 
-  test("every token of the user is refused from then on, everywhere", async ({ server }) => {
+  test("every token of the user is refused afterwards, at every endpoint", async ({ server }) => {
     const { email, browser, login } = await server.signedInUser();
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid email offline_access" });
     expect((await server.introspect(server.clients.web, tokens.access_token)).body.active).toBe(true);
@@ -57,7 +57,7 @@ describe("deleting an account", () => {
     expect(marks.map(({ key }) => key)).toContain(sub);
   });
 
-  test("its clients and API keys end with it, and what others allowed these clients", async ({ server }) => {
+  test("the user's clients and API keys are deleted, with the consents and tokens that other users gave them", async ({ server }) => {
     const { browser, login } = await server.signedInUser();
     const { client, key } = await ownClient(server, login.access_token);
     const own = { clientId: client.clientId, secret: client.clientSecret, redirectUri: "https://app.example.test/cb" };
@@ -75,9 +75,7 @@ describe("deleting an account", () => {
     expect(kept?.n).toBe(0);
   });
 
-  test("nothing of the user is left but the audit trail, which knows neither name nor address; the e-mail becomes free", async ({
-    server,
-  }) => {
+  test("only audit records without name and address remain, and the email address can register again", async ({ server }) => {
     const { email, id, browser } = await server.signedInUser();
     await browser.submit(await browser.follow("/account"), { firstName: "Vanishing", lastName: "Surname" });
     await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
@@ -107,7 +105,7 @@ describe("deleting an account", () => {
     expect(again.body.id).not.toBe(id);
   });
 
-  test("a form from elsewhere is 403, and without a session one is sent to sign in", async ({ server }) => {
+  test("a form without its token returns 403, and a missing session redirects to sign-in", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const body = new URLSearchParams({ form_token: "x", currentPassword: PASSWORD });
     expect((await browser.request("/account/delete", { method: "POST", body })).status).toBe(403);
@@ -125,7 +123,7 @@ const operators = ["one@example.test", "two@example.test"].map((email) => ({
 }));
 
 testOn({ provision: { users: operators, clients: [] } })(
-  "the last operator cannot delete the account, also of two that try at once",
+  "of two operators who delete their accounts concurrently one gets 409, because the last operator must stay",
   async ({ server }) => {
     const browsers = await Promise.all(
       operators.map(async ({ email }) => {

@@ -14,7 +14,7 @@ afterAll(() => server.close());
 
 let count = 0;
 const freshEmail = () => `f${++count}@example.test`;
-/** Limits count by address, so that each caller may come from its own. */
+/** A new address for each caller, because limits count by address. */
 const from = (address = `198.51.100.${++count % 256}`) => ({ "x-forwarded-for": address });
 
 async function user() {
@@ -32,7 +32,7 @@ const forgot = (email: string, headers?: Record<string, string>) => api("/auth/f
 const reset = (token: string, password = NEW) => api("/auth/reset-password", { token, password });
 const signIn = async (email: string, password: string) => (await api("/auth/login", { email, password })).status;
 
-/** Someone with a link; the first mail is the one that confirms the address. */
+/** A user with a reset link, which is in their second mail; the first one verifies the address. */
 async function withLink() {
   const one = await user();
   expect((await forgot(one.email)).status).toBe(200);
@@ -40,7 +40,7 @@ async function withLink() {
 }
 
 describe("POST /auth/forgot-password", () => {
-  test("known and unknown addresses are answered alike, in status, body and headers", async () => {
+  test("known and unknown addresses return the same status, body and headers", async () => {
     const { email } = await user();
     const known = await forgot(email);
     const unknown = await forgot(freshEmail());
@@ -50,7 +50,7 @@ describe("POST /auth/forgot-password", () => {
     expect(await server.mailsTo(email, 2)).toHaveLength(2);
   });
 
-  test("3 in 15 minutes to one e-mail address, known or not, in whatever case", async () => {
+  test("accepts 3 requests in 15 minutes for one email address, known or not, in upper or lower case", async () => {
     for (const email of [(await user()).email, freshEmail()]) {
       const statuses: number[] = [];
       for (const spelling of [email, email.toUpperCase(), email]) statuses.push((await forgot(spelling)).status);
@@ -61,13 +61,13 @@ describe("POST /auth/forgot-password", () => {
     }
   });
 
-  test("10 in 15 minutes from one network address", async () => {
+  test("accepts 10 requests in 15 minutes from one network address", async () => {
     const address = from();
     const answers = await Promise.all(Array.from({ length: 11 }, () => forgot(freshEmail(), address)));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(200), 429]);
   });
 
-  test("the mail has both parts, in the language of the request, and a link that is built from the issuer alone", async () => {
+  test("the mail has text and HTML in the language of the request, and a link built only from the issuer", async () => {
     const { email } = await user();
     await forgot(email, { ...from(), "accept-language": "de", host: "evil.test", "x-forwarded-host": "evil.test" });
     const mail = (await server.mailsTo(email, 2)).find((one) => one.includes("/reset?token=")) ?? "";
@@ -79,7 +79,7 @@ describe("POST /auth/forgot-password", () => {
     expect(mail).not.toContain("evil.test");
   });
 
-  test("what is stored is the hash of the token", async () => {
+  test("only the hash of the token is stored", async () => {
     const { token } = await withLink();
     const dump = JSON.stringify(await runText(server.database.sql, "select encode(token_hash, 'hex') as hash from password_resets"));
     expect(token).toMatch(/^[0-9a-f]{64}$/);
@@ -100,7 +100,7 @@ describe("POST /auth/reset-password", () => {
     expect(news).not.toContain(token);
   });
 
-  test("a token works once: of 64 at once one succeeds, and the rest change nothing", async () => {
+  test("64 concurrent resets with one token: exactly one succeeds and sets the password", async () => {
     const { email, token } = await withLink();
     const passwords = Array.from({ length: 64 }, (_, n) => `a brand new battery ${n}`);
     const answers = await Promise.all(passwords.map((password) => reset(token, password)));
@@ -120,7 +120,7 @@ describe("POST /auth/reset-password", () => {
     expect(await signIn(email, PASSWORD)).toBe(200);
   });
 
-  test("a link ends after 30 minutes", async () => {
+  test("a link expires after 30 minutes", async () => {
     const { token } = await withLink();
     const [row] = await runText<{ minutes: number }>(
       server.database.sql,
@@ -136,12 +136,12 @@ describe("POST /auth/reset-password", () => {
     ["unknown", "a".repeat(64)],
     ["empty", ""],
     ["oversized", "a".repeat(201)],
-  ] as const)("a token that is %s is 400", async ([, token]) => {
+  ] as const)("a token that is %s returns 400", async ([, token]) => {
     const { status, body } = await reset(token);
     expect([status, body.statusCode, body.error]).toEqual([400, 400, "Bad Request"]);
   });
 
-  test("a password that is refused leaves the link as it was", async () => {
+  test("a refused password does not consume the link", async () => {
     const { email, token } = await withLink();
     const weak = await reset(token, "iloveyou");
     expect([weak.status, weak.body.issues]).toEqual([400, [expect.objectContaining({ path: "password" })]]);
@@ -149,7 +149,7 @@ describe("POST /auth/reset-password", () => {
     expect((await reset(token.toUpperCase())).status).toBe(200);
   });
 
-  test("a user who failed too often to sign in may sign in again", async () => {
+  test("a reset lifts the limit of failed sign-ins", async () => {
     const { email, token } = await withLink();
     const address = from();
     const attempt = async (password: string) => (await api("/auth/login", { email, password }, address)).status;
@@ -189,7 +189,7 @@ describe("the pages", () => {
     expect(new URL(account.url).pathname).toBe("/account");
   });
 
-  test("a form from elsewhere is 403 and sends nothing", async () => {
+  test("a form without its token returns 403 and changes nothing", async () => {
     const { email, token } = await withLink();
     const post = (path: string, fields: Record<string, string>) =>
       aBrowser(server.url).request(path, { method: "POST", body: new URLSearchParams({ form_token: "x", ...fields }) });

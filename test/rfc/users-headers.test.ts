@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Every path of a page and the methods that it takes, read off the routes themselves: a new page is walked too. */
+/** Every page with its methods, read from the routes so that new pages are included. */
 const routes = pageRoutes({ ports: {}, site: siteOf("http://localhost") } as Parameters<typeof pageRoutes>[0])
   .map(({ method, path }) => [method, String(path)] as const)
   .filter(([, path]) => !path.startsWith("/assets/"));
@@ -39,7 +39,7 @@ function expectGuarded(headers: Headers): void {
   expect(headers.get("access-control-allow-origin")).toBeNull();
 }
 
-/** What a policy cannot see to: nothing in the page runs or is styled by itself, and nothing of it lies elsewhere. */
+/** Expects no inline script or style and no address of another origin. */
 function expectPlain(html: string): void {
   expect(html).not.toMatch(/<script(?! src="\/assets\/once\.[0-9a-f]{16}\.js" defer><\/script>)|<style|<iframe|<base\b|<object/i);
   const tags = [...html.matchAll(/<[a-z][^<>]*>/gi)].map(([tag]) => tag.replaceAll(/"[^"]*"/g, '""'));
@@ -58,8 +58,8 @@ async function expectGuardedPage(response: Response): Promise<void> {
   expectPlain(await response.text());
 }
 
-describe("row 11 and section 2: every page, in every way that it can answer", () => {
-  test.for(routes)("%s %s, signed in and not", async ([method, path]) => {
+describe("row 11 and section 2: security headers of every page", () => {
+  test.for(routes)("are sent by %s %s, signed in or not", async ([method, path]) => {
     const bodies = method === "GET" ? [undefined] : ["form_token=x", "a=b&a=c", "%ff"];
     for (const browser of [await signedIn(), aBrowser(server.url)]) {
       for (const body of bodies) {
@@ -74,19 +74,19 @@ describe("row 11 and section 2: every page, in every way that it can answer", ()
 
   test.for([
     ["consent", authorizePath(), 200],
-    ["sign-in on the way to an application", authorizePath({ prompt: "login" }), 200],
+    ["sign-in for an application", authorizePath({ prompt: "login" }), 200],
     ["a request that has expired", "/consent?request=x", 400],
-    ["a verification link that is no longer good", "/auth/verify?token=x", 400],
-    ["a sign-out that an application asks for wrongly", "/logout?id_token_hint=x", 400],
-    ["nothing there", "/nowhere", 404],
-  ] as const)("%s", async ([, path, status]) => {
+    ["an invalid verification link", "/auth/verify?token=x", 400],
+    ["an invalid sign-out request of an application", "/logout?id_token_hint=x", 400],
+    ["an unknown path", "/nowhere", 404],
+  ] as const)("are sent by the page of %s", async ([, path, status]) => {
     const page = await (await signedIn()).follow(path);
     expect(page.status).toBe(status);
     expectGuarded(page.headers);
     expectPlain(page.html);
   });
 
-  test("a page whose form is at fault", async () => {
+  test("are sent by a page with a form error", async () => {
     const browser = aBrowser(server.url);
     const page = await browser.submit(await browser.follow("/login"), { email: "unknown@example.test", password: "wrong" });
     expect(page.status).toBe(401);
@@ -95,11 +95,11 @@ describe("row 11 and section 2: every page, in every way that it can answer", ()
   });
 });
 
-describe("row 15: what users and clients write shows, and does nothing else", () => {
+describe("row 15: input of users and names of clients are escaped", () => {
   const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>'&`;
   const names = { firstName: HOSTILE, lastName: "\u2067\u202e" };
 
-  test("in a sign-up that is refused, in the account, in a failed sign-in, in the query", async () => {
+  test("in a refused sign-up, the account, a failed sign-in and the query", async () => {
     const browser = aBrowser(server.url, { accept: "text/html" });
     const refused = await browser.submit(await browser.follow("/signup"), { email: HOSTILE, password: PASSWORD, ...names });
     expect(refused.status).toBe(400);
@@ -117,7 +117,7 @@ describe("row 15: what users and clients write shows, and does nothing else", ()
     for (const { html } of [refused, failed, account, ...asked]) expectPlain(html);
   });
 
-  test("a client's name, on the pages of sign-in and of consent", async () => {
+  test("in a client's name on the sign-in and consent pages", async () => {
     const members = { client_id: await server.registerDeceiver(), redirect_uri: "https://xn--pple-43d.example/cb", scope: "openid" };
     const pages = [await aBrowser(server.url).follow(authorizePath(members)), await (await signedIn()).follow(authorizePath(members))];
     for (const { html } of pages) {

@@ -21,7 +21,7 @@ async function german() {
 
 const anonymous = (language: string) => aBrowser(server.url, { "accept-language": language, accept: "text/html" });
 
-describe("pages speak the language of Accept-Language", () => {
+describe("pages in the language of Accept-Language", () => {
   test.for([
     ["/login", "Anmelden", 200],
     ["/signup", "Konto anlegen", 200],
@@ -29,7 +29,7 @@ describe("pages speak the language of Accept-Language", () => {
     ["/consent?request=x", "Dieser Link ist abgelaufen", 400],
     ["/nowhere", "Seite nicht gefunden", 404],
     ["/auth/verify?token=x", "Dieser Link gilt nicht mehr", 400],
-  ] as const)("%s in German", async ([path, words, status]) => {
+  ] as const)("%s is German for de and English for fr", async ([path, words, status]) => {
     const page = await anonymous("de").follow(path);
     expect(page.status).toBe(status);
     expect(page.html).toContain('<html lang="de">');
@@ -40,7 +40,7 @@ describe("pages speak the language of Accept-Language", () => {
     expect([english.headers.get("content-language"), english.html.includes('<html lang="en">')]).toEqual(["en", true]);
   });
 
-  test("the pages of someone who is signed in", async () => {
+  test("pages of a signed-in user are German", async () => {
     const { browser, email } = await german();
     const consent = await browser.follow(authorizePath({ scope: "openid profile notes:read", resource: "https://notes.example.test/mcp" }));
     for (const words of ["bittet um Zugriff", "Wissen, wer Sie sind", "Eine Berechtigung bei notes.example.test/mcp.", "Ablehnen"]) {
@@ -51,15 +51,15 @@ describe("pages speak the language of Accept-Language", () => {
   });
 });
 
-describe("refusals on pages are in the page's language", () => {
-  test("a sign-in that fails", async () => {
+describe("refusals in the language of the page", () => {
+  test("a failed sign-in", async () => {
     const browser = anonymous("de");
     const page = await browser.submit(await browser.follow("/login"), { email: "unknown@example.test", password: PASSWORD });
     expect([page.status, page.html.includes("E-Mail-Adresse oder Passwort ist falsch.")]).toEqual([401, true]);
     expect(page.html).toContain("<title>Fehler: Anmelden");
   });
 
-  test("faults of a sign-up, each at its field, and an address that is taken", async () => {
+  test("errors of a sign-up at their fields, and a taken address", async () => {
     const browser = anonymous("de");
     const { email } = await german();
     const bad = await browser.submit(await browser.follow("/signup"), { email: "x@", password: PASSWORD, firstName: "a".repeat(101) });
@@ -75,7 +75,7 @@ describe("refusals on pages are in the page's language", () => {
     expect([sent.status, sent.html.includes("Sehen Sie in Ihr Postfach")]).toEqual([200, true]);
   });
 
-  test("a form that came from elsewhere", async () => {
+  test("a form without its token", async () => {
     const browser = anonymous("de");
     const response = await browser.request("/login", { method: "POST", body: new URLSearchParams({ email: "a", form_token: "x" }) });
     expect([response.status, (await response.text()).includes("Dieses Formular gilt nicht mehr")]).toEqual([403, true]);

@@ -8,7 +8,7 @@ const PASSWORD = "correct horse battery";
 
 let smtp: Awaited<ReturnType<typeof startSmtpServer>>;
 let server: TestServer;
-/** Recipients whose mails the server does not take for now. */
+/** Recipients that the SMTP server refuses with 451 for now. */
 const busy = new Set<string>();
 beforeAll(async () => {
   smtp = await startSmtpServer((command) => ([...busy].some((one) => command === `RCPT TO:<${one}>`) ? "451 later" : undefined));
@@ -19,7 +19,7 @@ afterAll(async () => {
   await smtp.close();
 });
 
-/** The outbox is looked at each second. */
+/** The outbox is polled every second. */
 const eventually = <T>(probe: () => T) => expect.poll(probe, { timeout: 20_000 });
 
 let count = 0;
@@ -41,7 +41,7 @@ const rows = (email: string) =>
 const due = (email: string) => runText(server.database.sql, "update outbox set due_at = now() where recipient = $1", [email]);
 
 describe("mails go by SMTP", () => {
-  test("as text and HTML, in the language of the request; the row goes with the link when the server has taken it", async () => {
+  test("as text and HTML in the language of the request, and the row of the outbox is deleted after delivery", async () => {
     const email = freshEmail();
     expect((await register(email, { "accept-language": "de" })).status).toBe(201);
     await eventually(() => received(email).length).toBe(1);
@@ -55,7 +55,7 @@ describe("mails go by SMTP", () => {
     expect((await fetch(`${server.url}/auth/verify?token=${token}`)).status).toBe(200);
   });
 
-  test("one that is not taken waits, longer each time, and arrives in the end; no response shows it", async () => {
+  test("a refused mail is retried after 30, 60 and 120 s and delivered in the end, and sign-up returns 201", async () => {
     const email = freshEmail();
     busy.add(email);
     expect((await register(email)).status).toBe(201);
@@ -72,7 +72,7 @@ describe("mails go by SMTP", () => {
     await eventually(() => rows(email)).toEqual([]);
   });
 
-  test("a link that has expired before it was sent is dropped, and does not stay", async () => {
+  test("a mail whose link has expired is deleted without being sent", async () => {
     const email = freshEmail();
     busy.add(email);
     await register(email);
@@ -83,7 +83,7 @@ describe("mails go by SMTP", () => {
     expect(received(email)).toEqual([]);
   });
 
-  test("a newer link takes the place of one that still waits", async () => {
+  test("a newer link replaces one that is still waiting", async () => {
     const email = freshEmail();
     busy.add(email);
     await register(email);
@@ -98,10 +98,10 @@ describe("mails go by SMTP", () => {
   });
 });
 
-test("a mail server that is away changes no response", async () => {
-  const gone = await startSmtpServer();
-  await gone.close();
-  const other = await startServer({ env: { SMTP_URL: gone.url, MAIL_FROM: "no-reply@id.example.test" } });
+test("responses do not change while the mail server is down", async () => {
+  const closed = await startSmtpServer();
+  await closed.close();
+  const other = await startServer({ env: { SMTP_URL: closed.url, MAIL_FROM: "no-reply@id.example.test" } });
   try {
     const post = (path: string, body: object) => aBrowser(other.url).json(path, body);
     const email = freshEmail();

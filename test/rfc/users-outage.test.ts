@@ -13,7 +13,7 @@ import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 import { authorizePath } from "../support/pages-server.ts";
 
-const gone = async (): Promise<never> => {
+const unreachable = async (): Promise<never> => {
   throw new Refusal("temporarily_unavailable", "unreachable", { retryAfter: 5 });
 };
 const good: TokenCoreImplementation["validateAuthorization"] = async () => ({ outcome: { case: "authorization", value: {} } });
@@ -25,21 +25,21 @@ const cookie = `countersign=${"A".repeat(43)}`;
 const fronts: TestFront[] = [];
 afterAll(() => Promise.all(fronts.map((front) => front.close())));
 
-/** A front of which the given parts work; whatever else is asked is out of reach. */
+/** A front in which only the given parts work; all others are unreachable. */
 async function front(core: Partial<TokenCoreImplementation>, ports: Partial<UserPorts> = {}) {
-  const away = new Proxy({}, { get: () => gone });
+  const down = new Proxy({}, { get: () => unreachable });
   const rest = {
-    users: away,
-    sessions: away,
-    consents: away,
-    pendingRequests: away,
-    attempts: away,
-    passwords: away,
-    realms: away,
-    passwordChanges: away,
+    users: down,
+    sessions: down,
+    consents: down,
+    pendingRequests: down,
+    attempts: down,
+    passwords: down,
+    realms: down,
+    passwordChanges: down,
   };
-  const mails = { mailbox: away, address: away };
-  const limits = { signUpPolicy: OPEN_SIGN_UP, signUps: away, pendingRate: away, resendLimits: mails, forgottenLimits: mails };
+  const mails = { mailbox: down, address: down };
+  const limits = { signUpPolicy: OPEN_SIGN_UP, signUps: down, pendingRate: down, resendLimits: mails, forgottenLimits: mails };
   const known = { issuer: ISSUER, core: coreWith(core), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined };
   const running = await startFront({ routes: userRoutes({ ...rest, ...limits, ...known, ...ports } as unknown as UserPorts) });
   fronts.push(running);
@@ -49,9 +49,9 @@ async function front(core: Partial<TokenCoreImplementation>, ports: Partial<User
 const ask = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: "manual", headers });
 const HTML = { accept: "text/html,*/*;q=0.8" };
 
-describe("security §3: when core or storage is gone", () => {
-  test("authorize is 503 without a Location: a page for a browser, JSON for the rest", async () => {
-    for (const { url } of [await front({ validateAuthorization: gone }), await front({ validateAuthorization: good })]) {
+describe("security §3: while core or storage is down", () => {
+  test("authorize returns 503 without a Location, as a page for a browser and as JSON otherwise", async () => {
+    for (const { url } of [await front({ validateAuthorization: unreachable }), await front({ validateAuthorization: good })]) {
       const page = await ask(url + authorizePath(), HTML);
       expect([page.status, page.headers.get("location"), page.headers.get("retry-after")]).toEqual([503, null, "5"]);
       expect(page.headers.get("content-type")).toContain("text/html");
@@ -60,7 +60,7 @@ describe("security §3: when core or storage is gone", () => {
     }
   });
 
-  test("authorize gives a silent core up after three seconds", { timeout: 15_000 }, async () => {
+  test("authorize returns 503 within 5 s if the core does not respond", { timeout: 15_000 }, async () => {
     const silent = createServer().listen(0, "127.0.0.1");
     await once(silent, "listening");
     const core = remoteTokenCore({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, secret: undefined });
@@ -73,7 +73,7 @@ describe("security §3: when core or storage is gone", () => {
     silent.close();
   });
 
-  test("more requests than one address may begin are 429 with Retry-After, and never a redirect", async () => {
+  test("too many pending requests of one address return 429 with Retry-After, never a redirect", async () => {
     const { url } = await front({ validateAuthorization: good }, { pendingRate: { hit: async () => 7 } });
     for (const [headers, type] of [
       [HTML, "text/html; charset=utf-8"],
@@ -84,7 +84,7 @@ describe("security §3: when core or storage is gone", () => {
     }
   });
 
-  test("the session cannot be read: 503, and the cookie is kept", async () => {
+  test("pages return 503 and keep the cookie if the session cannot be read", async () => {
     const { url } = await front({ validateAuthorization: good });
     for (const path of ["/login", "/account", "/logout", "/consents/", authorizePath()]) {
       const response = await ask(url + path, { ...HTML, cookie });
@@ -93,16 +93,16 @@ describe("security §3: when core or storage is gone", () => {
     }
   });
 
-  test("once the core found client and redirect URI good, the client learns it by redirect", async () => {
+  test("a failure after client and redirect URI were validated is returned to the client by redirect", async () => {
     const sessions = { byHash: async () => signedIn } as unknown as UserPorts["sessions"];
-    const { url } = await front({ validateAuthorization: good, issueCode: gone }, { sessions });
+    const { url } = await front({ validateAuthorization: good, issueCode: unreachable }, { sessions });
     const response = await ask(url + authorizePath(), { cookie });
     expect(response.status).toBe(302);
     const iss = encodeURIComponent(ISSUER);
     expect(response.headers.get("location")).toBe(`https://app.example.test/cb?error=temporarily_unavailable&state=st%261&iss=${iss}`);
   });
 
-  test("sign-in and sign-up are 503, alike for every address; a failed count means that no hash is computed", async () => {
+  test("sign-in and sign-up return 503 without computing a hash", async () => {
     let hashes = 0;
     const passwords: UserPorts["passwords"] = {
       hash: async () => String(++hashes),

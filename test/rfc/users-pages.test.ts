@@ -25,8 +25,8 @@ async function consented() {
   return user;
 }
 
-describe("the pages' own files", () => {
-  test("are kept for ever under a name that changes with them", async () => {
+describe("static files of the pages", () => {
+  test("are immutable for a year under a name with their hash", async () => {
     const { html } = await aBrowser(server.url).follow("/login");
     const path = /href="(\/assets\/style\.[0-9a-f]{16}\.css)"/.exec(html)?.[1] ?? "";
     const response = await fetch(server.url + path);
@@ -39,7 +39,7 @@ describe("the pages' own files", () => {
 });
 
 describe("sign-up", () => {
-  test("faults stand at the head with links to their fields, and what was typed stays, the password excepted", async () => {
+  test("errors are listed with links to their fields, and input is kept except the password", async () => {
     const browser = aBrowser(server.url);
     const page = await browser.submit(await browser.follow("/signup"), { email: "x@", password: "short", firstName: 'A"da', lastName: "" });
     expect(page.status).toBe(400);
@@ -52,7 +52,7 @@ describe("sign-up", () => {
     expect([weak.status, weak.html.includes('<a href="#password">')]).toEqual([400, true]);
   });
 
-  test("a taken address is reported at its field; a new one is sent a mail and can be sent another", async () => {
+  test("a taken address returns 409; a new one gets a mail and can request another", async () => {
     const { email } = await signedIn();
     const browser = aBrowser(server.url);
     const taken = await browser.submit(await browser.follow("/signup"), { email, password: "another horse battery" });
@@ -67,7 +67,7 @@ describe("sign-up", () => {
 });
 
 describe("sign-in without an application", () => {
-  test("leads to the account page; wrong credentials are 401, too many 429 with Retry-After", async () => {
+  test("leads to the account page; wrong credentials return 401, too many of them 429 with Retry-After", async () => {
     const { email } = await signedIn();
     const browser = aBrowser(server.url);
     let page = await browser.follow("/login");
@@ -84,7 +84,7 @@ describe("sign-in without an application", () => {
     expect((await browser.request("/login")).headers.get("location")).toBe("/account");
   });
 
-  test("an oversized or repeated form is a page with 4xx", async () => {
+  test("an oversized form, a repeated parameter and a malformed encoding return 4xx", async () => {
     const post = (body: string) =>
       fetch(`${server.url}/login`, { method: "POST", body, headers: { "content-type": "application/x-www-form-urlencoded" } });
     expect((await post("email=a&email=b")).status).toBe(400);
@@ -94,7 +94,7 @@ describe("sign-in without an application", () => {
 });
 
 describe("the account page", () => {
-  test("shows what was allowed and takes it back", async () => {
+  test("shows consents and removes them", async () => {
     const { browser, email } = await consented();
     const page = await browser.follow("/account");
     expect(page.html).toContain(email);
@@ -112,7 +112,7 @@ describe("the account page", () => {
     expect((await browser.follow(authorizePath())).url).toContain("/consent?");
   });
 
-  test("signs out here, or everywhere", async () => {
+  test("signs out this browser or all of them", async () => {
     const { browser, email } = await signedIn();
     const elsewhere = aBrowser(server.url);
     await elsewhere.json("/auth/login", { email, password: PASSWORD });
@@ -131,7 +131,7 @@ describe("the account page", () => {
     expect((await elsewhere.json("/consents", undefined, "GET")).status).toBe(401);
   });
 
-  test("is for those who are signed in", async () => {
+  test("redirects to sign-in without a session", async () => {
     for (const [path, query] of [
       ["/account", ""],
       ["/account?done=named", ""],
@@ -144,7 +144,7 @@ describe("the account page", () => {
     }
   });
 
-  test("is come back to after sign-in: the one that was wanted, also after a wrong password", async () => {
+  test("is shown after sign-in at the requested section, also after a wrong password", async () => {
     const { email } = await signedIn();
     const browser = aBrowser(server.url);
     const wrong = await browser.submit(await browser.follow("/account/agents"), { email, password: "wrong" });
@@ -154,7 +154,7 @@ describe("the account page", () => {
     expect((await browser.follow("/login?next=/account/security")).url).toBe(`${server.url}/account/security`);
   });
 
-  test("a form that was sent after the session ended leads back to its page", async () => {
+  test("a form that is sent after the session ended redirects to sign-in and back to its page", async () => {
     const { browser, email } = await signedIn();
     const page = await browser.follow("/account/delete");
     const elsewhere = aBrowser(server.url);
@@ -175,7 +175,7 @@ describe("the account page", () => {
     "/logout",
     "account",
     "",
-  ])("no sign-in leads to %j", async (next) => {
+  ])("sign-in does not redirect to next=%j", async (next) => {
     const { email } = await signedIn();
     const browser = aBrowser(server.url);
     const shown = await browser.follow(`/login?next=${encodeURIComponent(next)}`);
@@ -185,7 +185,7 @@ describe("the account page", () => {
 });
 
 describe("docs/protocol.md#consent: consents", () => {
-  test("the list has the active consents and the token of the session; DELETE takes one back", async () => {
+  test("the list contains the active consents and a CSRF token, and DELETE removes one", async () => {
     const begun = Date.now();
     const { browser } = await consented();
     for (const path of ["/consents", "/consents/"]) {
@@ -216,7 +216,7 @@ describe("docs/protocol.md#consent: consents", () => {
     expect((await browser.json("/consents/", undefined, "GET")).body.consents).toEqual([]);
   });
 
-  test("row 64: another's consent is 404, a missing or foreign token 403, no session 401", async () => {
+  test("row 64: another user's consent returns 404, a missing or wrong CSRF token 403, no session 401", async () => {
     const { browser: ada } = await consented();
     const { browser: bob } = await consented();
     const adas = (await ada.json("/consents/", undefined, "GET")).body;
@@ -236,7 +236,7 @@ describe("docs/protocol.md#consent: consents", () => {
     expect((await ada.json("/consents/", undefined, "GET")).body.consents).toHaveLength(1);
   });
 
-  test("two cookies of the name mean none", async () => {
+  test("two session cookies count as none", async () => {
     const { browser } = await signedIn();
     const cookie = `countersign=${browser.cookies.get("countersign")}`;
     const ask = (value: string) => fetch(`${server.url}/consents`, { headers: { cookie: value } }).then(({ status }) => status);

@@ -35,7 +35,7 @@ describe("changing the password", () => {
     expect([(await signIn(server, email, PASSWORD)).status, (await signIn(server, email, NEW)).status]).toEqual([401, 200]);
   });
 
-  test("a wrong current password is reported at its field, counts like a failed sign-in, and changes nothing", async ({ server }) => {
+  test("a wrong current password is reported at its field, counts as a failed sign-in, and changes nothing", async ({ server }) => {
     const { email, browser } = await server.signedInUser();
     let page = await security(browser);
     for (let guess = 0; guess < 10; guess++) {
@@ -50,7 +50,7 @@ describe("changing the password", () => {
   });
 
   test.for(["short", "iloveyou", "x".repeat(129)])(
-    "the rules of registration hold: %j is refused at its field",
+    "a new password %j is refused at its field, as at registration",
     async (password, { server }) => {
       const { email, browser } = await server.signedInUser();
       const page = await browser.submit(await security(browser), { currentPassword: PASSWORD, password });
@@ -59,14 +59,14 @@ describe("changing the password", () => {
     },
   );
 
-  test("the owner's own address is no password", async ({ server }) => {
+  test("the user's own email address is refused as password", async ({ server }) => {
     const { email, browser } = await server.signedInUser();
     expect((await browser.submit(await security(browser), { currentPassword: PASSWORD, password: email })).status).toBe(400);
   });
 });
 
-describe("where one is signed in", () => {
-  test("each session shows its program, address and time; this one cannot be signed out from the list", async ({ server }) => {
+describe("sessions of a user", () => {
+  test("each session shows its browser and address, and the current one cannot be signed out from the list", async ({ server }) => {
     const { email } = await server.signedInUser();
     const { browser } = await signIn(server, email, PASSWORD);
     const { html, url } = await security(browser);
@@ -76,7 +76,7 @@ describe("where one is signed in", () => {
     expect(formsOf(html, url).filter(({ fields }) => "session" in fields)).toHaveLength(1);
   });
 
-  test("a browser may call itself anything: what is shown is short, plain and escaped", async ({ server }) => {
+  test("a User-Agent is shown shortened and escaped", async ({ server }) => {
     const { email, browser } = await server.signedInUser();
     await signIn(server, email, PASSWORD, `<script>alert(1)</script>/${"9".repeat(3000)} `);
     const { html } = await security(browser);
@@ -84,7 +84,7 @@ describe("where one is signed in", () => {
     expect(html).not.toContain("9".repeat(50));
   });
 
-  test("one elsewhere is signed out at once, with the token set that it began with, and no other", async ({ server }) => {
+  test("another session is signed out at once with its refresh token, and no third one is", async ({ server }) => {
     const { email, browser } = await server.signedInUser();
     const lost = await signIn(server, email, PASSWORD, FIREFOX);
     const kept = await signIn(server, email, PASSWORD, "curl/8.0 ");
@@ -100,7 +100,7 @@ describe("where one is signed in", () => {
     expect([again.status, again.html.includes("The session has been signed out.")]).toEqual([200, true]);
   });
 
-  test("someone else's session is answered like one that never was or has ended, and lives on", async ({ server }) => {
+  test("another user's session returns the same page as an unknown one, and stays", async ({ server }) => {
     const [victim, stranger] = [await server.signedInUser(), await server.signedInUser()];
     await signIn(server, victim.email, PASSWORD);
     const id = /name="session" value="([^"]+)"/.exec((await security(victim.browser)).html)?.[1] ?? "";
@@ -114,7 +114,7 @@ describe("where one is signed in", () => {
     expect((await security(victim.browser)).html).toContain(id);
   });
 
-  test("all others at once; applications keep what they were allowed", async ({ server }) => {
+  test("all other sessions are signed out together, and applications keep their access", async ({ server }) => {
     const { email, browser, login } = await server.signedInUser();
     const others = [await signIn(server, email, PASSWORD), await signIn(server, email, PASSWORD)];
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
@@ -138,7 +138,7 @@ describe("where one is signed in", () => {
 });
 
 describe("applications with access", () => {
-  test("the last use of a consent follows its refresh tokens, to the minute", async ({ server }) => {
+  test("lastUsedAt of a consent follows its refresh tokens, at most once a minute", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const { web } = server.clients;
     const tokens = await server.tokens(web, browser, { scope: "openid offline_access" });
@@ -158,7 +158,7 @@ describe("applications with access", () => {
 });
 
 describe("the profile", () => {
-  test("first and last name can be changed and taken away; ID tokens follow", async ({ server }) => {
+  test("first and last name can be changed and removed, and ID tokens follow", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const named = await browser.submit(await browser.follow("/account"), { firstName: " Grace ", lastName: 'Ho"pper' });
     expect([named.status, named.html.includes("Your name has been saved."), named.html.includes('value="Ho&quot;pper"')]).toEqual([
@@ -168,12 +168,12 @@ describe("the profile", () => {
     ]);
     const { id_token } = await server.tokens(server.clients.web, browser, { scope: "openid" });
     expect(JSON.parse(Buffer.from(id_token.split(".")[1], "base64url").toString()).name).toBe('Grace Ho"pper');
-    const gone = await browser.submit(named, { firstName: "", lastName: "  " });
-    expect(gone.html).not.toContain("Ho&quot;pper");
+    const removed = await browser.submit(named, { firstName: "", lastName: "  " });
+    expect(removed.html).not.toContain("Ho&quot;pper");
   });
 
   test.for(["a\u0007b", "\u202eknaB", "a\u2028b", "x".repeat(101)])(
-    "a name of %j is refused at its field, and stays as it was typed",
+    "a name of %j is refused at its field, and the input is kept",
     async (lastName, { server }) => {
       const { browser } = await server.signedInUser();
       const page = await browser.submit(await browser.follow("/account"), { firstName: "Ada", lastName });

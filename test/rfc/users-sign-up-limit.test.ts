@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadConfig } from "../../src/config.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
-/** What a deployment has that says nothing. */
+/** The default limit. */
 const { rateLimit, rateWindow } = loadConfig({ NODE_ENV: "test" }).signUp;
 
 let server: TestServer;
@@ -13,12 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test("docs/protocol.md#limits: 10 sign-ups per hour and address; the next is 429 and says when", async () => {
+test("docs/protocol.md#limits: an address may sign up 10 times an hour; the next request returns 429 with Retry-After", async () => {
   const signUp = (address: string) =>
     fetch(`${server.config.issuer}/auth/register`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-forwarded-for": address },
-      // A realm that is unknown is found out after the limit has counted and before any hash.
+      // An unknown realm is refused after the limit is counted and before the password is hashed.
       body: JSON.stringify({
         email: "a@example.test",
         password: "correct horse battery",

@@ -20,7 +20,7 @@ const link = /href="(openid4vp:[^"]+)"/;
 const invocationOf = ({ html }: Visit): string => (link.exec(html)?.[1] ?? "").replaceAll("&amp;", "&");
 const credential = (wallet: ReturnType<typeof aWallet>, sub: string) => issuer.issue({ holder: wallet.holder, claims: { sub } });
 
-test("the page is one of the user's own, and says which account the wallet will be linked to before there is anything to scan", async () => {
+test("the page requires a session and names the account before it shows a request", async () => {
   const user = await at.aUser();
   const page = await user.browser.follow(PATH);
   expect(page.status).toBe(200);
@@ -30,7 +30,7 @@ test("the page is one of the user's own, and says which account the wallet will 
   expect((await aBrowser(server.url).follow(PATH)).url).toContain("/login");
 });
 
-test("a wallet on another device: the QR code is part of the page, and the page follows the link without scripts", async () => {
+test("a wallet on another device: the page contains the QR code and refreshes itself without scripts", async () => {
   const user = await at.aUser();
   const page = await user.browser.submit(await user.browser.follow(PATH), { device: "other" });
   expect(page.html).toMatch(/<svg class="qr" viewBox="0 0 \d+ \d+" role="img" aria-label="QR code with the request to your wallet"/);
@@ -58,7 +58,7 @@ describe("a wallet on the same device", () => {
     expect((await at.poll(user, handle)).body).toEqual({ status: "linked" });
   });
 
-  test("OID4VP session fixation: someone else's request cannot be finished in one's own browser, nor without the response code", async () => {
+  test("OID4VP session fixation: a link is completed neither in another user's browser nor without the response code", async () => {
     const [attacker, victim, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
     const page = await attacker.browser.submit(await attacker.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.answer(invocationOf(page), await credential(wallet, "victim"));
@@ -68,7 +68,7 @@ describe("a wallet on the same device", () => {
     expect((await at.poll(attacker, new URL(page.url).searchParams.get("handle") ?? "")).body).toEqual({ status: "pending" });
   });
 
-  test("a refusal brings the browser back as well, and says what happened", async () => {
+  test("a refusal leads back to the page, which reports it", async () => {
     const [user, wallet] = [await at.aUser(), aWallet()];
     const page = await user.browser.submit(await user.browser.follow(PATH), { device: "same" });
     const { body } = await wallet.decline(invocationOf(page));
@@ -76,7 +76,7 @@ describe("a wallet on the same device", () => {
   });
 });
 
-test("what became of a link is said in words", async () => {
+test("the page of a conflicting link says that the wallet is linked to another account", async () => {
   const [owner, other, wallet] = [await at.aUser(), await at.aUser(), aWallet()];
   await at.link(owner, wallet, await credential(wallet, "owned"));
   const { handle, invocation_uri } = await at.begin(other);
@@ -84,7 +84,7 @@ test("what became of a link is said in words", async () => {
   expect((await other.browser.follow(`${PATH}?handle=${handle}`)).html).toContain("This wallet is linked to another account.");
 });
 
-test("a linked wallet is shown with its issuer, and unlinked by a button", async () => {
+test("a linked wallet is shown and can be unlinked", async () => {
   const [user, wallet] = [await at.aUser(), aWallet()];
   await at.link(user, wallet, await credential(wallet, "shown"));
   const page = await user.browser.follow(PATH);
@@ -98,7 +98,7 @@ test("a linked wallet is shown with its issuer, and unlinked by a button", async
   expect((await at.link(await at.aUser(), wallet, await credential(wallet, "shown"))).body.status).toBe("linked");
 });
 
-test("forms from elsewhere begin and end nothing", async () => {
+test("forms from another origin return 403 and change nothing, and an unknown handle returns 404", async () => {
   const [user, wallet] = [await at.aUser(), aWallet()];
   await at.link(user, wallet, await credential(wallet, "forms"));
   for (const path of [PATH, `${PATH}/unlink`]) {
@@ -111,7 +111,7 @@ test("forms from elsewhere begin and end nothing", async () => {
   expect(page.status).toBe(404);
 });
 
-test("the page speaks German to those who ask for it", async () => {
+test("the page is German for Accept-Language: de", async () => {
   const user = await at.aUser();
   const page = await user.browser.follow(PATH, { headers: { "accept-language": "de" } });
   expect(page.html).toContain("Wallet verknüpfen");

@@ -13,13 +13,13 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 let count = 0;
-/** A browser with an address of its own, and of no one yet. */
+/** A browser with its own network address, and an unused email address. */
 function newcomer() {
   const email = `way${++count}@example.test`;
   return { email, browser: aBrowser(server.url, { ...PAGE, "x-forwarded-for": `198.51.100.${count}` }) };
 }
 
-/** What leads on from sign-in, in the query. */
+/** Follows a path by way of sign-in to sign-up. @returns the query that is carried along */
 const toSignUp = async (browser: Browser, path: string) => {
   const login = await browser.follow(path);
   const { search } = new URL(login.url);
@@ -31,11 +31,11 @@ const toSignUp = async (browser: Browser, path: string) => {
 const linkTo = (email: string, mails = 1) => server.tokenFor(email, mails).then((token) => `/auth/verify?token=${token}`);
 const hrefs = (html: string) => [...html.matchAll(/<a class="button[^"]*" href="([^"]*)"/g)].map(([, href]) => href);
 
-describe("who signs up on the way to something comes back to it", () => {
+describe("a user who signs up continues with the request or page that they came from", () => {
   test.for([
     ["an application's request", authorizePath(), "/consent?request="],
     ["a page of the account", "/account/agents", "/account/agents"],
-  ] as const)("%s: signed in at once, and also by the link of the mail", async ([, path, end]) => {
+  ] as const)("%s: at once after sign-up, and also by the link of the mail", async ([, path, end]) => {
     const { email, browser } = newcomer();
     const { search, page } = await toSignUp(browser, path);
     const there = await browser.submit(page, { email, password: PASSWORD });
@@ -45,13 +45,13 @@ describe("who signs up on the way to something comes back to it", () => {
     expect((await browser.follow(`/login${search}`)).url.startsWith(server.url + end)).toBe(true);
   });
 
-  test("an application's request is answered with a code after one form of sign-up and one of consent", async () => {
+  test("an application gets a code after one sign-up form and one consent form", async () => {
     const { email, browser } = newcomer();
     const consent = await browser.submit((await toSignUp(browser, authorizePath())).page, { email, password: PASSWORD });
     expect(new URL((await browser.submit(consent, { decision: "approve" })).url).searchParams.has("code")).toBe(true);
   });
 
-  test("another browser, as on a telephone, opens the link too, and is led to its own account by sign-in", async () => {
+  test("another browser, as on a telephone, can open the link and continues with the account page", async () => {
     const { email, browser } = newcomer();
     await browser.submit((await toSignUp(browser, authorizePath())).page, { email, password: PASSWORD });
     const telephone = aBrowser(server.url, PAGE);
@@ -62,7 +62,7 @@ describe("who signs up on the way to something comes back to it", () => {
     expect((await telephone.submit(login, { email, password: PASSWORD })).url).toBe(`${server.url}/account`);
   });
 
-  test("a request waits for an hour then, and one that is over is not led to", async () => {
+  test("a pending request is kept for an hour after sign-up, and the link does not lead to one that was answered", async () => {
     const { email, browser } = newcomer();
     const { page } = await toSignUp(browser, authorizePath());
     const left = async () => {
@@ -82,7 +82,7 @@ describe("who signs up on the way to something comes back to it", () => {
     expect(hrefs((await browser.follow(await linkTo(email))).html)).toEqual(["/account"]);
   });
 
-  test("another mail, also after a link that is no longer good, does not lose it", async () => {
+  test("requesting another mail after an invalid link keeps the page", async () => {
     const { email, browser } = newcomer();
     await browser.submit((await toSignUp(browser, "/account/agents")).page, { email, password: PASSWORD });
     const stale = await browser.follow(`/auth/verify?token=${"0".repeat(64)}`);
@@ -92,7 +92,7 @@ describe("who signs up on the way to something comes back to it", () => {
     expect(hrefs((await browser.follow(await linkTo(email, 2))).html)).toEqual([`/login${AGENTS}`]);
   });
 
-  test.for(["https://evil.example/", "//evil.example", "/logout", "/account/agents/../../logout"])("none is led to %j", async (next) => {
+  test.for(["https://evil.example/", "//evil.example", "/logout", "/account/agents/../../logout"])("next=%j is ignored", async (next) => {
     const { email, browser } = newcomer();
     const page = await browser.follow(`/signup?next=${encodeURIComponent(next)}`);
     expect((await browser.submit(page, { email, password: PASSWORD, next })).url).toBe(`${server.url}/account?done=joined`);
@@ -101,7 +101,7 @@ describe("who signs up on the way to something comes back to it", () => {
   });
 
   test.for(["%", "next=%2Faccount%2Fagents&next=%2Faccount%2Fagents", "request=unknown", "x".repeat(3000)])(
-    "what the browser says that it began, %j, harms nothing",
+    "a malformed countersign-pending cookie %j is ignored",
     async (said) => {
       const { email, browser } = newcomer();
       await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
@@ -113,8 +113,8 @@ describe("who signs up on the way to something comes back to it", () => {
   );
 });
 
-describe("a sign-up is sent once", () => {
-  test("the page after it is its own: reloaded, it asks for nothing again", async () => {
+describe("a repeated sign-up", () => {
+  test("is not sent by reloading the page after it: one mail is sent", async () => {
     const { email, browser } = newcomer();
     const form = formsOf((await browser.follow("/signup")).html, server.url).find(({ fields }) => "password" in fields);
     const body = new URLSearchParams({ ...form?.fields, email, password: PASSWORD });
@@ -124,7 +124,7 @@ describe("a sign-up is sent once", () => {
     expect(await server.mailsTo(email, 1)).toHaveLength(1);
   });
 
-  test("the cookie that knows the address is for the server alone, and gone with sign-in", async () => {
+  test("the countersign-pending cookie contains the address and is deleted at sign-in", async () => {
     const { email, browser } = newcomer();
     await browser.submit(await browser.follow("/signup"), { email, password: PASSWORD });
     expect(browser.cookies.get("countersign-pending")).toBe(`email=${encodeURIComponent(email)}`);
@@ -133,7 +133,7 @@ describe("a sign-up is sent once", () => {
     expect(browser.cookies.has("countersign-pending")).toBe(false);
   });
 
-  test("one that a double click sent twice, even at once, is answered alike: one account, one mail", async () => {
+  test("sent several times at once, as by a double click, returns the same page for one account and one mail", async () => {
     const { email, browser } = newcomer();
     const page = await browser.follow("/signup");
     const twice = await Promise.all([1, 2, 3].map(() => browser.submit(page, { email, password: PASSWORD })));
@@ -142,7 +142,7 @@ describe("a sign-up is sent once", () => {
     expect((await browser.submit(page, { email, password: "another horse battery" })).status).toBe(409);
   });
 
-  test("one that comes half a minute later finds the address taken, also with its password", async () => {
+  test("35 s later returns 409, also with the same password", async () => {
     const { email, browser } = newcomer();
     const page = await browser.follow("/signup");
     await browser.submit(page, { email, password: PASSWORD });

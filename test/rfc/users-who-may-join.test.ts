@@ -15,7 +15,7 @@ const ADA = { email: "ada@example.com", password: PASSWORD };
 describe("SIGN_UP=domains", () => {
   const test = onDomains;
 
-  test("refuses an address of another domain with 403, and the form says so at its field", async ({ server }) => {
+  test("refuses an address of another domain with 403, and the form shows the error at its field", async ({ server }) => {
     const browser = aBrowser(server.url);
     const api = await browser.json("/auth/register", { email: "eve@example.net", password: PASSWORD });
     expect(api.status).toBe(403);
@@ -27,7 +27,7 @@ describe("SIGN_UP=domains", () => {
     expect(refused.html).toContain("Addresses of this domain cannot open an account here.");
   });
 
-  test("lets a user sign in only after the address is confirmed, and offers the mail again", async ({ server }) => {
+  test("users can sign in only after they confirmed the address, and are offered the mail again", async ({ server }) => {
     const browser = aBrowser(server.url);
     expect((await browser.json("/auth/register", ADA)).status).toBe(201);
     expect((await browser.json("/auth/login", ADA)).status).toBe(403);
@@ -42,7 +42,7 @@ describe("SIGN_UP=domains", () => {
 describe("SIGN_UP=invited", () => {
   const test = onInvited;
 
-  test("says on page and API that an invitation is needed, and the sign-in page offers no sign-up", async ({ server }) => {
+  test("page and API return 403 to sign-ups without an invitation, and the sign-in page offers no sign-up", async ({ server }) => {
     const browser = aBrowser(server.url);
     expect((await browser.json("/auth/register", ADA)).status).toBe(403);
     const page = await browser.follow("/signup");
@@ -56,7 +56,7 @@ describe("SIGN_UP=invited", () => {
 describe("SIGN_UP=closed", () => {
   const test = onClosed;
 
-  test("says on page and API that operators create accounts", async ({ server }) => {
+  test("page and API return 403 to sign-ups, and the page says that operators create accounts", async ({ server }) => {
     const browser = aBrowser(server.url);
     expect((await browser.json("/auth/register", ADA)).status).toBe(403);
     const page = await browser.follow("/signup");
@@ -68,7 +68,7 @@ describe("DEVELOPERS=role", () => {
   const test = onRole;
   const client = { name: "Mine", redirectUris: ["https://app.example.com/cb"] };
 
-  test("users sign up as users, and make clients once an operator gave them the role", async ({ server }) => {
+  test("users sign up with the role user, and create clients once an operator makes them developers", async ({ server }) => {
     const { email, id } = await server.signedInUser();
     const { admin } = await adminAs(server.url, { email, password: PASSWORD });
     expect(await refusedWith(admin.clients.create.mutate(client))).toMatchObject({ error: "forbidden", httpStatus: 403 });
@@ -83,7 +83,7 @@ describe("DEVELOPERS=role", () => {
 describe("DEVELOPERS=operators", () => {
   const test = onOperators;
 
-  test("POST /api/clients/ is 403 for everyone else", async ({ server }) => {
+  test("POST /api/clients/ returns 403 to other users", async ({ server }) => {
     const { login } = await server.signedInUser();
     const response = await fetch(`${server.url}/api/clients/`, {
       method: "POST",

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What a user reads, without the line for support. */
+/** The text of a page, separate from its line for support. */
 function readBy(html: string): { readonly words: string; readonly support: string } {
   const [, support = ""] = /<p class="support">([\s\S]*?)<\/p>/.exec(html) ?? [];
   const text = (part: string) => part.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
@@ -20,8 +20,8 @@ function readBy(html: string): { readonly words: string; readonly support: strin
   return { words: text(body), support: text(support).trim() };
 }
 
-/** Words of the protocol and of programs, that no one who signs in needs to know. */
-const FOREIGN = new RegExp(
+/** Technical words that pages do not show to users. */
+const TECHNICAL = new RegExp(
   `${Object.keys(CATALOGUE)
     .filter((code) => code.includes("_"))
     .join("|")}|parameter|percent|encod|client_id|redirect|URI\\b|UTF|JSON|application/x-www`,
@@ -43,29 +43,29 @@ const WRONG: readonly (readonly [path: string, init: RequestInit, status: number
 ];
 
 test.for(WRONG.flatMap((wrong) => (["en", "de"] as const).map((language) => [language, ...wrong] as const)))(
-  "%s: a page explains %s to users in plain words, and to support by code and request",
+  "%s: the page of %s explains the error in plain words, with code and request id for support",
   async ([language, path, init, status, code]) => {
     const answer = await aBrowser(server.url, { accept: "text/html", "accept-language": language }).request(path, init);
     const { words, support } = readBy(await answer.text());
     expect(answer.status).toBe(status);
-    expect(words).not.toMatch(FOREIGN);
+    expect(words).not.toMatch(TECHNICAL);
     expect(support).toBe(`${language === "en" ? "For support:" : "Für den Support:"} ${code} ${answer.headers.get("x-request-id")}`);
   },
 );
 
-test.for(["en", "de"] as const)("%s: an application that is gone is reported while its request waited", async (language) => {
+test.for(["en", "de"] as const)("%s: an application that was disabled during the request is reported in plain words", async (language) => {
   const email = `words-${language}@example.test`;
   const browser = aBrowser(server.url, { accept: "text/html", "accept-language": language });
   await browser.json("/auth/register", { email, password: PASSWORD });
   await browser.json("/auth/login", { email, password: PASSWORD });
   const page = await browser.follow(authorizePath({ client_id: "draft" }));
   await runText(server.database.sql, "update clients set enabled = false where client_id = $1", ["draft"]);
-  const gone = await browser
+  const refused = await browser
     .submit(page, { decision: "approve" })
     .finally(() => runText(server.database.sql, "update clients set enabled = true where client_id = $1", ["draft"]));
-  const { words, support } = readBy(gone.html);
-  expect(gone.status).toBeGreaterThanOrEqual(400);
+  const { words, support } = readBy(refused.html);
+  expect(refused.status).toBeGreaterThanOrEqual(400);
   expect(words).toContain(language === "en" ? "Unknown application" : "Unbekannte Anwendung");
-  expect(words).not.toMatch(FOREIGN);
+  expect(words).not.toMatch(TECHNICAL);
   expect(support).toContain("invalid_client");
 });

@@ -12,10 +12,10 @@ import type { LinkingPorts } from "../../src/wallet/linking.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, postForm, startFront, type TestFront } from "../support/front.ts";
 
-const gone = async (): Promise<never> => {
+const unreachable = async (): Promise<never> => {
   throw new Refusal("temporarily_unavailable", "unreachable", { retryAfter: 5 });
 };
-const away = new Proxy({}, { get: () => gone });
+const down = new Proxy({}, { get: () => unreachable });
 const secret = "A".repeat(43);
 const headers = { cookie: `countersign=${secret}`, "x-csrf-token": csrfToken(secret, API_PURPOSE) };
 const user = { id: "u", email: "ada@example.test", emailVerified: true, realmId: "r", firstName: null, lastName: null };
@@ -25,23 +25,23 @@ const signedIn = { session, user: { ...user, role: "developer", enabled: true, c
 const fronts: TestFront[] = [];
 afterAll(() => Promise.all(fronts.map((front) => front.close())));
 
-/** A front whose storage is out of reach, but for what is given. */
-async function front(sessions: object, links: object = away): Promise<TestFront> {
+/** A front whose storage is unreachable except for the given parts. */
+async function front(sessions: object, links: object = down): Promise<TestFront> {
   const free = { hit: async () => 0 };
   const limits = { user: free, address: free };
   const linking = {
     limits,
     links,
-    wallets: away,
-    requests: away,
-    verify: gone,
+    wallets: down,
+    requests: down,
+    verify: unreachable,
     clock: systemClock,
     randomBytes,
   } as unknown as LinkingPorts;
-  const ports = { users: away, consents: away, pendingRequests: away, attempts: away, passwords: away, realms: away, limits: {} };
+  const ports = { users: down, consents: down, pendingRequests: down, attempts: down, passwords: down, realms: down, limits: {} };
   const known = { issuer: ISSUER, core: coreWith({}), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined, sessions };
   const routes = userRoutes({
-    ...({ ...ports, ...known } as unknown as UserPorts), // what is missing is asked by no one here
+    ...({ ...ports, ...known } as unknown as UserPorts), // these tests use no other ports
     wallets: (kit) => [...walletRoutes(ISSUER, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })],
   });
   const running = await startFront({ routes });
@@ -52,15 +52,15 @@ async function front(sessions: object, links: object = away): Promise<TestFront>
 const answerOf = async (response: Response) => [response.status, response.headers.get("retry-after"), await response.json()];
 const UNAVAILABLE = [500, "5", { message: expect.any(String) }];
 
-describe("security §3: when storage is gone, wallet paths are 500 with a message alone and Retry-After", () => {
-  test("the session cannot be read", async () => {
-    const { url } = await front(away);
+describe("security §3: while storage is down, wallet paths return 500 with only a message and Retry-After", () => {
+  test("if the session cannot be read", async () => {
+    const { url } = await front(down);
     expect(await answerOf(await fetch(`${url}/auth/link/wallet`, { method: "POST", headers }))).toEqual(UNAVAILABLE);
     expect(await answerOf(await fetch(`${url}/auth/link/wallet/handle`, { headers }))).toEqual(UNAVAILABLE);
     expect((await fetch(`${url}/account/wallet`, { headers })).status).toBe(503);
   });
 
-  test("the link can be neither begun nor read, and no answer is taken", async () => {
+  test("if links can be neither written nor read", async () => {
     const { url } = await front({ byHash: async () => signedIn });
     expect(await answerOf(await fetch(`${url}/auth/link/wallet`, { method: "POST", headers }))).toEqual(UNAVAILABLE);
     expect(await answerOf(await fetch(`${url}/auth/link/wallet/handle`, { headers }))).toEqual(UNAVAILABLE);
@@ -69,7 +69,7 @@ describe("security §3: when storage is gone, wallet paths are 500 with a messag
     expect(await answerOf(await postForm(`${url}/auth/link/wallet/response`, form))).toEqual(UNAVAILABLE);
   });
 
-  test("an internal fault is 500 with a message that reveals nothing", async () => {
+  test("an internal fault returns 500 with a message without details", async () => {
     const byHandle = async () => {
       throw new Error("secret detail");
     };

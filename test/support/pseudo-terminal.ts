@@ -9,6 +9,8 @@ const SIZE = { cols: 120, rows: 30 };
 export interface TerminalRun {
   /** The current text on the screen, without empty lines. */
   screen(): string;
+  /** Whether any text that was written to the terminal had a colour. */
+  colours(): boolean;
   /** Waits until the screen shows `text`. @throws {Error} with the screen when the command exits first */
   shows(text: string): Promise<void>;
   /** Types a line and presses Enter. */
@@ -27,7 +29,12 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
     for (const watcher of watchers) watcher();
   };
   let exited = false;
-  child.onData((text) => display.write(text, look));
+  let coloured = false;
+  child.onData((text) => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape sequence of a foreground colour
+    coloured ||= /\u001b\[3[0-7]m/.test(text);
+    display.write(text, look);
+  });
   const ended = new Promise<number>((resolve) => {
     child.onExit(({ exitCode }) => {
       // Draws what the terminal has received before.
@@ -44,6 +51,7 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
       .join("\n");
   return {
     screen,
+    colours: () => coloured,
     shows: (text) =>
       new Promise((resolve, reject) => {
         const watcher = () => {

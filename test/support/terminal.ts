@@ -23,6 +23,8 @@ export function aTerminal(access: ServerAccess, ask: Terminal["ask"] = async () 
       said.err += `${text}\n`;
     },
     ask,
+    interactive: false,
+    paint: (_colour, text) => text,
     open: () => undefined,
     end: (code) => {
       said.code = code;

@@ -10,6 +10,8 @@ function address(value: string): string {
   return value.replace(/#.*$/s, "");
 }
 
+const COLOURS = { ok: "green", warning: "yellow", fault: "red" } as const;
+
 const EXAMPLES = `
 Examples:
   countersign doctor                                 the server at COUNTERSIGN_URL, with what only its operators see
@@ -39,7 +41,7 @@ export function registerDoctorCommand(program: Command, terminal: Terminal, data
         const database = databaseUrl();
         const more = database === undefined ? [] : await (await import("./database.ts")).checkDatabase(database);
         const report = reportOf(examined.url, examined.kind, [...examined.findings, ...own, ...more]);
-        terminal.write(json ? reportJson(report) : reportText(report, (_verdict, mark) => mark));
+        terminal.write(json ? reportJson(report) : reportText(report, (verdict, mark) => terminal.paint(COLOURS[verdict], mark)));
         if (report.verdict === "fault") terminal.end(1);
       }),
     );

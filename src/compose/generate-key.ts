@@ -1,0 +1,37 @@
+import { createPublicKey } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { generatePrivateKey } from "../development-keys.ts";
+
+export interface GenerateOptions {
+  readonly rsa?: true;
+  readonly mlDsa?: true;
+  /** A file for the keys, instead of standard output. */
+  readonly out?: string;
+}
+
+/** `countersign keys generate`: a new private key with its public half, as PEM. @throws {Error} for a file that exists */
+export async function generateKey({ rsa, mlDsa, out }: GenerateOptions): Promise<void> {
+  const pem = mlDsa ? await mldsaPair() : pairOf(rsa ? "rsa" : "ed25519");
+  if (out === undefined) return void process.stdout.write(pem);
+  try {
+    writeFileSync(out, pem, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
+    throw exists ? new Error(`${out} exists, and a key is never overwritten. Name another file.`, { cause: error }) : error;
+  }
+  process.stderr.write(`The key is in ${out}, readable by this user alone. The server takes it as ${settingOf({ rsa, mlDsa })}=@${out}\n`);
+}
+
+function pairOf(kind: "rsa" | "ed25519"): string {
+  const pem = generatePrivateKey(kind);
+  return pem + createPublicKey(pem).export({ type: "spki", format: "pem" }).toString();
+}
+
+async function mldsaPair(): Promise<string> {
+  const { mldsaPublicHalf } = await import("../core/signing/ml-dsa.ts");
+  const pem = generatePrivateKey("ml-dsa-65");
+  return pem + (await mldsaPublicHalf(pem));
+}
+
+const settingOf = ({ rsa, mlDsa }: { readonly rsa: true | undefined; readonly mlDsa: true | undefined }): string =>
+  mlDsa ? "JWT_MLDSA_PRIVATE_KEY" : rsa ? "JWT_RSA_PRIVATE_KEY" : "JWT_PRIVATE_KEY";
