@@ -1,9 +1,10 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
+import type { Language } from "../language.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes, type SecretHash } from "../random.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
-import { linkTokenHash, unusableLink } from "./mails.ts";
+import { invitationMail, linkTokenHash, unusableLink } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { MailMessage, Role, User } from "./ports.ts";
@@ -22,6 +23,8 @@ export interface Invitations {
   byToken(tokenHash: SecretHash): Promise<Invitation | undefined>;
   /** Consumes the link and opens the account with a verified address, atomically. @returns undefined as `byToken`; "taken" uses up nothing */
   accept(tokenHash: SecretHash, user: NewcomerRecord, audit: AuditEntry): Promise<User | "taken" | undefined>;
+  /** Opens an account with a verified address and without a link. @returns undefined for an address with an account */
+  open(user: NewcomerRecord & { readonly role: Role }, audit: AuditEntry): Promise<User | undefined>;
   hasOperator(): Promise<boolean>;
 }
 
@@ -50,6 +53,29 @@ export async function firstOperatorLink({
   const actor = { type: "service", id: "start" } as const;
   await invitations.issue(link, undefined, { event: "user.invited", outcome: "success", reason: "first_operator", actor });
   return `${issuer}/setup?token=${token}`;
+}
+
+export interface Invite {
+  readonly email: string;
+  readonly role: Role;
+  /** Hours in which the link works. */
+  readonly hours: number;
+  readonly language: Language;
+}
+
+/**
+ * Sends a link by which the user of an address opens an account. An earlier link to the address stops working.
+ * @param issuer base URL of the service, of which the link is built
+ * @throws {Refusal} conflict for an address with an account
+ */
+export async function invite(
+  { email, role, hours, language }: Invite,
+  { invitations, randomBytes, issuer }: Pick<InvitationPorts, "invitations" | "randomBytes"> & { readonly issuer: string },
+  audit: AuditEntry,
+): Promise<void> {
+  const token = newHexSecret(randomBytes);
+  const link = { email, role, tokenHash: hashSecret(token), ttl: hours * 60 * 60 };
+  if (!(await invitations.issue(link, invitationMail(language, issuer, token, hours), audit))) throw emailTaken();
 }
 
 /** The invitation of a link, which stays unused. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */

@@ -29,9 +29,13 @@ export const resetMail = (language: Language, issuer: string, token: string, min
 export const passwordChangedMail = (language: Language, issuer: string): MailMessage =>
   message(language, passwordChangedTexts[language](hostOf(issuer)), `${issuer}/forgot`);
 
-/** Notifies the user that the account was deleted. */
-export const accountClosedMail = (language: Language, issuer: string): MailMessage =>
-  message(language, accountClosedTexts[language](hostOf(issuer)));
+/** Notifies the user that the account was deleted. @param byOperator rather than on the account page */
+export const accountClosedMail = (language: Language, issuer: string, byOperator = false): MailMessage =>
+  message(language, (byOperator ? accountRemovedTexts : accountClosedTexts)[language](hostOf(issuer)));
+
+/** @param hours for which the link works */
+export const invitationMail = (language: Language, issuer: string, token: string, hours: number): MailMessage =>
+  message(language, invitationTexts[language](hostOf(issuer), hours), `${issuer}/invitation?token=${token}`);
 
 /** A message as text and as HTML that every mail program can show. The HTML loads nothing. */
 function message(language: Language, texts: MailTexts, link?: string): MailMessage {
@@ -149,6 +153,43 @@ const passwordChangedTexts: Catalogue<(host: string) => MailTexts> = {
     ],
     action: "Das war ich nicht",
     close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
+  }),
+};
+
+/** @param hours for which the link works */
+const invitationTexts: Catalogue<(host: string, hours: number) => MailTexts> = {
+  en: (host, hours) => ({
+    subject: `You are invited to ${host}`,
+    lead: [`An administrator of ${host} has invited you to open an account with this e-mail address. Open this link to choose a password:`],
+    action: "Open the account",
+    close: [
+      `The link works once, within ${hours} hours. Only the newest link works.`,
+      "If you do not expect this invitation, you do not need to do anything: without the link there is no account.",
+    ],
+  }),
+  de: (host, hours) => ({
+    subject: `Sie sind zu ${host} eingeladen`,
+    lead: [
+      `Die Administration von ${host} lädt Sie ein, mit dieser E-Mail-Adresse ein Konto zu eröffnen. Öffnen Sie diesen Link, um ein Passwort zu wählen:`,
+    ],
+    action: "Konto eröffnen",
+    close: [
+      `Der Link funktioniert einmal, innerhalb von ${hours} Stunden. Nur der neueste Link funktioniert.`,
+      "Wenn Sie diese Einladung nicht erwarten, müssen Sie nichts tun: Ohne den Link entsteht kein Konto.",
+    ],
+  }),
+};
+
+const accountRemovedTexts: Catalogue<(host: string) => MailTexts> = {
+  en: (host) => ({
+    subject: "Your account was deleted",
+    lead: [`An administrator of ${host} has deleted your account there. This is the last message to this address.`],
+    close: [`If you think that this is a mistake, ask an administrator of ${host}.`],
+  }),
+  de: (host) => ({
+    subject: "Ihr Konto wurde gelöscht",
+    lead: [`Die Administration von ${host} hat Ihr Konto dort gelöscht. Dies ist die letzte Nachricht an diese Adresse.`],
+    close: [`Wenn das ein Irrtum ist, wenden Sie sich an die Administration von ${host}.`],
   }),
 };
 

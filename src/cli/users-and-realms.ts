@@ -1,5 +1,6 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
+import { LANGUAGES, type Language } from "../language.ts";
 import { isUuid } from "../random.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
@@ -16,13 +17,77 @@ const role = (value: string): Role => {
   throw new InvalidArgumentError("must be user, developer or operator");
 };
 
+type RoleOption = { readonly role?: Role };
+type InviteOptions = RoleOption & { readonly hours?: number; readonly language?: Language };
+type DeleteOptions = { readonly yes?: true };
+
+function wholeNumber(value: string): number {
+  if (!/^\d{1,4}$/.test(value)) throw new InvalidArgumentError("must be a whole number");
+  return Number(value);
+}
+
+function asLanguage(value: string): Language {
+  const language = LANGUAGES.find((one) => one === value);
+  if (language === undefined) throw new InvalidArgumentError(`must be ${LANGUAGES.join(" or ")}`);
+  return language;
+}
+
+const output = (listed: readonly User[], value: unknown): Output => {
+  const rows = listed.map(({ id, email, emailVerified, role: userRole, enabled }) => [id, email, emailVerified, userRole, enabled]);
+  return { value, text: table(["ID", "E-MAIL", "VERIFIED", "ROLE", "ENABLED"], rows) };
+};
+
+/** `countersign users invite`, `create` and `delete`. */
+function registerNewcomerCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
+  const withRole = (one: Command) => one.option("--role <role>", "user, developer or operator; default: that of users who sign up", role);
+  withRole(
+    command(
+      "invite <email>",
+      "send a link by which a user opens an account",
+      async ({ operator }, email: string, { role: given, hours, language }: InviteOptions) => {
+        const invited = await operator.users.invite.mutate({
+          email,
+          language,
+          ...(given && { role: given }),
+          ...(hours !== undefined && { hours }),
+        });
+        return {
+          value: invited,
+          text: `Invited ${printable(invited.email)} as ${invited.role}; the link works for ${invited.hours} h.`,
+        };
+      },
+    )
+      .option("--hours <number>", "hours for which the link works; default: 168, at most 720", wholeNumber)
+      .option("--language <language>", "language of the mail: en or de", asLanguage),
+  );
+  withRole(
+    command(
+      "create <email>",
+      "create an account with a password, which is asked for",
+      async ({ operator }, email: string, options: RoleOption) => {
+        const password = await terminal.ask("Password of the new account: ", true);
+        const user = await operator.users.create.mutate({ email, password, ...(options.role && { role: options.role }) });
+        return output([user], user);
+      },
+    ),
+  );
+  command(
+    "delete <user>",
+    "delete a user with everything that belongs to it, for good",
+    async (admin, named: string, { yes }: DeleteOptions) => {
+      const id = await userId(admin, named);
+      const { email } = await admin.operator.users.get.query({ id });
+      if (!yes && (await terminal.ask(`Delete ${printable(email)} for good? Type the e-mail address: `)) !== email)
+        throw new CommandFailure(EXIT.failed, "Nothing was deleted.");
+      await admin.operator.users.delete.mutate({ id });
+      return { value: { id, email }, text: `Deleted ${printable(email)}.` };
+    },
+  ).option("--yes", "without asking");
+}
+
 /** `countersign users …`, for operators. */
 export function registerUserCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "users", "users, for operators; named by id or e-mail address");
-  const output = (listed: readonly User[], value: unknown): Output => {
-    const rows = listed.map(({ id, email, emailVerified, role: userRole, enabled }) => [id, email, emailVerified, userRole, enabled]);
-    return { value, text: table(["ID", "E-MAIL", "VERIFIED", "ROLE", "ENABLED"], rows) };
-  };
   const changing =
     (change: (users: AdminClient["operator"]["users"], id: string, newRole: Role) => Promise<User>) =>
     async (admin: AdminClient, named: string, newRole: Role) => {
@@ -34,6 +99,7 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
     const users = await everyUser(admin, search);
     return output(users, users);
   }).option("--search <text>", "only those with this text in name or address");
+  registerNewcomerCommands(command, terminal);
   command(
     "enable <user>",
     "let a user sign in again",

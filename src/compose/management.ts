@@ -7,12 +7,14 @@ import { explainerOf } from "../front/api/explainer.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
 import { fetchMetadata } from "../resources/metadata.ts";
+import { accountClosing } from "../store/account-closing.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import { clientRegistry, managedClients } from "../store/clients.ts";
 import { managedScopes } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
+import { invitations } from "../store/invitations.ts";
 import { publishedKeys } from "../store/key-register.ts";
 import { provisioner } from "../store/provisioning.ts";
 import { managedRealms, realms } from "../store/realms.ts";
@@ -34,6 +36,7 @@ export const managementPorts = (
   core: TokenCore,
   passwords: PasswordHashing,
   deployment: ManagementPorts["deployment"],
+  mailing: Pick<ManagementPorts, "invitations" | "closing"> = { invitations: invitations(sql), closing: accountClosing(sql) },
 ): ManagementPorts => ({
   deployment,
   bearers: bearersOf(core),
@@ -43,6 +46,9 @@ export const managementPorts = (
   apiKeys: apiKeys(sql),
   apiKeyDirectory: apiKeyDirectory(sql),
   users: managedUsers(sql),
+  invitations: mailing.invitations,
+  closing: mailing.closing,
+  passwords,
   realms: realms(sql),
   managedRealms: managedRealms(sql),
   managedScopes: managedScopes(sql),
@@ -57,5 +63,5 @@ export const managementPorts = (
   clock: systemClock,
   randomBytes,
   defaultEnvironment,
-  developers: signUp.policy.developers,
+  signUpPolicy: signUp.policy,
 });

@@ -62,6 +62,7 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
 export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const { issuer } = config;
   const { core, deployment, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
+  const mailing = mailingStores(sql, parts.wakeOutbox);
   const grantTypes = servedGrantTypes(config.idJag.enabled);
   const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
   const routes: readonly Route[] = [
@@ -81,9 +82,9 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       clock: systemClock,
       randomBytes,
     }),
-    ...userRoutes({ ...userPorts(config, sql, parts), wallets, core, fault, issuer }),
+    ...userRoutes({ ...userPorts(config, sql, parts), ...mailing, wallets, core, fault, issuer }),
     ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
-      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords, deployment) }),
+      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords, deployment, mailing) }),
     ),
     ...discoveryRoutes({
       issuer,
@@ -111,14 +112,12 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
 }
 
 /** The ports of the pages and account endpoints. */
-function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords, wakeOutbox }: RouteParts) {
+function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords }: RouteParts) {
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
   return {
-    ...mailingStores(sql, wakeOutbox),
     passwords: counted(passwords, metrics),
     realms: realms(sql),
-    invitations: invitations(sql),
     sessions: sessions(sql),
     attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
     userCodeFailures: signInFailures(sql),
@@ -151,7 +150,7 @@ function mailingStores(sql: Sql, wake: () => void) {
       wake();
       return result;
     };
-  const [accounts, passwords, closing] = [users(sql), passwordChanges(sql), accountClosing(sql)];
+  const [accounts, passwords, closing, invited] = [users(sql), passwordChanges(sql), accountClosing(sql), invitations(sql)];
   return {
     users: { ...accounts, register: waking(accounts.register), issueVerification: waking(accounts.issueVerification) },
     passwordChanges: {
@@ -161,6 +160,7 @@ function mailingStores(sql: Sql, wake: () => void) {
       change: waking(passwords.change),
     },
     closing: { close: waking(closing.close) },
+    invitations: { ...invited, issue: waking(invited.issue) },
   };
 }
 

@@ -105,7 +105,7 @@ export async function validateDeviceRequest(id: string, userId: string | undefin
 /**
  * Approves a device request to which the user has consented: stores an authorization code with the hash of the device code. No redirect URI
  * and no code_verifier match it, so that only the device grant can use it.
- * @throws {Refusal} expired_token, invalid_client; access_denied when session, user, client or consent was not valid at the moment of writing
+ * @throws {Refusal} expired_token, invalid_client; conflict when session, user, client or consent was not valid at the moment of writing, or another user came first
  */
 export async function approveDevice(id: string, { userId, sessionId, authTime, requestId }: RequestSession, core: Core): Promise<void> {
   const { device, client } = await decidable(id, core);
@@ -129,5 +129,5 @@ export async function approveDevice(id: string, { userId, sessionId, authTime, r
   });
   // The first approval counts, and a repeated one changes nothing.
   const approver = issued ? (await core.codes.byHash(deviceCodeHash))?.userId : undefined;
-  if (approver !== userId) throw new Refusal("access_denied", "consent_or_session_not_live");
+  if (approver !== userId) throw new Refusal("conflict", "device_not_approved");
 }

@@ -93,7 +93,7 @@ export const clientsRouter = router({
   list: developerProcedure.query(async ({ ctx }) => ({ clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView) })),
 
   create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
-    assertMayMakeClients(ctx.caller.role, ctx.ports.developers);
+    assertMayMakeClients(ctx.caller.role, ctx.ports.signUpPolicy.developers);
     assertSelfServiceScopes(input.scopes, []);
     const settings = { ...input, ownerId: ctx.caller.userId, environment: ctx.ports.defaultEnvironment };
     return createClient(settings, "developer", clientView, ctx);

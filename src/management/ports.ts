@@ -1,7 +1,10 @@
+import type { AccountClosing } from "../accounts/account.ts";
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
+import type { Invitations } from "../accounts/invitations.ts";
+import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Role, User } from "../accounts/ports.ts";
 import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
-import type { DeveloperRule, SignUpPolicy } from "../accounts/sign-up-policy.ts";
+import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
@@ -118,6 +121,9 @@ export interface ManagementPorts {
   readonly apiKeyDirectory: ApiKeyDirectory;
   readonly users: ManagedUsers;
   readonly realms: Pick<Realms, "default">;
+  readonly invitations: Invitations;
+  readonly closing: AccountClosing;
+  readonly passwords: Pick<PasswordHashing, "hash">;
   readonly managedRealms: ManagedRealms;
   readonly managedScopes: ManagedScopes;
   readonly managedResources: ManagedResources;
@@ -133,8 +139,8 @@ export interface ManagementPorts {
   readonly randomBytes: RandomBytes;
   /** DEFAULT_CLIENT_ENVIRONMENT: the environment of clients that developers create. */
   readonly defaultEnvironment: Environment;
-  /** DEVELOPERS: who may make clients. */
-  readonly developers: DeveloperRule;
+  /** Who may open an account (SIGN_UP) and make clients (DEVELOPERS). */
+  readonly signUpPolicy: SignUpPolicy;
 }
 
 /** `at`: seconds since the epoch, with their fraction. `link`: null until the record is sealed, within a second. */

@@ -66,5 +66,11 @@ export const invitations = (sql: Sql): Invitations => ({
         if (error instanceof AddressTaken) return "taken";
         throw error;
       }),
+  open: ({ id, email, role, passwordHash }, audit) =>
+    sql.transaction(async (tx) => {
+      const [user] = await tx.query<User>(OPEN_ACCOUNT, [id, email, emailKey(email), role, passwordHash]);
+      if (user !== undefined) await record(tx, audit);
+      return user;
+    }),
   hasOperator: async () => (await sql.query<{ found: boolean }>(OPERATOR, []))[0]?.found === true,
 });

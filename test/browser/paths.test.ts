@@ -174,7 +174,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await done();
     });
 
-    test("sign-up, sign-in, consent and sign-out work in German", async () => {
+    test("sign-up, consent and sign-out work in German", async () => {
       const { page, done } = await open({ locale: "de-AT" });
       const email = visits.freshEmail();
       await page.goto(visits.ask({ scope: "openid profile" }));

@@ -141,13 +141,15 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, calle
   });
 
   test("health reports the server and its services, and sends changes to watchers", async () => {
-    const doctor = clientOf(health, listener.port);
-    expect(await call(doctor, "Check", {})).toEqual({ status: "NOT_SERVING" });
+    const healthClient = clientOf(health, listener.port);
+    expect(await call(healthClient, "Check", {})).toEqual({ status: "NOT_SERVING" });
     listener.setServing(true);
-    expect(await call(doctor, "Check", {})).toEqual({ status: "SERVING" });
-    expect(await call(doctor, "Check", { service: "countersign.introspection.v1.IntrospectionService" })).toEqual({ status: "SERVING" });
-    expect(await statusOf(call(doctor, "Check", { service: "unknown.Service" }))).toBe(grpc.status.NOT_FOUND);
-    const watch = doctor.Watch!({}) as grpc.ClientReadableStream<Json>;
+    expect(await call(healthClient, "Check", {})).toEqual({ status: "SERVING" });
+    expect(await call(healthClient, "Check", { service: "countersign.introspection.v1.IntrospectionService" })).toEqual({
+      status: "SERVING",
+    });
+    expect(await statusOf(call(healthClient, "Check", { service: "unknown.Service" }))).toBe(grpc.status.NOT_FOUND);
+    const watch = healthClient.Watch!({}) as grpc.ClientReadableStream<Json>;
     const statuses: unknown[] = [];
     watch.on("error", () => undefined);
     for await (const { status } of watch) {
@@ -156,7 +158,7 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, calle
       listener.setServing(false);
     }
     expect(statuses).toEqual(["SERVING", "NOT_SERVING"]);
-    doctor.close();
+    healthClient.close();
   });
 
   test("an open health watch does not delay the shutdown of the listener", async () => {
@@ -172,8 +174,8 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, calle
   });
 
   test("reflection lists the services of the role with their descriptors", async () => {
-    const mirror = clientOf(reflection, listener.port);
-    const stream = mirror.ServerReflectionInfo!() as grpc.ClientDuplexStream<Json, Json>;
+    const reflectionClient = clientOf(reflection, listener.port);
+    const stream = reflectionClient.ServerReflectionInfo!() as grpc.ClientDuplexStream<Json, Json>;
     stream.write({ list_services: "*" });
     stream.write({ file_containing_symbol: "countersign.introspection.v1.IntrospectionService" });
     stream.write({ file_containing_symbol: "grpc.health.v1.Health" });
@@ -192,18 +194,18 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, calle
     expect(
       (answers[2]!.file_descriptor_response as { file_descriptor_proto: Buffer[] }).file_descriptor_proto[0]!.toString("latin1"),
     ).toContain("HealthCheckRequest");
-    mirror.close();
+    reflectionClient.close();
   });
 
   test("TokenCoreService refuses a resource server's credentials", async () => {
-    const intruder = clientOf(tokenCore, listener.port);
+    const otherClient = clientOf(tokenCore, listener.port);
     const refusal = role === "core" ? grpc.status.UNAUTHENTICATED : grpc.status.UNIMPLEMENTED;
     for (const authorization of [RS_BASIC, "Bearer x"]) {
-      expect([authorization, await statusOf(call(intruder, "PublicKeys", {}, authorization))]).toEqual([authorization, refusal]);
+      expect([authorization, await statusOf(call(otherClient, "PublicKeys", {}, authorization))]).toEqual([authorization, refusal]);
     }
     // On loopback a core without a secret accepts calls without a credential; in one process the service does not exist.
-    expect(await statusOf(call(intruder, "PublicKeys", {}))).toBe(role === "core" ? grpc.status.OK : grpc.status.UNIMPLEMENTED);
-    intruder.close();
+    expect(await statusOf(call(otherClient, "PublicKeys", {}))).toBe(role === "core" ? grpc.status.OK : grpc.status.UNIMPLEMENTED);
+    otherClient.close();
   });
 
   test.for([

@@ -89,6 +89,24 @@ describe("CIMD and private_key_jwt", () => {
     expect((await token({ ...refresh, ...assertionBy(client) })).status).toBe(200);
   });
 
+  test("a document may list the device grant; the grant uses the client as it was at the device's request", async () => {
+    const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
+    const { browser } = await server.signedInUser();
+    const [client, without] = [published({ grant_types: ["authorization_code", DEVICE_CODE] }), publicClient()];
+    const authorizeDevice = (members: Record<string, string>) =>
+      server.form("/oauth/device_authorization", { scope: "notes:read", ...members });
+    expect(statusAndError(await authorizeDevice({ client_id: without.clientId }))).toEqual([400, "unauthorized_client"]);
+    expect(statusAndError(await authorizeDevice({ client_id: client.clientId }))).toEqual([401, "invalid_client"]);
+    const { body } = await authorizeDevice(assertionBy(client));
+    served = false;
+    const asked = await browser.submit(await browser.follow("/device"), { user_code: body.user_code });
+    expect(asked.html).toContain("Verified");
+    await browser.submit(asked, { decision: "approve" });
+    const request = { grant_type: DEVICE_CODE, device_code: body.device_code };
+    expect(statusAndError(await token({ ...request, client_id: client.clientId }))).toEqual([401, "invalid_client"]);
+    expect((await token({ ...request, ...assertionBy(client) })).status).toBe(200);
+  });
+
   test("explain evaluates the client as it was when the code was issued", async () => {
     const { browser } = await server.signedInUser();
     const client = published();

@@ -25,7 +25,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
   const states = () => tokenStates(database.sql);
   const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
 
-  describe("states", () => {
+  describe("token states", () => {
     test("a user's token is live while it is not revoked, its grant is live, and its client and user are enabled", async () => {
       const { grant } = await anOpenFamily(database.sql, scene);
       const token = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };

@@ -70,6 +70,13 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   await look("consent-name-not-verified");
   await ask({ prompt: "login" });
   await look("sign-in-again");
+  await go("/device");
+  await look("device");
+  await go(`/device?user_code=${await server.userCode()}`);
+  await send("/device");
+  await look("consent-of-a-device");
+  await send("/consent", "approve");
+  await look("device-connected");
 
   await go("/account");
   const own = await page.locator("nav a").evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));

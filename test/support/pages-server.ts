@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { runText } from "./database.ts";
 import { startServer } from "./server.ts";
 
+const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
 const CALLBACK = "https://app.example.test/cb";
 const scopes = ["openid", "profile", "email", "offline_access", "notes:read", "notes:write"];
 const app = { redirectUris: [CALLBACK], scopes, grantTypes: ["authorization_code", "refresh_token"], tokenEndpointAuthMethod: "none" };
@@ -12,6 +13,14 @@ const CLIENTS = [
   { ...app, clientId: "web", name: "Field Notes", environment: "production" },
   { ...app, clientId: "draft", name: "Draft", environment: "staging" },
   { ...app, clientId: "device", name: "Field Notes", environment: "development", redirectUris: ["http://127.0.0.1/cb"] },
+  {
+    ...app,
+    clientId: "television",
+    name: "Field Notes on the wall",
+    grantTypes: [DEVICE_CODE],
+    redirectUris: [],
+    environment: "production",
+  },
 ];
 
 /** A client name with markup, bidirectional override and control characters. */
@@ -60,7 +69,13 @@ export async function startPagesServer() {
     return /\/reset\?token=([0-9a-f]{64})/.exec(all)?.[1] ?? "";
   }
 
-  return { url: server.url, database: server.database, close: server.close, mailsTo, tokenFor, resetTokenFor, registerDeceiver };
+  /** The code that a device shows. */
+  async function userCode(): Promise<string> {
+    return (await server.form("/oauth/device_authorization", { client_id: "television", scope: "openid notes:read" })).body.user_code;
+  }
+
+  const { url, database, close } = server;
+  return { url, database, close, mailsTo, tokenFor, resetTokenFor, registerDeceiver, userCode };
 }
 
 export type PagesServer = Awaited<ReturnType<typeof startPagesServer>>;

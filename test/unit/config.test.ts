@@ -43,7 +43,7 @@ const faultsOf = (env: Environment, role?: Role): readonly string[] => {
   }
 };
 
-describe("defaults", () => {
+describe("configuration defaults", () => {
   test("an empty environment is a complete configuration for development", () => {
     const config = loadConfig({});
     expect(config).toMatchObject({
@@ -104,7 +104,7 @@ describe("defaults", () => {
     expect(loadConfig({ ...PRODUCTION, DEFAULT_CLIENT_ENVIRONMENT: "staging" }).defaultClientEnvironment).toBe("staging");
   });
 
-  test("an empty value counts as unset", () => {
+  test("an empty value is treated as unset", () => {
     expect(loadConfig({ PORT: "", JWT_ISSUER: " ", SMTP_URL: "" }).issuer).toBe("http://localhost:3000");
   });
 
@@ -131,7 +131,7 @@ describe("defaults", () => {
   });
 });
 
-describe("values", () => {
+describe("configuration values", () => {
   test("keys are accepted as PEM, with escaped line ends, and from a file", () => {
     for (const value of [ed.private, ed.private.replaceAll("\n", "\\n"), `@${file("ed.pem", ed.private)}`]) {
       const { keys } = loadConfig({ JWT_PRIVATE_KEY: value });
@@ -173,7 +173,7 @@ describe("values", () => {
   });
 });
 
-describe("faults of one setting", () => {
+describe("invalid settings", () => {
   const cases: [name: string, env: Environment][] = [
     ["HOST", { HOST: "http://localhost" }],
     ["HOST", { HOST: "a..b" }],
@@ -237,14 +237,14 @@ describe("faults of one setting", () => {
     ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}rubbish` }],
     ["GRPC_TLS_CERT", { GRPC_TLS_CERT: ed.public, GRPC_TLS_KEY: ed.private }],
   ];
-  test.for(cases)("%s: %j", ([name, env]) => {
+  test.for(cases)("%s is reported for %j", ([name, env]) => {
     const faults = faultsOf(env);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${name}: (is|names|contains) [^;]+; [^\\n]+\\.$`)); // setting, fault, remedy
   });
 });
 
-describe("contradictions", () => {
+describe("contradicting settings", () => {
   const DATABASE_URL = "postgres://db.example.test/countersign";
   const cases: [name: string, env: Environment, role?: Role][] = [
     ["JWT_ISSUER", { ...PRODUCTION, JWT_ISSUER: "http://id.example.test" }],
@@ -280,7 +280,7 @@ describe("contradictions", () => {
     ["ID_JAG_TRUSTED_ISSUERS", { ID_JAG_TRUSTED_ISSUERS: "http://a.example.test" }],
     ["ID_JAG_TRUSTED_ISSUERS", { ...PRODUCTION, ID_JAG_TRUSTED_ISSUERS: "http://localhost:4000" }],
   ];
-  test.for(cases)("%s: %j as %s", ([name, env, role]) => {
+  test.for(cases)("%s is reported for %j in the role %s", ([name, env, role]) => {
     const faults = faultsOf(env, role);
     expect(faults).toHaveLength(1);
     expect(faults[0]?.startsWith(`${name}: `)).toBe(true);
@@ -328,7 +328,7 @@ describe("unknown settings", () => {
     ["ID_JAG_TRUSTED_ISSUER", "did you mean ID_JAG_TRUSTED_ISSUERS?"],
     ["PQC_DELIVERY", "did you mean PQC_TOKEN_DELIVERY?"],
   ];
-  test.for(cases)("%s: %s", ([name, said]) => {
+  test.for(cases)("%s is reported with the hint: %s", ([name, said]) => {
     expect(faultsOf({ [name]: "x" })).toEqual([`${name}: Unknown setting; ${said}`]);
   });
 

@@ -57,7 +57,7 @@ async function token({ resource = [], scope, client, device, decode }: TokenOpti
 }
 
 /** Header and claims of a JWT, unverified. @throws {CommandFailure} for a token that is none */
-export function decodedJwt(jwt: string): { readonly header: unknown; readonly claims: unknown } {
+function decodedJwt(jwt: string): { readonly header: unknown; readonly claims: unknown } {
   try {
     const [header, claims] = jwt.split(".", 2).map((part): unknown => JSON.parse(Buffer.from(part, "base64url").toString()));
     if (header instanceof Object && claims instanceof Object) return { header, claims };

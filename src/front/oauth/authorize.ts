@@ -70,10 +70,11 @@ const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
 
 export function authorizationFlow(ports: UserPorts, cookies: Cookies): AuthorizationFlow {
   const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
+  const deviceAnswer = (error?: string): string =>
+    error === undefined ? `${issuer}/device/done` : redirectWith(`${issuer}/device/done`, { error });
   const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>, status: 302 | 303) => {
     // A device has no redirect URI: it gets its answer at the token endpoint.
-    if (request.deviceRequest !== undefined)
-      return sendRedirect(ctx, redirectWith(`${issuer}/device/done`, { error: parameters.error }), status);
+    if (request.deviceRequest !== undefined) return sendRedirect(ctx, deviceAnswer(parameters.error), status);
     sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }), status);
   };
   const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description, status) =>

@@ -5,7 +5,7 @@ import type { AttemptVerdict, SignInFailures } from "../../../src/accounts/ports
 import { Refusal } from "../../../src/errors.ts";
 import { aClock } from "../../support/clock.ts";
 
-const notHeld = fairQueue({ width: 0, queue: 0, share: 0, wait: 0 });
+const noDelay = fairQueue({ width: 0, queue: 0, share: 0, wait: 0 });
 
 /** The counters as the database keeps them, in one window that does not end. */
 function budgets() {
@@ -16,10 +16,10 @@ function budgets() {
     rows.set(name, row);
     return row;
   };
-  let asked = 0;
+  let storeCalls = 0;
   const store: SignInFailures = {
     async reserve(key, { limit, window }) {
-      asked += 1;
+      storeCalls += 1;
       const row = of(key);
       if (row.failures + row.pending >= limit) return row.failures >= limit ? window : 1;
       row.pending += 1;
@@ -37,7 +37,7 @@ function budgets() {
     },
   };
   const clock = aClock();
-  return { store, clock, asked: () => asked, attempts: passwordAttempts(store, clock.now, notHeld) };
+  return { store, clock, storeCalls: () => storeCalls, attempts: passwordAttempts(store, clock.now, noDelay) };
 }
 
 const HERE = { limitKey: "192.0.2.1" };
@@ -74,17 +74,17 @@ describe("password attempts", () => {
   });
 
   test("after 100 failures over all accounts, an address is refused for the rest of the window without asking the store", async () => {
-    const { attempts, asked, clock } = budgets();
+    const { attempts, storeCalls, clock } = budgets();
     const outcomes: string[] = [];
     for (let n = 0; n < 101; n++) outcomes.push(await fail(attempts, `user${n}@example.test`));
     expect([outcomes.filter((outcome) => outcome === "run").length, outcomes.at(-1)]).toEqual([100, "too_many_requests"]);
-    const before = asked();
+    const before = storeCalls();
     for (let n = 0; n < 1_000; n++) expect(await fail(attempts, `user${n}@example.test`)).toBe("too_many_requests");
-    expect(asked()).toBe(before);
+    expect(storeCalls()).toBe(before);
     expect(await fail(attempts, "user1@example.test", ELSEWHERE)).toBe("run");
     clock.pass(901);
     await fail(attempts, "user1@example.test");
-    expect(asked()).toBeGreaterThan(before);
+    expect(storeCalls()).toBeGreaterThan(before);
   });
 
   test("a right password does not reset the failures of its address", async () => {
@@ -140,13 +140,13 @@ describe("password attempts", () => {
 
   test("an attempt whose failure cannot be stored is refused as temporarily_unavailable", async () => {
     const { store, clock } = budgets();
-    const failing = passwordAttempts({ ...store, settle: full }, clock.now, notHeld);
+    const failing = passwordAttempts({ ...store, settle: full }, clock.now, noDelay);
     expect(await codeOf(failing.run("ada@example.test", HERE, verdict("wrong")))).toBe("temporarily_unavailable");
   });
 
   test("an error of the job is thrown even when its reservation cannot be released", async () => {
     const { store, clock } = budgets();
-    const failing = passwordAttempts({ ...store, settle: full }, clock.now, notHeld);
+    const failing = passwordAttempts({ ...store, settle: full }, clock.now, noDelay);
     await expect(failing.run("ada@example.test", HERE, () => Promise.reject(new Error("first")))).rejects.toThrow("first");
   });
 });

@@ -4,7 +4,7 @@ import { type Deployment, deploymentFindings } from "../../../src/cli/doctor/dep
 const NOW = Date.UTC(2026, 10, 22);
 const DAY = 86_400_000;
 const key = { kid: "k", jwk: {}, state: "signing", publishedAt: NOW - 10 * DAY, inUseAt: NOW } as const;
-const inOrder: Deployment = {
+const correct: Deployment = {
   issuer: "https://id.example.test",
   environment: "production",
   signUp: "invited",
@@ -17,54 +17,54 @@ const inOrder: Deployment = {
     settings: { fsync: "on", full_page_writes: "on", synchronous_commit: "on", server_version_num: "170002" },
   },
 };
-const wrong = (deployment: Partial<Deployment>, keys: Parameters<typeof deploymentFindings>[1] = [key]) =>
-  deploymentFindings({ ...inOrder, ...deployment }, keys, NOW)
+const problemsOf = (deployment: Partial<Deployment>, keys: Parameters<typeof deploymentFindings>[1] = [key]) =>
+  deploymentFindings({ ...correct, ...deployment }, keys, NOW)
     .filter(({ verdict }) => verdict !== "ok")
     .map(({ verdict, found, change }) => `${verdict}: ${found} -> ${change}`);
 
-test("a deployment in order has nothing wrong", () => {
-  expect(wrong({})).toEqual([]);
+test("a correct deployment has no findings", () => {
+  expect(problemsOf({})).toEqual([]);
 });
 
 test.for<[string, Partial<Deployment>, string]>([
   ["open sign-up", { signUp: "open" }, "warning: anyone may open an account -> set SIGN_UP="],
-  ["mails in files", { mail: "files" }, "fault: mails are written to files"],
+  ["mail that is written to files", { mail: "files" }, "fault: mails are written to files"],
   ["the embedded database", { database: { kind: "embedded", settings: {} } }, "fault: data is in the embedded database"],
   ["no Redis", { redis: false }, "warning: each process counts rates on its own -> set REDIS_URL"],
-  ["a plain issuer", { issuer: "http://id.example.test" }, "fault: its issuer is plain http"],
+  ["an issuer over plain http", { issuer: "http://id.example.test" }, "fault: its issuer is plain http"],
   [
     "an untrusted proxy",
     { trustProxy: false, callers: { requests: 9, oneAddress: true, proxyHeadersIgnored: 3 } },
     "warning: 3 requests came through a proxy, but TRUST_PROXY is off",
   ],
-  ["one caller", { callers: { requests: 50, oneAddress: true, proxyHeadersIgnored: 0 } }, "-> let the proxy set X-Forwarded-For"],
+  ["a single caller", { callers: { requests: 50, oneAddress: true, proxyHeadersIgnored: 0 } }, "-> let the proxy set X-Forwarded-For"],
   [
-    "one caller without a trusted proxy",
+    "a single caller without a trusted proxy",
     { trustProxy: false, callers: { requests: 50, oneAddress: true, proxyHeadersIgnored: 0 } },
     "and set TRUST_PROXY=true",
   ],
   [
-    "a database that forgets",
-    { database: { kind: "postgresql", settings: { ...inOrder.database.settings, fsync: "off" } } },
+    "a database that may lose committed data",
+    { database: { kind: "postgresql", settings: { ...correct.database.settings, fsync: "off" } } },
     "fault: PostgreSQL: fsync is off",
   ],
-])("finds %s in production", ([, deployment, sentence]) => {
-  expect(wrong(deployment)).toEqual([expect.stringContaining(sentence)]);
+])("reports %s in production", ([, deployment, sentence]) => {
+  expect(problemsOf(deployment)).toEqual([expect.stringContaining(sentence)]);
 });
 
-test("few requests from one address are not noteworthy", () => {
-  expect(wrong({ callers: { requests: 49, oneAddress: true, proxyHeadersIgnored: 0 } })).toEqual([]);
+test("fewer than 50 requests from one address are not reported", () => {
+  expect(problemsOf({ callers: { requests: 49, oneAddress: true, proxyHeadersIgnored: 0 } })).toEqual([]);
 });
 
-test("in development only what concerns callers and keys is judged", () => {
+test("in development only callers and keys are checked", () => {
   const trial = { environment: "development", signUp: "open", mail: "files", redis: false, issuer: "http://localhost:3000" } as const;
-  expect(wrong({ ...trial, database: { kind: "embedded", settings: { fsync: "off" } } })).toEqual([]);
+  expect(problemsOf({ ...trial, database: { kind: "embedded", settings: { fsync: "off" } } })).toEqual([]);
 });
 
-test("a key that has signed for more than a year is due for replacement", () => {
-  expect(wrong({}, [{ ...key, publishedAt: NOW - 366 * DAY }])).toEqual([
+test("a key that is older than a year, or missing, is reported", () => {
+  expect(problemsOf({}, [{ ...key, publishedAt: NOW - 366 * DAY }])).toEqual([
     "warning: the signing key k is 366 days old -> replace it: docs/keys.md",
   ]);
-  expect(wrong({}, [key, { ...key, state: "withdrawn", publishedAt: 0 }])).toEqual([]);
-  expect(wrong({}, [])).toEqual([expect.stringContaining("no core reports a key")]);
+  expect(problemsOf({}, [key, { ...key, state: "withdrawn", publishedAt: 0 }])).toEqual([]);
+  expect(problemsOf({}, [])).toEqual([expect.stringContaining("no core reports a key")]);
 });

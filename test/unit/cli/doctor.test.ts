@@ -19,7 +19,7 @@ const answer = (url: string, body: Json | undefined, more: Partial<Answer> = {})
   problem: "status 404",
   ...more,
 });
-const wrong = (findings: readonly Finding[]) =>
+const problemsOf = (findings: readonly Finding[]) =>
   findings.filter(({ verdict }) => verdict !== "ok").map(({ verdict, found, change }) => `${verdict}: ${found} -> ${change}`);
 
 const metadata = {
@@ -51,8 +51,8 @@ const serving = (members: Json): Partial<ServerObservations> => {
 };
 
 test("a correct server has no findings", () => {
-  expect(wrong(serverFindings(server, ["notes:read"]))).toEqual([]);
-  expect(wrong(hostFindings(server))).toEqual([]);
+  expect(problemsOf(serverFindings(server, ["notes:read"]))).toEqual([]);
+  expect(problemsOf(hostFindings(server))).toEqual([]);
   expect(hostFindings(server)).toHaveLength(HOSTS.length);
 });
 
@@ -94,30 +94,32 @@ test.for<[string, Partial<ServerObservations>, string]>([
   ["closed registration", { registration: answer("", undefined, { status: 401 }) }, "warning: its registration endpoint answers 401"],
   ["broken registration", { registration: answer("", undefined, { status: 502 }) }, "fault: its registration endpoint does not work"],
 ])("reports %s of a server", ([, observations, sentence]) => {
-  expect(wrong(serverFindings({ ...server, ...observations }, ["notes:read"]))).toEqual([expect.stringContaining(sentence)]);
+  expect(problemsOf(serverFindings({ ...server, ...observations }, ["notes:read"]))).toEqual([expect.stringContaining(sentence)]);
 });
 
 test("names the setting that limits what clients may register at a Countersign", () => {
   const identityAlone = { ...server, ...serving({ scopes_supported: ["openid", "email"] }) };
-  expect(wrong(serverFindings(identityAlone, []))).toEqual([expect.stringContaining("add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES")]);
-  expect(wrong(serverFindings({ ...identityAlone, countersign: false }, []))).toEqual([]);
+  expect(problemsOf(serverFindings(identityAlone, []))).toEqual([
+    expect.stringContaining("its scopes to DEFAULT_DYNAMIC_REGISTRATION_SCOPES"),
+  ]);
+  expect(problemsOf(serverFindings({ ...identityAlone, countersign: false }, []))).toEqual([]);
 });
 
 test("without metadata documents and registration, every host needs a manually registered client", () => {
   const closed = { ...serving({ client_id_metadata_document_supported: false }), registration: undefined };
   const findings = hostFindings({ ...server, ...closed });
   expect(findings.map(({ verdict }) => verdict)).toEqual(HOSTS.map(() => "warning"));
-  expect(wrong(findings)[0]).toContain("with the redirect URI https://claude.ai/api/mcp/auth_callback");
+  expect(problemsOf(findings)[0]).toContain("with the redirect URI https://claude.ai/api/mcp/auth_callback");
 });
 
 test("with metadata documents only, hosts without a document need a registered client", () => {
   const findings = hostFindings({ ...server, registration: undefined });
-  expect(wrong(findings).map((text) => text.split(" ")[1])).toEqual(["Cursor", "Copilot", "opencode"]);
+  expect(problemsOf(findings).map((text) => text.split(" ")[1])).toEqual(["Cursor", "Copilot", "opencode"]);
 });
 
 test("desktop hosts need clients without a secret, and every host needs S256", () => {
   const confidential = hostFindings({ ...server, ...serving({ token_endpoint_auth_methods_supported: ["client_secret_basic"] }) });
-  expect(wrong(confidential).join()).toMatch(/Claude Code has no secret.*Cursor has no secret/s);
+  expect(problemsOf(confidential).join()).toMatch(/Claude Code has no secret.*Cursor has no secret/s);
   const plain = hostFindings({ ...server, ...serving({ code_challenge_methods_supported: undefined }) });
   expect(plain.every(({ verdict }) => verdict === "fault")).toBe(true);
 });
@@ -135,7 +137,7 @@ const describing = (members: Json) => ({ named: answer("", { ...document, ...mem
 const unnamed = { challenge: { resourceMetadata: undefined, scope: undefined }, named: undefined };
 
 test("a correct resource has no findings", () => {
-  expect(wrong(resourceFindings(resource))).toEqual([]);
+  expect(problemsOf(resourceFindings(resource))).toEqual([]);
 });
 
 test.for<[string, Partial<ResourceObservations>, string]>([
@@ -154,12 +156,12 @@ test.for<[string, Partial<ResourceObservations>, string]>([
   ["no scopes", describing({ scopes_supported: undefined }), "warning: the metadata lists no scopes_supported"],
   ["no tokens in headers", describing({ bearer_methods_supported: ["body"] }), "fault: tokens in the Authorization header"],
 ])("reports %s of a resource", ([, observations, sentence]) => {
-  expect(wrong(resourceFindings({ ...resource, ...observations }))).toEqual([expect.stringContaining(sentence)]);
+  expect(problemsOf(resourceFindings({ ...resource, ...observations }))).toEqual([expect.stringContaining(sentence)]);
 });
 
 test("names the well-known URL for a resource without metadata", () => {
   const nowhere = { ...unnamed, withPath: answer(resource.withPath.url, undefined) };
-  expect(wrong(resourceFindings({ ...resource, ...nowhere })).join("\n")).toContain(
+  expect(problemsOf(resourceFindings({ ...resource, ...nowhere })).join("\n")).toContain(
     "at https://mcp.example.test/.well-known/oauth-protected-resource/mcp (RFC 9728 §3)",
   );
 });
@@ -205,7 +207,7 @@ test.for<[string, Partial<CountersignObservations>, string]>([
   ["a proxy that is not trusted", { forwardedIgnored: 3 }, "warning: requests arrive through a proxy, but TRUST_PROXY is off"],
   ["a clock that is ahead", { clockAhead: 31 }, "warning: its clock is 31 seconds ahead of"],
 ])("reports %s of a Countersign", ([, observations, sentence]) => {
-  expect(wrong(countersignFindings({ ...own, ...observations }))).toEqual([expect.stringContaining(sentence)]);
+  expect(problemsOf(countersignFindings({ ...own, ...observations }))).toEqual([expect.stringContaining(sentence)]);
 });
 
 test("reports no proxy finding while the metrics cannot be read", () => {

@@ -32,12 +32,12 @@ test("a disabled agent may not exchange tokens", () => {
 });
 
 test("names the clients among client_ids, with one look-up each", async () => {
-  const asked: string[] = [];
+  const lookedUp: string[] = [];
   const byClientId = async (clientId: string) => {
-    asked.push(clientId);
+    lookedUp.push(clientId);
     return clientId === "a" ? aClient({ ...agent, clientId, name: "Agent A" }) : undefined;
   };
   const found = await namedTargets({ byClientId })(["a", "https://crm.example", "a"]);
   expect([...found.values()]).toEqual([{ clientId: "a", name: "Agent A", isAgent: true, mayExchange: true }]);
-  expect(asked).toEqual(["a", "https://crm.example"]);
+  expect(lookedUp).toEqual(["a", "https://crm.example"]);
 });

@@ -27,7 +27,7 @@ const aDocument = (members: object = {}) => ({
   redirect_uris: ["https://a.example.test/cb"],
   ...members,
 });
-const asked = () => site.requests().length - before;
+const fetches = () => site.requests().length - before;
 
 function aService(texts?: SharedTexts, clock = aClock(), secret = Buffer.alloc(32, 1)) {
   const shared = texts && sharedDocuments(texts, secret, LONGEST, clock.now);
@@ -70,9 +70,9 @@ test("a document is cached until it expires", async () => {
   expect(await outcome()).toBe("First");
   site.serveJson(aDocument({ client_name: "Second" }));
   clock.pass(99);
-  expect([await outcome(), asked()]).toEqual(["First", 1]);
+  expect([await outcome(), fetches()]).toEqual(["First", 1]);
   clock.pass(1);
-  expect([await outcome(), asked()]).toEqual(["Second", 2]);
+  expect([await outcome(), fetches()]).toEqual(["Second", 2]);
 });
 
 test("CIMD §5: an expired document is not used when it cannot be fetched again", async () => {
@@ -90,13 +90,13 @@ test("CIMD §5: neither failures nor invalid documents are cached", async () => 
   site.serveJson(aDocument({ client_id: "https://other.example.test/x" }));
   expect(await outcome()).toEqual(["invalid_client", "document_of_another_client"]);
   site.serveJson(aDocument());
-  expect([await outcome(), asked()]).toEqual(["First", 3]);
+  expect([await outcome(), fetches()]).toEqual(["First", 3]);
 });
 
 test("50 concurrent requests for one document cause one fetch", async () => {
   const { outcome } = aService();
   expect(new Set(await Promise.all(Array.from({ length: 50 }, () => outcome())))).toEqual(new Set(["First"]));
-  expect(asked()).toBe(1);
+  expect(fetches()).toBe(1);
 });
 
 test("a change of the realm's allowed scopes applies to cached documents", async () => {
@@ -111,7 +111,7 @@ test("a URL is fetched at most twenty times a minute, even if it fails", async (
   site.serve((_request, response) => response.writeHead(500).end());
   for (let attempt = 0; attempt < 20; attempt++) expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
   expect(await outcome()).toEqual(["too_many_requests", "fetch_budget_spent"]);
-  expect(asked()).toBe(20);
+  expect(fetches()).toBe(20);
   clock.pass(60);
   expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
 });
@@ -120,7 +120,7 @@ test("an invalid document URL is refused without a fetch", async () => {
   const { outcome } = aService();
   expect(await outcome(`https://127.0.0.1:${site.port}/client.json`)).toEqual(["invalid_client", "document_host_is_an_address"]);
   expect(await outcome(`${url}?x=1`)).toEqual(["invalid_client", "document_url_with_query"]);
-  expect(asked()).toBe(0);
+  expect(fetches()).toBe(0);
 });
 
 test("docs/protocol.md#client-resolution: a registered client takes precedence over the document, even if disabled; other ids are not fetched", async () => {
@@ -129,7 +129,7 @@ test("docs/protocol.md#client-resolution: a registered client takes precedence o
   const known = { byClientId: async (id: string) => (id === url ? registered : undefined) };
   const empty = { byClientId: async () => undefined };
   expect(await resolveClient(url, "192.0.2.1", { clients: known, documents })).toBe(registered);
-  expect(asked()).toBe(0);
+  expect(fetches()).toBe(0);
   expect((await resolveClient(url, "192.0.2.1", { clients: empty, documents }))?.origin).toBe("metadata_document");
   expect(await resolveClient("c_unknown", "192.0.2.1", { clients: empty, documents })).toBeUndefined();
   expect(await resolveClient(url, "192.0.2.1", { clients: empty, documents: undefined })).toBeUndefined();
@@ -146,7 +146,7 @@ test("at most sixty documents a minute are fetched for one address; cached docum
   expect(await outcome(document(60))).toEqual(["too_many_requests", "fetch_budget_spent"]);
   expect(await outcome(document(0))).toBe("First");
   expect(await outcome(document(60), "192.0.2.2")).toBe("First");
-  expect(asked()).toBe(61);
+  expect(fetches()).toBe(61);
   clock.pass(60);
   expect(await outcome(document(61))).toBe("First");
 });
@@ -156,13 +156,13 @@ test("processes share fetched documents until they expire", async () => {
   const texts = memoryEphemeral().texts("documents");
   const clock = aClock();
   const [one, two] = [aService(texts, clock), aService(texts, clock)];
-  expect([await one.outcome(), await two.outcome(), asked()]).toEqual(["First", "First", 1]);
+  expect([await one.outcome(), await two.outcome(), fetches()]).toEqual(["First", "First", 1]);
   clock.pass(60);
   const late = aService(texts, clock);
-  expect([await late.outcome(), asked()]).toEqual(["First", 1]);
+  expect([await late.outcome(), fetches()]).toEqual(["First", 1]);
   clock.pass(40);
   site.serveJson(aDocument({ client_name: "Second" }));
-  expect([await late.outcome(), asked()]).toEqual(["Second", 2]);
+  expect([await late.outcome(), fetches()]).toEqual(["Second", 2]);
 });
 
 test("a shared copy is validated again by each process", async () => {
@@ -172,7 +172,7 @@ test("a shared copy is validated again by each process", async () => {
   const { documents, realm } = aService(texts, clock);
   realm.dynamicRegistrationScopes = ["openid", "notes:read"];
   expect((await documents.byUrl(url, "192.0.2.1")).scopes).toEqual(["openid", "notes:read"]);
-  expect(asked()).toBe(1);
+  expect(fetches()).toBe(1);
 });
 
 test("neither failures nor invalid documents are shared", async () => {
@@ -193,7 +193,7 @@ test.for([
   await aService(texts, clock).outcome();
   await texts.set(url, forge((await texts.get(url)) ?? ""), 1_000);
   expect((await aService(texts, clock).documents.byUrl(url, "192.0.2.1")).redirectUris).toEqual(["https://a.example.test/cb"]);
-  expect(asked()).toBe(2);
+  expect(fetches()).toBe(2);
 });
 
 test("a shared copy of another document, of other cores, or with too long a lifetime is not used", async () => {

@@ -23,7 +23,7 @@ describe("matching of redirect URIs", () => {
     [" https://c.example.test/cb", false],
     ["https://c.example.test/cb\n", false],
     ["", false],
-  ] as const)("%s: %s", ([presented, expected]) => {
+  ] as const)("presented %s: %s", ([presented, expected]) => {
     expect(matchesRedirectUri(["https://other.test/", registered], presented)).toBe(expected);
   });
 

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 const publish = (...kids: string[]) => site.serveJson({ keys: kids.map((kid) => ({ ...KEY, kid })) });
-const asked = () => site.requests().length - before;
+const fetches = () => site.requests().length - before;
 
 function aService() {
   const clock = aClock();
@@ -38,9 +38,9 @@ test("keys are cached for ten minutes", async () => {
   expect(await Promise.all([at(), at(), at()])).toEqual([["one"], ["one"], ["one"]]);
   clock.pass(599);
   publish("two");
-  expect([await at(), asked()]).toEqual([["one"], 1]);
+  expect([await at(), fetches()]).toEqual([["one"], 1]);
   clock.pass(1);
-  expect([await at(), asked()]).toEqual([["two"], 2]);
+  expect([await at(), fetches()]).toEqual([["two"], 2]);
 });
 
 test("an unknown key id causes another fetch, at most once a minute", async () => {
@@ -48,10 +48,10 @@ test("an unknown key id causes another fetch, at most once a minute", async () =
   await at();
   clock.pass(59);
   publish("one", "two");
-  expect([await renewed(), asked()]).toEqual([["one"], 1]);
+  expect([await renewed(), fetches()]).toEqual([["one"], 1]);
   clock.pass(1);
-  expect([await renewed(), asked()]).toEqual([["one", "two"], 2]);
-  expect([await renewed(), asked()]).toEqual([["one", "two"], 2]);
+  expect([await renewed(), fetches()]).toEqual([["one", "two"], 2]);
+  expect([await renewed(), fetches()]).toEqual([["one", "two"], 2]);
 });
 
 test("expired keys that cannot be fetched are not used, and a failed host is not asked again for 5 s", async () => {
@@ -61,9 +61,9 @@ test("expired keys that cannot be fetched are not used, and a failed host is not
   site.serve((_request, response) => response.writeHead(503).end());
   expect(await at()).toBe("status_not_200");
   publish("two");
-  expect([await at(), asked()]).toEqual(["failed_just_now", 2]);
+  expect([await at(), fetches()]).toEqual(["failed_just_now", 2]);
   clock.pass(5);
-  expect([await at(), asked()]).toEqual([["two"], 3]);
+  expect([await at(), fetches()]).toEqual([["two"], 3]);
 });
 
 test.for([

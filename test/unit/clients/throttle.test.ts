@@ -7,10 +7,10 @@ import { aCounter } from "../../support/throttle.ts";
 function twoProcesses() {
   const clock = aClock();
   const counter = aCounter(clock.now);
-  let asked = 0;
+  let hits = 0;
   const reported: string[] = [];
   const hit = (key: string) => {
-    asked += 1;
+    hits += 1;
     return counter.hit(key);
   };
   const one = () => authenticationThrottle({ hit }, clock.now, (clientId, address) => reported.push(`${clientId} ${address}`));
@@ -22,7 +22,7 @@ function twoProcesses() {
       return error;
     }
   };
-  return { clock, reported, first: one(), second: one(), refusal, asked: () => asked };
+  return { clock, reported, first: one(), second: one(), refusal, hits: () => hits };
 }
 
 test("failures are counted across processes, and the last one blocks that client at that address only", async () => {
@@ -40,12 +40,12 @@ test("failures are counted across processes, and the last one blocks that client
 });
 
 test("only failures are counted at the store, not other calls", async () => {
-  const { first, refusal, asked } = twoProcesses();
+  const { first, refusal, hits } = twoProcesses();
   for (let n = 0; n < 1_000; n += 1) refusal(first);
-  expect(asked()).toBe(0);
+  expect(hits()).toBe(0);
   await Promise.all(Array.from({ length: 120 }, () => first.failed("c", "a")));
   for (let n = 0; n < 1_000; n += 1) refusal(first);
-  expect(asked()).toBe(120);
+  expect(hits()).toBe(120);
 });
 
 test("the limit ends with its window, and is reported again in the next one", async () => {

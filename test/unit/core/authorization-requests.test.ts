@@ -409,11 +409,11 @@ describe("descriptions of refused authorization requests", () => {
     ["prompt_none_with_others", { prompt: "none login" }, "prompt=none cannot be combined with other values."],
     ["max_age_malformed", { maxAge: "x" }, "max_age must be a number of seconds."],
     ["id_token_hint_invalid", { idTokenHint: "x" }, "id_token_hint is not an ID token of this issuer."],
-  ])("name the reason %s", async ([reason, members, description]) =>
+  ])("state the reason %s", async ([reason, members, description]) =>
     expect(await refusalTo(members)).toMatchObject({ reason, detail: { description } }),
   );
 
-  test("name a redirect_uri that the environment does not permit", async () => {
+  test("state that the environment does not permit a redirect_uri", async () => {
     const redirectUri = "http://notes.example.test/cb";
     const refusal = await refusalTo({ redirectUri }, { clients: [aClient({ redirectUris: [redirectUri] })] });
     const description = "redirect_uri is not permitted in the environment of this client.";

@@ -17,18 +17,18 @@ import { aThrottle } from "../../support/throttle.ts";
 const NOW = 1_000_000;
 const ISSUER = "https://auth.example.test";
 const key = keyFor("EdDSA", "one");
-const strangersKey = keyFor("EdDSA", "one");
+const otherKey = keyFor("EdDSA", "one");
 
 const keyClient = (members: Partial<Client> = {}): Client =>
   aClient({ tokenEndpointAuthMethod: "private_key_jwt", secretHash: null, jwks: { keys: [key.jwk] }, ...members });
 
 /** Ports in memory, which also record their calls. */
-function surroundings(client: Client) {
+function testPorts(client: Client) {
   const used = new Set<string>();
-  const asked: string[] = [];
+  const keyRequests: string[] = [];
   return {
     used,
-    asked,
+    keyRequests,
     ports: {
       clients: { byClientId: async (id: string) => (id === client.clientId ? client : undefined) },
       throttle: aThrottle(() => NOW),
@@ -36,11 +36,11 @@ function surroundings(client: Client) {
       assertionAudiences: assertionAudiences(ISSUER, "strict") as readonly string[],
       remoteKeys: {
         current: async (uri: string): Promise<readonly PublishedKey[]> => {
-          asked.push(`current ${uri}`);
+          keyRequests.push(`current ${uri}`);
           return [];
         },
         refreshed: async (uri: string): Promise<readonly PublishedKey[]> => {
-          asked.push(`refreshed ${uri}`);
+          keyRequests.push(`refreshed ${uri}`);
           return [];
         },
       },
@@ -56,10 +56,10 @@ function surroundings(client: Client) {
   };
 }
 
-type Around = ReturnType<typeof surroundings>;
+type TestPorts = ReturnType<typeof testPorts>;
 
-const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, around: Around, rule = registeredMethod) =>
-  authenticateClient(create(ClientCredentialSchema, credential), rule, around.ports).then(
+const present = (credential: MessageInitShape<typeof ClientCredentialSchema>, context: TestPorts, rule = registeredMethod) =>
+  authenticateClient(create(ClientCredentialSchema, credential), rule, context.ports).then(
     (client) => client.clientId,
     (error) => [error.code, error.reason],
   );
@@ -68,7 +68,7 @@ const assertion = (clientAssertion: string, clientAssertionType = ASSERTION_TYPE
 });
 const made = (claims: object = {}, header: object = {}, by: TestKey = key) =>
   anAssertion(by, { clientId: "notes-app", audience: ISSUER, now: NOW, claims, header });
-const outcome = (text: string, client = keyClient()) => present(assertion(text), surroundings(client));
+const outcome = (text: string, client = keyClient()) => present(assertion(text), testPorts(client));
 const refused = (reason: string) => ["invalid_client", reason];
 
 describe("docs/protocol.md#client-assertions: accepts", () => {
@@ -111,8 +111,8 @@ describe("docs/protocol.md#client-assertions: accepts", () => {
 
   test("client_id beside the assertion, if it names the same client", async () => {
     const client = keyClient();
-    expect(await present({ ...assertion(made()), clientId: "notes-app" }, surroundings(client))).toBe("notes-app");
-    expect(await present({ ...assertion(made()), clientId: "other" }, surroundings(client))).toEqual(refused("contradicting_client_ids"));
+    expect(await present({ ...assertion(made()), clientId: "notes-app" }, testPorts(client))).toBe("notes-app");
+    expect(await present({ ...assertion(made()), clientId: "other" }, testPorts(client))).toEqual(refused("contradicting_client_ids"));
   });
 
   test("an assertion without kid, if the client has one key", async () => {
@@ -120,12 +120,12 @@ describe("docs/protocol.md#client-assertions: accepts", () => {
   });
 
   test("the token endpoint as audience with CLIENT_ASSERTION_AUDIENCE=compat, and no other URL", async () => {
-    const around = surroundings(keyClient());
-    around.ports.assertionAudiences = assertionAudiences(ISSUER, "compat");
-    expect(await present(assertion(made({ aud: `${ISSUER}/oauth/token` })), around)).toBe("notes-app");
-    expect(await present(assertion(made()), around)).toBe("notes-app");
+    const context = testPorts(keyClient());
+    context.ports.assertionAudiences = assertionAudiences(ISSUER, "compat");
+    expect(await present(assertion(made({ aud: `${ISSUER}/oauth/token` })), context)).toBe("notes-app");
+    expect(await present(assertion(made()), context)).toBe("notes-app");
     const others = [`${ISSUER}/`, `${ISSUER}/oauth/introspect`, [ISSUER, `${ISSUER}/oauth/token`]];
-    for (const aud of others) expect(await present(assertion(made({ aud })), around)).toEqual(refused("assertion_for_another_audience"));
+    for (const aud of others) expect(await present(assertion(made({ aud })), context)).toEqual(refused("assertion_for_another_audience"));
   });
 });
 
@@ -144,7 +144,7 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
   });
 
   test.for([
-    ["jwk", { jwk: strangersKey.jwk }],
+    ["jwk", { jwk: otherKey.jwk }],
     ["jku", { jku: "https://evil.example/keys" }],
     ["x5u", { x5u: "https://evil.example/cert" }],
     ["x5c", { x5c: ["MII"] }],
@@ -152,10 +152,10 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
     ["b64", { b64: false }],
     ["zip", { zip: "DEF" }],
   ] as const)("abuse 33: the header member %s with any signature, without fetching keys", async ([, header]) => {
-    for (const by of [key, strangersKey]) {
-      const around = surroundings(keyClient({ jwks: null, jwksUri: "https://client.example.test/keys" }));
-      expect(await present(assertion(made({}, header, by)), around)).toEqual(refused("assertion_brings_its_key"));
-      expect(around.asked).toEqual([]);
+    for (const by of [key, otherKey]) {
+      const context = testPorts(keyClient({ jwks: null, jwksUri: "https://client.example.test/keys" }));
+      expect(await present(assertion(made({}, header, by)), context)).toEqual(refused("assertion_brings_its_key"));
+      expect(context.keyRequests).toEqual([]);
     }
   });
 
@@ -207,12 +207,12 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
   test.for(["", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer", `${ASSERTION_TYPE} `, ASSERTION_TYPE.toUpperCase()])(
     "client_assertion_type %j",
     async (type) => {
-      expect(await present(assertion(made(), type), surroundings(keyClient()))).toEqual(refused("assertion_type_unknown"));
+      expect(await present(assertion(made(), type), testPorts(keyClient()))).toEqual(refused("assertion_type_unknown"));
     },
   );
 
   test("another key's signature, a changed claim, and an empty signature", async () => {
-    expect(await outcome(made({}, {}, strangersKey))).toEqual(refused("signature_wrong"));
+    expect(await outcome(made({}, {}, otherKey))).toEqual(refused("signature_wrong"));
     const [header, , signature] = made().split(".");
     expect(await outcome(`${header}.${made().split(".")[1]}.${signature}`)).toEqual(refused("signature_wrong"));
     expect(await outcome(`${header}.${made().split(".")[1]}.`)).toEqual(refused("signature_wrong"));
@@ -222,7 +222,7 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
   test.for([
     ["no keys at all", {}, "key_unknown"],
     ["no such kid", { keys: [{ ...key.jwk, kid: "two" }] }, "key_unknown"],
-    ["two keys of one kid", { keys: [key.jwk, strangersKey.jwk] }, "key_ambiguous"],
+    ["two keys of one kid", { keys: [key.jwk, otherKey.jwk] }, "key_ambiguous"],
     ["a key for encryption", { keys: [{ ...key.jwk, use: "enc" }] }, "key_unknown"],
     ["a key for other operations", { keys: [{ ...key.jwk, key_ops: ["sign"] }] }, "key_unknown"],
     ["a key for another algorithm", { keys: [{ ...key.jwk, alg: "ES256" }] }, "key_unknown"],
@@ -234,7 +234,7 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
   });
 
   test("an assertion without kid when several keys could have signed it", async () => {
-    const jwks = { keys: [key.jwk, { ...strangersKey.jwk, kid: "two" }] };
+    const jwks = { keys: [key.jwk, { ...otherKey.jwk, kid: "two" }] };
     expect(await outcome(made({}, { kid: undefined }), keyClient({ jwks }))).toEqual(refused("key_ambiguous"));
     expect(await outcome(made(), keyClient({ jwks }))).toBe("notes-app");
   });
@@ -255,49 +255,49 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
 
   test("abuse 28: a client registered for another method, even if it has keys, without fetching keys or consuming the jti", async () => {
     for (const method of ["client_secret_basic", "client_secret_post", "none"] as const) {
-      const around = surroundings(keyClient({ tokenEndpointAuthMethod: method, jwks: null, jwksUri: "https://client.example.test/keys" }));
-      expect(await present(assertion(made()), around)).toEqual(refused("method_not_registered"));
-      expect([around.asked, around.used.size]).toEqual([[], 0]);
+      const context = testPorts(keyClient({ tokenEndpointAuthMethod: method, jwks: null, jwksUri: "https://client.example.test/keys" }));
+      expect(await present(assertion(made()), context)).toEqual(refused("method_not_registered"));
+      expect([context.keyRequests, context.used.size]).toEqual([[], 0]);
     }
   });
 
-  test("a wrong assertion, but not a right one, of a client whose metadata document lists private_key_jwt as an alternative", async () => {
+  test("a wrong assertion or a secret of a client whose metadata document lists none and private_key_jwt", async () => {
     const client = keyClient({ tokenEndpointAuthMethod: "none", alternativeAuthMethods: ["private_key_jwt"] });
-    expect(await present(assertion(made()), surroundings(client))).toBe("notes-app");
-    expect(await present(assertion(made({}, {}, strangersKey)), surroundings(client))).toEqual(refused("signature_wrong"));
-    expect(await present({ clientId: "notes-app" }, surroundings(client))).toBe("notes-app");
-    expect(await present({ clientId: "notes-app", clientSecret: "x" }, surroundings(client))).toEqual(refused("method_not_registered"));
+    expect(await present(assertion(made()), testPorts(client))).toBe("notes-app");
+    expect(await present(assertion(made({}, {}, otherKey)), testPorts(client))).toEqual(refused("signature_wrong"));
+    expect(await present({ clientId: "notes-app" }, testPorts(client))).toBe("notes-app");
+    expect(await present({ clientId: "notes-app", clientSecret: "x" }, testPorts(client))).toEqual(refused("method_not_registered"));
   });
 
   test("docs/protocol.md#client-authentication: assertions at introspection and revocation", async () => {
-    const around = surroundings(keyClient());
-    expect(await present(assertion(made()), around, anySecretMethod)).toEqual(refused("method_not_registered"));
-    expect(around.used.size).toBe(0);
+    const context = testPorts(keyClient());
+    expect(await present(assertion(made()), context, anySecretMethod)).toEqual(refused("method_not_registered"));
+    expect(context.used.size).toBe(0);
   });
 });
 
 describe("the jti of an assertion", () => {
   test("abuse 30: can be used once, and is stored until the assertion has expired", async () => {
-    const around = surroundings(keyClient());
+    const context = testPorts(keyClient());
     const text = made({ jti: "only" });
-    expect(await present(assertion(text), around)).toBe("notes-app");
-    expect(await present(assertion(text), around)).toEqual(refused("assertion_used_before"));
-    expect([...around.used]).toEqual(["client_assertion notes-app only 360"]);
+    expect(await present(assertion(text), context)).toBe("notes-app");
+    expect(await present(assertion(text), context)).toEqual(refused("assertion_used_before"));
+    expect([...context.used]).toEqual(["client_assertion notes-app only 360"]);
   });
 
   test("is not consumed by another key's assertion", async () => {
-    const around = surroundings(keyClient());
-    expect(await present(assertion(made({ jti: "only" }, {}, strangersKey)), around)).toEqual(refused("signature_wrong"));
-    expect(await present(assertion(made({ jti: "only" })), around)).toBe("notes-app");
+    const context = testPorts(keyClient());
+    expect(await present(assertion(made({ jti: "only" }, {}, otherKey)), context)).toEqual(refused("signature_wrong"));
+    expect(await present(assertion(made({ jti: "only" })), context)).toBe("notes-app");
   });
 
   test("is refused as temporarily_unavailable while the store is unreachable", async () => {
-    const around = surroundings(keyClient());
+    const context = testPorts(keyClient());
     const ports = {
-      ...around.ports,
+      ...context.ports,
       consumedIds: { consume: () => Promise.reject(new Refusal("temporarily_unavailable", "storage_unreachable")) },
     };
-    expect(await present(assertion(made()), { ...around, ports })).toEqual(["temporarily_unavailable", "storage_unreachable"]);
+    expect(await present(assertion(made()), { ...context, ports })).toEqual(["temporarily_unavailable", "storage_unreachable"]);
   });
 });
 
@@ -305,36 +305,36 @@ describe("keys of a jwks_uri", () => {
   const uri = "https://client.example.test/keys";
   const remoteClient = keyClient({ jwks: null, jwksUri: uri });
   const withKeys = (known: readonly PublishedKey[], renewed: readonly PublishedKey[] = known) => {
-    const around = surroundings(remoteClient);
+    const context = testPorts(remoteClient);
     const remoteKeys = {
       current: async () => {
-        around.asked.push("current");
+        context.keyRequests.push("current");
         return known;
       },
       refreshed: async () => {
-        around.asked.push("refreshed");
+        context.keyRequests.push("refreshed");
         return renewed;
       },
     };
-    return { ...around, ports: { ...around.ports, remoteKeys } };
+    return { ...context, ports: { ...context.ports, remoteKeys } };
   };
 
   test("are used from the cache", async () => {
-    const around = withKeys([key.jwk]);
-    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current"]]);
+    const context = withKeys([key.jwk]);
+    expect([await present(assertion(made()), context), context.keyRequests]).toEqual(["notes-app", ["current"]]);
   });
 
   test("are fetched again for an unknown kid", async () => {
-    const around = withKeys([{ ...strangersKey.jwk, kid: "old" }], [key.jwk]);
-    expect([await present(assertion(made()), around), around.asked]).toEqual(["notes-app", ["current", "refreshed"]]);
-    const still = withKeys([{ ...strangersKey.jwk, kid: "old" }]);
+    const context = withKeys([{ ...otherKey.jwk, kid: "old" }], [key.jwk]);
+    expect([await present(assertion(made()), context), context.keyRequests]).toEqual(["notes-app", ["current", "refreshed"]]);
+    const still = withKeys([{ ...otherKey.jwk, kid: "old" }]);
     expect(await present(assertion(made()), still)).toEqual(refused("key_unknown"));
   });
 
   test("cause invalid_client when they cannot be fetched", async () => {
-    const around = surroundings(remoteClient);
+    const context = testPorts(remoteClient);
     const remoteKeys = { current: () => Promise.reject(new FetchFailure("too_slow")), refreshed: async () => [] };
-    expect(await present(assertion(made()), { ...around, ports: { ...around.ports, remoteKeys } })).toEqual(refused("keys_too_slow"));
+    expect(await present(assertion(made()), { ...context, ports: { ...context.ports, remoteKeys } })).toEqual(refused("keys_too_slow"));
   });
 });
 
@@ -354,15 +354,15 @@ describe("while failures of a client and address are throttled", () => {
         return { value: { keys: [key.jwk] }, headers: new Headers() };
       },
     } as unknown as GuardedFetch;
-    const around = surroundings(keyClient({ jwks: null, jwksUri: "https://app.example.test/keys" }));
-    const ports = { ...around.ports, remoteKeys: remoteKeys(fetch, () => NOW) };
-    const attempt = (text: string) => present(assertion(text), { ...around, ports });
+    const context = testPorts(keyClient({ jwks: null, jwksUri: "https://app.example.test/keys" }));
+    const ports = { ...context.ports, remoteKeys: remoteKeys(fetch, () => NOW) };
+    const attempt = (text: string) => present(assertion(text), { ...context, ports });
     return { attempt, fetches: () => fetches };
   }
 
   test("a valid assertion is accepted, a wrong one is refused with too_many_requests, and keys are fetched once", async () => {
     const { attempt, fetches } = throttled();
-    const forged = (n: number) => made({ jti: `forged ${n}` }, { kid: `key ${n}` }, strangersKey);
+    const forged = (n: number) => made({ jti: `forged ${n}` }, { kid: `key ${n}` }, otherKey);
     for (let n = 0; n < 100; n++) expect(await attempt(forged(n))).toEqual(refused("key_unknown"));
     expect((await attempt(forged(101)))[0]).toBe("too_many_requests");
     expect(await attempt(made({ jti: "right" }))).toBe("notes-app");

@@ -19,7 +19,7 @@ test.for(Object.keys(GRANTS) as GrantCase[])("the rules of %s have distinct name
   }
 });
 
-describe("a trace", () => {
+describe("a rule trace", () => {
   test("evaluates no rule after the first refusal, and has a verdict for every rule", async () => {
     const evaluated: string[] = [];
     const noting = (name: string) => rule(name, () => void evaluated.push(name));

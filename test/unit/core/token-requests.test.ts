@@ -381,7 +381,7 @@ describe("the client of a token request", () => {
   });
 });
 
-describe("the core", () => {
+describe("every token request", () => {
   test("issues nothing after the call's deadline or while the clocks disagree", async () => {
     const message = create(TokenRequestSchema, { client: basic, ...clientCredentials({ scope: "notes:read" }) });
     const { core } = await memoryCore({ ports: () => ({ databaseNow: () => NOW }) });

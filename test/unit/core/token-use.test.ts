@@ -39,9 +39,9 @@ const claims = (members: object = {}) => ({
 });
 
 /** A port that returns one state for every token, and records its calls. */
-function states(state: Partial<TokenState> = {}, asked: unknown[] = []) {
+function states(state: Partial<TokenState> = {}, references: unknown[] = []) {
   const of = async (reference: unknown) => {
-    asked.push(reference);
+    references.push(reference);
     return aTokenState(state);
   };
   return ({ tokens }: CorePorts) => ({ tokens: { ...tokens, of } });
@@ -85,13 +85,13 @@ describe("introspection", () => {
   });
 
   test("reads the state of a token at every introspection", async () => {
-    const asked: unknown[] = [];
-    const { core } = await memoryCore({ ports: states({}, asked) });
+    const references: unknown[] = [];
+    const { core } = await memoryCore({ ports: states({}, references) });
     const request = create(IntrospectRequestSchema, { client: basic, tokens: [await tokenOf(claims())] });
     const [first, second] = [await ask(core, "introspect", request), await ask(core, "introspect", request)];
     expect(second).toEqual(first);
     const reference = { jti: claims().jti, clientId: "notes-app", userId: USER, grantId: GRANT_ID };
-    expect(asked).toEqual([reference, reference]);
+    expect(references).toEqual([reference, reference]);
   });
 
   test("verifies no tokens for a caller that fails to authenticate", async () => {
@@ -137,25 +137,25 @@ describe("introspection", () => {
     ["whose user is disabled", { subject: { ...aSubject({ enabled: false }), role: "user" } }, false],
     ["whose user is deleted", { subject: undefined }, false],
     ["whose user has signed out", { root: { grantId: GRANT_ID, authTime: 900, signedOut: true } }, true],
-  ])("of a token %s", async ([, state, active]) => {
+  ])("reports the state of a token %s", async ([, state, active]) => {
     const { results } = await introspect([await tokenOf(claims())], { ports: states(state) });
     expect(results).toEqual([active ? expect.objectContaining({ active }) : { active }]);
   });
 
   test("looks up no second signature for a token whose header promises none", async () => {
     const signature = new Uint8Array([1, 2, 3]);
-    const asked: string[] = [];
+    const references: string[] = [];
     const detachedSignatures = (ports: CorePorts) => ({
       detachedSignatures: {
         ...ports.detachedSignatures,
         async of(jti: string) {
-          asked.push(jti);
+          references.push(jti);
           return { alg: "ML-DSA-65", signature } as const;
         },
       },
     });
     const { results } = await introspect([await tokenOf(claims())], { ports: detachedSignatures });
-    expect([results?.[0]?.pqcSignature, asked]).toEqual([undefined, []]);
+    expect([results?.[0]?.pqcSignature, references]).toEqual([undefined, []]);
   });
 });
 

@@ -95,7 +95,7 @@ function printed(print: (ctx: HotContext, refusal: Refusal | undefined) => void,
   return { status: ctx.status, body: JSON.parse(String(ctx.body)), headers: Object.fromEntries(headers) };
 }
 
-describe("errors", () => {
+describe("error responses", () => {
   const [oauth, api, bearer] = [oauthErrorPrinter(ISSUER), apiErrorPrinter(ISSUER), bearerErrorPrinter(ISSUER, "openid")];
 
   test.for([
@@ -152,7 +152,7 @@ describe("repeated header fields", () => {
   });
 });
 
-describe("the listener", () => {
+describe("the HTTP listener", () => {
   let listener: FrontListener | undefined;
   afterEach(() => listener?.drain(0, 0));
 

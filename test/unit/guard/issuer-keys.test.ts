@@ -10,22 +10,22 @@ const second = aKey("second");
 
 /** An issuer in this process: its keys, the number of requests, and whether it is unreachable. */
 let published: KeySet;
-let asked: number;
-let gone: boolean;
+let fetches: number;
+let unreachable: boolean;
 let seconds: number;
 let keys: IssuerKeys;
 
 beforeEach(() => {
   published = new Map([["first", first]]);
-  asked = 0;
-  gone = false;
+  fetches = 0;
+  unreachable = false;
   seconds = 1_000;
   keys = issuerKeys(
     async () => {
-      asked += 1;
+      fetches += 1;
       const answer = published;
       await new Promise((done) => setImmediate(done));
-      if (gone) throw new Error("connection refused");
+      if (unreachable) throw new Error("connection refused");
       return answer;
     },
     () => seconds,
@@ -35,22 +35,22 @@ beforeEach(() => {
 const settle = () => new Promise((done) => setTimeout(done, 5));
 
 test("keys are fetched when first needed, and concurrent callers share one fetch", async () => {
-  expect(asked).toBe(0);
+  expect(fetches).toBe(0);
   const found = await Promise.all(Array.from({ length: 50 }, () => keys.find("first")));
-  expect([new Set(found), asked]).toEqual([new Set([first]), 1]);
+  expect([new Set(found), fetches]).toEqual([new Set([first]), 1]);
 });
 
 describe("an unknown kid", () => {
   test("is looked up again at most once a minute", async () => {
     await keys.find("first");
     for (const kid of ["x1", "x2", "x3"]) expect(await refusalOf(() => keys.find(kid))).toEqual(["invalid_token", "key_unknown"]);
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     seconds += 59;
     await refusalOf(() => keys.find("x4"));
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     seconds += 1;
     await Promise.all(Array.from({ length: 20 }, (_, n) => refusalOf(() => keys.find(`y${n}`))));
-    expect(asked).toBe(3);
+    expect(fetches).toBe(3);
   });
 
   test("is found at once when the issuer has rotated right after the first fetch, or after a renewal", async () => {
@@ -62,7 +62,7 @@ describe("an unknown kid", () => {
     await settle();
     published = new Map([["third", first]]);
     expect(await keys.find("third")).toBe(first);
-    expect(asked).toBe(4);
+    expect(fetches).toBe(4);
   });
 
   test("is found by concurrent callers with one fetch", async () => {
@@ -70,7 +70,7 @@ describe("an unknown kid", () => {
     published = new Map([["second", second]]);
     const find = () => keys.find("second");
     expect(new Set(await Promise.all(Array.from({ length: 20 }, find)))).toEqual(new Set([second]));
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
   });
 
   test("is found with one more fetch by callers that arrive during an earlier one", async () => {
@@ -78,28 +78,28 @@ describe("an unknown kid", () => {
     published = new Map([["second", second]]);
     const find = () => keys.find("second");
     expect(new Set(await Promise.all(Array.from({ length: 20 }, find)))).toEqual(new Set([second]));
-    expect([await before, asked]).toEqual([first, 2]);
+    expect([await before, fetches]).toEqual([first, 2]);
   });
 
   test("that caused the first fetch is not looked up again, and leaves the next look-up to others", async () => {
     expect(await refusalOf(() => keys.find("second"))).toEqual(["invalid_token", "key_unknown"]);
-    expect(asked).toBe(1);
+    expect(fetches).toBe(1);
     published = new Map([["second", second]]);
     expect(await keys.find("second")).toBe(second);
   });
 
   test("is looked up again five seconds after a failed look-up", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     const outage = ["temporarily_unavailable", "keys_unavailable"];
     expect(await refusalOf(() => keys.find("second"))).toEqual(outage);
-    gone = false;
+    unreachable = false;
     published = new Map([["second", second]]);
     seconds += 4;
     expect(await refusalOf(() => keys.find("second"))).toEqual(outage);
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     seconds += 1;
-    expect([await keys.find("second"), asked]).toEqual([second, 3]);
+    expect([await keys.find("second"), fetches]).toEqual([second, 3]);
   });
 
   test("is found after the issuer has rotated", async () => {
@@ -112,7 +112,7 @@ describe("an unknown kid", () => {
 
   test("is refused as temporarily_unavailable while the issuer is unreachable", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     seconds += 60;
     expect(await refusalOf(() => keys.find("second"))).toEqual(["temporarily_unavailable", "keys_unavailable"]);
     expect(await keys.find("first")).toBe(first);
@@ -127,20 +127,20 @@ test("a token without kid is verified with the only key, and refused where there
   expect(await refusalOf(() => keys.find(undefined))).toEqual(["invalid_token", "key_unknown"]);
 });
 
-describe("age", () => {
+describe("renewal of keys", () => {
   test("keys are renewed after five minutes in the background", async () => {
     await keys.find("first");
     published = new Map([["second", second]]);
     seconds += 301;
     expect(await keys.find("first")).toBe(first);
     await settle();
-    expect(asked).toBe(2);
+    expect(fetches).toBe(2);
     expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
   });
 
   test("keys are used for a day after the issuer became unreachable, and no longer", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     seconds += 86_400;
     expect(await keys.find("first")).toBe(first);
     await settle();
@@ -150,21 +150,21 @@ describe("age", () => {
 
   test("an unreachable issuer is asked once a minute, not once per request", async () => {
     await keys.find("first");
-    gone = true;
+    unreachable = true;
     for (seconds += 301; seconds < 1_000 + 301 + 600; seconds += 1) {
       await keys.find("first");
       if (seconds % 10 === 0) await settle();
     }
-    expect(asked).toBe(1 + 10);
+    expect(fetches).toBe(1 + 10);
   });
 });
 
 test("without any keys tokens are refused as temporarily_unavailable, and the issuer is tried again after five seconds", async () => {
-  gone = true;
+  unreachable = true;
   const outage = ["temporarily_unavailable", "keys_unavailable"];
   for (let n = 0; n < 10; n += 1) expect(await refusalOf(() => keys.find("first"))).toEqual(outage);
-  expect(asked).toBe(1);
-  gone = false;
+  expect(fetches).toBe(1);
+  unreachable = false;
   seconds += 4;
   expect(await refusalOf(() => keys.find("first"))).toEqual(outage);
   seconds += 1;

@@ -72,12 +72,12 @@ describe("docs/protocol.md#hybrid-signing: verification of the second signature"
   test("a given or introspected signature is verified with the key that the header names", async () => {
     expect(await verifier().check(token, detached)).toEqual({ kind: "verified", kid: "pq" });
     const asked: string[] = [];
-    const asking = verifier(async (text) => {
+    const introspecting = verifier(async (text) => {
       asked.push(text);
       return { active: true, ...detached } as DetachedSignature;
     });
-    expect(await asking.check(token)).toEqual({ kind: "verified", kid: "pq" });
-    await asking.assertHybrid(token);
+    expect(await introspecting.check(token)).toEqual({ kind: "verified", kid: "pq" });
+    await introspecting.assertHybrid(token);
     expect(asked).toEqual([token, token]);
   });
 
@@ -143,7 +143,7 @@ describe("a guard that requires both signatures", () => {
   const hybrid = aToken(undefined, claims);
 
   /** A guard whose introspection returns `verdict`, and the tokens that it introspected. */
-  function insisting(verdict: DetachedSignature) {
+  function hybridGuard(verdict: DetachedSignature) {
     const asked: string[] = [];
     const pqc = verifier(async (token) => {
       asked.push(token);
@@ -159,7 +159,7 @@ describe("a guard that requires both signatures", () => {
   }
 
   test("accepts a token with both signatures, and introspects it once", async () => {
-    const { guard, asked } = insisting(hybrid.detached);
+    const { guard, asked } = hybridGuard(hybrid.detached);
     for (let times = 0; times < 3; times++) expect(await guard.verifyToken(hybrid.token)).toMatchObject({ sub: "ada" });
     expect(asked).toEqual([hybrid.token]);
   });
@@ -171,14 +171,14 @@ describe("a guard that requires both signatures", () => {
       [hybrid.token, {}, "pqc_signature_missing"],
       [hybrid.token, forged, "pqc_forged"],
     ] as const) {
-      const { guard } = insisting(verdict);
+      const { guard } = hybridGuard(verdict);
       for (let times = 0; times < 2; times++)
         await expect(guard.verifyToken(token)).rejects.toMatchObject({ code: "invalid_token", reason });
     }
   });
 
   test("does not introspect a token whose first signature is invalid", async () => {
-    const { guard, asked } = insisting(hybrid.detached);
+    const { guard, asked } = hybridGuard(hybrid.detached);
     const bent = `${hybrid.token.slice(0, -86)}${aToken({}, claims).token.slice(-86)}`;
     await expect(guard.verifyToken(bent)).rejects.toMatchObject({ reason: "signature_invalid" });
     expect(asked).toEqual([]);

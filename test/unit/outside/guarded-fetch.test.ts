@@ -21,7 +21,7 @@ beforeEach(() => {
   seen = site.connections();
   site.serveJson({ hello: "world" });
 });
-const came = () => site.connections() - seen;
+const connectionCount = () => site.connections() - seen;
 const url = (host = HOST) => `https://${host}:${site.port}/doc.json`;
 
 const fetcher = (options: Partial<GuardedFetchOptions> = {}) =>
@@ -52,7 +52,7 @@ test.for(["client.example.test", "localhost.example.test", "127.0.0.1.example.te
   "where loopback is allowed, the name %s that resolves to loopback is refused without a connection",
   async (host) => {
     expect(await outcome(url(host))).toBe("address_not_public");
-    expect(came()).toBe(0);
+    expect(connectionCount()).toBe(0);
   },
 );
 
@@ -67,12 +67,12 @@ test.for([
   ["8.8.8.8", "127.0.0.1"],
 ])("abuse 54: a name with the address %s is refused without a connection", async (addresses) => {
   expect(await outcome(url("client.example.test"), { loopbackAllowed: false, resolve: async () => addresses })).toBe("address_not_public");
-  expect(came()).toBe(0);
+  expect(connectionCount()).toBe(0);
 });
 
 test("other private addresses are refused where loopback is allowed", async () => {
   expect(await outcome(url(), { resolve: async () => ["127.0.0.1", "10.0.0.1"] })).toBe("address_not_public");
-  expect(came()).toBe(0);
+  expect(connectionCount()).toBe(0);
 });
 
 test.for([
@@ -87,12 +87,12 @@ test.for([
     return ["127.0.0.1"];
   };
   expect(await outcome(target(), { resolve })).toBe(expected);
-  expect([lookups, came()]).toEqual([0, 0]);
+  expect([lookups, connectionCount()]).toEqual([0, 0]);
 });
 
 test("localhost is refused where loopback is not allowed", async () => {
   expect(await outcome(url("localhost"), { loopbackAllowed: false })).toBe("host_is_local");
-  expect(came()).toBe(0);
+  expect(connectionCount()).toBe(0);
 });
 
 test("abuse 56: a name is resolved once, and the connection uses the checked address", async () => {
@@ -230,7 +230,7 @@ test("every fetch has its own connection, and at most eight run concurrently", a
   const shared = fetcher();
   await Promise.all(Array.from({ length: 20 }, () => shared.json(url(), 5_120)));
   expect(most).toBe(8);
-  expect(came()).toBe(20);
+  expect(connectionCount()).toBe(20);
 });
 
 test("text of a given media type is fetched under the same rules, with a matching Accept header", async () => {

@@ -86,7 +86,7 @@ describe("credentials in the query", () => {
     ["access_token=t", "invalid_request"],
     ["code=c", "invalid_request"],
     ["my_token=t&code_challenge=x", "accepted"],
-  ] as const)("%s: %s", ([query, code]) => {
+  ] as const)("the query %s: %s", ([query, code]) => {
     expect(codeOf(() => assertNoCredentialInQuery(query))).toBe(code);
   });
 });
@@ -97,7 +97,7 @@ describe("bearer tokens", () => {
     ["Basic x", undefined],
     ["Bearer abc.def-_~+/==", "abc.def-_~+/=="],
     ["bearer  x", "x"],
-  ] as const)("%s: %s", ([header, token]) => {
+  ] as const)("the header %s yields the token %s", ([header, token]) => {
     expect(parseBearer(header)).toBe(token);
   });
 

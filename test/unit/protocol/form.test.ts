@@ -33,7 +33,7 @@ describe("parsing a form", () => {
     ["a=%C3%A9", "a", "é"],
     ["constructor=1", "constructor", "1"],
     ["b=1", "__proto__", undefined],
-  ] as const)("%s: %s is %s", ([text, name, value]) => {
+  ] as const)("in the form %s, %s is %s", ([text, name, value]) => {
     expect(parseForm(text).get(name)).toBe(value);
   });
 

@@ -41,7 +41,7 @@ describe("parsing a grant", () => {
       `grant_type=${JWT_BEARER}&assertion=a&authorization_details=%5B%5D`,
       { case: "jwtBearer", value: { assertion: "a", resource: [], authorizationDetailsPresent: true } },
     ],
-  ] as const)("%s", ([form, expected]) => {
+  ] as const)("parses %s", ([form, expected]) => {
     expect(plain(parseGrant(parseForm(form), GRANT_TYPES))).toEqual(expected);
   });
 
@@ -69,7 +69,7 @@ describe("completeness of a grant", () => {
     [`grant_type=${JWT_BEARER}`, "invalid_request assertion_missing"],
     ["grant_type=client_credentials", "accepted"],
     ["grant_type=authorization_code&code=c&redirect_uri=u&code_verifier=v", "accepted"],
-  ] as const)("%s: %s", ([form, expected]) => {
+  ] as const)("the grant %s: %s", ([form, expected]) => {
     const { grant } = create(TokenRequestSchema, { grant: parseGrant(parseForm(form), GRANT_TYPES) });
     expect(refusalText(() => assertGrantComplete({ grant }))).toBe(expected);
   });

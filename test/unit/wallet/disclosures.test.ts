@@ -20,7 +20,7 @@ const soundness = (claims: object, disclosures: readonly string[]): string => {
 const name = encoded(["salt", "given_name", "Ada"]);
 const element = encoded(["salt", "DE"]);
 
-describe("vectors", () => {
+describe("test vectors", () => {
   const given = "WyIyR0xDNDJzS1F2ZUNmR2ZyeU5STjl3IiwgImdpdmVuX25hbWUiLCAiSm9obiJd";
   const digest = "jsu9yVulwQQlhFlM_3JlzMaSFzglhQG0DpfayQwLUK4";
   test("OID4VP B.3: the digest of the disclosure of given_name", () => {

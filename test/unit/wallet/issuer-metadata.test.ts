@@ -18,13 +18,13 @@ beforeEach(() => {
 function keys() {
   const clock = aClock(1_000);
   const known = issuerMetadata(guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true }), clock.now);
-  const asked = issuer.publisher.requests().length;
+  const fetches = issuer.publisher.requests().length;
   const failure = () =>
     known.current(issuer.url).then(
       () => "found",
       (error) => error.reason,
     );
-  return { clock, known, failure, asked: () => issuer.publisher.requests().length - asked };
+  return { clock, known, failure, fetches: () => issuer.publisher.requests().length - fetches };
 }
 
 test("SD-JWT VC §5: keys are read from the issuer's metadata, or from its jwks_uri", async () => {
@@ -34,21 +34,21 @@ test("SD-JWT VC §5: keys are read from the issuer's metadata, or from its jwks_
 });
 
 test("keys are cached for ten minutes, and fetched again after a minute for an unknown key", async () => {
-  const { clock, known, asked } = keys();
+  const { clock, known, fetches } = keys();
   await Promise.all([known.current(issuer.url), known.current(issuer.url)]);
   clock.pass(59);
   await known.current(issuer.url);
   await known.refreshed(issuer.url);
-  expect(asked()).toBe(1);
+  expect(fetches()).toBe(1);
   clock.pass(2);
   await known.refreshed(issuer.url);
-  expect(asked()).toBe(2);
+  expect(fetches()).toBe(2);
   clock.pass(599);
   await known.current(issuer.url);
-  expect(asked()).toBe(2);
+  expect(fetches()).toBe(2);
   clock.pass(2);
   await known.current(issuer.url);
-  expect(asked()).toBe(3);
+  expect(fetches()).toBe(3);
 });
 
 test.for([
@@ -67,8 +67,8 @@ test.for([
 
 test("a failed fetch is not repeated for five seconds", async () => {
   issuer.metadata = { issuer: "https://other.example.test" };
-  const { clock, failure, asked } = keys();
+  const { clock, failure, fetches } = keys();
   expect([await failure(), await failure()]).toEqual(["document_of_another_issuer", "failed_just_now"]);
   clock.pass(6);
-  expect([await failure(), asked()]).toEqual(["document_of_another_issuer", 2]);
+  expect([await failure(), fetches()]).toEqual(["document_of_another_issuer", 2]);
 });

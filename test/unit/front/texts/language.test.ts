@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import { languageOf, shownDay, shownDuration, shownList, shownMoment } from "../../../../src/front/texts/language.ts";
 
-const asked = (accept: string | undefined) => languageOf({ req: { headers: { "accept-language": accept } } as unknown as IncomingMessage });
+const languageFor = (accept: string | undefined) =>
+  languageOf({ req: { headers: { "accept-language": accept } } as unknown as IncomingMessage });
 
 test.for([
   [undefined, "en"],
@@ -20,7 +21,7 @@ test.for([
   [`${"xx,".repeat(160)}de`, "de"],
   [`${"xx,".repeat(5000)}de`, "en"],
 ] as const)("Accept-Language %s is answered in %s", ([accept, language]) => {
-  expect(asked(accept)).toBe(language);
+  expect(languageFor(accept)).toBe(language);
 });
 
 test("days, times and lists are formatted by language", () => {

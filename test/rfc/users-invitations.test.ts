@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { auditOf } from "../support/accounts.ts";
+import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
+import { aBrowser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
+import { PASSWORD } from "../support/flow.ts";
+import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal } from "../support/terminal.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer({ env: { SIGN_UP: "invited" } });
+});
+afterAll(() => server.close());
+
+let count = 0;
+const anEmail = () => `guest${++count}@example.test`;
+const invitationFor = async (email: string) => `/invitation?token=${await server.verificationToken(email)}`;
+
+describe("an invitation", () => {
+  test("opens an account with its role and a verified address, signed in, without a second form", async () => {
+    const email = anEmail();
+    const operator = await operatorAt(server.url);
+    expect(await operator.users.invite.mutate({ email, role: "user" })).toEqual({ email, role: "user", hours: 168 });
+    const browser = aBrowser(server.url);
+    const page = await browser.follow(await invitationFor(email));
+    expect(page.html).toContain(`value="${email}"`);
+    const account = await browser.submit(page, { email: email.toUpperCase(), password: PASSWORD });
+    expect([account.status, account.url]).toEqual([200, `${server.url}/account`]);
+    const { users } = await operator.users.list.query({ search: email });
+    expect(users).toMatchObject([{ email, role: "user", emailVerified: true }]);
+    expect(await auditOf(server.database.sql, "user.invited")).toMatchObject([{ reason: "role_user" }]);
+  });
+
+  test("works once, also for many at once", async () => {
+    const email = anEmail();
+    await (await operatorAt(server.url)).users.invite.mutate({ email });
+    const link = await invitationFor(email);
+    const browsers = await Promise.all(
+      [1, 2, 3, 4].map(async () => {
+        const browser = aBrowser(server.url);
+        return { browser, page: await browser.follow(link) };
+      }),
+    );
+    const ends = await Promise.all(browsers.map(({ browser, page }) => browser.submit(page, { email, password: PASSWORD })));
+    expect(ends.map(({ status }) => status).toSorted()).toEqual([200, 400, 400, 400]);
+    expect((await aBrowser(server.url).follow(link)).html).toContain("This link no longer works");
+  });
+
+  test("is refused for another address, which does not use it up", async () => {
+    const email = anEmail();
+    await (await operatorAt(server.url)).users.invite.mutate({ email });
+    const browser = aBrowser(server.url);
+    const page = await browser.follow(await invitationFor(email));
+    const refused = await browser.submit(page, { email: "eve@example.test", password: PASSWORD });
+    expect([refused.status, refused.html.includes("for another e-mail address")]).toEqual([400, true]);
+    expect((await browser.submit(refused, { email, password: PASSWORD })).status).toBe(200);
+  });
+
+  test("is refused late, replaced or as a link of setup; each page says what to do", async () => {
+    const email = anEmail();
+    const operator = await operatorAt(server.url);
+    await operator.users.invite.mutate({ email, language: "de" });
+    const link = await invitationFor(email);
+    expect((await aBrowser(server.url).follow(link.replace("invitation", "setup"))).status).toBe(400);
+    await runText(server.database.sql, "update invitations set expires_at = now()");
+    const late = await aBrowser(server.url, { "accept-language": "de" }).follow(link);
+    expect([late.status, late.html.includes("um eine neue Einladung")]).toEqual([400, true]);
+    await operator.users.invite.mutate({ email });
+    expect((await aBrowser(server.url).follow(link)).status).toBe(400);
+  });
+
+  test("is refused with 409 for an address with an account, before and after it was sent", async () => {
+    const email = anEmail();
+    const operator = await operatorAt(server.url);
+    expect(await refusedWith(operator.users.invite.mutate({ email: OPERATOR.email }))).toMatchObject({ error: "conflict" });
+    await operator.users.invite.mutate({ email });
+    const browser = aBrowser(server.url);
+    const page = await browser.follow(await invitationFor(email));
+    await operator.users.create.mutate({ email, password: PASSWORD });
+    expect((await browser.submit(page, { email, password: PASSWORD })).status).toBe(409);
+  });
+
+  test("is an operator's to send", async () => {
+    const email = anEmail();
+    await (await operatorAt(server.url)).users.create.mutate({ email, password: PASSWORD });
+    const { admin } = await adminAs(server.url, { email, password: PASSWORD });
+    expect(await refusedWith(admin.operator.users.invite.mutate({ email: anEmail() }))).toMatchObject({ httpStatus: 403 });
+  });
+});
+
+describe("countersign users", () => {
+  /** A terminal of the operator, at which every question gets the same answer. */
+  function operatorsTerminal(answer: string) {
+    const { run, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR }, async () => answer);
+    onTestFinished(leave);
+    return (...words: string[]) => run([registerUserCommands], ["users", ...words]);
+  }
+
+  test("creates, disables, enables and deletes a user", async () => {
+    const email = anEmail();
+    const users = operatorsTerminal(PASSWORD);
+    expect(await users("create", email, "--role", "developer")).toMatchObject({ code: 0, err: "" });
+    expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(200);
+    expect((await users("create", email)).err).toContain("There is already an account with this e-mail address.");
+    await users("disable", email);
+    expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(401);
+    expect(await users("enable", email)).toMatchObject({ code: 0, err: "" });
+    expect(await users("delete", email)).toMatchObject({ code: 1, err: "Nothing was deleted.\n" });
+    expect(await users("delete", email, "--yes")).toMatchObject({ code: 0, out: `Deleted ${email}.\n` });
+    expect((await users("list", "--search", email)).out).not.toContain(email);
+    expect((await users("delete", OPERATOR.email, "--yes")).err).toContain("This is your own account.");
+  });
+
+  test("invites, and says how long the link works", async () => {
+    const email = anEmail();
+    const said = await operatorsTerminal("")("invite", email, "--role", "operator", "--hours", "1");
+    expect([said.code, said.out]).toEqual([0, `Invited ${email} as operator; the link works for 1 h.\n`]);
+    expect(await invitationFor(email)).toMatch(/[0-9a-f]{64}$/);
+  });
+});

@@ -1,0 +1,146 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { decideDevice } from "../../../src/core/grants/device-code/rules.ts";
+import type { CodeState, DeviceState } from "../../../src/core/ports.ts";
+import {
+  AuthorizeDeviceRequestSchema,
+  DeviceCodeGrantSchema,
+  IssueCodeRequestSchema,
+  TokenRequestSchema,
+} from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { GRANTS } from "../../../src/protocol/grants.ts";
+import { hashSecret } from "../../../src/random.ts";
+import { aClient, aCode, aSubject, refusalOf } from "../../support/builders.ts";
+import { ask, memoryCore, NOW } from "../../support/memory-core.ts";
+
+const { grantType } = GRANTS.deviceCode;
+const client = aClient({ grantTypes: [grantType], tokenEndpointAuthMethod: "none", secretHash: null });
+const CRM = "https://notes.example.test/mcp";
+
+const aDevice = (members: Partial<DeviceState> = {}): DeviceState => ({
+  id: "01900000-0000-7000-8000-0000000000d1",
+  deviceCodeHash: hashSecret("device code"),
+  clientId: client.clientId,
+  scopes: ["notes:read"],
+  resources: [CRM],
+  address: "192.0.2.1",
+  expiresAt: NOW + 1,
+  deniedAt: null,
+  now: NOW,
+  ...members,
+});
+
+const approved = (members: Partial<CodeState> = {}) => aCode({ redirectUri: "", codeChallenge: "", resources: [CRM], ...members });
+
+const decide = (device: DeviceState | undefined, code?: CodeState, resource: string[] = []) =>
+  decideDevice({ device, code }, client, create(DeviceCodeGrantSchema, { deviceCode: "device code", resource }));
+
+describe("decideDevice", () => {
+  test.for<[string, DeviceState | undefined, CodeState | undefined, string[], readonly [string, string]]>([
+    ["an unknown code", undefined, undefined, [], ["invalid_grant", "device_code_unknown"]],
+    ["an authorization code", undefined, approved(), [], ["invalid_grant", "device_code_unknown"]],
+    ["another client's code", aDevice({ clientId: "other" }), approved(), [], ["invalid_grant", "device_code_of_another_client"]],
+    ["a used code, before its expiry", aDevice({ expiresAt: NOW }), approved({ grantId: "g" }), [], ["invalid_grant", "device_code_used"]],
+    ["an expired code in its last second", aDevice({ expiresAt: NOW }), approved(), [], ["expired_token", "device_code_expired"]],
+    ["a denied request, also when it was approved too", aDevice({ deniedAt: NOW }), approved(), [], ["access_denied", "device_denied"]],
+    ["a disabled user", aDevice(), approved({ subject: aSubject({ enabled: false }) }), [], ["invalid_grant", "user_disabled"]],
+    ["a resource outside of the request", aDevice(), approved(), ["https://b.example.test"], ["invalid_target", "resource_outside_grant"]],
+  ])("refuses %s", ([, device, code, resource, expected]) => {
+    expect(refusalOf(() => decide(device, code, resource))).toEqual(expected);
+  });
+
+  test("reports a request that waits for its user, and why", () => {
+    const { refusal, ...rest } = decide(aDevice()) as { refusal: { code: string; reason: string; detail: { rule?: string } } };
+    expect(rest).toEqual({ kind: "pending" });
+    expect([refusal.code, refusal.reason, refusal.detail.rule]).toEqual(["authorization_pending", "device_undecided", "device_approved"]);
+  });
+
+  test("redeems an approved request for its resources, or for the client itself", () => {
+    expect(decide(aDevice(), approved())).toMatchObject({ kind: "redeem", audience: [CRM] });
+    expect(decide(aDevice({ resources: [] }), approved({ resources: [] }))).toMatchObject({ kind: "redeem", audience: [client.clientId] });
+  });
+});
+
+const asDevice = { clientId: client.clientId, address: "192.0.2.1" };
+
+describe("a device request in the core", () => {
+  test("stores only hashes of the codes that it returns", async () => {
+    const { core, writes } = await memoryCore({ clients: [client] });
+    const answer = await ask(core, "authorizeDevice", create(AuthorizeDeviceRequestSchema, { client: asDevice, scope: "notes:read" }));
+    expect(answer).toMatchObject({ expiresIn: 600, interval: 5 });
+    const { deviceCode = "", userCode = "" } = answer as { deviceCode?: string; userCode?: string };
+    expect(writes).toMatchObject([
+      [
+        "device.open",
+        {
+          deviceCodeHash: hashSecret(deviceCode),
+          userCodeHash: hashSecret(userCode.replace("-", "")),
+          scopes: ["notes:read"],
+          address: "192.0.2.1",
+          pollInterval: 5,
+        },
+        600,
+      ],
+    ]);
+    expect(JSON.stringify(writes)).not.toContain(deviceCode);
+  });
+
+  test("is refused for a while when no free user code is found", async () => {
+    const { core, writes } = await memoryCore({ clients: [client], succeeds: false });
+    const request = create(AuthorizeDeviceRequestSchema, { client: asDevice });
+    expect(await ask(core, "authorizeDevice", request)).toEqual(["temporarily_unavailable", "user_codes_taken"]);
+    expect(writes.map(([method]) => method)).toEqual(["device.open", "device.open", "device.open"]);
+  });
+
+  test("leaves no audit record when a device polls before the decision, and slows down one that is too fast", async () => {
+    const confidential = aClient({ grantTypes: [grantType] });
+    const token = create(TokenRequestSchema, {
+      client: { basic: { clientId: "notes-app", clientSecret: "the-secret" }, address: "192.0.2.1" },
+      grant: { case: "deviceCode", value: { deviceCode: "device code" } },
+    });
+    for (const [tooSoon, expected] of [
+      [false, ["authorization_pending", "device_undecided"]],
+      [true, ["slow_down", "polled_too_soon"]],
+    ] as const) {
+      const { core, writes } = await memoryCore({
+        clients: [confidential],
+        device: aDevice(),
+        ports: ({ devices }) => ({ devices: { ...devices, poll: async () => tooSoon } }),
+      });
+      expect(await ask(core, "token", token)).toEqual(expected);
+      expect(writes).toEqual([]);
+    }
+  });
+
+  const approve = create(IssueCodeRequestSchema, {
+    request: { deviceRequest: aDevice().id },
+    userId: aSubject().userId,
+    sessionId: "01900000-0000-7000-8000-00000000000b",
+    authTime: 900,
+  });
+
+  test("is approved as an authorization code that no redirect URI and no verifier fit", async () => {
+    const { core, writes } = await memoryCore({ clients: [client], device: aDevice({ expiresAt: NOW + 90 }), code: approved() });
+    expect(await ask(core, "issueCode", approve)).toEqual({});
+    expect(writes).toMatchObject([
+      [
+        "code.issue",
+        aDevice().deviceCodeHash,
+        { clientId: client.clientId, redirectUri: "", codeChallenge: "", nonce: null, authTime: 900 },
+        90,
+        { event: "device.approved", userId: aSubject().userId, grantType },
+      ],
+    ]);
+  });
+
+  test.for<[string, Partial<DeviceState>, Partial<CodeState> | undefined, boolean, readonly [string, string]]>([
+    ["after its expiry", { expiresAt: NOW }, {}, true, ["expired_token", "device_request_over"]],
+    ["after a denial", { deniedAt: NOW }, {}, true, ["expired_token", "device_request_over"]],
+    ["of an unknown client", { clientId: "gone" }, {}, true, ["invalid_client", "client_unknown"]],
+    ["without consent or session", {}, undefined, false, ["conflict", "device_not_approved"]],
+    ["that another user has approved", {}, { userId: "other" }, true, ["conflict", "device_not_approved"]],
+  ])("cannot be approved %s", async ([, device, code, succeeds, expected]) => {
+    const { core } = await memoryCore({ clients: [client], device: aDevice(device), code: code && approved(code), succeeds });
+    expect(await ask(core, "issueCode", approve)).toEqual(expected);
+  });
+});
