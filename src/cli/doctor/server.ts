@@ -121,7 +121,7 @@ function scopeFinding(about: string, metadata: Json, wanted: readonly string[], 
   if (listed === undefined || listed.length === 0)
     return warning("scopes", "the metadata lists no scopes_supported", "list them, so that clients know what to ask for");
   const missing = wanted.filter((scope) => !listed.includes(scope));
-  const setting = "add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES";
+  const setting = "add the resource (countersign resources add URL), or its scopes to DEFAULT_DYNAMIC_REGISTRATION_SCOPES";
   if (missing.length > 0)
     return warning(
       "scopes",
