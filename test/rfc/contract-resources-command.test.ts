@@ -53,7 +53,7 @@ test("adds a resource by its metadata document, shows what it has grown, changes
   expect((await countersign("remove", notes.resource)).out).toBe(`removed ${notes.resource}\n`);
   expect(await countersign("show", notes.resource)).toMatchObject({
     code: 4,
-    err: expect.stringContaining("This resource has no record."),
+    err: expect.stringContaining("Not found"),
   });
 });
 
