@@ -17,13 +17,14 @@ type Options = {
   readonly name?: string;
   readonly scope?: readonly string[];
   readonly client?: readonly ClientKind[];
-  readonly lifetime?: number | null;
+  readonly lifetime?: number | "default";
   readonly enable?: true;
   readonly disable?: true;
 };
 
-const lifetime = (value: string): number | null => {
-  if (value === "default") return null;
+/** Commander takes null for an empty text, so the default is a word. */
+const lifetime = (value: string): number | "default" => {
+  if (value === "default") return value;
   if (!/^\d{1,5}$/.test(value)) throw new InvalidArgumentError("must be a number of seconds, or default");
   return Number(value);
 };
@@ -100,7 +101,7 @@ const settingsOf = ({ name, scope, client, lifetime: seconds, enable, disable }:
   ...(name !== undefined && { name }),
   ...(scope !== undefined && { scopes: scope.map((each) => before.find((known) => known.name === each) ?? { name: each }) }),
   ...(client !== undefined && { clients: [...client] }),
-  ...(seconds !== undefined && { accessTokenLifetime: seconds }),
+  ...(seconds !== undefined && { accessTokenLifetime: seconds === "default" ? null : seconds }),
   ...((enable || disable) && { enabled: enable === true }),
 });
 

@@ -25,6 +25,7 @@ interface ObservedRequest {
   readonly clientId?: string;
   readonly grant?: { readonly case?: string };
   readonly request?: { readonly clientId?: string };
+  readonly client?: { readonly clientId?: string };
 }
 
 /** Whether a refusal followed the fetch of a client metadata document; a bad URL is refused before it. */
@@ -57,9 +58,10 @@ export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
     atRoute: (refusal, { route, requestId }) => {
       if (route === TOKEN_ENDPOINT) logToken(refusal, requestId);
     },
-    byCore(refusal, method, { requestId = "", clientId = "", request }) {
+    byCore(refusal, method, { requestId = "", clientId = "", request, client }) {
       if (method === "token") logToken(refusal, requestId);
       if (method === "validateAuthorization" || method === "issueCode") logDocument(refusal, request?.clientId ?? "", requestId);
+      if (method === "authorizeDevice") logDocument(refusal, client?.clientId ?? "", requestId);
       if (method === "resolveClient") logDocument(refusal, clientId, "");
     },
   };

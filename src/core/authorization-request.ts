@@ -98,8 +98,9 @@ type AccessParameters = Pick<AuthorizationRequest, "scope" | "resource">;
 
 /** The requested resources with the terms of their records. */
 export async function requestedTarget({ resource }: Pick<AccessParameters, "resource">, client: Client, core: Core): Promise<Target> {
-  const named = resource.slice(0, MAX_RESOURCES).filter(isAbsoluteUri);
-  return targetOf(client, named, named.length === 0 ? [] : await core.resources.of(client.realmId, named));
+  const named = resource.slice(0, MAX_RESOURCES);
+  const uris = named.filter(isAbsoluteUri);
+  return targetOf(client, named, uris.length === 0 ? [] : await core.resources.of(client.realmId, uris));
 }
 
 interface RequestableAccess extends Pick<Target, "resources" | "terms"> {

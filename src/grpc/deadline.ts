@@ -6,7 +6,7 @@ const CORE_LIMIT = 3_000;
 export const INTROSPECTION_LIMIT = 1_000;
 
 /** Methods that consume or issue something. A late `revoke` is harmless. */
-const EFFECTIVE: readonly TokenCoreMethod[] = ["token", "validateAuthorization", "issueCode", "loginTokens", "authorizeDevice"];
+const EFFECTIVE: readonly TokenCoreMethod[] = ["token", "validateAuthorization", "issueCode", "loginTokens"];
 /**
  * Milliseconds between the last moment for a call's effect and its caller's deadline. A statement checks the time once it holds its rows;
  * after that it waits only for foreign keys, at most for the database's lock timeout.

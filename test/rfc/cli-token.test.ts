@@ -31,7 +31,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Decides in the browser, and goes back to the address to which the page redirects. */
+/** Submits the decision in the browser and follows the redirect to the callback of the command. */
 async function decideAt(url: string, browser: Browser, decision: "approve" | "deny"): Promise<void> {
   let visit = await browser.follow(url);
   if (visit.html.includes('name="decision"')) visit = await browser.submit(visit, { decision });
@@ -39,7 +39,7 @@ async function decideAt(url: string, browser: Browser, decision: "approve" | "de
   await answer.text();
 }
 
-/** A terminal whose browser decides. */
+/** A terminal whose browser submits the decision. */
 function atTerminal(decision: "approve" | "deny" = "approve", serverUrl = server.url) {
   const { terminal, run, leave, ...rest } = aTerminal({ serverUrl, email: undefined, password: undefined });
   onTestFinished(leave);
@@ -54,7 +54,7 @@ function atTerminal(decision: "approve" | "deny" = "approve", serverUrl = server
 }
 
 describe("countersign token", () => {
-  test("prints the access token alone on standard output", async () => {
+  test("prints only the access token on standard output", async () => {
     const { run, opened } = atTerminal();
     const { out, code } = await run("--resource", RESOURCE, "--scope", "notes:read");
     expect([code, out.trim().split(/\s/).length]).toEqual([0, 1]);
@@ -64,13 +64,13 @@ describe("countersign token", () => {
     expect([asked.get("code_challenge_method"), asked.get("prompt")]).toEqual(["S256", null]);
   });
 
-  test("registers once at a server", async () => {
+  test("registers one client for each server", async () => {
     const { run, opened } = atTerminal();
     for (let times = 0; times < 2; times++) await run("--scope", "notes:read");
     expect(new Set(opened.map((url) => new URL(url).searchParams.get("client_id"))).size).toBe(1);
   });
 
-  test("registers again when the server has forgotten it", async () => {
+  test("registers again when the server does not know its client_id", async () => {
     const { run, terminal } = atTerminal();
     await run("--scope", "notes:read");
     const file = join(terminal.configDir, "clients.json");
@@ -79,7 +79,7 @@ describe("countersign token", () => {
     expect((await run("--scope", "notes:read")).code).toBe(0);
   });
 
-  test("--decode prints header and claims, --json the whole answer", async () => {
+  test("--decode prints header and claims, --json the token response without refresh token", async () => {
     const { run } = atTerminal();
     const decoded = JSON.parse((await run("--resource", RESOURCE, "--decode")).out);
     expect(decoded).toMatchObject({ header: { typ: "at+jwt" }, claims: { iss: server.url, aud: RESOURCE } });
@@ -88,35 +88,35 @@ describe("countersign token", () => {
     expect(Object.keys(whole)).not.toContain("refresh_token");
   });
 
-  test("uses a client that --client names", async () => {
+  test("--client selects the client", async () => {
     const { out } = await atTerminal().run("--client", "own-tool");
     expect(claimsOf(out)).toMatchObject({ client_id: "own-tool" });
   });
 
   test.for([
     ["a scope that does not exist", ["--scope", "bank:write"], 1, "invalid_scope: "],
-    ["a resource that is no URI", ["--resource", "notes"], 1, "invalid_target: "],
+    ["a resource that is not a URI", ["--resource", "notes"], 1, "invalid_target: "],
     ["an unknown client", ["--client", "c_unknown"], 4, "The client c_unknown does not exist there"],
     ["a client without the device grant", ["--client", "own-tool", "--device"], 1, "unauthorized_client: "],
-  ] as const)("ends with a message, and no browser, for %s", async ([, words, code, message]) => {
+  ] as const)("exits with a message and without a browser for %s", async ([, words, code, message]) => {
     const { run, opened } = atTerminal();
     const said = await run(...words);
     expect([said.code, said.out, opened]).toEqual([code, "", []]);
     expect(said.err).toContain(message);
   });
 
-  test("ends with 3 when the user denies", async () => {
+  test("exits with 3 when the user denies", async () => {
     const said = await atTerminal("deny").run("--scope", "notes:write");
     expect([said.code, said.out]).toEqual([3, ""]);
     expect(said.err).toContain("The user denied the access.");
   });
 
-  test("names the server where there is none", async () => {
+  test("exits with 5 and names the server when it does not answer", async () => {
     const said = await atTerminal("approve", "http://127.0.0.1:9").run();
     expect([said.code, said.err]).toEqual([5, "The server at http://127.0.0.1:9 does not answer.\n"]);
   });
 
-  test("does not take the answer of another page for its own", async () => {
+  test("returns 404 to callback requests with another state", async () => {
     const { run, terminal } = atTerminal();
     const statuses: number[] = [];
     Object.assign(terminal, {
@@ -131,7 +131,7 @@ describe("countersign token", () => {
   });
 });
 
-test("token --device shows a code in a terminal and the token after the user has allowed it", { timeout: 30_000 }, async () => {
+test("token --device prints a user code, and the token after the user has allowed it", { timeout: 30_000 }, async () => {
   const home = mkdtempSync(join(tmpdir(), "countersign-home-"));
   const run = runInTerminal(["token", "--device", "--scope", "notes:read", "--decode"], { HOME: home, COUNTERSIGN_URL: server.url });
   onTestFinished(async () => {

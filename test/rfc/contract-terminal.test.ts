@@ -27,7 +27,7 @@ function inTerminal(args: readonly string[], env: Readonly<Record<string, string
   return run;
 }
 
-test("the log of a server in development is lines to be read, with the link of a mail; elsewhere it is JSON", async () => {
+test("a development server logs readable lines in a terminal, with the link of a mail", async () => {
   const dataDir = await freshDataDir();
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
   const ports = { PORT: String(await freePort()), GRPC_PORT: String(await freePort()) };

@@ -119,6 +119,46 @@ describe("greeting, metrics and reference", () => {
     expect(await response.text()).toContain("Countersign");
   });
 
+  test("/ is a page with links where the request prefers HTML, in the browser's language", async () => {
+    const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    const response = await fetch(front.url, { headers: { accept, "accept-language": "de" } });
+    const { headers } = response;
+    expect([headers.get("content-type"), headers.get("content-language")]).toEqual(["text/html; charset=utf-8", "de"]);
+    expect(headers.get("vary")).toBe("Accept, Accept-Language");
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    const page = await response.text();
+    expect(page).toContain("Anmeldedienst");
+    const links = [...page.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, path]) => path);
+    expect(new Set(links)).toEqual(
+      new Set([
+        "/account",
+        "/docs",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/openid-configuration",
+        "/.well-known/jwks.json",
+      ]),
+    );
+  });
+
+  test.for(["*/*", "application/json", "text/plain, text/html;q=0.5"])("/ remains a text for Accept: %s", async (accept) => {
+    const response = await fetch(front.url, { headers: { accept } });
+    expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+  });
+
+  test("browsers are kept to https where the issuer is https, and nowhere else", async () => {
+    const secure = await startFront({
+      issuer: "https://id.example.test",
+      routes: systemRoutes({ issuer: ISSUER, exposition: async () => ({ contentType: "text/plain", text: "" }) }),
+    });
+    const sent = async (url: string) => (await fetch(url)).headers.get("strict-transport-security");
+    expect([await sent(secure.url), await sent(`${secure.url}/unknown`), await sent(front.url)]).toEqual([
+      "max-age=31536000",
+      "max-age=31536000",
+      null,
+    ]);
+    await secure.close();
+  });
+
   test("/metrics returns the exposition with its media type", async () => {
     const response = await fetch(`${front.url}/metrics`);
     expect([response.headers.get("content-type"), await response.text()]).toEqual(["text/plain; version=0.0.4; charset=utf-8", "up 1\n"]);

@@ -174,7 +174,7 @@ const cut = (server: Server, what: Parameters<ReturnType<typeof delegationReposi
 const run = (server: Server, text: string, parameter: string) =>
   server.database.sql.query(statement(`test_${text.slice(0, 40)}`, text), [parameter]);
 
-test("endsOf returns marks for a token and its ancestors, and undefined if the ancestors are missing or malformed", async () => {
+test("endsOf returns revocation marks for a token and its ancestors, and undefined if the ancestors are missing or malformed", async () => {
   const above = [
     { jti: "d.b", client_id: "a" },
     { jti: "g.r", client_id: "w" },

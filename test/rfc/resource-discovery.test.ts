@@ -9,7 +9,7 @@ const test = testOn({
   env: { NODE_ENV: "development", LOG_LEVEL: "info", DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid offline_access" },
 });
 
-/** A resource on loopback that answers the request for its metadata. */
+/** A resource on loopback whose metadata requests are answered by `answer`. */
 async function resourceThat(answer: (response: ServerResponse, resource: string) => void) {
   let resource = "";
   let fetched = 0;
@@ -49,9 +49,9 @@ test.for<[string, string, (response: ServerResponse, document: Record<string, un
     (response, document) => json(response, { ...document, authorization_servers: ["https://a.test"] }),
   ],
   ["about another resource", "resource_differs", (response, document) => json(response, { ...document, resource: "http://127.0.0.1:1/" })],
-  ["that is no JSON", "not_json", (response) => void response.end("<html>")],
+  ["that is not JSON", "not_json", (response) => void response.end("<html>")],
   ["that never comes", "too_slow", () => undefined],
-])("a document %s makes no record, one line of the log, and the request goes on", async ([, reason, answer], { server }) => {
+])("a document %s creates no record and logs one line, and the request succeeds", async ([, reason, answer], { server }) => {
   const { resource, fetched } = await resourceThat((response, self) =>
     answer(response, { resource: self, authorization_servers: [server.url], scopes_supported: ["notes:read"] }),
   );
@@ -63,7 +63,7 @@ test.for<[string, string, (response: ServerResponse, document: Record<string, un
   expect(resources.map((each) => each.resource)).not.toContain(resource);
 });
 
-test("a resource that names this server becomes a record, once, however many requests come together", async ({ server }) => {
+test("three concurrent requests for a resource that names this server create one record", async ({ server }) => {
   const { resource, fetched } = await resourceThat((response, self) =>
     json(response, {
       resource: self,
@@ -86,7 +86,7 @@ test("a resource that names this server becomes a record, once, however many req
   expect((await operator.resources.inspect.query({ resource })).difference).toEqual({ added: ["notes:read"], removed: ["notes:old"] });
 });
 
-test("a resource beyond this machine is not looked up", async ({ server }) => {
+test("a resource on another host is not fetched", async ({ server }) => {
   expect((await authorize(server, "https://notes.example.test/mcp")).get("code")).toMatch(/./);
   expect(linesAbout(server, "https://notes.example.test/mcp")).toEqual([]);
 });

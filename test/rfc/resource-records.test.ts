@@ -43,7 +43,7 @@ describe("docs/protocol.md#resource-records", () => {
     client = await register(server);
   });
 
-  test("a client that registered itself has what the resource offers to its kind, and its token lives as long as the record says", async ({
+  test("a registered client gets the scopes that the resource offers to its kind, and the token lifetime of the record", async ({
     server,
   }) => {
     const { browser } = await server.signedInUser();
@@ -55,7 +55,7 @@ describe("docs/protocol.md#resource-records", () => {
     expect((await server.authorize(client, browser, { resource: MAIL, scope: "mail:send" })).get("error")).toBe("invalid_scope");
   });
 
-  test("a refreshed token has no scope that was taken from the record since", async ({ server }) => {
+  test("a refreshed token has no scope that was removed from the record", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const issued = await server.tokens(client, browser, { resource: NOTES, scope: "crm:read crm:write" });
     await operator.resources.update.mutate({ resource: NOTES, scopes: [titled] });
@@ -66,7 +66,7 @@ describe("docs/protocol.md#resource-records", () => {
     expect((await server.token(client, given)).body.scope).toBe("crm:read crm:write");
   });
 
-  test("a disabled resource is invalid_target, at authorization and at refresh", async ({ server }) => {
+  test("a disabled resource returns invalid_target at authorization and at refresh", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const issued = await server.tokens(client, browser, { resource: NOTES, scope: "crm:read offline_access openid" });
     await operator.resources.update.mutate({ resource: NOTES, enabled: false });
@@ -76,7 +76,7 @@ describe("docs/protocol.md#resource-records", () => {
     await operator.resources.update.mutate({ resource: NOTES, enabled: true });
   });
 
-  test("the consent page names the resource, and its scopes in the words of the record", async ({ server }) => {
+  test("the consent page shows the name of the resource and the scope titles of the record", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const fields = new URLSearchParams({
       response_type: "code",
@@ -92,7 +92,7 @@ describe("docs/protocol.md#resource-records", () => {
     expect(html).toContain("Change customers");
   });
 
-  test("metadata lists the scopes of resources, and registration accepts those that are offered", async ({ server }) => {
+  test("the server metadata lists the scopes of resources, and registration accepts those that are offered", async ({ server }) => {
     const metadata = await (await fetch(`${server.url}/.well-known/oauth-authorization-server`)).json();
     expect(metadata.scopes_supported).toEqual(["openid", "offline_access", "crm:read", "crm:write", "mail:send"]);
     expect((await register(server, { scope: "openid crm:read mail:send" })).scope).toBe("openid crm:read");
@@ -124,7 +124,7 @@ describe("docs/protocol.md#resource-records", () => {
     expect(events).toEqual(["resource.deleted", "resource.changed", "resource.created"]);
   });
 
-  test("refuses a record of the issuer, of an insecure address, and with a scope of the protocol", async ({ server }) => {
+  test("refuses a record of the issuer, of an insecure URI and with a built-in or repeated scope", async ({ server }) => {
     const create = operator.resources.create;
     for (const input of [
       { resource: server.url },
@@ -138,21 +138,21 @@ describe("docs/protocol.md#resource-records", () => {
       expect(await refusedWith(create.mutate(input))).toMatchObject({ error: "invalid_request" });
   });
 
-  test("of two creations at once one succeeds", async () => {
+  test("three concurrent creations of one record: exactly one succeeds", async () => {
     const create = () => operator.resources.create.mutate({ resource: "https://race.example.test" });
     const outcomes = await Promise.allSettled([create(), create(), create()]);
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     await operator.resources.remove.mutate({ resource: "https://race.example.test" });
   });
 
-  test("inspection outside of development fetches nothing from this machine, and says so", async () => {
+  test("inspect outside of development returns scheme_not_https for a resource on loopback", async () => {
     const found = await operator.resources.inspect.query({ resource: "http://localhost:4000/mcp" });
     expect(found).toMatchObject({ metadata: null, fault: "scheme_not_https", record: null, difference: null });
   });
 });
 
 testOn({ env: { REQUIRE_KNOWN_RESOURCES: "true" }, provision: { ...PROVISIONED, resources: [{ resource: NOTES }] } })(
-  "REQUIRE_KNOWN_RESOURCES refuses an unknown resource, and takes a known one and a client",
+  "REQUIRE_KNOWN_RESOURCES refuses an unknown resource, and accepts a known one and a client",
   async ({ server }) => {
     const { browser } = await server.signedInUser();
     const { web } = server.clients;

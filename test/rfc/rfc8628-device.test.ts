@@ -55,7 +55,7 @@ const begin = async (
 const poll = (server: TestServer, client: TestClient, device_code: string, fields = {}) =>
   server.token(client, { grant_type: DEVICE_CODE, device_code, ...fields });
 
-/** Enters the code on the page, as a user who is signed in, up to the consent page. */
+/** Submits the user code on the device page. @returns the page that follows */
 async function enter(browser: Browser, user_code: string): Promise<Visit> {
   return browser.submit(await browser.follow("/device"), { user_code });
 }
@@ -65,7 +65,7 @@ async function decide(browser: Browser, user_code: string, decision: "approve" |
 }
 
 describe("openid-client", () => {
-  test("gets tokens on a device while the user signs in and allows it in a browser", { timeout: 30_000 }, async ({ server }) => {
+  test("gets tokens on a device while the user allows it in a browser", { timeout: 30_000 }, async ({ server }) => {
     const config = await discovery(new URL(server.url), "printer", "printer-secret", ClientSecretBasic("printer-secret"), {
       execute: [allowInsecureRequests],
     });
@@ -101,7 +101,7 @@ describe("device authorization request", () => {
     expect([answer.status, answer.body.error]).toEqual([400, "unauthorized_client"]);
   });
 
-  test("is never stored by caches", async ({ server }) => {
+  test("is not cacheable", async ({ server }) => {
     const answer = await server.form("/oauth/device_authorization", { client_id: "television" });
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
@@ -109,10 +109,10 @@ describe("device authorization request", () => {
   test.for([
     ["no client", {}, 401, "invalid_client"],
     ["an unknown client", { client_id: "unregistered" }, 401, "invalid_client"],
-    ["no proof of a confidential client", { client_id: "printer" }, 401, "invalid_client"],
-    ["only scopes that the client may not have", { client_id: "television", scope: "bank:write" }, 400, "invalid_scope"],
+    ["no credentials of a confidential client", { client_id: "printer" }, 401, "invalid_client"],
+    ["only scopes that are not allowed", { client_id: "television", scope: "bank:write" }, 400, "invalid_scope"],
     ["a malformed scope", { client_id: "television", scope: 'a"b' }, 400, "invalid_scope"],
-    ["a resource that is no URI", { client_id: "television", resource: "crm" }, 400, "invalid_target"],
+    ["a resource that is not a URI", { client_id: "television", resource: "crm" }, 400, "invalid_target"],
     ["a repeated scope", { client_id: "television", scope: ["openid", "email"] }, 400, "invalid_request"],
   ] as const)("is refused with %s", async ([, fields, status, error], { server }) => {
     const answer = await server.form("/oauth/device_authorization", fields);
@@ -121,7 +121,7 @@ describe("device authorization request", () => {
 });
 
 describe("token request with a device code", () => {
-  test("is pending until the user has decided, and slowed down when it comes too soon", async ({ server }) => {
+  test("returns authorization_pending before the user has decided, and slow_down when it is repeated too soon", async ({ server }) => {
     const { device_code } = await begin(server);
     const answers = [await poll(server, television, device_code), await poll(server, television, device_code)];
     expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
@@ -130,7 +130,7 @@ describe("token request with a device code", () => {
     ]);
   });
 
-  test("is denied when the user denies", async ({ server }) => {
+  test("returns access_denied after the user has denied", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     expect((await decide(browser, user_code, "deny")).html).toContain("Access denied");
@@ -138,7 +138,7 @@ describe("token request with a device code", () => {
     expect([answer.status, answer.body.error]).toEqual([400, "access_denied"]);
   });
 
-  test("gets a token once, however many devices poll at the same moment", async ({ server }) => {
+  test("64 concurrent polls after the approval: exactly one gets a token", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -149,7 +149,7 @@ describe("token request with a device code", () => {
     expect((await server.refresh(television, winner?.body.refresh_token)).status).toBe(200);
   });
 
-  test("gets no refresh token for a client without that grant", async ({ server }) => {
+  test("returns no refresh token to a client without that grant", async ({ server }) => {
     const { device_code, user_code } = await begin(server, radio, { scope: "notes:read" });
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -158,7 +158,7 @@ describe("token request with a device code", () => {
     expect(Object.keys(body)).not.toContain("refresh_token");
   });
 
-  test("of another client is refused", async ({ server }) => {
+  test("of another client returns invalid_grant", async ({ server }) => {
     const { device_code } = await begin(server);
     const answer = await poll(server, radio, device_code);
     expect([answer.status, answer.body.error]).toEqual([400, "invalid_grant"]);
@@ -172,7 +172,7 @@ describe("token request with a device code", () => {
     expect([answer.status, answer.body.error]).toEqual([400, error]);
   });
 
-  test("cannot use an approved device code as an authorization code", async ({ server }) => {
+  test("an approved device code is refused as an authorization code and stays valid", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -185,7 +185,7 @@ describe("token request with a device code", () => {
 });
 
 describe("clients of the device grant", () => {
-  test("a client that registers itself has the grant if it lists it", async ({ server }) => {
+  test("a registered client has the grant if it lists it", async ({ server }) => {
     const register = async (grant_types: string[]) =>
       (
         await fetch(`${server.url}/oauth/register`, {
@@ -200,7 +200,7 @@ describe("clients of the device grant", () => {
     expect(await begin(server, { clientId: registered.client_id, redirectUri: "" })).toMatchObject({ interval: 5 });
   });
 
-  test("both documents of the metadata name the endpoint and the grant", async ({ server }) => {
+  test("both metadata documents name the endpoint and the grant", async ({ server }) => {
     for (const path of ["oauth-authorization-server", "openid-configuration"]) {
       const { body } = await server.get(`/.well-known/${path}`);
       expect(body.device_authorization_endpoint).toBe(`${server.url}/oauth/device_authorization`);
@@ -208,7 +208,7 @@ describe("clients of the device grant", () => {
     }
   });
 
-  test("explain names the rule that a device waits for, and writes nothing", async ({ server }) => {
+  test("explain reports device_approved as the refusing rule until the approval, and consumes nothing", async ({ server }) => {
     const admin = await operatorAt(server.url);
     const { device_code, user_code } = await begin(server);
     const explain = () =>
@@ -224,7 +224,7 @@ describe("clients of the device grant", () => {
     expect((await poll(server, television, device_code)).status).toBe(200);
   });
 
-  test("the audit trail has the approval and the token, and neither of the codes", async ({ server }) => {
+  test("the approval and the token are audited, and no audit record or log line contains a code", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser, id } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -238,7 +238,7 @@ describe("clients of the device grant", () => {
     for (const code of [device_code, user_code]) expect(JSON.stringify(records) + server.logged.join("")).not.toContain(code);
   });
 
-  test("a user who is signed out everywhere after the approval gives no tokens", async ({ server }) => {
+  test("a device code returns 400 after its user has signed out everywhere", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const { browser, login } = await server.signedInUser();
     await decide(browser, user_code, "approve");
@@ -247,8 +247,8 @@ describe("clients of the device grant", () => {
   });
 });
 
-describe("page of the device", () => {
-  test("is in German for who reads German", async ({ server }) => {
+describe("device page", () => {
+  test("is German for Accept-Language: de", async ({ server }) => {
     const { cookies } = (await server.signedInUser()).browser;
     const browser = aBrowser(server.url, { "accept-language": "de" });
     for (const [name, value] of cookies) browser.cookies.set(name, value);
@@ -259,7 +259,7 @@ describe("page of the device", () => {
     expect((await browser.submit(asked, { decision: "approve" })).html).toContain("Gerät verbunden");
   });
 
-  test("gives the same answer to a second click", async ({ server }) => {
+  test("shows the same page for two concurrent approvals", async ({ server }) => {
     const { user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     const asked = await enter(browser, user_code);
@@ -267,7 +267,7 @@ describe("page of the device", () => {
     expect(pages.map(({ html }) => html.includes("Device connected"))).toEqual([true, true]);
   });
 
-  test("counts the first of two users who decide", async ({ server }) => {
+  test("accepts the decision of the first of two users only", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
     const [first, second] = [await server.signedInUser(), await server.signedInUser()];
     const [theirs, late] = [await enter(first.browser, user_code), await enter(second.browser, user_code)];
@@ -277,13 +277,13 @@ describe("page of the device", () => {
     expect(claimsOf(body.access_token).sub).toBe(first.id);
   });
 
-  test.for(["<script>", "a".repeat(5000), "BCDF-GHJK\u202e"])("refuses %s as a code", async (user_code, { server }) => {
+  test.for(["<script>", "a".repeat(5000), "BCDF-GHJK\u202e"])("returns 400 to %s as a code", async (user_code, { server }) => {
     const visit = await enter(aBrowser(server.url, { "x-forwarded-for": "192.0.2.7" }), user_code);
     expect(visit.status).toBe(400);
     expect(visit.html).not.toContain("<script>");
   });
 
-  test("lets a user who is not signed in sign in first", async ({ server }) => {
+  test("asks a user without a session to sign in first", async ({ server }) => {
     const { email } = await server.signedInUser();
     const { user_code } = await begin(server);
     const browser = aBrowser(server.url);
@@ -293,7 +293,7 @@ describe("page of the device", () => {
     expect(asked.html).toContain('name="decision"');
   });
 
-  test("asks a user who has allowed the client before", async ({ server }) => {
+  test("asks for consent also if the user has allowed the client before", async ({ server }) => {
     const { browser } = await server.signedInUser();
     for (let times = 0; times < 2; times++) {
       const { user_code } = await begin(server);
@@ -303,19 +303,19 @@ describe("page of the device", () => {
     }
   });
 
-  test("does not take a code that is decided upon", async ({ server }) => {
+  test("returns 400 for a code that was already decided", async ({ server }) => {
     const { user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
     expect((await enter(browser, user_code)).status).toBe(400);
   });
 
-  test("refuses a form without its token", async ({ server }) => {
+  test("returns 403 for a form without its token", async ({ server }) => {
     expect((await server.form("/device", { user_code: "BCDF-GHJK" })).status).toBe(403);
   });
 });
 
-testOn({})("an address may enter five wrong codes in an hour", async ({ server }) => {
+testOn({})("an address may enter five wrong codes; the next returns 429", async ({ server }) => {
   const browser = aBrowser(server.url);
   const statuses: number[] = [];
   for (let times = 0; times < 6; times++) statuses.push((await enter(browser, "BCDF-GHJK")).status);

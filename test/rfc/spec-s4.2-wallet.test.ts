@@ -30,12 +30,12 @@ describe("POST /auth/link/wallet", () => {
     expect(await at.poll(user, body.handle)).toEqual({ status: 200, body: { status: "pending" } });
   });
 
-  test("returns 401 with only a message without a session", async () => {
+  test("a request without a session returns 401 with only a message", async () => {
     const response = await at.start({ browser: aBrowser(server.url) }, { "x-csrf-token": "x" });
     expect([response.status, await response.json()]).toEqual([401, MESSAGE]);
   });
 
-  test("returns 401 with only a message without the X-CSRF-Token of GET /consents/", async () => {
+  test("a request without the X-CSRF-Token of GET /consents/ returns 401 with only a message", async () => {
     const [user, other] = [await at.aUser(), await at.aUser()];
     for (const headers of [{}, { "x-csrf-token": "" }, { "x-csrf-token": other.csrf }, { "x-csrf-token": `${user.csrf}x` }]) {
       const response = await at.start(user, headers);
@@ -111,7 +111,7 @@ describe("GET /auth/link/wallet/{handle}", () => {
     expect(theirs).toEqual(unknown);
   });
 
-  test("returns 401 with only a message without a session", async () => {
+  test("a request without a session returns 401 with only a message", async () => {
     const { handle } = await at.begin(await at.aUser());
     expect(await at.poll({ browser: aBrowser(server.url) }, handle)).toEqual({ status: 401, body: MESSAGE });
   });

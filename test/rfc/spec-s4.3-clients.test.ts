@@ -318,7 +318,7 @@ describe("refused callers", () => {
     expect((await api.call(ada, "GET", `/api/clients/${id}`)).status).toBe(200);
   });
 
-  test("every route returns 401 with a bare challenge without a token, whatever the body", async () => {
+  test("every request without a token returns 401 with a bare challenge, whatever the body", async () => {
     for (const [method, path] of [["GET", "/api/clients/"], ["POST", "/api/clients/"], ...routes(aNewId())] as const) {
       const answer = await api.call(undefined, method, path, method === "POST" || method === "PATCH" ? "{" : undefined);
       expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="http://localhost:3000"']);

@@ -17,7 +17,7 @@ afterAll(() => server.close());
 
 const newLink = () => firstOperatorLink({ invitations: invitations(server.database.sql), randomBytes, issuer: server.url });
 
-test("an expired, replaced, malformed or unknown link is 400 with a page, in English and German, and opens nothing", async () => {
+test("an expired, replaced, malformed or unknown link returns 400 with a page in English or German", async () => {
   const replaced = (await newLink()) ?? "";
   const expired = (await newLink()) ?? "";
   await runText(server.database.sql, "update invitations set expires_at = now()");
@@ -29,7 +29,7 @@ test("an expired, replaced, malformed or unknown link is 400 with a page, in Eng
   expect(german.html).toContain("Dieser Link gilt nicht mehr");
 });
 
-test("stores only the hash of the link, which is not one of an invitation", async () => {
+test("only the hash of the link is stored, and the link is not accepted as an invitation", async () => {
   const link = new URL((await newLink()) ?? "");
   const token = link.searchParams.get("token") ?? "";
   const rows = JSON.stringify(await runText(server.database.sql, "select *, encode(token_hash, 'hex') as hash from invitations"));
@@ -37,7 +37,7 @@ test("stores only the hash of the link, which is not one of an invitation", asyn
   expect((await aBrowser(server.url).follow(`/invitation?token=${token}`)).status).toBe(400);
 });
 
-test("of many who use the link at once, one becomes the operator, signed in with a verified address", async () => {
+test("five concurrent uses of the link: exactly one becomes the operator, signed in with a verified address", async () => {
   const link = (await newLink()) ?? "";
   const rivals = await Promise.all(
     Array.from({ length: 5 }, async (_, index) => {
@@ -59,6 +59,6 @@ test("of many who use the link at once, one becomes the operator, signed in with
   expect(await auditOf(server.database.sql, "user.registered")).toMatchObject([{ reason: "first_operator" }]);
 });
 
-test("once there is an operator no link is made", async () => {
+test("no link is created once there is an operator", async () => {
   expect(await newLink()).toBeUndefined();
 });

@@ -52,7 +52,7 @@ describe("sign-up", () => {
     expect([weak.status, weak.html.includes('<a href="#password">')]).toEqual([400, true]);
   });
 
-  test("a taken address returns 409; a new one gets a mail and can request another", async () => {
+  test("a taken address returns 409; a new one leads to the account page, gets a mail and can request another", async () => {
     const { email } = await signedIn();
     const browser = aBrowser(server.url);
     const taken = await browser.submit(await browser.follow("/signup"), { email, password: "another horse battery" });

@@ -31,6 +31,12 @@ describe("docker-compose.yml", () => {
   });
 });
 
+test("the proxy does not pass on metrics", () => {
+  const blocked = /location ~ (\S+) \{\s+return 404;/.exec(read("deploy/proxy.conf"))?.[1] ?? "";
+  const paths = ["/metrics", "/tenant/metrics", "/metrics/", "/", "/oauth/token", "/docs/metrics-of-mine"];
+  expect(paths.filter((path) => new RegExp(blocked).test(path))).toEqual(["/metrics", "/tenant/metrics", "/metrics/"]);
+});
+
 describe("Dockerfile", () => {
   test("runs as a user other than root, has a health check, and copies only files that .dockerignore allows", () => {
     expect(dockerfile).toMatch(/^USER node$/m);

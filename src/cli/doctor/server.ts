@@ -110,6 +110,9 @@ function offerFindings(about: string, metadata: Json): readonly Finding[] {
   return found;
 }
 
+const ADD_RESOURCE =
+  "make a record of the resource, `countersign resources add URL` (docs/resources.md); in development one is made at the first request";
+
 const IDENTITY_SCOPES = ["openid", "profile", "email", "offline_access"];
 
 function scopeFinding(about: string, metadata: Json, wanted: readonly string[], countersign: boolean): Finding {
@@ -118,12 +121,12 @@ function scopeFinding(about: string, metadata: Json, wanted: readonly string[], 
   if (listed === undefined || listed.length === 0)
     return warning("scopes", "the metadata lists no scopes_supported", "list them, so that clients know what to ask for");
   const missing = wanted.filter((scope) => !listed.includes(scope));
-  const setting = "add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES";
+  const setting = "add the resource (countersign resources add URL), or its scopes to DEFAULT_DYNAMIC_REGISTRATION_SCOPES";
   if (missing.length > 0)
     return warning(
       "scopes",
       `clients that register themselves are not offered ${missing.map(shown).join(" ")} of this resource`,
-      countersign ? setting : "add them to the scopes that clients may ask for",
+      countersign ? ADD_RESOURCE : "add them to the scopes that clients may ask for",
     );
   if (wanted.length === 0 && countersign && listed.every((scope) => IDENTITY_SCOPES.includes(scope)))
     return warning("scopes", "clients that register themselves cannot have scopes of your resources", `${setting} if they should`);

@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuditEntry, AuditEvent } from "../../audit.ts";
-import type { Client } from "../../clients/client.ts";
+import { audienceOf, type Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
-import { printScope } from "../../protocol/access.ts";
+import { isAbsoluteUri, printScope } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
 import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
@@ -82,6 +82,12 @@ export function checkGrantUse(
 ): void {
   trace.check(GRANT_HELD, request);
   trace.check(PARAMETERS_PRESENT, request);
+}
+
+/** The terms of the records of a client's audience. */
+export async function termsOfAudience(client: Client, { resources }: Pick<Core, "resources">): Promise<readonly ResourceTerms[]> {
+  const uris = audienceOf(client).filter(isAbsoluteUri);
+  return uris.length === 0 ? [] : resources.of(client.realmId, uris);
 }
 
 export const CONFIDENTIAL_ONLY: RefusalAudit = { event: "token.refused", publicClients: false, unauthenticated: false };

@@ -17,7 +17,7 @@ import {
 } from "./routes.ts";
 import { type EdgeOptions, inFlight, observing, refuseMethod, routeSteps } from "./steps.ts";
 
-export interface AppOptions extends Omit<EdgeOptions, "requests"> {
+export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly issuer: string;
   readonly routes: readonly Route[];
   /** A fresh id for each request. */
@@ -37,7 +37,12 @@ export interface AppOptions extends Omit<EdgeOptions, "requests"> {
 /** The HTTP front: Koa and its router around all routes, and a lighter way for the hot ones. */
 export function createApp(options: AppOptions): RequestListener {
   const { telemetry, issuer, routes } = options;
-  const edge: EdgeOptions = { telemetry, lifecycle: options.lifecycle, requests: inFlight(options.cap, options.deadline) };
+  const edge: EdgeOptions = {
+    telemetry,
+    lifecycle: options.lifecycle,
+    requests: inFlight(options.cap, options.deadline),
+    https: issuer.startsWith("https:"),
+  };
   const stateOf = (req: IncomingMessage): FrontState => ({
     requestId: options.requestId(),
     address: clientAddress(req, options.trustProxy ?? false),

@@ -25,6 +25,8 @@ export interface EdgeOptions {
   readonly telemetry: FrontTelemetry;
   readonly lifecycle: Lifecycle;
   readonly requests: InFlight;
+  /** Whether the issuer is https, to which browsers are then kept (HSTS, RFC 6797). */
+  readonly https: boolean;
 }
 
 /** One step of an answer, as Koa composes them. */
@@ -33,14 +35,18 @@ type Middleware<Context> = (ctx: Context, next: () => Promise<unknown>) => Promi
 /** The part of a route that its middleware needs. */
 export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essential" | "cors"> & { readonly name: string };
 
+/** For this host alone: names below it may run services of others. */
+const A_YEAR = "max-age=31536000";
+
 /** Sets the headers of every response, and observes the response once it is complete. */
 export const observing =
-  <Context extends HotContext>(answer: Middleware<Context>, { telemetry, lifecycle }: EdgeOptions): Middleware<Context> =>
+  <Context extends HotContext>(answer: Middleware<Context>, { telemetry, lifecycle, https }: EdgeOptions): Middleware<Context> =>
   async (ctx, next) => {
     const started = performance.now();
     const { state } = ctx;
     ctx.set("X-Request-Id", state.requestId);
     ctx.set("X-Content-Type-Options", "nosniff");
+    if (https) ctx.set("Strict-Transport-Security", A_YEAR);
     if (lifecycle.draining) ctx.set("Connection", "close");
     await answer(ctx, next);
     telemetry.observe(

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { json, lazily, text as textResponse } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";
-import type { FrontContext, Route } from "../http/routes.ts";
+import type { Route } from "../http/routes.ts";
 import type { Lifecycle } from "../http/steps.ts";
+import { rootRoute } from "./root.ts";
 
 /** Milliseconds for which one check of the dependencies is reused. */
 const GOOD_FOR = 2000;
@@ -108,15 +109,8 @@ type Exposition = () => Promise<{ readonly contentType: string; readonly text: s
 /** `GET /` and `GET /metrics`. @see docs/protocol.md#system-endpoints */
 export function systemRoutes({ issuer, exposition }: { readonly issuer: string; readonly exposition: Exposition }): readonly Route[] {
   const print = apiErrorPrinter(issuer);
-  const greeting = `Countersign, an OAuth 2.1 and OpenID Connect authorization server.\nReference: ${issuer}/docs\n`;
   return [
-    {
-      method: "GET",
-      path: "/",
-      print,
-      openapi: () => ({ tags: ["System"], summary: "A greeting", security: [], responses: { "200": textResponse("A greeting.") } }),
-      answer: (ctx) => sendText(ctx, greeting, "text/plain; charset=utf-8"),
-    },
+    rootRoute(issuer),
     {
       method: "GET",
       path: "/metrics",
@@ -131,13 +125,9 @@ export function systemRoutes({ issuer, exposition }: { readonly issuer: string; 
       async answer(ctx) {
         const { text, contentType } = await exposition();
         noStore(ctx);
-        sendText(ctx, text, contentType);
+        ctx.set("Content-Type", contentType);
+        ctx.body = text;
       },
     },
   ];
-}
-
-function sendText(ctx: FrontContext, text: string, contentType: string): void {
-  ctx.set("Content-Type", contentType);
-  ctx.body = text;
 }

@@ -100,7 +100,7 @@ test.for<[string, Partial<ServerObservations>, string]>([
 test("names the setting that limits what clients may register at a Countersign", () => {
   const identityAlone = { ...server, ...serving({ scopes_supported: ["openid", "email"] }) };
   expect(problemsOf(serverFindings(identityAlone, []))).toEqual([
-    expect.stringContaining("add them to DEFAULT_DYNAMIC_REGISTRATION_SCOPES"),
+    expect.stringContaining("its scopes to DEFAULT_DYNAMIC_REGISTRATION_SCOPES"),
   ]);
   expect(problemsOf(serverFindings({ ...identityAlone, countersign: false }, []))).toEqual([]);
 });

@@ -76,6 +76,15 @@ describe("metadata kept by dynamic registration", () => {
     expect(register({ redirect_uris, ...request })).toEqual({ ...DEFAULTS, ...expected });
   });
 
+  test("a client gets the requested scopes that resources offer, besides those of the realm", () => {
+    const registered = (scope: string, scopeMode: "registered" | "realm") =>
+      registrableMetadata(parseRegistrationRequest({ redirect_uris, scope }), { allowedScopes, offeredScopes: ["crm:read"], scopeMode })
+        .scopes;
+    expect(registered("email crm:read crm:write", "registered")).toEqual(["email", "crm:read"]);
+    expect(registered("crm:write", "registered")).toEqual(allowedScopes);
+    expect(registered("crm:read", "realm")).toEqual([...allowedScopes, "crm:read"]);
+  });
+
   test("with DYNAMIC_CLIENT_SCOPE=realm, a client gets all scopes of the realm", () => {
     expect(register({ redirect_uris, scope: "email" }, "realm").scopes).toEqual(allowedScopes);
   });

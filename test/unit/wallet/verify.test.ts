@@ -175,7 +175,7 @@ describe("3. type, validity and status", () => {
     ["suspended", { status: 2 }, "credential_suspended"],
     ["application-specific", { status: 3 }, "credential_revoked"],
     ["unavailable, strict", { status: new FetchFailure("unreachable") }, "status_list_unreachable"],
-    ["unavailable, lenient", { status: new FetchFailure("unreachable"), policy: { status: "lenient" } }, "taken"],
+    ["unavailable, lenient", { status: new FetchFailure("unreachable"), policy: { status: "lenient" } }, "accepted"],
     ["invalid, lenient", { status: 1, policy: { status: "lenient" } }, "credential_revoked"],
   ];
   test.for(cases)("decides on a credential whose status is %s", async ([, setting, expected]) => {

@@ -1,13 +1,21 @@
-import { audienceOf, type Client, isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
+import { audienceOf, isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import { isAbsoluteUri, parseScope, printScope } from "../../../protocol/access.ts";
+import { parseScope, printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedAt, clientAudience, narrowResource, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
-import type { Core } from "../../ports.ts";
 import { newJti } from "../../tokens/access-token.ts";
-import { accessTokenAnswer, CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, previewOf } from "../grant.ts";
+import {
+  accessTokenAnswer,
+  CONFIDENTIAL_ONLY,
+  checkGrantUse,
+  GRANT_RULES,
+  type Grant,
+  type GrantRequest,
+  previewOf,
+  termsOfAudience,
+} from "../grant.ts";
 
 type Request = Pick<GrantRequest<"clientCredentials">, "client" | "grant"> & { readonly terms?: readonly ResourceTerms[] };
 
@@ -59,19 +67,13 @@ export function decideClientCredentials(request: Request, trace = ENFORCED) {
   return { scopes: trace.check(SCOPE, request), audience: trace.check(RESOURCE, request) };
 }
 
-/** The terms of the records of a client's audience. */
-async function termsFor(client: Client, core: Core): Promise<readonly ResourceTerms[]> {
-  const resources = audienceOf(client).filter(isAbsoluteUri);
-  return resources.length === 0 ? [] : core.resources.of(client.realmId, resources);
-}
-
 export const clientCredentials: Grant<"clientCredentials"> = {
   rules: [...GRANT_RULES, CONFIDENTIAL_CLIENT, SCOPE, RESOURCE],
   refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
     const { client, requestId, confirmation: cnf } = request;
-    const terms = await termsFor(client, core);
+    const terms = await termsOfAudience(client, core);
     const { scopes, audience } = decideClientCredentials({ ...request, terms });
     const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
     const { clientId } = client;
@@ -94,7 +96,7 @@ export const clientCredentials: Grant<"clientCredentials"> = {
   },
 
   async preview(request, core, trace) {
-    const terms = await termsFor(request.client, core);
+    const terms = await termsOfAudience(request.client, core);
     const { scopes, audience } = decideClientCredentials({ ...request, terms }, trace);
     return { ...previewOf(scopes, audience, core, terms), sub: request.client.clientId };
   },

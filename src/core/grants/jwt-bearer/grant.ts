@@ -2,11 +2,12 @@ import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
+import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED, isVerdict } from "../../policy/rule.ts";
 import type { AssertedIdentity, Core, IdentityAssertionPorts } from "../../ports.ts";
 import type { NewGrant } from "../../token-state.ts";
 import { actorsOf, newJti } from "../../tokens/access-token.ts";
-import { accessTokenAnswer, GRANT_HELD, type Grant, type GrantRequest, PARAMETERS_PRESENT, previewOf } from "../grant.ts";
+import { accessTokenAnswer, GRANT_HELD, type Grant, type GrantRequest, PARAMETERS_PRESENT, previewOf, termsOfAudience } from "../grant.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "./assertion.ts";
 import {
   ASSERTION_READ,
@@ -43,7 +44,8 @@ async function decide({ client, grant, refusalDetails }: Request, core: Core, ou
   // Only what the issuer has signed goes into the audit record.
   const { jti } = assertion.claims;
   if (typeof jti === "string") refusalDetails.jti = jti.slice(0, 255);
-  const facts = { client, params, assertion, issuer: core.issuer, maxLifetime: ports.maxLifetime, now: core.clock() };
+  const terms = await termsOfAudience(client, core);
+  const facts = { client, params, assertion, terms, issuer: core.issuer, maxLifetime: ports.maxLifetime, now: core.clock() };
   const accepted = decideIdentityAssertion(facts, trace);
   const identity: AssertedIdentity = {
     issuer: assertion.issuer,
@@ -54,7 +56,7 @@ async function decide({ client, grant, refusalDetails }: Request, core: Core, ou
     jti: accepted.jti,
     remember: accepted.remember,
   };
-  return { ports, accepted, identity, trace };
+  return { ports, accepted, identity, terms, trace };
 }
 
 /**
@@ -76,7 +78,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
   refusalAudit: { event: "identity_assertion.refused", publicClients: true, unauthenticated: false },
 
   async issue(request, core) {
-    const { ports, accepted, identity } = await decide(request, core);
+    const { ports, accepted, identity, terms } = await decide(request, core);
     const { client, requestId, confirmation: cnf } = request;
     const { clientId } = client;
     const { scopes, audience, act, authTime } = accepted;
@@ -98,14 +100,15 @@ export const jwtBearer: Grant<"jwtBearer"> = {
     const subject = await acceptance.catch((error: unknown) => {
       throw isVerdict(error) ? withoutDetails(error) : error;
     });
-    return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime: core.lifetimes.accessToken, act, cnf }, core);
+    const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
+    return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, act, cnf }, core);
   },
 
   async preview(request, core, outer) {
-    const { ports, accepted, identity, trace } = await decide(request, core, outer);
+    const { ports, accepted, identity, terms, trace } = await decide(request, core, outer);
     const outlook = await ports.assertions.outlook(identity);
     trace.check(USER_ENABLED, outlook);
     trace.check(ASSERTION_UNUSED, outlook);
-    return { ...previewOf(accepted.scopes, accepted.audience, core), actors: [...actorsOf(accepted.act)] };
+    return { ...previewOf(accepted.scopes, accepted.audience, core, terms), actors: [...actorsOf(accepted.act)] };
   },
 };

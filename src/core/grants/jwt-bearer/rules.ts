@@ -2,6 +2,7 @@ import { audienceOf, type Client, isConfidential, MAX_ACTORS } from "../../../cl
 import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";
+import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedScopes, boundForm } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { IdentityAssertionPorts } from "../../ports.ts";
@@ -54,6 +55,8 @@ export interface AssertionFacts {
   readonly client: Client;
   readonly params: JwtBearerGrant;
   readonly assertion: IdentityAssertion;
+  /** Of the records of the client's audience. */
+  readonly terms: readonly ResourceTerms[];
   readonly issuer: string;
   /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds: an assertion that lives longer would outlive the record of its use. */
   readonly maxLifetime: number;
@@ -120,14 +123,15 @@ const CHAIN_LENGTH: Rule<AssertionFacts, Actor | undefined> = {
 
 const RESOURCE: Rule<AssertionFacts, readonly string[]> = {
   name: "resource",
-  demand: "The assertion names resources, all within the client's audience; the request's resource lies within them.",
+  demand: "The assertion names resources, all within the client's audience; the request's resource lies within them, and none is disabled.",
   source: "docs/protocol.md#identity-assertion",
-  check({ assertion: { claims }, params, client }) {
+  check({ assertion: { claims }, params, client, terms }) {
     const asserted: readonly unknown[] = Array.isArray(claims.resource) ? claims.resource : [claims.resource];
     if (asserted.length === 0 || !asserted.every(isText)) return refuse("assertion_without_resource");
     if (!asserted.every((resource) => boundForm(resource, audienceOf(client)) !== undefined)) refuse("resource_not_of_client");
     const requested = params.resource.map((resource) => boundForm(resource, asserted) ?? refuse("resource_outside_assertion"));
-    return [...new Set(requested.length === 0 ? asserted : requested)];
+    const audience = [...new Set(requested.length === 0 ? asserted : requested)];
+    return disabledAmong(audience, terms).length > 0 ? refuse("resource_disabled") : audience;
   },
 };
 

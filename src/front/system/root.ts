@@ -1,0 +1,77 @@
+import { text as textResponse } from "../http/describe.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import type { FrontContext, Route } from "../http/routes.ts";
+import { wideLink } from "../pages/views/cards.ts";
+import { html, layout, type Markup, type Site, sendPage, siteOf } from "../pages/views/layout.ts";
+import { catalogue, type Language, languageOf } from "../texts/language.ts";
+
+const texts = catalogue({
+  en: {
+    title: "Sign-in service",
+    lead: "Applications and agents get access here, once you have allowed it.",
+    account: "Your account",
+    forDevelopers: "For developers",
+    reference: "API reference",
+    oauth: "Authorization server metadata",
+    openid: "OpenID Connect metadata",
+    keys: "Public keys",
+  },
+  de: {
+    title: "Anmeldedienst",
+    lead: "Hier erhalten Anwendungen und Agenten Zugriff, sobald Sie ihn erlaubt haben.",
+    account: "Ihr Konto",
+    forDevelopers: "Für Entwickler",
+    reference: "API-Referenz",
+    oauth: "Metadaten des Autorisierungsservers",
+    openid: "OpenID-Connect-Metadaten",
+    keys: "Öffentliche Schlüssel",
+  },
+});
+
+/** `GET /`: a page with links where the request prefers HTML, as a browser does, else a line of text. @see docs/protocol.md#system-endpoints */
+export function rootRoute(issuer: string): Route {
+  const site = siteOf(issuer);
+  const greeting = `Countersign, an OAuth 2.1 and OpenID Connect authorization server.\nReference: ${issuer}/docs\n`;
+  return {
+    method: "GET",
+    path: "/",
+    print: apiErrorPrinter(issuer),
+    openapi: () => ({
+      tags: ["System"],
+      summary: "A greeting; a page with links for browsers",
+      security: [],
+      responses: { "200": { ...textResponse("A greeting."), content: CONTENT } },
+    }),
+    answer(ctx: FrontContext) {
+      ctx.vary("Accept");
+      if (ctx.accepts("text", "html") === "html") return sendPage(ctx, view(site, languageOf(ctx)));
+      ctx.set("Content-Type", "text/plain; charset=utf-8");
+      ctx.body = greeting;
+    },
+  };
+}
+
+const CONTENT = { "text/plain": { schema: { type: "string" } }, "text/html": { schema: { type: "string" } } } as const;
+
+function view(site: Site, language: Language): Markup {
+  const { title, lead, account, forDevelopers, ...words } = texts[language];
+  const links = [
+    ["/docs", words.reference],
+    ["/.well-known/oauth-authorization-server", words.oauth],
+    ["/.well-known/openid-configuration", words.openid],
+    ["/.well-known/jwks.json", words.keys],
+  ] as const;
+  return layout(
+    site,
+    { language, title },
+    html`<section class="card links">
+<h1>${title}</h1>
+<p class="lead">${lead}</p>
+${wideLink(site.path("/account"), account)}
+<h2>${forDevelopers}</h2>
+<ul>
+${links.map(([path, label]) => html`<li><a href="${site.path(path)}">${label}</a></li>`)}
+</ul>
+</section>`,
+  );
+}

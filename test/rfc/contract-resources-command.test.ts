@@ -1,0 +1,72 @@
+import { expect, onTestFinished } from "vitest";
+import { startNotesServer } from "../../examples/mcp-server/server.ts";
+import { registerResourceCommands } from "../../src/cli/resources.ts";
+import { operatorAt } from "../support/admin.ts";
+import { OPERATOR, type TestServer, testOn } from "../support/server.ts";
+import { aTerminal } from "../support/terminal.ts";
+
+const test = testOn({ env: { NODE_ENV: "development" } });
+
+function atTerminal(server: TestServer, access: object = OPERATOR) {
+  const { run, leave } = aTerminal({ serverUrl: server.url, email: OPERATOR.email, password: OPERATOR.password, ...access });
+  onTestFinished(leave);
+  return (...words: string[]) => run([registerResourceCommands], ["resources", ...words]);
+}
+
+test("adds a resource by its metadata document, shows what it has grown, changes and removes it", async ({ server }) => {
+  const countersign = atTerminal(server);
+  expect((await countersign("list")).out).toContain("countersign resources add URL");
+  const notes = await startNotesServer({ issuer: server.url });
+  onTestFinished(notes.close);
+
+  const added = await countersign("add", notes.resource, "--client", "named", "--client", "document", "--lifetime", "60");
+  expect(added.out).toMatch(/name +Notes\nscopes +notes:read notes:write\nclients +document named\naccess token lifetime +60 s/);
+  expect((await countersign("list")).out).toContain(`${notes.resource}  Notes  notes:read notes:write`);
+
+  expect((await countersign("diff", notes.resource)).out).toContain("has the scopes of the metadata document");
+  const operator = await operatorAt(server.url);
+  await operator.resources.update.mutate({ resource: notes.resource, scopes: [{ name: "notes:read", title: { en: "Read your notes" } }] });
+  expect((await countersign("diff", notes.resource)).out).toBe("+ notes:write\n");
+
+  const updated = await countersign(
+    "update",
+    notes.resource,
+    "--scope",
+    "notes:read",
+    "--scope",
+    "notes:write",
+    "--lifetime",
+    "default",
+    "--disable",
+    "--json",
+  );
+  expect(updated.err).toBe("");
+  expect(JSON.parse(updated.out)).toMatchObject({
+    scopes: [
+      { name: "notes:read", title: { en: "Read your notes" } },
+      { name: "notes:write", title: {} },
+    ],
+    accessTokenLifetime: null,
+    enabled: false,
+  });
+  expect((await countersign("update", notes.resource, "--enable")).out).toMatch(/enabled +yes/);
+  expect((await countersign("remove", notes.resource)).out).toBe(`removed ${notes.resource}\n`);
+  expect(await countersign("show", notes.resource)).toMatchObject({
+    code: 4,
+    err: expect.stringContaining("Not found"),
+  });
+});
+
+test("says why metadata cannot be used, and adds a resource without it by its scopes", async ({ server }) => {
+  const countersign = atTerminal(server);
+  const resource = "http://127.0.0.1:1/mcp";
+  const refused = await countersign("add", resource);
+  expect(refused).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("/.well-known/oauth-protected-resource/mcp cannot be used: unreachable."),
+  });
+  expect(refused.err).toContain("--scope");
+  expect((await countersign("add", resource, "--scope", "a:b", "--name", "A")).out).toMatch(/name +A\nscopes +a:b/);
+  expect((await countersign("remove", resource)).code).toBe(0);
+  expect((await countersign("diff", resource)).code).toBe(1);
+});
