@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { registerAuditCommands } from "./cli/audit.ts";
 import { registerClientCommands } from "./cli/clients.ts";
+import type { Shell } from "./cli/completion.ts";
 import { registerAgentCommands, registerDelegationCommands } from "./cli/delegations.ts";
 import { registerDoctorCommand } from "./cli/doctor/command.ts";
+import { addExamples } from "./cli/examples.ts";
 import { registerExplainCommand } from "./cli/explain.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
 import { provisionThroughServer } from "./cli/management-api.ts";
@@ -126,5 +128,11 @@ registerResourceCommands(program, terminal);
 registerSignInCommands(program, terminal);
 registerTokenCommand(program, terminal);
 registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
+program
+  .command("completion")
+  .addArgument(new Argument("<shell>", "the shell that reads the script").choices(["bash", "zsh", "fish"]))
+  .description("print a script that completes commands and options")
+  .action(run(async (shell: Shell) => void process.stdout.write((await import("./cli/completion.ts")).completionScript(program, shell))));
+addExamples(program);
 
 program.parseAsync().catch(fail);

@@ -1,6 +1,8 @@
 import { startNotesServer } from "./server.ts";
 
-const { RESOURCE, ISSUER = "http://localhost:3000", PORT = "4000" } = process.env;
+const { RESOURCE } = process.env;
+const ISSUER = process.env.ISSUER || "http://localhost:3000"; // an empty variable counts as unset
+const PORT = process.env.PORT || "4000";
 
 try {
   const server = await startNotesServer({

@@ -1,6 +1,7 @@
 import argon2 from "argon2";
 import type { RandomBytes } from "../random.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
+import { isForeign, matches } from "./imported-hash.ts";
 import { normalizePassword } from "./password-rules.ts";
 
 /** What one argon2id hash costs: memory in KiB, passes over it, lanes. */
@@ -38,9 +39,9 @@ export function passwordHashing({
   return {
     hash: encode,
     async verify(encoded, password, address) {
-      const right = await queue(address, () => argon2.verify(encoded ?? unmatchable, normalizePassword(password)));
+      const right = await queue(address, () => matches(encoded ?? unmatchable, password, normalizePassword(password)));
       if (!right || !encoded) return { kind: "wrong" };
-      return { kind: "right", outdated: argon2.needsRehash(encoded, cost) };
+      return { kind: "right", outdated: isForeign(encoded) || argon2.needsRehash(encoded, cost) };
     },
   };
 }

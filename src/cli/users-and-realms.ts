@@ -7,6 +7,7 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { everyPage, managementCommands, type Output } from "./management-api.ts";
 import { printable, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
+import { registerUserFileCommands } from "./user-files.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
 type Realm = ManagementOutputs["operator"]["realms"]["update"];
@@ -100,6 +101,7 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
     return output(users, users);
   }).option("--search <text>", "only those with this text in name or address");
   registerNewcomerCommands(command, terminal);
+  registerUserFileCommands(command);
   command(
     "enable <user>",
     "let a user sign in again",

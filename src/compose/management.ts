@@ -14,6 +14,7 @@ import { auditTrail } from "../store/audit-trail.ts";
 import { clientRegistry, managedClients } from "../store/clients.ts";
 import { managedScopes } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
+import { importedUsers } from "../store/imported-users.ts";
 import { invitations } from "../store/invitations.ts";
 import { publishedKeys } from "../store/key-register.ts";
 import { provisioner } from "../store/provisioning.ts";
@@ -48,6 +49,7 @@ export const managementPorts = (
   users: managedUsers(sql),
   invitations: mailing.invitations,
   closing: mailing.closing,
+  importedUsers: importedUsers(sql),
   passwords,
   realms: realms(sql),
   managedRealms: managedRealms(sql),

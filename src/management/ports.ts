@@ -17,6 +17,7 @@ import type { parseGrant } from "../protocol/grants.ts";
 import type { RandomBytes } from "../random.ts";
 import type { ResourceMetadata } from "../resources/metadata.ts";
 import type { ManagedResources } from "../resources/ports.ts";
+import type { ImportedUser } from "./import-users.ts";
 import type { ProvisionFile } from "./provision.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
@@ -40,6 +41,14 @@ export interface ManagedUsers {
   /** Disabling ends sessions and refresh families in the same transaction. @returns undefined for an unknown user */
   setEnabled(id: string, enabled: boolean, audit: AuditEntry): Promise<User | undefined>;
   setRole(id: string, role: Role, audit: AuditEntry): Promise<User | undefined>;
+}
+
+export interface ImportedUsers {
+  /** Stores all users or none. @returns the indexes of users whose address has an account or is named twice; empty: all are stored */
+  import(
+    users: readonly (ImportedUser & { readonly id: string; readonly role: Role })[],
+    audits: readonly AuditEntry[],
+  ): Promise<readonly number[]>;
 }
 
 export interface ManagedRealms {
@@ -123,6 +132,7 @@ export interface ManagementPorts {
   readonly realms: Pick<Realms, "default">;
   readonly invitations: Invitations;
   readonly closing: AccountClosing;
+  readonly importedUsers: ImportedUsers;
   readonly passwords: Pick<PasswordHashing, "hash">;
   readonly managedRealms: ManagedRealms;
   readonly managedScopes: ManagedScopes;

@@ -125,6 +125,22 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await done();
     });
 
+    test("consent shows Allow and Deny on a phone without scrolling, and one caution at most", async () => {
+      const email = await anAccount();
+      const { page, done } = await open({ viewport: { width: 390, height: 844 } });
+      const scope = "openid profile email offline_access notes:read notes:write";
+      await page.goto(visits.ask({ scope, resource: "https://notes.example.test/mcp" }));
+      await signIn(page, email);
+      await heading(page, "Field Notes asks for access");
+      for (const name of ["Allow", "Deny"]) {
+        const box = await page.getByRole("button", { name, exact: true }).boundingBox();
+        expect(box?.y).toBeGreaterThan(0);
+        expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(844);
+      }
+      expect(await page.getByRole("note").count()).toBe(1);
+      await done();
+    });
+
     test("a client that is not verified is shown with its host and a warning", async () => {
       const email = await anAccount();
       const { page, done } = await open();

@@ -464,6 +464,16 @@ describe("row 15: names that clients give themselves", () => {
     expect((await browser.follow(authorizePath())).html).not.toContain("Name not verified");
   });
 
+  test("are shown with one caution, and with scopes without a description in one item", async () => {
+    const { browser } = await signedIn();
+    const members = { client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb", scope: "openid notes:read notes:write" };
+    const { html } = await browser.follow(authorizePath(members));
+    expect(html.match(/role="note"/g)).toHaveLength(1);
+    expect(html).toMatch(
+      /<summary[^>]*>2 permissions<\/summary>\s*<ul class="known"><li><bdi>notes:read<\/bdi><\/li><li><bdi>notes:write<\/bdi><\/li><\/ul>/,
+    );
+  });
+
   test("are shown with a redirect to the user's own device and with the stage of the client", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath({ client_id: "device", redirect_uri: "http://127.0.0.1:49152/cb" }));

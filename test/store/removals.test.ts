@@ -174,7 +174,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       redirectUris: ["https://client.example.test/cb"],
       grantTypes: ["authorization_code", "refresh_token"],
     };
-    const file = { realms: [], users: [], scopes: [], clients: [{ ...client, tokenEndpointAuthMethod: "none" }] };
+    const file = { realms: [], users: [], scopes: [], resources: [], clients: [{ ...client, tokenEndpointAuthMethod: "none" }] };
     await provisioner(sql, passwords).apply(file as never);
     expect(await liveFamilies(scene)).toBe(0);
     expect(await state()).toMatchObject({ clientEnabled: true, grantLives: false });

@@ -110,6 +110,9 @@ function offerFindings(about: string, metadata: Json): readonly Finding[] {
   return found;
 }
 
+const ADD_RESOURCE =
+  "make a record of the resource, `countersign resources add URL` (docs/resources.md); in development one is made at the first request";
+
 const IDENTITY_SCOPES = ["openid", "profile", "email", "offline_access"];
 
 function scopeFinding(about: string, metadata: Json, wanted: readonly string[], countersign: boolean): Finding {
@@ -123,7 +126,7 @@ function scopeFinding(about: string, metadata: Json, wanted: readonly string[], 
     return warning(
       "scopes",
       `clients that register themselves are not offered ${missing.map(shown).join(" ")} of this resource`,
-      countersign ? setting : "add them to the scopes that clients may ask for",
+      countersign ? ADD_RESOURCE : "add them to the scopes that clients may ask for",
     );
   if (wanted.length === 0 && countersign && listed.every((scope) => IDENTITY_SCOPES.includes(scope)))
     return warning("scopes", "clients that register themselves cannot have scopes of your resources", `${setting} if they should`);

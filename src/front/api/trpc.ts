@@ -16,7 +16,7 @@ const BATCH_LIMIT = 20;
 /** Bytes of a body; a provisioning file may be longer. */
 const BODY_LIMIT = 64 * 1024;
 const FILE_LIMIT = 1024 * 1024;
-const TAKES_FILE = "operator.provision";
+const TAKE_FILES = ["operator.provision", "operator.users.import"];
 
 /** The typed API. Its bodies pass the strict reader first, so that the rules for all JSON apply: size, depth, coding, media type. */
 export function trpcRoutes(options: ManagementRoutesOptions): readonly Route[] {
@@ -79,7 +79,7 @@ const TOO_MANY_CALLS = {
 async function requestOf(ctx: FrontContext): Promise<Request> {
   const url = new URL(ctx.req.url ?? "", "http://front.invalid");
   if (ctx.method !== "POST") return new Request(url);
-  const limit = url.pathname === `${ENDPOINT}/${TAKES_FILE}` ? FILE_LIMIT : BODY_LIMIT;
+  const limit = TAKE_FILES.some((path) => url.pathname === `${ENDPOINT}/${path}`) ? FILE_LIMIT : BODY_LIMIT;
   const body = JSON.stringify(await jsonBody(ctx, limit));
   return new Request(url, { method: "POST", headers: { "content-type": "application/json" }, body });
 }

@@ -35,7 +35,7 @@ type Middleware<Context> = (ctx: Context, next: () => Promise<unknown>) => Promi
 /** The part of a route that its middleware needs. */
 export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essential" | "cors"> & { readonly name: string };
 
-/** For this host alone: what runs on names below it is not ours to decide. */
+/** For this host alone: names below it may run services of others. */
 const A_YEAR = "max-age=31536000";
 
 /** Sets the headers of every response, and observes the response once it is complete. */

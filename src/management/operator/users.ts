@@ -10,6 +10,7 @@ import { Refusal } from "../../errors.ts";
 import { LANGUAGES } from "../../language.ts";
 import { newId } from "../../random.ts";
 import { found } from "../clients.ts";
+import { UserImport } from "../import-users.ts";
 import { paging, RecordId, RegistrationScopes, search } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { pageView, userView } from "../views.ts";
@@ -64,6 +65,17 @@ export const operatorUsersRouter = router({
     const created = await invitations.open(user, ctx.audit("user.registered", { userId: id, reason: "by_operator" }));
     if (created === undefined) throw emailTaken();
     return userView(created);
+  }),
+
+  /** Takes over users of another server with their password hashes: all of them, or none. */
+  import: operatorProcedure.input(UserImport).mutation(async ({ ctx, input }) => {
+    const { importedUsers, signUpPolicy, clock, randomBytes } = ctx.ports;
+    const users = input.users.map((user) => ({ ...user, id: newId(clock, randomBytes), role: user.role ?? roleOfSignUp(signUpPolicy) }));
+    const audits = users.map(({ id }) => ctx.audit("user.registered", { userId: id, reason: "imported" }));
+    const taken = await importedUsers.import(users, audits);
+    if (taken.length === 0) return { imported: users.length };
+    const issues = taken.map((index) => ({ path: `users.${index}.email`, message: "has an account already, or is named twice" }));
+    throw new Refusal("conflict", "email_taken", { description: "Nothing was imported.", issues });
   }),
 
   /** Deletes an account with everything that belongs to it, and notifies its user. */

@@ -4,6 +4,7 @@ import { hidden, html, layout, type Markup, type Part, type Site } from "../view
 import {
   clientTexts,
   type Described,
+  isDescribed,
   type ScopeWords,
   type ShownClient,
   scopeWords,
@@ -51,7 +52,7 @@ ${warning(language, client)}
 ${
   asked.length > 0 &&
   html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>
-<ul class="grants">${asked.map((scope) => scopeItem(scopeWords(language, scope, described, places)))}</ul>`
+<ul class="grants">${scopeItems(language, asked, described, places)}</ul>`
 }
 ${
   resources.length > 0 &&
@@ -93,15 +94,14 @@ ${stage !== undefined && html`<div><dt>${texts.stage}</dt><dd><span class="tag">
 </dl>`;
 }
 
-/** What the user should know before trusting the name. */
+/** What the user should know before trusting the name: one sentence at most, the one that matters most. */
 function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress, openRegistration }: ShownClient): Part {
   const { deviceCaution, otherDeviceCaution, unverifiedCaution } = clientTexts[language];
-  const lines = [
-    deviceAddress !== undefined && otherDeviceCaution,
-    onThisDevice && deviceCaution,
-    openRegistration && verifiedHost === undefined && unverifiedCaution,
-  ].filter((line) => line !== false);
-  return lines.length > 0 && html`<div class="caution" role="note">${lines.map((line) => html`<p>${line}</p>`)}</div>`;
+  const caution =
+    (deviceAddress !== undefined && otherDeviceCaution) ||
+    (onThisDevice && deviceCaution) ||
+    (openRegistration && verifiedHost === undefined && unverifiedCaution);
+  return caution && html`<p class="caution" role="note">${caution}</p>`;
 }
 
 function howLong(language: Language, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
@@ -109,6 +109,20 @@ function howLong(language: Language, { accessToken, refreshToken, refreshFamilyM
   const words = (seconds: number) => shownDuration(language, seconds);
   if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(words(accessToken));
   return lasting(words(refreshFamilyMax), words(Math.min(refreshToken, refreshFamilyMax)));
+}
+
+/** One item for each scope with a description; several without one share an item that opens. */
+function scopeItems(language: Language, scopes: readonly string[], described: Described, places: readonly string[]): Part {
+  const plain = scopes.filter((scope) => !isDescribed(scope, described));
+  const item = (scope: string) => scopeItem(scopeWords(language, scope, described, places));
+  if (plain.length < 2) return scopes.map(item);
+  const { detail } = scopeWords(language, plain[0] ?? "", described, places);
+  const { permissions } = consentTexts[language];
+  return [
+    ...scopes.filter((scope) => !plain.includes(scope)).map(item),
+    html`<li><details><summary class="grant-title">${permissions(plain.length)}</summary>
+<ul class="known">${plain.map((scope) => html`<li><bdi>${scope}</bdi></li>`)}</ul></details><p class="grant-detail">${detail}</p></li>`,
+  ];
 }
 
 const scopeItem = ({ title, titleIn, detail, detailIn }: ScopeWords): Markup =>
@@ -142,6 +156,8 @@ const consentTexts = catalogue({
     asksAgain: "asks for access again",
     signedInAs: "You are signed in as",
     otherAccount: "Use another account",
+    /** Of scopes without a description. */
+    permissions: (count: number) => `${count} permissions`,
     able: "This will let it",
     ableAlso: "It now also wants to",
     known: "Already allowed",
@@ -168,6 +184,7 @@ const consentTexts = catalogue({
     asksAgain: "bittet erneut um Zugriff",
     signedInAs: "Sie sind angemeldet als",
     otherAccount: "Anderes Konto verwenden",
+    permissions: (count) => `${count} Berechtigungen`,
     able: "Das erlauben Sie damit",
     ableAlso: "Das kommt hinzu",
     known: "Schon erlaubt",

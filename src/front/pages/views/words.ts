@@ -167,6 +167,9 @@ function wordingFor(language: Language, wording: Wording): { readonly text: stri
 export type Described = ReadonlyMap<string, ScopeDescription>;
 
 const BUILT_IN: Described = new Map(BUILT_IN_SCOPES.map((scope) => [scope.name, scope]));
+/** Whether there are words for a scope. */
+export const isDescribed = (scope: string, described: Described): boolean => described.has(scope) || BUILT_IN.has(scope);
+
 /**
  * A scope in words: the operators' description, else the built-in one. A scope without a description keeps its name; its resources decide
  * what it allows. Pure.

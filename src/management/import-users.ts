@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { isImportable } from "../accounts/imported-hash.ts";
+import { ROLES } from "../accounts/ports.ts";
+import { DisplayName } from "../protocol/display-name.ts";
+
+const ImportedUser = z.strictObject({
+  email: z.email({ error: "is not an e-mail address" }).max(254),
+  emailVerified: z.boolean().default(false),
+  firstName: DisplayName.nullable().default(null),
+  lastName: DisplayName.nullable().default(null),
+  role: z.enum(ROLES).optional(),
+  enabled: z.boolean().default(true),
+  /** Without one, the user chooses a password by the page for forgotten ones. */
+  passwordHash: z
+    .string()
+    .max(300)
+    .refine(isImportable, "is neither bcrypt (cost 4 to 14) nor argon2 (version 19, at most 128 MiB)")
+    .optional(),
+});
+export type ImportedUser = z.output<typeof ImportedUser>;
+
+/** Users of another server. The place of a fault is the index of its user. */
+export const UserImport = z.strictObject({ users: z.array(ImportedUser).min(1).max(5000) });

@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import argon2 from "argon2";
+import bcrypt from "bcrypt";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { isImportable } from "../../src/accounts/imported-hash.ts";
+import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { aBrowser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
+import { PASSWORD } from "../support/flow.ts";
+import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal } from "../support/terminal.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.close());
+
+/** Runs `countersign users …` as the operator; a file with these lines is the last word. */
+async function users(words: readonly string[], lines?: readonly string[]) {
+  const { run, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR });
+  const folder = mkdtempSync(join(tmpdir(), "countersign-import-"));
+  onTestFinished(() => {
+    leave();
+    rmSync(folder, { recursive: true });
+  });
+  const file = join(folder, "users.ndjson");
+  if (lines !== undefined) writeFileSync(file, lines.join("\n"));
+  return run([registerUserCommands], ["users", ...words, ...(lines === undefined ? [] : [file])]);
+}
+
+const signIn = (email: string, password = PASSWORD) => aBrowser(server.url).json("/auth/login", { email, password });
+
+test("users with bcrypt and argon2 hashes sign in with their passwords, and their hashes become argon2id of this server", async () => {
+  const hashes = {
+    bcrypt: await bcrypt.hash(PASSWORD, 4),
+    php: (await bcrypt.hash(PASSWORD, 4)).replace("$2b$", "$2y$"),
+    argon2i: await argon2.hash(PASSWORD, { type: argon2.argon2i, memoryCost: 64, timeCost: 2, parallelism: 1 }),
+  };
+  const rows = Object.entries(hashes).map(([name, passwordHash]) =>
+    JSON.stringify({ email: `${name}@example.test`, emailVerified: true, firstName: name, passwordHash }),
+  );
+  expect(await users(["import"], [...rows, "", JSON.stringify({ email: "none@example.test" })])).toMatchObject({
+    code: 0,
+    out: "Imported 4 users.\n",
+  });
+  for (const name of Object.keys(hashes)) {
+    expect((await signIn(`${name}@example.test`, "not the password")).status).toBe(401);
+    for (let time = 0; time < 2; time++) expect((await signIn(`${name}@example.test`)).status).toBe(200);
+  }
+  expect((await signIn("none@example.test")).status).toBe(401);
+  const stored = await runText(server.database.sql, "select password_hash from credentials");
+  for (const row of stored) expect(JSON.stringify(row)).toContain("$argon2id$");
+  const exported = (await users(["export"])).out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(exported.find(({ email }) => email === "bcrypt@example.test")).toEqual({
+    email: "bcrypt@example.test",
+    emailVerified: true,
+    firstName: "bcrypt",
+    lastName: null,
+    role: "developer",
+    enabled: true,
+  });
+});
+
+test.for([
+  ["no JSON", "{", "line 3: is not JSON"],
+  ["no address", JSON.stringify({ email: "x" }), "line 3: email is not an e-mail address"],
+  ["an unknown hash", JSON.stringify({ email: "x@example.test", passwordHash: "$1$md5" }), "line 3: passwordHash is neither"],
+  ["an address with an account", JSON.stringify({ email: OPERATOR.email.toUpperCase() }), "line 3: email has an account already"],
+  ["an address named twice", JSON.stringify({ email: "FINE@example.test" }), "line 3: email has an account already"],
+] as const)("a file with %s in one line imports nothing, and the line is named", async ([, bad, fault]) => {
+  const said = await users(["import"], [JSON.stringify({ email: "fine@example.test" }), "", bad]);
+  expect([said.code, said.out]).toEqual([1, ""]);
+  expect(said.err).toContain(fault);
+  expect((await users(["list", "--search", "fine@"])).out).not.toContain("fine@");
+});
+
+test.for([
+  [`$2b$15$${"a".repeat(53)}`, false],
+  [`$2b$14$${"a".repeat(53)}`, true],
+  [`$argon2id$v=19$m=131072,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
+  [`$argon2id$v=19$m=131073,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$argon2id$v=19$m=65536,t=11,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$argon2id$v=16$m=65536,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  ["plain", false],
+] as const)("%s can be taken over: %s", ([encoded, expected]) => {
+  expect(isImportable(encoded)).toBe(expected);
+});

@@ -1,0 +1,75 @@
+import { spawnSync } from "node:child_process";
+import { Command } from "commander";
+import { expect, test } from "vitest";
+import { registerAuditCommands } from "../../../src/cli/audit.ts";
+import { registerClientCommands } from "../../../src/cli/clients.ts";
+import { completionScript } from "../../../src/cli/completion.ts";
+import { registerAgentCommands, registerDelegationCommands } from "../../../src/cli/delegations.ts";
+import { registerDoctorCommand } from "../../../src/cli/doctor/command.ts";
+import { addExamples } from "../../../src/cli/examples.ts";
+import { registerExplainCommand } from "../../../src/cli/explain.ts";
+import { registerApiKeyCommands } from "../../../src/cli/keys.ts";
+import { registerResourceCommands } from "../../../src/cli/resources.ts";
+import { registerScopeCommands } from "../../../src/cli/scopes.ts";
+import { registerSignInCommands } from "../../../src/cli/sign-in.ts";
+import { registerTokenCommand } from "../../../src/cli/token/command.ts";
+import { registerRealmCommands, registerUserCommands } from "../../../src/cli/users-and-realms.ts";
+import { aTerminal } from "../../support/terminal.ts";
+
+function aProgram(): Command {
+  const { terminal, leave } = aTerminal({ serverUrl: "http://localhost:3000", email: undefined, password: undefined });
+  leave(); // no command runs
+  const program = new Command("countersign");
+  registerClientCommands(program, terminal);
+  registerAuditCommands(program, terminal);
+  registerExplainCommand(program, terminal);
+  registerApiKeyCommands(program, terminal);
+  registerUserCommands(program, terminal);
+  registerDelegationCommands(program, terminal);
+  registerAgentCommands(program, terminal);
+  registerRealmCommands(program, terminal);
+  registerScopeCommands(program, terminal);
+  registerResourceCommands(program, terminal);
+  registerSignInCommands(program, terminal);
+  registerTokenCommand(program, terminal);
+  registerDoctorCommand(program, terminal, () => undefined);
+  addExamples(program);
+  return program;
+}
+
+/** What bash offers for the last of these words. */
+function offered(...words: readonly string[]): readonly string[] {
+  const script = `${completionScript(aProgram(), "bash")}
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _countersign; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = spawnSync("bash", ["-c", script, "bash", ...words], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  return stdout.split("\n").filter(Boolean);
+}
+
+test.for<[readonly string[], readonly string[]]>([
+  [["countersign", "cl"], ["clients"]],
+  [["countersign", "clients", "de"], ["delete"]],
+  [["countersign", "clients", "delete", "--y"], ["--yes"]],
+  [["countersign", "--json", "delegations", "cut", "--ag"], ["--agent"]],
+  [["countersign", "clients", "delete", "my-app", "--op"], ["--operator"]],
+  [["countersign", "nothing", "known"], []],
+])("bash completes %s", ([words, expected]) => {
+  expect(offered(...words)).toEqual(expected);
+});
+
+test("fish offers each word with its description, and files only after commands that may take one", () => {
+  const script = completionScript(aProgram(), "fish");
+  expect(script).toMatch(/^complete -c countersign -f -n '.+ = "clients"' -a 'delete' -d 'delete a client/m);
+  expect(script).toMatch(/^complete -c countersign -n '.+ = "resources add"' -a '--scope'/m);
+});
+
+const leavesOf = (command: Command): readonly Command[] => (command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf));
+
+test.for(leavesOf(aProgram()).map((command) => [`${command.parent?.name()} ${command.name()}`, command] as const))(
+  "the help of %s has examples",
+  ([, command]) => {
+    let help = "";
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    expect(help).toMatch(/^Examples:\n {2}\S/m);
+  },
+);
