@@ -13,8 +13,8 @@ const LEVELS: ReadonlyMap<unknown, string> = new Map([
 /** Members of a line that stand elsewhere in it, or say the same on each. */
 const BESIDE = new Set(["level", "time", "pid", "role", "event", "error"]);
 
-/** A JSON line of the log for a developer's terminal: local time, level, event, members. Pure. @param colours whether to colour the level */
-export function prettyLine(line: string, colours: boolean): string {
+/** A JSON line of the log for a developer's terminal: local time, level, event, members. @param colours whether to colour the level */
+function prettyLine(line: string, colours: boolean): string {
   const { level, time, event, error, ...members } = JSON.parse(line) as Readonly<Record<string, unknown>>; // pino wrote it
   const word = (LEVELS.get(level) ?? "info").padEnd(5);
   const loud = typeof level === "number" && level >= 50 ? "red" : level === 40 ? "yellow" : "dim";
