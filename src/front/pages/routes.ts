@@ -1,5 +1,5 @@
 import type { Handler, Method, Route } from "../http/routes.ts";
-import { accountPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
+import { accountPage, dataPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents/page.ts";
 import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
 import { consentPage } from "./consent/page.ts";
@@ -34,6 +34,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/device/done", { GET: deviceDonePage(kit) }),
     page("/logout", signOutPage(kit)),
     page("/account", { GET: accountPage(kit) }),
+    page("/account/data", { GET: dataPage(kit) }),
     page("/account/profile", { POST: profilePage(kit) }),
     page("/account/revoke", { POST: revokePage(kit) }),
     page("/account/resend", { POST: resendOwnPage(kit) }),

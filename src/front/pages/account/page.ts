@@ -2,8 +2,10 @@ import { rename } from "../../../accounts/account.ts";
 import { revokeConsent } from "../../../accounts/consents.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
+import { milliseconds } from "../../../clock.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
+import { sendJson } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { languageOf } from "../../texts/language.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
@@ -32,6 +34,32 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: Us
 /** GET /account: profile and the applications with access. */
 export const accountPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, (ctx, { signedIn: { user }, done }) => show(kit, ctx, user, { done }));
+
+/** GET /account/data: what the service keeps about the user, as a JSON file. Times are milliseconds since the epoch. */
+export const dataPage = (kit: PageKit): Handler =>
+  accountPageHandler(kit, async (ctx, { signedIn: { user } }) => {
+    const { consents, sessions, clients } = kit.ports;
+    const [applications, signIns, owned] = await Promise.all([
+      consents.ofUser(user.id),
+      sessions.ofUser(user.id),
+      clients.ofOwner(user.id),
+    ]);
+    ctx.set("Content-Disposition", 'attachment; filename="account.json"');
+    sendJson(ctx, {
+      profile: {
+        ...user,
+        createdAt: milliseconds(user.createdAt),
+        updatedAt: user.updatedAt === null ? null : milliseconds(user.updatedAt),
+      },
+      applications: applications.map(({ clientId, clientName, scopes, resources }) => ({ clientId, clientName, scopes, resources })),
+      sessions: signIns.map(({ id: _, authTime, lastSeenAt, ...session }) => ({
+        ...session,
+        signedInAt: milliseconds(authTime),
+        lastSeenAt: milliseconds(lastSeenAt),
+      })),
+      clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
+    });
+  });
 
 /** POST /account/profile: first and last name. */
 export const profilePage = (kit: PageKit): Handler =>

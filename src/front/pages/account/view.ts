@@ -47,6 +47,7 @@ ${nameOf(user) !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${nameOf(user)
 </dl>
 ${!user.emailVerified && buttonForm(site.path("/account/resend"), token, { words: texts.resend })}
 ${nameForm(site, language, page)}
+<p class="small"><a href="${site.path("/account/data")}">${texts.download}</a></p>
 </section>
 <section class="card" aria-labelledby="applications">
 <h2 id="applications">${texts.applications}</h2>
@@ -116,6 +117,7 @@ const accountTexts = catalogue({
     firstName: "First name",
     lastName: "Last name",
     saveName: "Save name",
+    download: "Download your data (JSON)",
     email: "E-mail address",
     confirmed: "Confirmed",
     notConfirmed: "Not confirmed",
@@ -143,6 +145,7 @@ const accountTexts = catalogue({
     firstName: "Vorname",
     lastName: "Nachname",
     saveName: "Namen speichern",
+    download: "Ihre Daten herunterladen (JSON)",
     email: "E-Mail-Adresse",
     confirmed: "Bestätigt",
     notConfirmed: "Nicht bestätigt",
