@@ -34,6 +34,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "users invite": ["countersign users invite ada@example.com"],
   "users create": ["countersign users create ada@example.com"],
   "users delete": ["countersign users delete ada@example.com"],
+  "users export": ["countersign users export > users.ndjson"],
+  "users import": ["countersign users import users.ndjson"],
   "users enable": ["countersign users enable ada@example.com"],
   "users disable": ["countersign users disable ada@example.com"],
   "users role": ["countersign users role ada@example.com operator"],
