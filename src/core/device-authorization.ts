@@ -8,9 +8,10 @@ import { hashSecret, newId, newSecret } from "../random.ts";
 import { authorizationOf, bindingOf, logDropped, type RequestSession } from "./authorization.ts";
 import { requestableAccess, requestedTarget } from "./authorization-request.ts";
 import { authenticateAttempt, presentedCredential, registeredMethod } from "./client-authentication.ts";
+import type { DeviceState } from "./grants/device-code/ports.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
 import { droppedScopes } from "./policy/access.ts";
-import type { Core, DeviceState } from "./ports.ts";
+import type { Core } from "./ports.ts";
 
 /** Seconds for which both codes of a device request are valid. */
 const LIFETIME = 600;

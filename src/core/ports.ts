@@ -10,6 +10,8 @@ import type { ResourceDirectory, ResourceDiscovery } from "../resources/ports.ts
 import type { ResourceTerms } from "../resources/resource.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ClockWatch } from "./clocks.ts";
+import type { DeviceRequests } from "./grants/device-code/ports.ts";
+import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { IssuedTokens, Sign } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import type { SuccessorInput } from "./signing/successor.ts";
@@ -78,42 +80,6 @@ export interface AuthorizationCodes {
    * @returns false when another redemption came first, the code has expired, or user or client is disabled
    */
   redeem(codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry): Promise<boolean>;
-}
-
-/** A device's request as it is stored. Times in seconds since the epoch; `now` by the database's clock. */
-export interface DeviceState {
-  readonly id: string;
-  readonly deviceCodeHash: SecretHash;
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-  readonly resources: readonly string[];
-  /** The client of a metadata document as it was at the request. */
-  readonly documentClient?: Client | undefined;
-  /** The address that the request came from. */
-  readonly address: string;
-  readonly expiresAt: number;
-  readonly deniedAt: number | null;
-  readonly now: number;
-}
-
-/** `pollInterval` in seconds. */
-export type NewDeviceRequest = Omit<DeviceState, "expiresAt" | "deniedAt" | "now"> & {
-  readonly userCodeHash: SecretHash;
-  readonly pollInterval: number;
-};
-
-/** Requests of devices. An approved one has an authorization code with the hash of its device code (AuthorizationCodes). */
-export interface DeviceRequests {
-  /** @param ttl seconds  @returns false when one of the codes is taken */
-  open(request: NewDeviceRequest, ttl: number): Promise<boolean>;
-  byDeviceCode(hash: SecretHash): Promise<DeviceState | undefined>;
-  byId(id: string): Promise<DeviceState | undefined>;
-  /** The id of the request, if it has neither been decided upon nor expired. */
-  pendingByUserCode(hash: SecretHash): Promise<string | undefined>;
-  /** Notes a poll. @param step seconds by which the interval grows after a poll that came too soon  @returns whether this one did */
-  poll(deviceCodeHash: SecretHash, step: number): Promise<boolean>;
-  /** Denies a pending request; does nothing to any other. */
-  deny(id: string): Promise<void>;
 }
 
 /** A refresh family with its grant and user. `now` is the database's clock. */
@@ -278,42 +244,6 @@ export interface Delegations {
    * @returns whether it was stored
    */
   record(delegation: NewDelegation, audit: AuditEntry): Promise<boolean>;
-}
-
-/** The subject of an identity assertion, and the identifier that it uses up. */
-export interface AssertedIdentity {
-  readonly issuer: string;
-  readonly subject: string;
-  /** Undefined unless the issuer has verified it. */
-  readonly verifiedEmail: string | undefined;
-  readonly realmId: string;
-  /** The id of the user, if one is created. */
-  readonly newUserId: string;
-  readonly jti: string;
-  /** Seconds for which the identifier is remembered. */
-  readonly remember: number;
-}
-
-export interface IdentityAssertions {
-  /**
-   * In one transaction, finds the user by (issuer, subject), else links one by a verified address, else creates one without a password;
-   * uses up the identifier; opens the grant with its audit record.
-   * @returns the user's id
-   * @throws {Refusal} invalid_grant for a used identifier, and for a disabled user or client
-   */
-  accept(identity: AssertedIdentity, grant: Omit<NewGrant, "userId">, audit: AuditEntry): Promise<string>;
-  /** What `accept` would find now; an unknown user counts as enabled. Writes nothing. */
-  outlook(identity: AssertedIdentity): Promise<{ readonly enabled: boolean; readonly used: boolean }>;
-}
-
-export interface IdentityAssertionPorts {
-  /** ID_JAG_TRUSTED_ISSUERS */
-  readonly trustedIssuers: readonly string[];
-  /** ID_JAG_MAX_ASSERTION_LIFETIME in seconds. */
-  readonly maxLifetime: number;
-  /** The issuers' keys, found by OpenID Connect discovery. */
-  readonly keys: RemoteKeys;
-  readonly assertions: IdentityAssertions;
 }
 
 /** The second signature of a token, for resource servers that verify it. */

@@ -8,12 +8,13 @@ import { authenticateAttempt, countFailure, presentedCredential, registeredMetho
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
 import { deviceCode } from "./grants/device-code/grant.ts";
+import type { DeviceState } from "./grants/device-code/ports.ts";
 import { because, type Grant, type GrantRequest, type Prefetched, type RefusalAudit, type TokenAnswer } from "./grants/grant.ts";
 import { jwtBearer } from "./grants/jwt-bearer/grant.ts";
 import { refreshToken } from "./grants/refresh-token/grant.ts";
 import { tokenExchange } from "./grants/token-exchange/grant.ts";
 import { isVerdict } from "./policy/rule.ts";
-import type { Core, CorePorts, DeviceState } from "./ports.ts";
+import type { Core, CorePorts } from "./ports.ts";
 
 /** Rules and handlers of every grant. protocol/grants.ts has its names and parameters; neither compiles without the other's row. */
 const REGISTRY: { readonly [Case in GrantCase]: Grant<Case> } = {

@@ -1,4 +1,5 @@
-import type { DeviceRequests, DeviceState, NewDeviceRequest } from "../core/ports.ts";
+import type { DeviceRequests, DeviceState, NewDeviceRequest } from "../core/grants/device-code/ports.ts";
+
 import { isUuid, type SecretHash } from "../random.ts";
 import { documentClientOf, storedClient } from "./grant-rows.ts";
 import { jsonRows, type Sql, seconds, statement } from "./sql.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { NewDeviceRequest } from "../../src/core/ports.ts";
+import type { NewDeviceRequest } from "../../src/core/grants/device-code/ports.ts";
+
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { deviceRequests } from "../../src/store/device-requests.ts";
 import type { Database } from "../../src/store/orm.ts";

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Client } from "../../src/clients/client.ts";
-import type { CallContext, CodeState, CorePorts, DeviceState, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
+import type { DeviceState } from "../../src/core/grants/device-code/ports.ts";
+import type { CallContext, CodeState, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { createSigner, parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";

@@ -7,9 +7,10 @@ import { isAbsoluteUri, printScope } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
 import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
-import type { CodeState, Core, DeviceState, FamilyState } from "../ports.ts";
+import type { CodeState, Core, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import { type AccessTokenContents, accessTokenClaims, type Confirmation, tokenTypeOf } from "../tokens/access-token.ts";
+import type { DeviceState } from "./device-code/ports.ts";
 
 /** The records that are being read for a token request: its client, and what belongs to the code or the refresh token that it presents. */
 export interface Prefetched {

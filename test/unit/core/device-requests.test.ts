@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import type { DeviceState } from "../../../src/core/grants/device-code/ports.ts";
 import { decideDevice } from "../../../src/core/grants/device-code/rules.ts";
-import type { CodeState, DeviceState } from "../../../src/core/ports.ts";
+import type { CodeState } from "../../../src/core/ports.ts";
 import {
   AuthorizeDeviceRequestSchema,
   DeviceCodeGrantSchema,

@@ -2,8 +2,9 @@ import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { DeviceCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { CodeState, DeviceState } from "../../ports.ts";
+import type { CodeState } from "../../ports.ts";
 import { type Bound, boundTo } from "../authorization-code/rules.ts";
+import type { DeviceState } from "./ports.ts";
 
 /** A stored request; `code` once a user has approved it. */
 type KnownDevice = { readonly client: Client; readonly device: DeviceState; readonly code: CodeState | undefined };

@@ -4,11 +4,12 @@ import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED, isVerdict } from "../../policy/rule.ts";
-import type { AssertedIdentity, Core, IdentityAssertionPorts } from "../../ports.ts";
+import type { Core } from "../../ports.ts";
 import type { NewGrant } from "../../token-state.ts";
 import { actorsOf, newJti } from "../../tokens/access-token.ts";
 import { accessTokenAnswer, GRANT_HELD, type Grant, type GrantRequest, PARAMETERS_PRESENT, previewOf, termsOfAudience } from "../grant.ts";
 import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "./assertion.ts";
+import type { AssertedIdentity, IdentityAssertionPorts } from "./ports.ts";
 import {
   ASSERTION_READ,
   ASSERTION_RULES,

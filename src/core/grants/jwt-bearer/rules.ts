@@ -5,9 +5,9 @@ import { parseScope } from "../../../protocol/access.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedScopes, boundForm } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { IdentityAssertionPorts } from "../../ports.ts";
 import type { Actor } from "../../tokens/access-token.ts";
 import type { IdentityAssertion } from "./assertion.ts";
+import type { IdentityAssertionPorts } from "./ports.ts";
 
 /** Seconds by which another issuer's clock may be ahead. */
 const SKEW = 60;
