@@ -215,6 +215,7 @@ test("docs/protocol.md#discovery: the grant and its profile are advertised only 
       "refresh_token",
       "client_credentials",
       "urn:ietf:params:oauth:grant-type:token-exchange",
+      "urn:ietf:params:oauth:grant-type:device_code",
     ]);
     expect("authorization_grant_profiles_supported" in without).toBe(false);
     const answer = await off.token(off.clients.worker, { grant_type: JWT_BEARER, assertion: made() });
