@@ -10,6 +10,8 @@ type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];
 type Cut = ManagementInputs["operator"]["delegations"]["cut"];
 
+const NO_DELEGATIONS = "No agent acts for a user. Delegations appear when an agent exchanges a user's token (docs/delegation.md).";
+
 type CutOptions = { readonly user?: string; readonly agent?: string; readonly grant?: string };
 
 type Filter = CutOptions & { readonly live?: true; readonly ended?: true };
@@ -22,11 +24,12 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
   command("list", "list delegations, newest first", async (admin, filter: Filter) => {
     const listed = await everyDelegation(admin, filter);
     const { agent } = filter;
+    const isFiltered = Object.keys(filter).length > 0;
     const unknown = listed.length === 0 && agent !== undefined && !(await isAgent(admin, agent));
     return {
       value: listed,
       text: listing(listed),
-      whenEmpty: "No agent acts for a user. Delegations appear when an agent exchanges a user's token (docs/delegation.md).",
+      ...(!isFiltered && { whenEmpty: NO_DELEGATIONS }),
       warning: () => (unknown ? `${printable(agent)}: no agent has this client_id` : undefined),
     };
   })
