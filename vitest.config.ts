@@ -14,7 +14,7 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
  */
 const OVER_GRPC = [
   "test/rfc/{abuse-secrets,abuse-tokens,cimd-authorize,cimd-token,explain,idjag-two-servers,lifetimes,logged-refusals}.test.ts",
-  "test/rfc/{oidc-authorize,oidc-logout,rfc8628-device,users-authorize,users-security}.test.ts",
+  "test/rfc/{oidc-authorize,oidc-logout,resource-records,rfc8628-device,users-authorize,users-security}.test.ts",
   "test/rfc/spec-s2.12-*.test.ts",
   "test/rfc/spec-s4.6-*.test.ts",
   "test/rfc/spec-s4.7-*.test.ts",

@@ -63,6 +63,16 @@ async function showFirstOperatorLink(config: Config, { log, firstOperatorLink }:
   if (link) process.stdout.write(`  Create the first operator (once, within ${FIRST_OPERATOR_MINUTES} minutes):\n    ${link}\n\n`);
 }
 
+/** Commands for a second terminal, each with what it does. Settings are named where the issuer is not the default one. */
+function nextSteps(issuer: string): readonly (readonly [command: string, purpose: string])[] {
+  const set = (setting: string) => (issuer === EXAMPLE_ISSUER ? "" : `${setting}=${issuer} `);
+  return [
+    [`${set("COUNTERSIGN_URL")}npx countersign token --scope openid`, "a first token: sign up in the browser, and allow it"],
+    [`${set("ISSUER")}npm run example:mcp-server`, "an MCP server for any MCP client, at http://localhost:4000/mcp"],
+    ["npm run demo", "the whole tour, on a throw-away directory"],
+  ];
+}
+
 /** Prints addresses and next steps at a terminal; nothing to a log collector. */
 function welcome(config: Config, role: Role, { url, listening, grpcPort }: Running): void {
   if (!isRead(config)) return;
@@ -81,10 +91,9 @@ function welcome(config: Config, role: Role, { url, listening, grpcPort }: Runni
     ...(role === "core" || url === undefined
       ? []
       : [
-          "  Try next:",
-          `    open ${url}/account to sign up${config.mail.smtpUrl === undefined ? `; SMTP_URL is not set, so mails are files under ${outboxDirectory(config.dataDir)}` : ""}`,
-          "    npm run demo                 the whole way on a throw-away directory",
-          `    ${url === EXAMPLE_ISSUER ? "" : `ISSUER=${url} `}npm run example:mcp-server   an MCP server that takes this server's tokens`,
+          "  Try next, in a second terminal:",
+          ...nextSteps(url).flatMap(([command, purpose]) => [`    ${command}`, `      ${purpose}`]),
+          ...(config.mail.smtpUrl === undefined ? [`  SMTP_URL is not set: mails are files under ${outboxDirectory(config.dataDir)}`] : []),
         ]),
     "",
   ];
