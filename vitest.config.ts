@@ -14,7 +14,7 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
  */
 const OVER_GRPC = [
   "test/rfc/{abuse-secrets,abuse-tokens,cimd-authorize,cimd-token,explain,idjag-two-servers,lifetimes,logged-refusals}.test.ts",
-  "test/rfc/{oidc-authorize,oidc-logout,resource-records,rfc8628-device,users-authorize,users-security}.test.ts",
+  "test/rfc/{oidc-authorize,oidc-logout,resource-records,rfc8628-device,rfc9126-par,rfc9449-dpop,rfc9470-step-up,users-authorize,users-security,workloads}.test.ts",
   "test/rfc/spec-s2.12-*.test.ts",
   "test/rfc/spec-s4.6-*.test.ts",
   "test/rfc/spec-s4.7-*.test.ts",
@@ -24,14 +24,33 @@ const OVER_GRPC = [
 ];
 
 /** Suites that need PostgreSQL, or minutes: `npm run test:storage` runs them. */
-const WITH_STORAGE = ["test/store/plans.test.ts", "test/rfc/contract-stopped-core.test.ts", "test/rfc/contract-crowded-sign-in.test.ts"];
+const WITH_STORAGE = [
+  "test/store/backup.test.ts",
+  "test/store/point-in-time.test.ts",
+  "test/store/upgrade.test.ts",
+  "test/store/plans.test.ts",
+  "test/rfc/contract-clocks.test.ts",
+  "test/store/pooler.test.ts",
+  "test/rfc/contract-rolling-restart.test.ts",
+  "test/rfc/contract-stopped-core.test.ts",
+  "test/rfc/contract-workers.test.ts",
+  "test/rfc/contract-crowded-sign-in.test.ts",
+];
 
-/** Starts the files that wait for processes first: one of them at the end would leave the other workers idle for a minute. */
-class LongestFirst extends BaseSequencer {
+/** Files that start processes, and mostly wait for them, spread over the first three quarters: the others use the cores meanwhile. */
+function spread(files: readonly TestSpecification[]): TestSpecification[] {
+  const isWaiting = ({ moduleId }: TestSpecification) => /\/contract-[^/]*$/.test(moduleId);
+  const [waiting, computing] = [files.filter(isWaiting), files.filter((file) => !isWaiting(file))];
+  const distance = Math.floor((0.75 * computing.length) / Math.max(1, waiting.length));
+  const mixed = waiting.flatMap((file, at) => [file, ...computing.slice(at * distance, (at + 1) * distance)]);
+  return [...mixed, ...computing.slice(waiting.length * distance)];
+}
+
+/** Runs one project after the other, the one that has files that wait first: a worker keeps its modules and databases within a project only. */
+class WaitingSpread extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const startsProcesses = ({ moduleId }: TestSpecification) => /\/contract-[^/]*$/.test(moduleId);
-    const sorted = await super.sort(files);
-    return [...sorted.filter(startsProcesses), ...sorted.filter((file) => !startsProcesses(file))];
+    const projects = Map.groupBy(await super.sort(files), ({ project }) => project.name);
+    return [...projects.values()].reverse().flatMap(spread); // "one process" comes after "front and core" in the alphabet
   }
 }
 
@@ -46,12 +65,14 @@ export default defineConfig({
   test: {
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // What is polled for comes at once on an idle machine, and takes seconds on a crowded one.
+    expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     // A worker loads the server's modules once for all of its files, not once for each.
     isolate: false,
-    // One more than the cores of a small machine: a quarter of the time is spent waiting.
+    // More than the cores of a small machine: much of the time is spent waiting.
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: WaitingSpread },
     projects: [
       project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**", ...WITH_STORAGE]),
       project("front and core", OVER_GRPC, { TEST_SHAPE: "split" }),

@@ -2,28 +2,29 @@ import { defineConfig } from "vitest/config";
 import everything from "./vitest.config.ts";
 
 /** What faces the storage, once more on PostgreSQL and Redis: the ports, the processes, and the black box in the shape that such a deployment has. */
-const STORES = ["test/store/**/*.test.ts", "test/rfc/contract-*.test.ts", "test/rfc/front-*.test.ts"];
-/** About how long others wait under a flood: these come last, with the machine to themselves. */
-const UNDISTURBED = ["test/rfc/contract-crowded-sign-in.test.ts"];
+const STORES = ["test/store/**/*.test.ts", "test/rfc/contract-*.test.ts"];
+/** Always on the embedded database, or on none: `npm test` has run them. */
+const EMBEDDED = ["test/store/embedded{,-vacuum}.test.ts", "test/rfc/contract-{processes,shutdown,wallet-off}.test.ts"];
+const WITHOUT_STORAGE = "test/rfc/front-{discovery,edge,listener,oauth,register,system}.test.ts";
 const BLACK_BOX = ["test/rfc/**/*.test.ts", "test/interop/**/*.test.ts"];
+/** Programs and packages, which meet the same answers whatever the storage is. */
+const PROGRAMS = "test/interop/{agent-documents,documents,linters,mcp-conformance,mcp-hosts,python-programs,server-package}*.test.ts";
+const COMMANDS = "test/rfc/contract-every-command.test.ts";
 
 export default defineConfig({
   ...everything,
   test: {
     ...everything.test,
-    maxWorkers: 2, // PostgreSQL needs the rest of a small machine
+    // Passwords are hashed at a low priority in processes of their own, which need room.
+    maxWorkers: 2,
     projects: [
-      { extends: true, test: { name: "one process", include: STORES, exclude: UNDISTURBED, env: { TEST_SHAPE: "one" } } },
-      {
-        extends: true,
-        test: { name: "undisturbed", include: UNDISTURBED, env: { TEST_SHAPE: "one" }, maxWorkers: 1, sequence: { groupOrder: 1 } },
-      },
+      { extends: true, test: { name: "one process", include: STORES, exclude: [COMMANDS, ...EMBEDDED], env: { TEST_SHAPE: "one" } } },
       {
         extends: true,
         test: {
           name: "front and core",
           include: BLACK_BOX,
-          exclude: ["test/*/guard-*", "test/rfc/contract-*", "test/rfc/front-*"],
+          exclude: [PROGRAMS, "test/*/guard-*", "test/rfc/contract-*", WITHOUT_STORAGE],
           env: { TEST_SHAPE: "split" },
         },
       },

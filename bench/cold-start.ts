@@ -13,7 +13,7 @@ async function startOnce(storage: Storage): Promise<ColdStart> {
   const begun = performance.now();
   const server = await startServe(storage);
   const seconds = (performance.now() - begun) / 1000;
-  const peakMiB = peakOf(server.pid);
+  const peakMiB = peakOf(server.child.pid ?? 0);
   await server.stop();
   return { seconds, peakMiB };
 }

@@ -7,7 +7,7 @@ export interface Reply {
   readonly body: string;
 }
 
-/** One keep-alive connection that carries one request at a time. */
+/** One keep-alive connection that carries one request at a time, opened again for a request where the server has closed it since the last. */
 export interface Connection {
   /** @param request the whole request as text, ASCII alone */
   send(request: string): Promise<Reply>;
@@ -21,14 +21,13 @@ const LENGTH = /\r\ncontent-length: (\d+)/i;
  * understands answers of a stated length alone.
  */
 export async function open(port: number): Promise<Connection> {
-  const socket = await connected(port);
   let received = "";
   let waiting: { readonly resolve: (reply: Reply) => void; readonly reject: (error: Error) => void } | undefined;
   const fail = (error: Error): void => {
     waiting?.reject(error);
     waiting = undefined;
   };
-  socket.on("data", (text: string) => {
+  const read = (text: string): void => {
     received += text;
     const end = received.indexOf("\r\n\r\n");
     if (end === -1) return;
@@ -40,15 +39,27 @@ export async function open(port: number): Promise<Connection> {
     const asker = waiting;
     waiting = undefined;
     asker?.resolve({ status: Number(head.slice(9, 12)), head, body });
-  });
-  socket.on("error", fail);
-  socket.on("close", () => fail(new Error("the server closed the connection")));
+  };
+  const attached = async (): Promise<Socket> => {
+    const socket = await connected(port);
+    received = "";
+    socket.on("data", read);
+    socket.on("error", fail);
+    socket.on("close", () => fail(new Error("the server closed the connection")));
+    return socket;
+  };
+  let socket = await attached();
+  const exchange = (request: string): Promise<Reply> =>
+    new Promise((resolve, reject) => {
+      waiting = { resolve, reject };
+      socket.write(request, "latin1");
+    });
+  const reopened = async (request: string): Promise<Reply> => {
+    socket = await attached();
+    return exchange(request);
+  };
   return {
-    send: (request) =>
-      new Promise((resolve, reject) => {
-        waiting = { resolve, reject };
-        socket.write(request, "latin1");
-      }),
+    send: (request) => (socket.writable ? exchange(request) : reopened(request)),
     close: () => socket.destroy(),
   };
 }

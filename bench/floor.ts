@@ -1,11 +1,14 @@
 /**
  * The floor: the least that any server on this runtime would have to do. Koa without middleware, everything in maps, one Ed25519 signature a
- * token, no validation beyond what decides, no durability. Whatever the product costs beyond it is the product's own doing.
+ * token, no validation beyond what decides, no durability. Whatever the product costs beyond it is the product's own doing. With DURABLE=1 each
+ * effect is one statement in PostgreSQL, too.
  */
 import { generateKeyPairSync, hash, randomBytes, randomUUID, sign, timingSafeEqual, verify } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import Koa from "koa";
+import { durableEffects, type Effects } from "./durable-effects.ts";
 import { reportTo } from "./measured.ts";
+import { bareProofVerification } from "./proofs.ts";
 import { assertingClients, assertionPublicKey, clients, REDIRECT_URI, users } from "./scenario.ts";
 
 interface Granted {
@@ -25,6 +28,7 @@ const asserting = new Set(assertingClients);
 const usedIds = new Set<string>();
 const codes = new Map<string, Granted & { readonly challenge: string }>();
 const families = new Map<string, Granted>();
+const verifyProof = bareProofVerification();
 const verified = new Map<string, Record<string, unknown>>();
 
 const readText = (req: IncomingMessage): Promise<string> =>
@@ -59,10 +63,20 @@ function jwt(claims: object): string {
   return `${input}.${sign(null, Buffer.from(input), privateKey).toString("base64url")}`;
 }
 
-function tokens({ sub, clientId, scope }: Granted): object {
+/** The key of a proof of possession, which is good once. */
+function provenKey(proof: string): { readonly jkt: string } {
+  const { jkt, claims } = verifyProof(proof);
+  const { htm, htu, iat, jti } = claims as { htm: string; htu: string; iat: number; jti: string };
+  if (htm !== "POST" || htu !== `${issuer}/oauth/token` || Math.abs(iat - Date.now() / 1000) > 300 || usedIds.has(jti))
+    throw new Error("no proof");
+  usedIds.add(jti);
+  return { jkt };
+}
+
+function tokens({ sub, clientId, scope }: Granted, cnf?: { readonly jkt: string }): object {
   const iat = Math.floor(Date.now() / 1000);
-  const claims = { iss: issuer, sub, aud: clientId, client_id: clientId, scope, iat, exp: iat + 900, jti: randomUUID() };
-  return { access_token: jwt(claims), token_type: "Bearer", expires_in: 900, scope };
+  const claims = { iss: issuer, sub, aud: clientId, client_id: clientId, scope, iat, exp: iat + 900, jti: randomUUID(), cnf };
+  return { access_token: jwt(claims), token_type: cnf === undefined ? "Bearer" : "DPoP", expires_in: 900, scope };
 }
 
 function withRefresh(granted: Granted): object {
@@ -80,9 +94,12 @@ function take<Value>(from: Map<string, Value>, secret: string | null): Value {
   return value;
 }
 
-function grant(form: URLSearchParams, clientId: string): object {
+function grant(form: URLSearchParams, clientId: string, proof: string | undefined): object {
   const grantType = form.get("grant_type");
-  if (grantType === "client_credentials") return tokens({ sub: clientId, clientId, scope: form.get("scope") ?? "" });
+  if (grantType === "client_credentials") {
+    const granted = { sub: clientId, clientId, scope: form.get("scope") ?? "" };
+    return tokens(granted, proof === undefined ? undefined : provenKey(proof));
+  }
   if (grantType === "refresh_token") return withRefresh(take(families, form.get("refresh_token")));
   const code = take(codes, form.get("code"));
   if (hash("sha256", form.get("code_verifier") ?? "", "base64url") !== code.challenge) throw new Error("wrong verifier");
@@ -106,6 +123,16 @@ function introspect(token: string): object {
   return { active: true, sub, client_id, scope, aud, iss, exp, iat, token_type: "Bearer" };
 }
 
+/** The effect of a token request, once its answer is known. */
+async function keep(effects: Effects, form: URLSearchParams, clientId: string, answer: { readonly refresh_token?: string }): Promise<void> {
+  const assertion = form.get("client_assertion");
+  const [code, from, to] = [form.get("code"), form.get("refresh_token"), answer.refresh_token];
+  if (assertion !== null) await effects.consumed(JSON.parse(Buffer.from(assertion.split(".")[1] ?? "", "base64url").toString()).jti);
+  else if (to === undefined) await effects.issued(clientId);
+  else if (code !== null) await effects.redeemed(code, to);
+  else await effects.rotated(from ?? "", to);
+}
+
 function authorize(query: string, cookie = ""): string {
   const parameters = new URLSearchParams(query);
   const sub = sessions.get(hash("sha256", cookie.slice(cookie.indexOf("=") + 1)));
@@ -122,13 +149,17 @@ const metadata = Buffer.from(
 );
 const jwks = Buffer.from(JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), use: "sig", alg: "EdDSA", kid: "floor" }] }));
 
+const effects = process.env.DURABLE === "1" ? await durableEffects(process.env.DATABASE_URL ?? "") : undefined;
 const app = new Koa();
 app.use(async (ctx) => {
   switch (ctx.path) {
     case "/oauth/token": {
       const form = new URLSearchParams(await readText(ctx.req));
       const assertion = form.get("client_assertion");
-      ctx.body = grant(form, assertion === null ? callerOf(ctx.headers.authorization) : asserterOf(assertion));
+      const caller = assertion === null ? callerOf(ctx.headers.authorization) : asserterOf(assertion);
+      const answer = grant(form, caller, ctx.headers.dpop?.toString());
+      if (effects !== undefined) await keep(effects, form, caller, answer);
+      ctx.body = answer;
       return;
     }
     case "/oauth/introspect": {
@@ -137,9 +168,12 @@ app.use(async (ctx) => {
       ctx.body = introspect(form.get("token") ?? "");
       return;
     }
-    case "/oauth/authorize":
-      ctx.redirect(authorize(ctx.querystring, ctx.headers.cookie));
+    case "/oauth/authorize": {
+      const location = authorize(ctx.querystring, ctx.headers.cookie);
+      if (effects !== undefined) await effects.authorized(new URL(location).searchParams.get("code") ?? "");
+      ctx.redirect(location);
       return;
+    }
     case "/.well-known/oauth-authorization-server":
     case "/.well-known/jwks.json":
       ctx.type = "application/json";

@@ -58,7 +58,7 @@ async function measure(): Promise<void> {
   const child = fork(new URL(import.meta.url), ["serve"]);
   const [{ port }] = (await once(child, "message")) as [{ port: number }];
   const address = { url: `http://127.0.0.1:${port}` };
-  const client = connectToCore(address);
+  const client = connectToCore(address, "127.0.0.1");
   const metadata = frontMetadata(address);
   const stream = remoteTokenCore(address);
   const ways: [string, TokenCore][] = [

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { Round, RoundResult } from "./load.ts";
 import type { Usage } from "./measured.ts";
+import type { OpenResult, OpenRound } from "./open-loop.ts";
 import type { SignatureRound } from "./signature.ts";
 
 /** Processor that the servers run on, and the one of the load; where there is only one, or no `taskset`, the system decides. */
@@ -11,6 +12,7 @@ const LOAD_PROCESSOR = 1;
 
 export interface ServerProcess {
   readonly port: number;
+  readonly pid: number;
   usage(): Promise<Usage>;
   stop(): Promise<void>;
 }
@@ -65,6 +67,7 @@ export async function startServerProcess(file: string, env: NodeJS.ProcessEnv, p
   pin(child, SERVER_PROCESSOR);
   return {
     port,
+    pid: child.pid ?? 0,
     usage: () => answer<Usage>(child, "usage"),
     async stop() {
       child.send("stop");
@@ -87,6 +90,20 @@ export function startLoadProcess(): LoadProcess {
     stop: () => {
       child.kill();
     },
+  };
+}
+
+/** A generator that keeps its rate whatever the server does. */
+export function startOpenLoop() {
+  const child = fork(new URL("open-loop.ts", import.meta.url));
+  pin(child, LOAD_PROCESSOR);
+  return {
+    round: async (round: OpenRound): Promise<OpenResult> => {
+      const result = message<OpenResult>(child);
+      child.send(round);
+      return result;
+    },
+    stop: () => void child.kill(),
   };
 }
 

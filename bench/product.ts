@@ -12,6 +12,8 @@ import { type Sql, statement } from "../src/store/sql.ts";
 import { reportTo } from "./measured.ts";
 import { clients, PROVISION, SCOPE, users } from "./scenario.ts";
 
+// Of an earlier run on the same database.
+const SIGN_OUT = statement("bench_sign_out", "delete from sessions where token_hash = $1::bytea");
 const USER_ID = statement("bench_user_id", "select id::text from users where email_key = $1");
 
 /** Signs everyone in and has them agree to every client. */
@@ -21,6 +23,7 @@ async function signIn(sql: Sql): Promise<void> {
     if (user === undefined) throw new Error(`${email} was not provisioned`);
     const audit = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id } as const;
     const id = () => newId(systemClock, randomBytes);
+    await sql.query(SIGN_OUT, [hashSecret(sessionSecret)]);
     await sessions(sql).start(
       { id: id(), hash: hashSecret(sessionSecret), userId: user.id, ttl: 3600 },
       { ...audit, event: "session.started" },

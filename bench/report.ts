@@ -30,6 +30,7 @@ export interface Comparison {
 /** At most so many times the floor's CPU. The floor's code flow is two requests and two signatures, as the product's is. */
 const BUDGET: Readonly<Record<WorkloadName, number>> = {
   client_credentials: 1.6,
+  dpop: 1.5,
   private_key_jwt: 1.4,
   introspection: 1.7,
   introspection_first_seen: 1.7,

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { freePort } from "./processes.ts";
@@ -17,7 +17,7 @@ export const serverEnv = ({ env }: Storage): NodeJS.ProcessEnv => ({
 
 export interface Served {
   readonly port: number;
-  readonly pid: number;
+  readonly child: ChildProcess;
   readonly grpcPort: number;
   stop(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function startServe(storage: Storage, more: NodeJS.ProcessEnv = {})
   }
   return {
     port,
-    pid: child.pid ?? 0,
+    child,
     grpcPort,
     async stop() {
       child.kill("SIGINT");

@@ -1,11 +1,13 @@
 import { randomUUID, sign } from "node:crypto";
 import type { Connection, Reply } from "./connection.ts";
+import { newProof, provingKey } from "./proofs.ts";
 import {
   assertingClients,
   assertionKey,
   clients,
   codeChallenge,
   codeVerifier,
+  IN_FLIGHT,
   OWN_SCOPE,
   pick,
   REDIRECT_URI,
@@ -35,8 +37,18 @@ const post = (path: string, basic: string | undefined, body: string): string =>
 
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
+/** An answer with another status than the operation expects. */
+export class UnexpectedStatus extends Error {
+  readonly status: number;
+
+  constructor({ status, body }: Reply, expected: number) {
+    super(`${status} instead of ${expected}: ${body.slice(0, 200)}`);
+    this.status = status;
+  }
+}
+
 function expectStatus(reply: Reply, status: number): Reply {
-  if (reply.status !== status) throw new Error(`${reply.status} instead of ${status}: ${reply.body.slice(0, 200)}`);
+  if (reply.status !== status) throw new UnexpectedStatus(reply, status);
   return reply;
 }
 
@@ -97,7 +109,8 @@ async function codeFlow(on: Connection, worker: number): Promise<string> {
     code_challenge_method: "S256",
   });
   const cookie = `Cookie: countersign=${pick(users, worker).sessionSecret}\r\n`;
-  const { head } = expectStatus(await on.send(get(`/oauth/authorize?${query}`, cookie)), 302);
+  const redirect = await on.send(get(`/oauth/authorize?${query}`, cookie));
+  const { head } = redirect.status === 303 ? redirect : expectStatus(redirect, 302);
   const code = /[?&]code=([^&\s]+)/.exec(head)?.[1];
   if (code === undefined) throw new Error(`no code: ${head}`);
   const redemption = form({ grant_type: "authorization_code", code, redirect_uri: REDIRECT_URI, code_verifier: codeVerifier });
@@ -133,6 +146,20 @@ export const WORKLOADS = {
       };
     },
   },
+  dpop: {
+    async prepare(_on, seconds, port) {
+      const keys = Array.from({ length: clients.length }, provingKey);
+      const count = Math.ceil(FRESH_PER_SECOND * seconds);
+      const proofs = Array.from({ length: count }, (_, n) => newProof(pick(keys, n), "POST", `http://localhost:${port}/oauth/token`));
+      return (worker) => async (connection) => {
+        const proof = proofs.pop();
+        if (proof === undefined) return false;
+        const reply = await connection.send(post("/oauth/token", `${pick(clients, worker).basic}\r\nDPoP: ${proof}`, OWN_BODY));
+        if (member(expectStatus(reply, 200), "token_type") !== "DPoP") throw new Error("not bound");
+        return true;
+      };
+    },
+  },
   introspection: {
     async prepare(on, _seconds, _port, minting = on) {
       const tokens = await issuedTokens(minting, LIVE);
@@ -152,7 +179,9 @@ export const WORKLOADS = {
   },
   refresh: {
     async prepare(on) {
-      const current = await Promise.all(on.map(codeFlow));
+      const current: string[] = [];
+      for (let from = 0; from < on.length; from += IN_FLIGHT)
+        current.push(...(await Promise.all(on.slice(from, from + IN_FLIGHT).map((one, n) => codeFlow(one, from + n)))));
       return (worker) => async (connection) => {
         const body = form({ grant_type: "refresh_token", refresh_token: current[worker] ?? "" });
         const reply = await connection.send(post("/oauth/token", pick(clients, worker).basic, body));

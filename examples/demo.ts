@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { aBrowser } from "../test/support/browser.ts";
 import { basicAuth, claimsOf, PASSWORD, serverDriver } from "../test/support/flow.ts";
+import { kubernetes, type Platform } from "../test/support/workloads.ts";
 import { introspectOverGrpc } from "./demo/grpc-introspection.ts";
 import { type ServerProcess, startServerProcess } from "./demo/server-process.ts";
 import { chapter, expectThat, Surprise, say, shorten } from "./demo/story.ts";
+import { actWithoutASecret, DESK_AGENT, workloadRows } from "./demo/without-a-secret.ts";
 import { type NotesServer, startNotesServer } from "./mcp-server/server.ts";
 
 const EMAIL = "ada@example.test";
@@ -14,9 +16,11 @@ const REDIRECT = "http://127.0.0.1:9876/callback";
 const NOTES_SECRET = "only-for-the-tour";
 const AGENT_SECRET = "only-for-the-tour-as-well";
 
-/** The operator's file: the notes server, which may introspect the tokens made for it, and an agent that may act for users. */
-const provisioned = (resource: string) => ({
+/** The operator's file: the notes server, which may introspect the tokens made for it, and agents that may act for users. */
+const provisioned = (resource: string, { issuers, client }: ReturnType<typeof workloadRows>) => ({
+  workloadIssuers: issuers,
   clients: [
+    client,
     {
       clientId: "notes-server",
       clientSecret: NOTES_SECRET,
@@ -48,12 +52,20 @@ const callTool = async (resource: string, token: string, name: string, input: Re
   }
 };
 
-async function tour(directory: string, opened: { server?: ServerProcess; notes?: NotesServer }): Promise<void> {
+interface Opened {
+  server?: ServerProcess;
+  notes?: NotesServer;
+  cluster?: Platform;
+}
+
+async function tour(directory: string, opened: Opened): Promise<void> {
   chapter("A server on a throw-away directory");
   const notesPort = 20_000 + (process.pid % 20_000);
   const resource = `http://localhost:${notesPort}/mcp`;
   const file = join(directory, "provision.json");
-  writeFileSync(file, JSON.stringify(provisioned(resource)));
+  opened.cluster = await kubernetes();
+  const { cluster } = opened;
+  writeFileSync(file, JSON.stringify(provisioned(resource, workloadRows(cluster))));
   const server = await startServerProcess({
     DATA_DIR: join(directory, "data"),
     PROVISION_FILE: file,
@@ -87,7 +99,7 @@ async function tour(directory: string, opened: { server?: ServerProcess; notes?:
   });
   expectThat(client.status === 201, `it is known as ${client.body.client_id}, a public client`, client.body);
   const agent = { clientId: client.body.client_id as string, redirectUri: REDIRECT };
-  opened.notes = await startNotesServer({ issuer: server.url, resource, port: notesPort });
+  opened.notes = await startNotesServer({ issuer: server.url, resource, port: notesPort, dpop: "accepted" });
   const bare = await fetch(resource, { method: "POST", body: "{}", headers: { "content-type": "application/json" } });
   expectThat(bare.status === 401, "the notes server turns it away and says where to go", bare.status);
   say(`WWW-Authenticate: ${bare.headers.get("www-authenticate")}`);
@@ -137,6 +149,17 @@ async function tour(directory: string, opened: { server?: ServerProcess; notes?:
   });
   expectThat(wider.body.error === "invalid_scope", "more than Ada gave cannot be had", wider.body);
 
+  chapter("An agent without any secret acts for Ada, and a thief gains nothing");
+  const handed = await talk.tokens(agent, browser, { scope: "openid notes:read", resource: [resource, DESK_AGENT] });
+  await actWithoutASecret({
+    issuer: server.url,
+    resource,
+    cluster,
+    tokenFile: join(directory, "service-account-token"),
+    user: claims.sub,
+    handed: handed.access_token,
+  });
+
   chapter("The notes server asks what a token is, over HTTP and over gRPC");
   const guard = { clientId: "notes-server", secret: NOTES_SECRET, redirectUri: REDIRECT };
   const http = (await talk.introspect(guard, tokens.access_token)).body;
@@ -171,7 +194,7 @@ async function tour(directory: string, opened: { server?: ServerProcess; notes?:
 }
 
 const directory = mkdtempSync(join(tmpdir(), "countersign-demo-"));
-const opened: { server?: ServerProcess; notes?: NotesServer } = {};
+const opened: Opened = {};
 try {
   await tour(directory, opened);
   console.log("\nThat was the tour.");
@@ -181,5 +204,6 @@ try {
 } finally {
   await opened.notes?.close();
   await opened.server?.stop();
+  await opened.cluster?.close();
   rmSync(directory, { recursive: true, force: true });
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { metaOf, SETTING_NAMES, SETTINGS, type SettingName } from "../src/config/settings.ts";
+import { metaOf, SETTING_NAMES, type SettingName } from "../src/config/settings.ts";
+import { defaultOf } from "../src/config/shown-settings.ts";
 
 const HEAD = `# Settings
 
@@ -17,10 +18,9 @@ This file is written by \`npm run generate:docs\` from the schema in \`src/confi
 function unsetText(name: SettingName): string {
   const { unset } = metaOf(name);
   if (unset !== undefined) return unset;
-  const parsed = SETTINGS.shape[name].safeParse(undefined);
-  const value = parsed.success ? parsed.data : undefined;
+  const value = defaultOf(name);
   if (value === undefined) return "none";
-  return Array.isArray(value) ? (value.length === 0 ? "empty" : `\`${value.join(" ")}\``) : `\`${value}\``;
+  return value === "" ? "empty" : `\`${value}\``;
 }
 
 const row = (name: SettingName) =>

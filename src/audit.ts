@@ -8,6 +8,7 @@ export const AUDIT_EVENTS = [
   "device.approved",
   "refresh_token.replayed",
   "session.started",
+  "session.proved",
   "session.refused",
   "session.ended",
   "user.registered",
@@ -17,8 +18,19 @@ export const AUDIT_EVENTS = [
   "user.changed",
   "user.deleted",
   "user.access_removed",
+  "address.change_requested",
+  "address.changed",
+  "address.change_stopped",
   "password.reset_requested",
   "password.changed",
+  "second_factor.added",
+  "second_factor.removed",
+  "recovery_codes.replaced",
+  "recovery_code.used",
+  "passkey.added",
+  "passkey.changed",
+  "passkey.removed",
+  "passkey.refused",
   "realm.changed",
   "scope.changed",
   "scope.removed",
@@ -37,7 +49,19 @@ export const AUDIT_EVENTS = [
   "api_key.created",
   "api_key.revoked",
   "key.published",
+  "key.withdrawn",
+  "audit.archived",
   "identity.linked",
+  "identity.unlinked",
+  "connection.created",
+  "connection.changed",
+  "connection.deleted",
+  "workload_issuer.created",
+  "workload_issuer.changed",
+  "workload_issuer.deleted",
+  "workload_identity.added",
+  "workload_identity.removed",
+  "workload.refused",
   "wallet.link_started",
   "wallet.linked",
   "wallet.refused",
@@ -78,9 +102,20 @@ export interface AuditEntry {
   readonly requestId?: string;
   /** Not recorded: seconds since the epoch by the database's clock; after it neither the record nor its effect is written. */
   readonly notAfter?: number;
+  /** Not recorded: a proof of possession that is used up with the effect; `ttl` in seconds. @see docs/protocol.md#proof-of-possession */
+  readonly proof?: { readonly id: string; readonly ttl: number };
+  /** The workload whose token the client used: the platform, and its name there. */
+  readonly workloadIssuer?: string;
+  readonly workloadSubject?: string;
+  /** What the actor wrote to explain the act. */
+  readonly note?: string;
   /** How many further requests of the same kind this record stands for. */
   readonly repeats?: number;
 }
 
 /** A realm among the `resources` of a record. */
 export const realmUri = (id: string): string => `realm:${id}`;
+/** Records of the audit trail, by number, among the `resources` of a record. */
+export const auditTrailUri = (first: number, last: number): string => `audit:${first}-${last}`;
+/** A signing key among the `resources` of a record. */
+export const keyUri = (kid: string): string => `key:${kid}`;

@@ -3,7 +3,11 @@ import { setTimeout } from "node:timers/promises";
 import { firstOperatorLink } from "./accounts/invitations.ts";
 import { type PasswordCost, type PasswordHashing, passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
+import { retainingAudit } from "./compose/audit-retention.ts";
+import { streamingAudit } from "./compose/audit-streaming.ts";
+import { vaultOf } from "./compose/connections.ts";
 import { type StartedSide, type Surroundings, startCore } from "./compose/core.ts";
+import { exporting } from "./compose/exporting.ts";
 import { composeFront } from "./compose/front.ts";
 import { housekeeping } from "./compose/housekeeping.ts";
 import { keysOf } from "./compose/keys.ts";
@@ -11,9 +15,11 @@ import { refusalLog } from "./compose/observed-core.ts";
 import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
+import { tracedSql } from "./compose/traced.ts";
+import { isWorker, metricsOfAll } from "./compose/worker.ts";
 import type { Config, Role } from "./config.ts";
-import { type DatabaseClock, databaseClock } from "./core/clocks.ts";
-import type { Provisioner, ProvisionSummary } from "./management/ports.ts";
+import { type DatabaseClock, databaseClock, TOLERANCE } from "./core/clocks.ts";
+import type { ProvisionDifference, Provisioner, ProvisionSummary } from "./management/ports.ts";
 import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
 import { GRANT_LABELS } from "./protocol/grants.ts";
 import { type Readiness, readiness, watchWrites } from "./store/availability.ts";
@@ -37,6 +43,7 @@ export interface Running {
   readonly log: Log;
   /** A new link for the first operator, in place of an earlier one; undefined where there is an operator, and for a core. */
   firstOperatorLink(): Promise<string | undefined>;
+  hasOperator(): Promise<boolean>;
   /** Loads, piece by piece, what the start deferred. Never throws. */
   warmUp(): Promise<void>;
   /** Reports itself as not serving, serves for `lingerSeconds` more, finishes requests in flight, then closes everything. */
@@ -57,8 +64,9 @@ export interface Given {
 /** Milliseconds between two deferred loads, so that requests are answered in between. */
 const LOAD_PAUSE = 50;
 
-/** Seconds between two readings of the database's clock, on which call deadlines are based. */
+/** Seconds between two readings of the database's clock, and between two warnings that this process's clock is wrong. */
 const CLOCK_EVERY = 5;
+const WARN_EVERY = 30;
 
 /** Builds and starts the process that a role and its settings describe. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
@@ -79,6 +87,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
       log,
       firstOperatorLink: async () =>
         url === undefined ? undefined : firstOperatorLink({ invitations: invitations(sql), randomBytes, issuer: url }),
+      hasOperator: () => invitations(sql).hasOperator(),
       async warmUp() {
         for (const load of sides.flatMap(({ loads }) => loads)) {
           await load().catch(failed);
@@ -102,49 +111,59 @@ type Essentials = Pick<Surroundings, "log" | "failed" | "closing">;
 /** Opens the stores, provisions them, and starts core and front as the role says. */
 async function start(config: Config, role: Role, given: Given, essentials: Essentials) {
   const { log, failed, closing } = essentials;
-  await assertPortsFree(config, role);
+  const routes = new Set<string>();
+  if (!isWorker()) await assertPortsFree(config, role); // its supervisor did
   const database = given.database ?? (await openConfigured(config));
   if (given.database === undefined) closing.push(() => database.close());
   if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
   if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
-  const { sql, full } = watchWrites(database.sql);
+  const metrics = createMetrics(routes, GRANT_LABELS, isWorker() ? metricsOfAll() : undefined);
+  const tracing = await exporting(config, role, metrics, essentials);
+  const { sql, full } = watchWrites(tracedSql(database.sql, tracing));
   const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });
   await provision(config, given, sql, passwords);
 
-  const routes = new Set<string>();
   const ready = readiness(sql, full);
   const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
   closing.push(() => ephemeral.close());
   const around: Surroundings = {
     ...essentials,
-    metrics: createMetrics(routes, GRANT_LABELS),
+    metrics,
     refusals: refusalLog(log),
     ready,
     databaseClock: await openClock(ready, essentials),
     ephemeral,
+    tracing,
   };
   const keys = role === "front" ? undefined : await keysOf(config, database);
   const core = keys && (await startCore(config, role, sql, keys, around));
   const front = role === "core" ? undefined : await composeFront(config, sql, { ...around, core: core?.core, routes, passwords });
-  closing.push(housekeeping(database, { metrics: around.metrics, failed }), sealing(config.issuer, keys, database, failed));
+  closing.push(retainingAudit(config, { ...database, sql }, { metrics, failed }));
+  closing.push(streamingAudit(config, sql, { metrics, failed }));
+  closing.push(housekeeping(database, { metrics, failed }), sealing(config.issuer, keys, database, failed));
   const sides: readonly StartedSide[] = [core, front].filter((side) => side !== undefined);
   return { sides, sql, grpcPort: core?.port, listening: front?.listening };
 }
 
-async function openClock(ready: Readiness, { failed, closing }: Essentials): Promise<DatabaseClock> {
+async function openClock(ready: Readiness, { log, failed, closing }: Essentials): Promise<DatabaseClock> {
   const clock = databaseClock(ready.time, epochMillis, performance.now.bind(performance));
   const read = () => clock.measure().catch(() => undefined); // an unreachable database is reported elsewhere
+  const warn = async () => {
+    if (Math.abs(clock.offset()) > TOLERANCE) log.warn("clock_offset", { seconds: Math.round(clock.offset()) });
+  };
   await read();
-  const reading = periodically(CLOCK_EVERY, read, failed);
-  closing.push(() => reading.stop());
+  await warn();
+  const work = [periodically(CLOCK_EVERY, read, failed), periodically(WARN_EVERY, warn, failed)];
+  closing.push(async () => void (await Promise.all(work.map(({ stop }) => stop()))));
   return clock;
 }
 
 /** Applies PROVISION_FILE. @throws {ProvisionError} */
-async function provision({ provisionFile }: Config, given: Given, sql: Sql, passwords: PasswordHashing): Promise<void> {
+async function provision(config: Config, given: Given, sql: Sql, passwords: PasswordHashing): Promise<void> {
+  const { provisionFile } = config;
   const name = `PROVISION_FILE ${provisionFile}`;
   const plan = given.provision ?? (provisionFile === undefined ? undefined : readProvisionFile(provisionFile, name));
-  if (plan !== undefined) await applied(provisioner(sql, passwords), plan, name);
+  if (plan !== undefined) await naming(name, provisioner(sql, passwords, vaultOf(config)).apply(plan));
 }
 
 /** Names of the settings with private keys that a front has but does not use. */
@@ -171,21 +190,38 @@ export async function migrateOnly(config: Config): Promise<readonly string[]> {
 }
 
 /** @param name of the file in error messages  @throws {ProvisionError} */
-const applied = (to: Provisioner, plan: ProvisionFile, name: string): Promise<ProvisionSummary> =>
-  to.apply(plan).catch((error: unknown) => {
+const naming = <Result>(name: string, done: Promise<Result>): Promise<Result> =>
+  done.catch((error: unknown) => {
     throw asProvisionError(error, name);
   });
 
-/** `countersign provision FILE` on a database that this process opens itself. */
-export async function provisionOnly(config: Config, plan: ProvisionFile, file: string): Promise<ProvisionSummary> {
+/** Runs a command on a database that this process opens itself. @param whenInUse what to do while a server has it */
+async function onDatabase<Result>(config: Config, whenInUse: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
   const database = await openConfigured(config).catch((error: unknown) => {
-    throw error instanceof DirectoryInUse
-      ? new Error(`${error.message}. A running server takes the file with --server.`, { cause: error })
-      : error;
+    throw error instanceof DirectoryInUse ? new Error(`${error.message}. ${whenInUse}`, { cause: error }) : error;
   });
   try {
-    return await applied(provisioner(database.sql, passwordHashing({ randomBytes })), plan, file);
+    return await work(database.sql);
   } finally {
     await database.close();
   }
 }
+
+const onProvisioner = <Result>(config: Config, file: string, work: (provisioner: Provisioner) => Promise<Result>): Promise<Result> =>
+  onDatabase(config, "A running server takes the file with --server.", (sql) =>
+    naming(file, work(provisioner(sql, passwordHashing({ randomBytes }), vaultOf(config)))),
+  );
+
+/** `countersign provision FILE` */
+export const provisionOnly = (config: Config, plan: ProvisionFile, file: string): Promise<ProvisionSummary> =>
+  onProvisioner(config, file, (provisioner) => provisioner.apply(plan));
+
+/** `countersign provision FILE --dry-run` */
+export const previewOnly = (config: Config, plan: ProvisionFile, file: string): Promise<readonly ProvisionDifference[]> =>
+  onProvisioner(config, file, (provisioner) => provisioner.preview(plan));
+
+/** `countersign setup-link` @returns undefined where there is an operator */
+export const setupLinkOnly = (config: Config): Promise<string | undefined> =>
+  onDatabase(config, "Stop the server, run this again, and start it within the time of the link.", (sql) =>
+    firstOperatorLink({ invitations: invitations(sql), randomBytes, issuer: config.issuer }),
+  );

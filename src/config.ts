@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
+import { DEFAULT_NAME } from "./branding/branding.ts";
 import { contradictions, type Role } from "./config/contradictions.ts";
 import { publicHalf } from "./config/key-material.ts";
 import { DAY, says } from "./config/settings/forms.ts";
 import { metaOf, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from "./config/settings.ts";
+import { shownSettings } from "./config/shown-settings.ts";
 import { unknownSettings } from "./config/unknown-settings.ts";
 
 export type { Role } from "./config/contradictions.ts";
@@ -21,7 +23,7 @@ export class ConfigError extends Error {
 }
 
 /** The settings of a process, grouped by the part that needs them. Durations are whole seconds; keys are PEM unless noted. */
-export type Config = ReturnType<typeof configOf>;
+export type Config = ReturnType<typeof configOf> & { readonly shown: ReturnType<typeof shownSettings> };
 
 /**
  * Reads the settings of a process; an empty value counts as unset.
@@ -48,7 +50,7 @@ export function loadConfig(env: Environment, role: Role = "all"): Config {
   const settings = values as Partial<Settings>; // each member is the output of its own part of the schema
   for (const { setting, fault } of contradictions(settings, faulty, role)) faults.push(`${setting}: ${fault}.`);
   if (faults.length > 0) throw new ConfigError(faults);
-  return freeze(configOf(settings as Settings)); // no fault: every member is there
+  return freeze({ ...configOf(settings as Settings), shown: shownSettings(texts) }); // no fault: every member is there
 }
 
 function readSetting(name: SettingName, value: string | undefined): { value: unknown } | { fault: string } {
@@ -75,10 +77,7 @@ function configOf(s: Settings) {
     port: s.PORT,
     grpc: { host: s.GRPC_HOST, port: s.GRPC_PORT, tlsCert: s.GRPC_TLS_CERT, tlsKey: s.GRPC_TLS_KEY, clientCa: s.GRPC_TLS_CLIENT_CA },
     issuer,
-    databaseUrl: s.DATABASE_URL,
-    redisUrl: s.REDIS_URL,
-    dataDir: s.DATA_DIR,
-    migrateOnStart: s.MIGRATE_ON_START,
+    ...storageConfig(s),
     keys: {
       privateKeyPem: s.JWT_PRIVATE_KEY,
       publicKeyPem: s.JWT_PUBLIC_KEY ?? (s.JWT_PRIVATE_KEY === undefined ? undefined : publicHalf(s.JWT_PRIVATE_KEY)),
@@ -88,9 +87,14 @@ function configOf(s: Settings) {
       /** PKCS#8 PEM, or the text of a JWK. */
       mldsaPrivateKey: s.JWT_MLDSA_PRIVATE_KEY,
       idTokenSigningAlg: s.ID_TOKEN_SIGNING_ALG,
+      /** Base64 of 32 bytes. */
+      vaultKey: s.VAULT_KEY,
+      /** Likewise; they open secrets and seal none. */
+      vaultKeysPrevious: s.VAULT_KEY_PREVIOUS,
     },
     tokenCore: tokenCoreConfig(s),
-    mail: { smtpUrl: s.SMTP_URL, from: s.MAIL_FROM ?? `Countersign <no-reply@${new URL(issuer).hostname}>` },
+    mail: { smtpUrl: s.SMTP_URL, from: s.MAIL_FROM ?? mailFrom(s.BRAND_NAME ?? DEFAULT_NAME, issuer) },
+    branding: brandingConfig(s),
     lifetimes: {
       accessToken: s.ACCESS_TOKEN_TTL,
       idToken: s.ID_TOKEN_TTL,
@@ -111,10 +115,8 @@ function configOf(s: Settings) {
       rateWindow: s.REGISTER_CLIENT_RATE_WINDOW,
       dynamicClientScope: s.DYNAMIC_CLIENT_SCOPE,
     },
-    requireKnownResources: s.REQUIRE_KNOWN_RESOURCES,
+    ...requestConfig(s),
     defaultClientEnvironment: s.DEFAULT_CLIENT_ENVIRONMENT ?? (s.NODE_ENV === "production" ? "production" : "development"),
-    clientAssertionAudience: s.CLIENT_ASSERTION_AUDIENCE,
-    cimdEnabled: s.CIMD_ENABLED,
     idJag: {
       enabled: s.ID_JAG_ENABLED,
       trustedIssuers: s.ID_JAG_TRUSTED_ISSUERS as readonly string[],
@@ -124,6 +126,8 @@ function configOf(s: Settings) {
     wallet: walletConfig(s),
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,
+    otlp: otlpConfig(s),
+    ...auditTrailOf(s),
     logLevel: s.LOG_LEVEL,
     /** Base URL of the server that the command line uses. */
     serverUrl: s.COUNTERSIGN_URL ?? issuer,
@@ -131,6 +135,61 @@ function configOf(s: Settings) {
     signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }
+
+const otlpConfig = (s: Settings) =>
+  ({
+    endpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT,
+    headers: s.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    traces: s.OTEL_TRACES_EXPORTER === "otlp",
+    ratio: s.OTEL_TRACES_SAMPLER_ARG,
+    metrics: s.OTEL_METRICS_EXPORTER === "otlp",
+    metricsEvery: s.OTEL_METRIC_EXPORT_INTERVAL,
+  }) as const;
+
+const storageConfig = (s: Settings) =>
+  ({
+    databaseUrl: s.DATABASE_URL,
+    databasePool: {
+      /** Connections of one process. */
+      size: Math.floor((s.DATABASE_CONNECTIONS ?? 8 * s.WORKERS) / s.WORKERS),
+      pooler: s.DATABASE_POOLER,
+    },
+    workers: s.WORKERS,
+    redisUrl: s.REDIS_URL,
+    dataDir: s.DATA_DIR,
+    migrateOnStart: s.MIGRATE_ON_START,
+  }) as const;
+
+/** Where the audit trail is sent, and how long it stays. */
+const auditTrailOf = (s: Settings) => ({
+  auditStream: { url: s.AUDIT_STREAM, secret: s.AUDIT_STREAM_SECRET },
+  auditRetention: { days: s.AUDIT_KEEP_DAYS, folder: s.AUDIT_ARCHIVE },
+});
+
+/** What requests of clients must fulfil. */
+const requestConfig = (s: Settings) => ({
+  requireKnownResources: s.REQUIRE_KNOWN_RESOURCES,
+  requirePushedRequests: s.REQUIRE_PAR,
+  dpopNonce: s.DPOP_NONCE,
+  clientAssertionAudience: s.CLIENT_ASSERTION_AUDIENCE,
+  cimdEnabled: s.CIMD_ENABLED,
+});
+
+const brandingConfig = (s: Settings) =>
+  ({
+    name: s.BRAND_NAME,
+    logo: s.BRAND_LOGO,
+    accent: s.BRAND_ACCENT,
+    termsUrl: s.BRAND_TERMS_URL,
+    privacyUrl: s.BRAND_PRIVACY_URL,
+    support: s.BRAND_SUPPORT,
+  }) as const;
+
+/** The address of the service with its name, quoted where it is more than one word (RFC 5322 §3.4). */
+const mailFrom = (name: string, issuer: string): string => {
+  const shown = /^[A-Za-z0-9]+$/.test(name) ? name : `"${name.replace(/["\\]/g, "")}"`;
+  return `${shown} <no-reply@${new URL(issuer).hostname}>`;
+};
 
 const tokenCoreConfig = (s: Settings) =>
   ({

@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { mldsaPrivatePem, SEED_BYTES } from "./ml-dsa-key.ts";
 
-type KeyKind = "ed25519" | "rsa" | "ml-dsa-65";
+type KeyKind = "ed25519" | "rsa" | "ml-dsa-65" | "vault";
 
 const pem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
 
@@ -11,15 +11,16 @@ const GENERATE: Record<KeyKind, () => string> = {
   ed25519: () => pem(generateKeyPairSync("ed25519").privateKey),
   rsa: () => pem(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey),
   "ml-dsa-65": () => mldsaPrivatePem(randomBytes(SEED_BYTES)),
+  vault: () => randomBytes(32).toString("base64"),
 };
 
-/** Generates a private key as PKCS#8 PEM. */
+/** Generates a private key as PKCS#8 PEM; that of the vault as base64. */
 export const generatePrivateKey = (kind: KeyKind): string => GENERATE[kind]();
 
 /** The private key in a data directory, generated if it does not exist. Processes that start at once get the same key. */
 export function developmentKey(dataDir: string, kind: KeyKind): string {
   const directory = join(dataDir, "keys");
-  const path = join(directory, `${kind}.pem`);
+  const path = join(directory, `${kind}.${kind === "vault" ? "key" : "pem"}`);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   try {
     return readFileSync(path, "utf8");

@@ -8,17 +8,21 @@ export const CATALOGUE = {
   unsupported_response_type: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // RFC 6749 §4.1.2.1
   invalid_scope: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §5.2
   invalid_target: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 8707 §2
+  invalid_dpop_proof: { http: 400, grpc: 3, trpc: "UNAUTHORIZED" }, // RFC 9449 §5; 401 at a resource (§7.1)
+  use_dpop_nonce: { http: 400, grpc: 9, trpc: "UNAUTHORIZED" }, // RFC 9449 §8; 401 at a resource (§9)
   authorization_pending: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 8628 §3.5
   slow_down: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 8628 §3.5
   expired_token: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 8628 §3.5
   access_denied: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §4.1.2.1
   login_required: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // OIDC Core §3.1.2.6
   consent_required: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // OIDC Core §3.1.2.6
+  unmet_authentication_requirements: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // OpenID Unmet Authentication Requirements, RFC 9470 §5
   interaction_required: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // OIDC Core §3.1.2.6
   request_not_supported: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // OIDC Core §3.1.2.6
   request_uri_not_supported: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // OIDC Core §3.1.2.6
   registration_not_supported: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // OIDC Core §3.1.2.6
   invalid_token: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // RFC 6750 §3.1
+  insufficient_user_authentication: { http: 401, grpc: 16, trpc: "UNAUTHORIZED" }, // RFC 9470 §3
   insufficient_scope: { http: 403, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6750 §3.1
   invalid_redirect_uri: { http: 400, grpc: 3, trpc: "BAD_REQUEST" }, // RFC 7591 §3.2.2
   invalid_client_metadata: { http: 400, grpc: 3, trpc: "BAD_REQUEST" }, // RFC 7591 §3.2.2
@@ -42,6 +46,10 @@ export interface RefusalDetail {
   readonly retryAfter?: number;
   /** Scopes that would have been enough (RFC 6750 §3.1). */
   readonly scope?: string;
+  /** What the sign-in has to be (RFC 9470 §3): its class, and its age in seconds. */
+  readonly stepUp?: { readonly acrValues?: string; readonly maxAge: number };
+  /** The nonce that a proof of possession must contain (RFC 9449 §8). */
+  readonly dpopNonce?: string;
   /** Faults by the member of a JSON body. */
   readonly issues?: readonly { readonly path: string; readonly message: string }[];
   /** The name of the rule that failed; never sent. */

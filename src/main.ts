@@ -1,24 +1,14 @@
 import { readFileSync } from "node:fs";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { registerAuditCommands } from "./cli/audit.ts";
-import { registerClientCommands } from "./cli/clients.ts";
+import { registerServerCommands } from "./cli/commands.ts";
 import type { Shell } from "./cli/completion.ts";
-import { registerAgentCommands, registerDelegationCommands } from "./cli/delegations.ts";
-import { registerDoctorCommand } from "./cli/doctor/command.ts";
 import { addExamples } from "./cli/examples.ts";
-import { registerExplainCommand } from "./cli/explain.ts";
-import { registerApiKeyCommands, registerKeyCommands } from "./cli/keys.ts";
-import { provisionThroughServer } from "./cli/management-api.ts";
-import { registerResourceCommands } from "./cli/resources.ts";
-import { registerScopeCommands } from "./cli/scopes.ts";
-import { registerSignInCommands } from "./cli/sign-in.ts";
+import { registerKeyCommands } from "./cli/keys.ts";
+import { differencesText, provisionThroughServer } from "./cli/provision.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
-import { registerTokenCommand } from "./cli/token/command.ts";
-import { registerRealmCommands, registerUserCommands } from "./cli/users-and-realms.ts";
 import type { GenerateOptions } from "./compose/generate-key.ts";
-import { ConfigError, loadConfig, type Role } from "./config.ts";
-import { ProvisionError } from "./management/provision.ts";
+import type { Config, Role } from "./config.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }; // our own file
 
@@ -29,18 +19,24 @@ const program = new Command("countersign")
 // Commands write keys, databases and sessions readable by their user alone, whatever library writes them.
 process.umask(0o077);
 
-// A reader such as `head` may close the output early; that is not a fault.
-process.stdout.on("error", () => process.exit(0));
+// A reader such as `head` may close the output early; that is not a fault. A full disk is one: what was written is not all.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  fail(error);
+});
 
 /** Prints messages that are meant for users, and nothing else. */
 function fail(error: unknown): never {
-  const faults =
-    error instanceof ConfigError || error instanceof ProvisionError
-      ? error.faults
-      : [error instanceof Error ? error.message : String(error)];
-  for (const fault of faults) console.error(fault);
+  console.error(error instanceof Error ? error.message : String(error));
   process.exit(1);
 }
+
+let readConfig: typeof import("./config.ts").loadConfig;
+// Settings are read when a command runs: `--help` and `--version` do not load the code for that.
+program.hook("preAction", async () => {
+  ({ loadConfig: readConfig } = await import("./config.ts"));
+});
+const loadConfig = (role: Role | "all" | "command"): Config => readConfig(process.env, role);
 
 /** Loads a command's code when it runs, so that `--help` and the start of the server stay quick. */
 const run =
@@ -60,7 +56,7 @@ program
   .action(
     run(async (options: { role?: Role }) => {
       const { serve } = await import("./compose/serve.ts");
-      await serve(loadConfig(process.env, options.role ?? "all"), options.role ?? "all");
+      await serve(loadConfig(options.role ?? "all"), options.role ?? "all");
     }),
   );
 
@@ -70,33 +66,66 @@ program
   .action(
     run(async () => {
       const { migrateOnly } = await import("./compose.ts");
-      const applied = await migrateOnly(loadConfig(process.env, "command"));
+      const applied = await migrateOnly(loadConfig("command"));
       console.log(applied.length === 0 ? "the schema is up to date" : `applied: ${applied.join(", ")}`);
     }),
   );
 
 program
   .command("provision")
-  .argument("<file>", "JSON with realms, users, clients, resources and descriptions of scopes")
-  .description("lay down realms, users, clients, resources and descriptions of scopes; idempotent, deletes nothing")
+  .argument("<file>", "JSON; docs/provisioning.md has its members")
+  .description(
+    "create or update realms, users, workload platforms, clients, resources, connections and descriptions of scopes; deletes nothing",
+  )
   .option("--server", "through the running server at COUNTERSIGN_URL, as an operator")
+  .option("--dry-run", "print what would be created, changed and removed, and write nothing")
   .option("--json", "as JSON")
   .action(
-    run(async (file: string, options: { server?: true; json?: true }) => {
+    run(async (file: string, options: { server?: true; dryRun?: true; json?: true }) => {
       const { readProvisionFile } = await import("./management/provision.ts");
       if (options.server) {
-        return running(terminal, provisionThroughServer)(readProvisionFile(file), terminal, options.json);
+        return running(terminal, provisionThroughServer)(readProvisionFile(file), terminal, options);
       }
-      const { provisionOnly } = await import("./compose.ts");
+      const { previewOnly, provisionOnly } = await import("./compose.ts");
       const { databaseWords } = await import("./compose/opening.ts");
       const plan = readProvisionFile(file);
-      const config = loadConfig(process.env, "command");
+      const config = loadConfig("command");
+      if (options.dryRun) {
+        const differences = await previewOnly(config, plan, file);
+        return console.log(options.json ? asJson(differences) : differencesText(differences));
+      }
       const done = await provisionOnly(config, plan, file);
       if (options.json) return console.log(asJson(done));
       for (const [what, { created, changed, unchanged }] of Object.entries(done)) {
         console.log(`${what}: ${created} created, ${changed} changed, ${unchanged} unchanged`);
       }
       console.log(`written to ${databaseWords(config)}`);
+    }),
+  );
+
+program
+  .command("branding")
+  .description("your name, logo and colours on the pages")
+  .command("preview")
+  .description("write the pages and mails as BRAND_NAME, BRAND_LOGO and the other settings of branding make them")
+  .option("--out <folder>", "where to", "branding-preview")
+  .action(
+    run(async ({ out }: { out: string }) => {
+      const { writePreview } = await import("./compose/branding-preview.ts");
+      console.log(`open ${writePreview(loadConfig("command"), out)}`);
+    }),
+  );
+
+program
+  .command("setup-link")
+  .description("print a one-time link by which the first operator opens the account, where there is none yet")
+  .action(
+    run(async () => {
+      const { setupLinkOnly } = await import("./compose.ts");
+      const link = await setupLinkOnly(loadConfig("command"));
+      if (link === undefined)
+        throw new Error("There is an operator, who can invite others: `countersign users invite EMAIL --role operator`.");
+      console.log(link);
     }),
   );
 
@@ -111,23 +140,11 @@ keys
 
 /** Read when a command needs it: `--help` and `serve` do not. */
 const terminal = systemTerminal(() => {
-  const { serverUrl, signIn } = loadConfig(process.env, "command");
+  const { serverUrl, signIn } = loadConfig("command");
   return { serverUrl, ...signIn };
 }, process.env.XDG_CONFIG_HOME);
-registerClientCommands(program, terminal);
 registerKeyCommands(keys, terminal);
-registerAuditCommands(program, terminal);
-registerExplainCommand(program, terminal);
-registerApiKeyCommands(program, terminal);
-registerUserCommands(program, terminal);
-registerDelegationCommands(program, terminal);
-registerAgentCommands(program, terminal);
-registerRealmCommands(program, terminal);
-registerScopeCommands(program, terminal);
-registerResourceCommands(program, terminal);
-registerSignInCommands(program, terminal);
-registerTokenCommand(program, terminal);
-registerDoctorCommand(program, terminal, () => loadConfig(process.env, "command").databaseUrl);
+registerServerCommands(program, terminal, () => loadConfig("command").databaseUrl);
 program
   .command("completion")
   .addArgument(new Argument("<shell>", "the shell that reads the script").choices(["bash", "zsh", "fish"]))

@@ -82,6 +82,9 @@ export type SecretHash = Uint8Array & { readonly [hashed]: true };
 /** The only form in which a generated secret is stored: 256 random bits need no slow hash. */
 export const hashSecret = (secret: string): SecretHash => hash("sha256", secret, "buffer") as Uint8Array as SecretHash;
 
+/** SHA-256 of an identifier of an issuer. The issuer's length is part of it, so that no two pairs have the same hash. */
+export const identifierHash = (issuer: string, id: string): Uint8Array => hash("sha256", `${issuer.length}:${issuer}${id}`, "buffer");
+
 /** Marks bytes that come from a store as the hash that they are. */
 export const asSecretHash = (bytes: Uint8Array): SecretHash => bytes as SecretHash;
 

@@ -1,8 +1,7 @@
+import type { Agent } from "@countersign/agent";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { type AgentIdentity, tokenOnBehalf } from "./exchange.ts";
-import { answerOf } from "./reason.ts";
 
-export interface Errand extends AgentIdentity {
+export interface Task {
   /** The access token that the agent was handed, of the user for whom it is to work. */
   readonly subjectToken: string;
   /** The MCP server on which it works. */
@@ -10,15 +9,13 @@ export interface Errand extends AgentIdentity {
 }
 
 /**
- * What the agent does for a user: it exchanges the token that it was handed, and reads the user's notes with its own.
- * The token that it was handed goes to the authorization server and to no one else.
- * @throws when the authorization server or the MCP server refuses or is away
+ * Reads the notes of a user, in that user's name. The token that the agent was handed goes to the authorization server and to no one else.
+ * @throws {AgentError} when the authorization server refuses or is away
  */
-export async function runErrand({ subjectToken, resource, ...identity }: Errand) {
-  const token = await tokenOnBehalf(identity, subjectToken, resource, "notes:read");
+export async function summarize(agent: Agent, { subjectToken, resource }: Task) {
+  const { fetch } = agent.onBehalfOf(subjectToken, { resource, scope: "notes:read" });
   const client = new Client({ name: "summary-agent", version: "0.1.0" });
-  const transport = new StreamableHTTPClientTransport(new URL(resource), { authProvider: { token: async () => token } });
-  await answerOf(resource, client.connect(transport));
+  await client.connect(new StreamableHTTPClientTransport(new URL(resource), { fetch }));
   try {
     const notes = await call<readonly string[]>(client, "list_notes");
     const { sub, actors } = await call<{ sub: string; actors: readonly string[] }>(client, "who_am_i");

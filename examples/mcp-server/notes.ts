@@ -13,6 +13,9 @@ export function notebook(capacity = 1000) {
       notes.push({ owner, text });
       notes.splice(0, notes.length - capacity);
     },
+    clear(owner: string) {
+      notes.splice(0, notes.length, ...notes.filter((note) => note.owner !== owner));
+    },
   };
 }
 

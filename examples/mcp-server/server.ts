@@ -16,6 +16,10 @@ export interface NotesServerOptions {
   readonly resource?: string | undefined;
   /** 0, the default, takes a free one. */
   readonly port?: number;
+  /** Whether tokens may, or must, be bound to a key of the client (docs/dpop.md). */
+  readonly dpop?: NonNullable<GuardOptions["dpop"]>;
+  /** Whether proofs must have a nonce of this server. */
+  readonly dpopNonce?: NonNullable<GuardOptions["dpopNonce"]>;
   /** Told, by fixed words, why a request was refused. */
   readonly onRefusal?: NonNullable<GuardOptions["onRefusal"]>;
 }
@@ -30,7 +34,14 @@ export interface NotesServer {
  * Starts the guarded notes server on loopback; `notes:read` opens the door, writing needs `notes:write` as well.
  * @throws {TypeError} when issuer or resource cannot be guarded; the error of the socket when the port is taken
  */
-export async function startNotesServer({ issuer, resource, port = 0, onRefusal }: NotesServerOptions): Promise<NotesServer> {
+export async function startNotesServer({
+  issuer,
+  resource,
+  port = 0,
+  dpop,
+  dpopNonce,
+  onRefusal,
+}: NotesServerOptions): Promise<NotesServer> {
   const servers = [createServer(), createServer()] as const;
   const own = await listen(servers[0], port, "127.0.0.1");
   try {
@@ -40,6 +51,8 @@ export async function startNotesServer({ issuer, resource, port = 0, onRefusal }
       scopes: ["notes:read"],
       scopesSupported: ["notes:write"],
       resourceName: "Notes",
+      ...(dpop && { dpop }),
+      ...(dpopNonce && { dpopNonce }),
       ...(onRefusal && { onRefusal }),
     });
     const notes = notebook();

@@ -34,6 +34,13 @@ export function notesApi(guard: Guard, notes: Notebook): Express {
     response.status(201).json(noteOf(data.text, request));
   });
 
+  // What cannot be undone needs a sign-in in two steps or by passkey, at most five minutes old (RFC 9470).
+  const confirmed = { acr: ["phr", "urn:countersign:mfa"], maxAge: 300 };
+  api.delete("/notes", protect(guard, { scopes: ["notes:read", "notes:write"], requireAuthentication: confirmed }), (request, response) => {
+    notes.clear(principalOf(request).sub);
+    response.status(204).end();
+  });
+
   api.get("/me", protect(guard, { scopes: [] }), (request, response) => {
     const { sub, clientId, scopes, actors } = principalOf(request);
     response.json({ sub, clientId, scopes, actors });

@@ -14,6 +14,7 @@ try {
   console.log(`  issuer           ${ISSUER}`);
   console.log("  GET /notes       notes:read");
   console.log('  POST /notes      notes:read and notes:write; { "text": … }');
+  console.log("  DELETE /notes    likewise, and a sign-in in two steps or by passkey within 5 minutes");
   console.log("  GET /me          any token for this resource");
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void server.close());
 } catch (error) {

@@ -1,3 +1,4 @@
+import type { AuthenticationDemand } from "./authentication.ts";
 import type { Principal } from "./principal.ts";
 
 /** That a request was let in. */
@@ -8,6 +9,7 @@ export interface Admission {
   readonly principal: Principal;
   /** All that it was asked for so far. */
   readonly scopes: readonly string[];
+  readonly authentication: AuthenticationDemand | undefined;
 }
 
 /** By the objects of this process that stand for a request; nothing that a client sends leads here. */

@@ -1,5 +1,8 @@
 import type { HttpAnswer } from "./answer.ts";
-import type { RefusalCode } from "./refusal.ts";
+import type { AuthenticationDemand } from "./authentication.ts";
+import type { Scheme } from "./credentials.ts";
+import { PROOF_ALGORITHMS } from "./proof-key.ts";
+import type { GuardRefusal, RefusalCode } from "./refusal.ts";
 import { advertisedScopes } from "./scopes.ts";
 
 /** Seconds after which a client may come back when the issuer's keys could not be fetched. */
@@ -9,37 +12,52 @@ const RETRY_AFTER_SECONDS = 5;
 export interface ChallengeSubject {
   /** All scopes of the operation, not only the missing ones: a client asks once for what it needs. */
   readonly scopes: readonly string[];
+  /** How the user must have signed in for it. */
+  readonly authentication?: AuthenticationDemand | undefined;
+  /** The schemes under which a token may come, the preferred first. Default: Bearer alone. */
+  readonly schemes?: readonly Scheme[] | undefined;
   /** URL of the protected resource metadata document. */
   readonly metadataUrl: string;
 }
 
+type ChallengeError = "invalid_token" | "invalid_dpop_proof" | "use_dpop_nonce" | "insufficient_scope" | "insufficient_user_authentication";
+
 /**
- * The value of `WWW-Authenticate`. Neither scope tokens nor a serialised URL can hold a quote or a backslash, so nothing
+ * The value of `WWW-Authenticate`. Neither scope tokens, nor classes of authentication, nor a serialised URL can hold a quote or a backslash, so nothing
  * needs escaping.
  * @param error left out when the request carried no credentials (RFC 6750 §3.1)
- * @see RFC 6750 §3, RFC 9728 §5.1, docs/protocol.md#guard
+ * @see RFC 6750 §3, RFC 9470 §3, RFC 9728 §5.1, docs/protocol.md#guard
  */
-export function bearerChallenge(subject: ChallengeSubject, error?: "invalid_token" | "insufficient_scope"): string {
+export function challenge(subject: ChallengeSubject, error?: ChallengeError, scheme: Scheme = "Bearer"): string {
   const scopes = advertisedScopes(subject.scopes);
+  const { acr, maxAge } = (error === "insufficient_user_authentication" && subject.authentication) || {};
   const parameters = [
     ...(error === undefined ? [] : [`error="${error}"`]),
+    ...(acr === undefined ? [] : [`acr_values="${acr.join(" ")}"`]),
+    ...(maxAge === undefined ? [] : [`max_age="${maxAge}"`]),
+    ...(scheme === "DPoP" ? [`algs="${PROOF_ALGORITHMS.join(" ")}"`] : []),
     ...(scopes.length === 0 ? [] : [`scope="${scopes.join(" ")}"`]),
     `resource_metadata="${subject.metadataUrl}"`,
   ];
-  return `Bearer ${parameters.join(", ")}`;
+  return `${scheme} ${parameters.join(", ")}`;
 }
 
 /** The answer to a refused request. Without credentials it says what is needed and names no error. */
-export function refusalAnswer(code: RefusalCode, subject: ChallengeSubject): HttpAnswer {
+export function refusalAnswer({ code, dpopNonce }: Pick<GuardRefusal, "code" | "dpopNonce">, subject: ChallengeSubject): HttpAnswer {
+  const { schemes = ["Bearer"], metadataUrl } = subject;
+  const challenges = (error?: ChallengeError) => schemes.map((scheme) => challenge(subject, error, scheme)).join(", ");
   switch (code) {
     case "no_credentials":
-      return challengeAnswer(401, bearerChallenge(subject), "");
+      return challengeAnswer(401, challenges(), "");
     case "invalid_token":
-      return challengeAnswer(401, bearerChallenge(subject, code), errorBody(code));
+    case "invalid_dpop_proof":
+    case "use_dpop_nonce":
+    case "insufficient_user_authentication":
+      return challengeAnswer(401, challenges(code), errorBody(code), dpopNonce);
     case "insufficient_scope":
-      return challengeAnswer(403, bearerChallenge(subject, code), errorBody(code));
+      return challengeAnswer(403, challenges(code), errorBody(code));
     case "invalid_request":
-      return challengeAnswer(400, `Bearer error="${code}", resource_metadata="${subject.metadataUrl}"`, errorBody(code));
+      return challengeAnswer(400, `${schemes[0]} error="${code}", resource_metadata="${metadataUrl}"`, errorBody(code));
     case "temporarily_unavailable":
       return { status: 503, headers: { ...JSON_NO_STORE, "Retry-After": String(RETRY_AFTER_SECONDS) }, body: errorBody(code) };
   }
@@ -49,12 +67,17 @@ const JSON_NO_STORE = { "Content-Type": "application/json", "Cache-Control": "no
 
 const errorBody = (code: RefusalCode) => JSON.stringify({ error: code });
 
-function challengeAnswer(status: number, challenge: string, body: string): HttpAnswer {
+/** The header by which a response gives the client its next nonce, readable for scripts too. @see RFC 9449 §9 */
+export const nonceHeaders = (dpopNonce: string | undefined): Readonly<Record<string, string>> =>
+  dpopNonce === undefined ? {} : { "DPoP-Nonce": dpopNonce, "Access-Control-Expose-Headers": "DPoP-Nonce" };
+
+function challengeAnswer(status: number, value: string, body: string, dpopNonce?: string): HttpAnswer {
   const headers = {
     ...(body === "" ? { "Cache-Control": "no-store" } : JSON_NO_STORE),
-    "WWW-Authenticate": challenge,
+    ...nonceHeaders(dpopNonce),
+    "WWW-Authenticate": value,
     // A client in a browser can start its authorization only when it may read the challenge.
-    "Access-Control-Expose-Headers": "WWW-Authenticate",
+    "Access-Control-Expose-Headers": dpopNonce === undefined ? "WWW-Authenticate" : "WWW-Authenticate, DPoP-Nonce",
   };
   return { status, headers, body };
 }

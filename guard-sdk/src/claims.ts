@@ -15,23 +15,14 @@ export interface ClaimProfile {
   readonly audiences: ReadonlySet<string>;
 }
 
-/** A key whose possession a request has proved: by DPoP or by mutual TLS. */
-export interface Confirmation {
-  /** JWK thumbprint (RFC 9449 §6.1). */
-  readonly jkt?: string;
-  /** Certificate thumbprint (RFC 8705 §3.1). */
-  readonly "x5t#S256"?: string;
-}
-
 /**
  * The principal that the claims of an access token describe. Pure; says nothing about the signature.
  * `client_id`, `jti` and `iat` may be missing, since not every issuer follows RFC 9068 to the end.
  * @param now whole seconds since the epoch
- * @param proven the key whose possession the request has proved; a token that is bound to another key, or to any without proof, is refused
  * @throws {GuardRefusal} invalid_token
  * @see RFC 9068 §4, RFC 8693 §4.1, docs/protocol.md#access-tokens, docs/protocol.md#guard
  */
-export function readPrincipal(claims: Claims, profile: ClaimProfile, now: number, proven?: Confirmation): Principal {
+export function readPrincipal(claims: Claims, profile: ClaimProfile, now: number): Principal {
   const { iss, sub, client_id, scope, token_use } = claims;
   if (typeof iss !== "string" || !profile.issuers.has(iss)) throw refused("issuer_unknown");
   const audience = readAudience(claims.aud);
@@ -41,19 +32,41 @@ export function readPrincipal(claims: Claims, profile: ClaimProfile, now: number
   if (expiresAt <= now) throw refused("token_expired");
   if (Math.max(readTime(claims, "nbf") ?? 0, readTime(claims, "iat") ?? 0) > now + MAX_SKEW_SECONDS) throw refused("token_from_the_future");
   if (token_use !== undefined && token_use !== "access") throw refused("use_foreign");
-  if (claims.cnf !== undefined && !isProven(claims.cnf, proven)) throw refused("token_bound");
+  const jkt = readKey(claims.cnf);
   if (typeof sub !== "string" || sub === "") throw refused("subject_missing");
   if (client_id !== undefined && typeof client_id !== "string") throw refused("claim_malformed");
   if (scope !== undefined && typeof scope !== "string") throw refused("claim_malformed");
   const scopes = Object.freeze((scope ?? "").split(" ").filter((word) => word !== ""));
-  return Object.freeze({ sub, clientId: client_id, scopes, actors: readActors(claims.act), audience, expiresAt, issuer: iss });
+  const actors = readActors(claims.act);
+  return Object.freeze({
+    sub,
+    clientId: client_id,
+    scopes,
+    actors,
+    audience,
+    expiresAt,
+    issuer: iss,
+    ...readSignIn(claims),
+    ...(jkt && { jkt }),
+  });
 }
 
-/** Whether the key that a token is bound to (RFC 7800 §3.1) is the proven one. A method of confirmation that is not known proves nothing. */
-function isProven(cnf: unknown, proven: Confirmation | undefined): boolean {
-  if (typeof cnf !== "object" || cnf === null || proven === undefined) return false;
-  const members = Object.entries(cnf).filter(([, value]) => value !== undefined && value !== "");
-  return members.length === 1 && members.every(([name, value]) => Object.hasOwn(proven, name) && Reflect.get(proven, name) === value);
+/** How and when the user signed in, as far as the claims say it. */
+function readSignIn(claims: Claims): Pick<Principal, "acr" | "amr" | "authTime"> {
+  const { acr, amr } = claims;
+  const authTime = readTime(claims, "auth_time");
+  if (acr !== undefined && typeof acr !== "string") throw refused("claim_malformed");
+  if (amr !== undefined && !(Array.isArray(amr) && amr.every((method) => typeof method === "string"))) throw refused("claim_malformed");
+  return { ...(acr && { acr }), ...(amr && { amr: Object.freeze([...amr]) }), ...(authTime !== undefined && { authTime }) };
+}
+
+/** The thumbprint of the key that a token is bound to (RFC 9449 §6.1). No other method of confirmation (RFC 7800 §3.1) can be checked here. */
+function readKey(cnf: unknown): string | undefined {
+  if (cnf === undefined) return undefined;
+  if (typeof cnf !== "object" || cnf === null) throw refused("token_bound");
+  const [member, ...others] = Object.entries(cnf).filter(([, value]) => value !== undefined && value !== "");
+  if (member?.[0] !== "jkt" || typeof member[1] !== "string" || others.length > 0) throw refused("token_bound");
+  return member[1];
 }
 
 function readAudience(aud: unknown): readonly string[] {
@@ -62,7 +75,7 @@ function readAudience(aud: unknown): readonly string[] {
   return Object.freeze(values);
 }
 
-function readTime(claims: Claims, name: "exp" | "nbf" | "iat"): number | undefined {
+function readTime(claims: Claims, name: "exp" | "nbf" | "iat" | "auth_time"): number | undefined {
   const value = claims[name];
   if (value === undefined) return undefined;
   if (!Number.isSafeInteger(value)) throw refused("claim_malformed");

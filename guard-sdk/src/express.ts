@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
-import { assertGuard, scopesOfRoute } from "./given-guard.ts";
+import { assertGuard, demandOfRoute } from "./given-guard.ts";
 import type { Guard } from "./guard.ts";
-import { judge, metadataAnswer, send } from "./node-request.ts";
+import { judge, metadataAnswer, send, setHeaders } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteOptions } from "./route.ts";
 
@@ -21,9 +21,13 @@ export function metadata(guard: Guard): Middleware {
 
 /** Lets in only requests with a good token; takes the token off them. Use principalOf in what follows. */
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
-  const scopes = scopesOfRoute(guard, route);
+  const demand = demandOfRoute(guard, route);
   return (request, response, next) => {
-    judge(guard, request, scopes).then((verdict) => ("answer" in verdict ? send(response, verdict.answer) : next()), next);
+    judge(guard, request, demand).then((verdict) => {
+      if ("answer" in verdict) return send(response, verdict.answer);
+      setHeaders(response, verdict);
+      next();
+    }, next);
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
 import type { HttpAnswer } from "./answer.ts";
-import { assertGuard, scopesOfRoute } from "./given-guard.ts";
+import { assertGuard, demandOfRoute } from "./given-guard.ts";
 import type { Guard } from "./guard.ts";
 import { EXPOSED, judge, mergeExposed, metadataAnswer } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
@@ -34,10 +34,12 @@ export function metadata(guard: Guard): Hook {
 
 /** Lets in only requests with a good token; takes the token off them. An `onRequest` hook of a route, a plugin or the application. */
 export function protect(guard: Guard, route: RouteOptions = {}): Hook {
-  const scopes = scopesOfRoute(guard, route);
+  const demand = demandOfRoute(guard, route);
   return async (request, reply) => {
-    const verdict = await judge(guard, request.raw, scopes);
-    return "answer" in verdict ? give(reply, verdict.answer) : undefined;
+    const verdict = await judge(guard, request.raw, demand);
+    if ("answer" in verdict) return give(reply, verdict.answer);
+    reply.headers(mergeExposed(verdict, reply.getHeader(EXPOSED)));
+    return undefined;
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Guard } from "./guard.ts";
 import { assertKind, having, needed } from "./option-table.ts";
-import { type RouteOptions, scopesOf } from "./route.ts";
+import { demandOf, type RouteDemand, type RouteOptions } from "./route.ts";
 
 const GUARD = needed(having("protect", "verifyToken", "admit", "metadataAnswer"));
 
@@ -9,8 +9,8 @@ export function assertGuard(entry: string, guard: Guard): void {
   assertKind(`the first argument of ${entry}`, guard, { ...GUARD, takes: "the guard that createGuard returned" });
 }
 
-/** The scopes that a route of such an adapter needs. @throws {TypeError} */
-export function scopesOfRoute(guard: Guard, route: RouteOptions): readonly string[] {
+/** What a route of such an adapter needs. @throws {TypeError} */
+export function demandOfRoute(guard: Guard, route: RouteOptions): RouteDemand {
   assertGuard("protect", guard);
-  return scopesOf(route, guard.scopes);
+  return demandOf(route, guard.scopes);
 }

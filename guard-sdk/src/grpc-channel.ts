@@ -112,7 +112,7 @@ export async function askOverGrpc(channel: Channel, token: string, timeout: numb
   const { client, metadata, codec, service } = await channel.open();
   const { path, encode, decode } = codec<Service["introspect"]>(service.introspect);
   const deadline = Date.now() + timeout;
-  const { active, clientId, scope, tokenType, sub, aud, iss, exp, act, cnf } = await new Promise<
+  const { active, clientId, scope, tokenType, sub, aud, iss, exp, act, cnf, acr, amr, authTime } = await new Promise<
     MessageShape<Service["introspect"]["output"]>
   >((resolve, reject) => {
     client.makeUnaryRequest(path, encode, decode, { token }, metadata, { deadline }, (error, answer) => {
@@ -131,6 +131,9 @@ export async function askOverGrpc(channel: Channel, token: string, timeout: numb
     iss,
     exp,
     act,
+    acr: acr || undefined,
+    amr: amr.length === 0 ? undefined : amr,
+    auth_time: authTime || undefined,
     cnf: cnf && { jkt: cnf.jkt, "x5t#S256": cnf.x5tS256 },
   };
 }

@@ -1,19 +1,27 @@
 import { admissionOf, noteAdmission } from "./admissions.ts";
 import { type HttpAnswer, toResponse } from "./answer.ts";
-import { refusalAnswer } from "./challenge.ts";
-import { type Inbound, readBearer } from "./credentials.ts";
+import { type AuthenticationDemand, assertAuthenticated, bothDemands } from "./authentication.ts";
+import { nonceHeaders, refusalAnswer } from "./challenge.ts";
+import { type Inbound, schemesFor } from "./credentials.ts";
 import { locally } from "./local-verification.ts";
 import { metadataSite, type ResourceMetadata } from "./metadata.ts";
+import { EXPOSED, mergeExposed } from "./node-request.ts";
 import { assertKind, FUNCTION, having, needed } from "./option-table.ts";
 import { type GuardOptions, settle } from "./options.ts";
+import { type Presented, presentation } from "./presentation.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { type RouteOptions, scopesOf } from "./route.ts";
+import { demandOf, type RouteOptions } from "./route.ts";
 import { hasScopes, scopeList } from "./scopes.ts";
 
 /** What the guard says to a request: come in, or this answer. */
 export type Verdict =
-  | { readonly admitted: true; readonly principal: Principal }
+  | {
+      readonly admitted: true;
+      readonly principal: Principal;
+      /** Headers for the response to the request, whatever it is. */
+      readonly headers: Readonly<Record<string, string>>;
+    }
   | { readonly admitted: false; readonly answer: HttpAnswer };
 
 /** A Fetch handler behind the guard. Its request carries no token. */
@@ -29,15 +37,23 @@ export interface Guard {
   readonly metadataUrl: string;
   /** Wraps a Fetch handler: serves the metadata document, refuses what must be refused, hands on the rest. */
   protect(handler: GuardedHandler, options?: RouteOptions): (request: Request) => Promise<Response>;
-  /** The principal of a token's text, without a look at scopes. @throws {GuardRefusal} */
+  /** The principal of a token's text, without a look at scopes. A bound token is refused: its proof is elsewhere. @throws {GuardRefusal} */
   verifyToken(token: string): Promise<Principal>;
+  /** The principal of a request, which proves the key of a bound token, without a look at scopes. @throws {GuardRefusal} */
+  verifyRequest(request: Request): Promise<Principal>;
   /**
    * Judges a request; what adapters are made of. `scopes` replaces the guard's own list.
    * @param requests objects that stand for this request and no other: by each of them the guard knows a request that it has let in, and
-   * asks it for the scopes alone
+   * asks it for the scopes and the sign-in alone
+   * @param authentication how the user must have signed in
    * @throws {Error} when another guard has let this request in
    */
-  admit(inbound: Inbound, scopes?: readonly string[], requests?: readonly object[]): Promise<Verdict>;
+  admit(
+    inbound: Inbound,
+    scopes?: readonly string[],
+    requests?: readonly object[],
+    authentication?: AuthenticationDemand,
+  ): Promise<Verdict>;
   /** The metadata document when `pathname` is one of its addresses; what adapters are made of. */
   metadataAnswer(method: string, pathname: string): HttpAnswer | undefined;
   /** Ends what its verification keeps open to the authorization server, so that a process can end. Nothing with local verification. */
@@ -51,49 +67,54 @@ export interface Guard {
  */
 export function createGuard(options: GuardOptions): Guard {
   const settings = settle(options);
-  const { resource, scopes: defaultScopes, onRefusal } = settings;
+  const { resource, scopes: defaultScopes, onRefusal, dpop } = settings;
   const verifier = (settings.verification ?? locally)(settings);
   assertKind("what verification returns", verifier, needed(having("verify", "close")));
   const { verify, close } = verifier;
+  const presented = presentation(settings, verify);
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
-  async function verifyToken(token: string): Promise<Principal> {
-    try {
-      return await verify(token);
-    } catch (error) {
-      if (error instanceof GuardRefusal) onRefusal?.(error);
-      throw error;
-    }
-  }
+  const reporting = reporter(onRefusal);
 
   const self = {};
 
-  async function admit(inbound: Inbound, wanted = defaultScopes, requests: readonly object[] = []): Promise<Verdict> {
+  async function admit(
+    inbound: Inbound,
+    wanted = defaultScopes,
+    requests: readonly object[] = [],
+    demand?: AuthenticationDemand,
+  ): Promise<Verdict> {
     const before = admissionOf(requests);
     if (before !== undefined && before.by !== self) throw twoGuards(before.resource, resource);
     // The challenge names what was asked for before as well: a client that came back with the rest alone would get no further.
     const scopes = before === undefined ? wanted : scopeList([...before.scopes, ...wanted]);
+    const authentication = bothDemands(before?.authentication, demand);
     try {
-      const principal = before?.principal ?? (await verify(readBearer(inbound)));
+      const found: Presented = before ?? (await presented.ofRequest(inbound));
+      const { principal, dpopNonce } = found;
       if (!hasScopes(principal.scopes, wanted)) throw new GuardRefusal("insufficient_scope", "scope_missing");
-      noteAdmission(requests, { by: self, resource, principal, scopes });
-      return { admitted: true, principal };
+      if (demand !== undefined) assertAuthenticated(principal, demand, settings.clocks.now());
+      noteAdmission(requests, { by: self, resource, principal, scopes, authentication });
+      return { admitted: true, principal, headers: nonceHeaders(dpopNonce) };
     } catch (error) {
       if (!(error instanceof GuardRefusal)) throw error;
       onRefusal?.(error);
-      return { admitted: false, answer: refusalAnswer(error.code, { scopes, metadataUrl: site.url }) };
+      return {
+        admitted: false,
+        answer: refusalAnswer(error, { scopes, authentication, schemes: schemesFor(inbound, dpop), metadataUrl: site.url }),
+      };
     }
   }
 
   function protect(handler: GuardedHandler, route: RouteOptions = {}) {
     assertKind("the handler of protect", handler, needed(FUNCTION));
-    const scopes = scopesOf(route, defaultScopes);
+    const { scopes, authentication } = demandOf(route, defaultScopes);
     return async (request: Request): Promise<Response> => {
       const document = site.answer(request.method, new URL(request.url).pathname);
       if (document !== undefined) return toResponse(document);
       const bare = withoutToken(request);
-      const verdict = await admit(readInbound(request), scopes, [bare]);
-      return verdict.admitted ? handler(bare, verdict.principal) : toResponse(verdict.answer);
+      const verdict = await admit(readInbound(request), scopes, [bare], authentication);
+      return verdict.admitted ? withHeaders(await handler(bare, verdict.principal), verdict.headers) : toResponse(verdict.answer);
     };
   }
 
@@ -103,18 +124,39 @@ export function createGuard(options: GuardOptions): Guard {
     metadata: site.document,
     metadataUrl: site.url,
     protect,
-    verifyToken,
+    verifyToken: (token: string) => reporting(presented.ofBearer(token)),
+    verifyRequest: (request: Request) => reporting(presented.ofRequest(readInbound(request)).then(({ principal }) => principal)),
     admit,
     metadataAnswer: site.answer,
     close,
   });
 }
 
+/** Reports the refusals of verifications that answer with a principal alone. */
+const reporter = (onRefusal: GuardOptions["onRefusal"]) => (work: Promise<Principal>) =>
+  work.catch((error: unknown) => {
+    if (error instanceof GuardRefusal) onRefusal?.(error);
+    throw error;
+  });
+
+/** The response of a handler with further headers; a copy, since those of a fetched response are read-only. */
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  if (Object.keys(headers).length === 0) return response;
+  const copy = new Response(response.body, response);
+  for (const [name, value] of Object.entries(mergeExposed({ headers }, response.headers.get(EXPOSED) ?? undefined)))
+    copy.headers.set(name, value);
+  return copy;
+}
+
 /** What of a Fetch request may carry credentials. Several fields come joined into one. */
 export function readInbound(request: Request): Inbound {
   const authorization = request.headers.get("authorization");
-  return { authorization: authorization === null ? [] : [authorization], query: new URL(request.url).search };
+  const dpop = request.headers.get("dpop");
+  const { pathname: path, search: query } = new URL(request.url);
+  return { authorization: listed(authorization), query, dpop: listed(dpop), method: request.method, path };
 }
+
+const listed = (field: string | null): readonly string[] => (field === null ? [] : [field]);
 
 /** A copy, since the headers of a received request are read-only in some runtimes; what carries no credentials is itself. */
 export function withoutToken(request: Request): Request {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
 import { type HttpAnswer, toResponse } from "./answer.ts";
-import { assertGuard, scopesOfRoute } from "./given-guard.ts";
+import { assertGuard, demandOfRoute } from "./given-guard.ts";
 import { type Guard, readInbound, withoutToken } from "./guard.ts";
 import { EXPOSED, mergeExposed, takeAuthorization } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
@@ -12,6 +12,7 @@ export interface Context {
   readonly req: { raw: Request };
   readonly res: Response;
   readonly env: unknown;
+  header(name: string, value: string): void;
 }
 
 /** A middleware of Hono. */
@@ -28,7 +29,7 @@ export function metadata(guard: Guard): Middleware {
 
 /** Lets in only requests with a good token; takes the token off them. Use principalOf in what follows. */
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
-  const scopes = scopesOfRoute(guard, route);
+  const { scopes, authentication } = demandOfRoute(guard, route);
   return async (context, next) => {
     const { raw } = context.req;
     const document = documentOf(guard, raw);
@@ -39,9 +40,11 @@ export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
     const incoming = incomingOf(context.env);
     if (incoming !== undefined) takeAuthorization(incoming);
     // By the context too, since middleware may put another request in the place of this one.
-    const verdict = await guard.admit(inbound, scopes, [bare, context, ...(incoming === undefined ? [] : [incoming])]);
+    const verdict = await guard.admit(inbound, scopes, [bare, context, ...(incoming === undefined ? [] : [incoming])], authentication);
     if (!verdict.admitted) return give(context, verdict.answer);
     await next();
+    const exposed = context.res.headers.get(EXPOSED) ?? undefined;
+    for (const [name, value] of Object.entries(mergeExposed(verdict, exposed))) context.header(name, value);
     return undefined;
   };
 }

@@ -1,4 +1,5 @@
 export type { HttpAnswer } from "./answer.ts";
+export type { AuthenticationDemand } from "./authentication.ts";
 export type { Inbound } from "./credentials.ts";
 export { createGuard, type Guard, type GuardedHandler, type Verdict } from "./guard.ts";
 export { type IntrospectionOptions, introspection } from "./http-introspection.ts";

@@ -56,6 +56,10 @@ function readState(
 ): Principal {
   if (active === false) throw new GuardRefusal("invalid_token", "token_inactive");
   if (active !== true) throw new GuardRefusal("temporarily_unavailable", "introspection_malformed");
-  if (typeof token_type !== "string" || token_type.toLowerCase() !== "bearer") throw new GuardRefusal("invalid_token", "token_bound");
-  return read({ iss: issuer, ...claims });
+  if (typeof token_type !== "string") throw new GuardRefusal("invalid_token", "token_type_unsupported");
+  const principal = read({ iss: issuer, ...claims });
+  // RFC 9449 §6.2: a token is of the type DPoP exactly when it is bound to a key.
+  if (token_type.toLowerCase() !== (principal.jkt === undefined ? "bearer" : "dpop"))
+    throw new GuardRefusal("invalid_token", "token_bound");
+  return principal;
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
 import type { HttpAnswer } from "./answer.ts";
-import { assertGuard, scopesOfRoute } from "./given-guard.ts";
+import { assertGuard, demandOfRoute } from "./given-guard.ts";
 import type { Guard } from "./guard.ts";
-import { judge, mergeExposed, metadataAnswer } from "./node-request.ts";
+import { EXPOSED, judge, mergeExposed, metadataAnswer } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteOptions } from "./route.ts";
 
@@ -32,11 +32,12 @@ export function metadata(guard: Guard): Middleware {
 
 /** Lets in only requests with a good token; takes the token off them. The principal is in `ctx.state.principal` and by principalOf. */
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
-  const scopes = scopesOfRoute(guard, route);
+  const demand = demandOfRoute(guard, route);
   return async (ctx, next) => {
-    const verdict = await judge(guard, ctx.req, scopes);
+    const verdict = await judge(guard, ctx.req, demand);
     if ("answer" in verdict) return give(ctx, verdict.answer);
     ctx.state.principal = verdict.principal;
+    ctx.set(mergeExposed(verdict, ctx.res.getHeader(EXPOSED)));
     return next();
   };
 }
@@ -48,5 +49,5 @@ function give(ctx: Context, answer: HttpAnswer): void {
   ctx.status = answer.status;
   ctx.body = answer.body;
   if (answer.body === "") ctx.remove("Content-Type"); // Koa takes any string for text
-  ctx.set(mergeExposed(answer, ctx.res.getHeader("Access-Control-Expose-Headers")));
+  ctx.set(mergeExposed(answer, ctx.res.getHeader(EXPOSED)));
 }

@@ -1,4 +1,6 @@
 import type { HttpAnswer } from "./answer.ts";
+import type { DpopUse } from "./credentials.ts";
+import { PROOF_ALGORITHMS } from "./proof-key.ts";
 import { advertisedScopes } from "./scopes.ts";
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
@@ -11,6 +13,8 @@ export interface ResourceMetadata {
   readonly scopes_supported?: readonly string[];
   readonly resource_name?: string;
   readonly resource_documentation?: string;
+  readonly dpop_signing_alg_values_supported?: readonly string[];
+  readonly dpop_bound_access_tokens_required?: true;
 }
 
 /** The document, where it lives, and how it is served. */
@@ -28,6 +32,7 @@ export interface MetadataSource {
   readonly scopesSupported: readonly string[];
   readonly resourceName?: string | undefined;
   readonly resourceDocumentation?: string | undefined;
+  readonly dpop?: DpopUse;
 }
 
 /** Builds the document of a resource. `resource` goes in as it was given: clients compare it with what they called. */
@@ -40,6 +45,8 @@ export function metadataSite(source: MetadataSource): MetadataSite {
     bearer_methods_supported: ["header"] as const,
     ...(source.resourceName !== undefined && { resource_name: source.resourceName }),
     ...(source.resourceDocumentation !== undefined && { resource_documentation: source.resourceDocumentation }),
+    ...(source.dpop !== undefined && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
+    ...(source.dpop === "required" && { dpop_bound_access_tokens_required: true as const }),
   });
   const { origin, pathname, search } = new URL(source.resource);
   const ownPath = WELL_KNOWN + (pathname === "/" ? "" : pathname);

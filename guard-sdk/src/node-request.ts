@@ -2,19 +2,25 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpAnswer } from "./answer.ts";
 import type { Guard } from "./guard.ts";
 import type { Principal } from "./principal.ts";
+import type { RouteDemand } from "./route.ts";
 
 /** A request of node:http, as frameworks hand it on: a mounted one keeps its whole target in `originalUrl`. */
 export type NodeRequest = IncomingMessage & { originalUrl?: string };
 
 /** What an adapter does with a request: hand it on, or send this answer. */
-export type NodeVerdict = { readonly principal: Principal } | { readonly answer: HttpAnswer };
+export type NodeVerdict =
+  | { readonly principal: Principal; readonly headers: Readonly<Record<string, string>> }
+  | { readonly answer: HttpAnswer };
 
 /** Takes the credentials out of the request, before anything else can see them, and judges them. */
-export async function judge(guard: Guard, request: NodeRequest, scopes: readonly string[]): Promise<NodeVerdict> {
+export async function judge(guard: Guard, request: NodeRequest, { scopes, authentication }: RouteDemand): Promise<NodeVerdict> {
   const document = metadataAnswer(guard, request);
   if (document !== undefined) return { answer: document };
-  const verdict = await guard.admit({ authorization: takeAuthorization(request), query: target(request).query }, scopes, [request]);
-  return verdict.admitted ? { principal: verdict.principal } : { answer: verdict.answer };
+  const { path, query } = target(request);
+  const { method = "GET" } = request;
+  const inbound = { authorization: takeAuthorization(request), query, dpop: fields(request, "dpop"), method, path };
+  const verdict = await guard.admit(inbound, scopes, [request], authentication);
+  return verdict.admitted ? verdict : { answer: verdict.answer };
 }
 
 /** The metadata document when the request asks for it. */
@@ -25,27 +31,37 @@ export function metadataAnswer(guard: Guard, request: NodeRequest): HttpAnswer |
 /** Sends an answer. A list of exposed headers that is already set, by a CORS middleware say, is added to. */
 export function send(response: ServerResponse, answer: HttpAnswer): void {
   response.statusCode = answer.status;
-  for (const [name, value] of Object.entries(mergeExposed(answer, response.getHeader(EXPOSED)))) response.setHeader(name, value);
+  setHeaders(response, answer);
   response.end(answer.body);
+}
+
+/** Sets the headers of an answer, or of a verdict for the answer that follows. */
+export function setHeaders(response: ServerResponse, given: Pick<HttpAnswer, "headers">): void {
+  for (const [name, value] of Object.entries(mergeExposed(given, response.getHeader(EXPOSED)))) response.setHeader(name, value);
 }
 
 /** The header that says what a script of another origin may read. */
 export const EXPOSED = "Access-Control-Expose-Headers";
 
-/** The answer's headers, with what was to be exposed before. */
+/** The headers, with what was to be exposed before. */
 export function mergeExposed(
-  answer: HttpAnswer,
+  { headers }: Pick<HttpAnswer, "headers">,
   before: number | string | readonly string[] | undefined,
 ): Readonly<Record<string, string>> {
-  const exposed = answer.headers[EXPOSED];
-  if (exposed === undefined || before === undefined) return answer.headers;
-  return { ...answer.headers, [EXPOSED]: `${before}, ${exposed}` };
+  const exposed = headers[EXPOSED];
+  if (exposed === undefined || before === undefined) return headers;
+  return { ...headers, [EXPOSED]: `${before}, ${exposed}` };
 }
 
 function target({ originalUrl, url = "/" }: NodeRequest): { path: string; query: string } {
   const whole = originalUrl ?? url;
   const mark = whole.indexOf("?");
   return mark < 0 ? { path: whole, query: "" } : { path: whole.slice(0, mark), query: whole.slice(mark) };
+}
+
+/** Every field of a name, as it was sent. */
+function fields({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
-import { scopesOfRoute } from "./given-guard.ts";
+import { demandOfRoute } from "./given-guard.ts";
 import type { Guard } from "./guard.ts";
-import { judge, send } from "./node-request.ts";
+import { judge, send, setHeaders } from "./node-request.ts";
 import { assertKind, FUNCTION, needed } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteOptions } from "./route.ts";
@@ -16,12 +16,13 @@ export type GuardedListener = (request: IncomingMessage, response: ServerRespons
  */
 export function protect(guard: Guard, listener: GuardedListener, route: RouteOptions = {}) {
   assertKind("the listener of protect", listener, needed(FUNCTION));
-  const scopes = scopesOfRoute(guard, route);
+  const demand = demandOfRoute(guard, route);
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
-      const verdict = await judge(guard, request, scopes);
-      if ("answer" in verdict) send(response, verdict.answer);
-      else await listener(request, response, verdict.principal);
+      const verdict = await judge(guard, request, demand);
+      if ("answer" in verdict) return send(response, verdict.answer);
+      setHeaders(response, verdict);
+      await listener(request, response, verdict.principal);
     } catch (error) {
       if (response.headersSent) response.destroy();
       else send(response, { status: 500, headers: {}, body: "" });

@@ -21,6 +21,9 @@ export const TEXTS: Kind = {
   fits: (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
 };
 
+/** Its members are checked elsewhere. */
+export const OBJECT: Kind = { takes: "an object", fits: (value) => isRecord(value) };
+
 /** @param least @param most both may be given */
 export const between = (least: number, most: number): Kind => ({
   takes: `a number from ${least} to ${most}`,
@@ -31,6 +34,12 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----\s+[A-Za-z0-9+/][A-Za-z0-9+/=\s]
 export const CERTIFICATES: Kind = {
   takes: "PEM text with at least one certificate",
   fits: (value) => isText(value) && CERTIFICATE.test(value),
+};
+
+/** A shorter secret could be guessed from a nonce. */
+export const NONCE_SECRET: Kind = {
+  takes: "true or a secret of at least 32 characters",
+  fits: (value) => value === true || (isText(value) && value.length >= 32),
 };
 
 export const needed = (kind: Kind): Kind => ({ ...kind, needed: true });

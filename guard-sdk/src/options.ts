@@ -1,6 +1,18 @@
 import { assertWritten } from "./identifier.ts";
 import { trustworthyUrl } from "./issuer-document.ts";
-import { assertOptions, CLOCKS, FUNCTION, NUMBER, needed, type OptionTable, TEXT, TEXTS, VERIFICATION } from "./option-table.ts";
+import {
+  assertOptions,
+  CLOCKS,
+  FUNCTION,
+  NONCE_SECRET,
+  NUMBER,
+  needed,
+  type OptionTable,
+  oneOf,
+  TEXT,
+  TEXTS,
+  VERIFICATION,
+} from "./option-table.ts";
 import type { GuardRefusal } from "./refusal.ts";
 import { scopeList } from "./scopes.ts";
 import { type Clocks, systemClocks } from "./time.ts";
@@ -25,6 +37,21 @@ export interface GuardOptions {
   readonly tokenCacheSize?: number;
   /** Called for every refusal, for logs and counters; `reason` is a fixed word, never anything that the client sent. */
   readonly onRefusal?: (refusal: GuardRefusal) => void;
+  /**
+   * Whether tokens may be bound to a key (DPoP, RFC 9449): `accepted` takes bound tokens with a proof, and others as bearer tokens; `required` takes
+   * bound ones alone. Default: bound tokens are refused.
+   */
+  readonly dpop?: "accepted" | "required";
+  /**
+   * Whether proofs must have a nonce of this server: `true` for nonces of this process, or a secret of at least 32 characters that all processes behind
+   * one address share. Default: proofs need no nonce.
+   */
+  readonly dpopNonce?: true | string;
+  /**
+   * The URL under which clients reach the root of this server, for a proxy that rewrites paths: proofs name it and the path that arrives here. Default: the
+   * origin of `resource`.
+   */
+  readonly publicUrl?: string;
   /** How issuers are reached. Default: the runtime's own fetch. */
   readonly fetch?: typeof globalThis.fetch;
   /** The clocks. Default: the machine's. */
@@ -41,6 +68,9 @@ const OPTIONS: OptionTable<GuardOptions> = {
   verification: VERIFICATION,
   tokenCacheSize: NUMBER,
   onRefusal: FUNCTION,
+  dpop: oneOf("accepted", "required"),
+  dpopNonce: NONCE_SECRET,
+  publicUrl: TEXT,
   fetch: FUNCTION,
   clocks: CLOCKS,
 };
@@ -49,6 +79,8 @@ const OPTIONS: OptionTable<GuardOptions> = {
 export function settle(options: GuardOptions) {
   assertOptions("createGuard", options, OPTIONS);
   const scopes = scopeList(options.scopes ?? []);
+  if (options.dpop === undefined && (options.dpopNonce ?? options.publicUrl) !== undefined)
+    throw new TypeError("dpopNonce and publicUrl of createGuard go with dpop, which is missing");
   return {
     resource: checkedResource(options.resource),
     audiences: spellings(options.resource),
@@ -60,6 +92,9 @@ export function settle(options: GuardOptions) {
     tokenCacheSize: checkedSize(options.tokenCacheSize ?? 1000),
     onRefusal: options.onRefusal,
     verification: options.verification,
+    dpop: options.dpop,
+    dpopNonce: options.dpopNonce,
+    publicRoot: publicRoot(options.publicUrl ?? new URL(options.resource).origin),
     // Looked up at each call, so that a fetch that is instrumented later is the one that is used.
     fetch: options.fetch ?? ((...request: Parameters<typeof fetch>) => fetch(...request)),
     clocks: options.clocks ?? systemClocks,
@@ -70,6 +105,12 @@ export function settle(options: GuardOptions) {
 function checkedResource(resource: string): string {
   assertWritten("resource of createGuard", resource, ["hash"]);
   return resource;
+}
+
+/** Without its slash, so that the path of a request can follow. */
+function publicRoot(url: string): string {
+  assertWritten("publicUrl of createGuard", url, ["search", "hash"]);
+  return url.replace(/\/$/, "");
 }
 
 /** Clients that build URLs with the URL class send a root resource with its slash, others without: both mean this one. */

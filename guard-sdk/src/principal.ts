@@ -12,6 +12,12 @@ export interface Principal {
   readonly audience: readonly string[];
   /** Seconds since the epoch. */
   readonly expiresAt: number;
+  /** How the user signed in (RFC 9470 §6): the class, the methods, and when in seconds since the epoch; where the issuer says it. */
+  readonly acr?: string;
+  readonly amr?: readonly string[];
+  readonly authTime?: number;
   /** The authorization server that vouches for all this. */
   readonly issuer: string;
+  /** Thumbprint of the key that the token is bound to; the request has proven that its sender has the key (RFC 9449). */
+  readonly jkt?: string;
 }

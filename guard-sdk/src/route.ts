@@ -1,20 +1,30 @@
-import { assertOptions, type OptionTable, TEXTS } from "./option-table.ts";
+import { type AuthenticationDemand, checkedDemand } from "./authentication.ts";
+import { assertOptions, OBJECT, type OptionTable, TEXTS } from "./option-table.ts";
 import { scopeList } from "./scopes.ts";
 
 /** What a route asks for. */
 export interface RouteOptions {
   /** The scopes that this route needs, all of them; replaces the guard's own list. */
   readonly scopes?: readonly string[];
+  /** How the user must have signed in for this route; a token without that is answered with a step-up challenge (RFC 9470). */
+  readonly requireAuthentication?: AuthenticationDemand;
 }
 
-const ROUTE: OptionTable<RouteOptions> = { scopes: TEXTS };
+/** The options of a route, checked. */
+export interface RouteDemand {
+  readonly scopes: readonly string[];
+  readonly authentication: AuthenticationDemand | undefined;
+}
+
+const ROUTE: OptionTable<RouteOptions> = { scopes: TEXTS, requireAuthentication: OBJECT };
 
 /**
- * The scopes that a route needs, all of them.
- * @param unlessSaid the guard's own
- * @throws {TypeError} for anything but `{ scopes }`: an option that was overlooked would leave the route open
+ * What a route needs: all of the scopes, and the sign-in.
+ * @param unlessSaid the guard's own scopes
+ * @throws {TypeError} for any other option: one that was overlooked would leave the route open
  */
-export function scopesOf(route: RouteOptions, unlessSaid: readonly string[]): readonly string[] {
+export function demandOf(route: RouteOptions, unlessSaid: readonly string[]): RouteDemand {
   assertOptions("protect", route, ROUTE);
-  return scopeList(route.scopes ?? unlessSaid);
+  const { requireAuthentication: demand } = route;
+  return { scopes: scopeList(route.scopes ?? unlessSaid), authentication: demand && checkedDemand(demand) };
 }

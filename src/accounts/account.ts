@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
-import { type ProofPorts, provePassword } from "./authenticators/password.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
-import { accountClosedMail } from "./mails.ts";
+import { accountClosedMail, type MailSenderPorts, senderOf } from "./mails.ts";
 import type { MailMessage, User, Users } from "./ports.ts";
 
 export type NewName = { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
@@ -21,17 +20,14 @@ export interface AccountClosing {
   close(userId: string, message: MailMessage, audit: AuditEntry): Promise<"closed" | "last_operator" | "gone">;
 }
 
-export interface ClosingPorts extends ProofPorts {
+export interface ClosingPorts extends MailSenderPorts {
   readonly closing: AccountClosing;
-  /** Base URL of the service. */
-  readonly issuer: string;
 }
 
-/** Deletes an account. @throws {Refusal} unauthenticated for a wrong password, too_many_requests, conflict for the last operator */
-export async function closeAccount(user: User, password: string, ports: ClosingPorts, caller: Caller): Promise<void> {
-  await provePassword(user, password, "user.deleted", ports, caller);
+/** Deletes the account of a user who has just proved that it is them. @throws {Refusal} conflict for the last operator */
+export async function closeAccount(user: User, ports: ClosingPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("user.deleted", user.id, caller, { reason: "by_owner" });
-  const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, ports.issuer), audit);
+  const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, senderOf(ports, user.realmId)), audit);
   if (outcome !== "last_operator") return;
   const description = "You are the last operator. Make another user an operator first.";
   throw new Refusal("conflict", "last_operator", { description });

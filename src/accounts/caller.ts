@@ -1,7 +1,8 @@
 import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
-import type { Language } from "../language.ts";
 import { hashSecret } from "../random.ts";
+import type { Language } from "../texts/languages.ts";
+import { accountName, type KnownDevices, knownDeviceOf } from "./known-devices.ts";
 import type { RateLimiter } from "./ports.ts";
 
 /** The sender of a request, by network address, for limits, audit records and messages. */
@@ -10,6 +11,8 @@ export interface Caller {
   /** The key of limits: the address, or the network that one host has to itself. */
   readonly limitKey: string;
   readonly requestId: string;
+  /** The secret of the browser's cookie, by which it may be known (known-devices.ts). */
+  readonly device?: string | undefined;
   /** The User-Agent header; empty if absent. */
   readonly userAgent: string;
   readonly language: Language;
@@ -28,13 +31,17 @@ export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, a
   ...about,
 });
 
-/** 3 mails in 15 minutes to one e-mail address. */
+/** 3 mails in 15 minutes to one e-mail address, and as many that a known device requests. */
 export const MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;
 /** 10 mails in 15 minutes requested from one network address. */
 export const MAIL_ADDRESS_LIMIT = { points: 10, seconds: 15 * 60 } as const;
 
 /** Limits of mails that anyone may request, for known and unknown addresses alike. */
-export type MailLimits = { readonly mailbox: RateLimiter; readonly address: RateLimiter };
+export interface MailLimits {
+  readonly mailbox: RateLimiter;
+  readonly address: RateLimiter;
+  readonly device: RateLimiter;
+}
 
 /** @throws {Refusal} too_many_requests */
 export async function assertWithin(limiter: RateLimiter, key: string): Promise<void> {
@@ -43,10 +50,21 @@ export async function assertWithin(limiter: RateLimiter, key: string): Promise<v
     throw new Refusal("too_many_requests", "rate_limit", { description: "Too many requests. Try again later.", retryAfter });
 }
 
-/** Counts a requested mail. The rate limiter gets only a hash of the e-mail address. @throws {Refusal} too_many_requests */
-export async function assertMayMail(email: string, limitKey: string, { mailbox, address }: MailLimits): Promise<void> {
-  await assertWithin(address, limitKey);
-  await assertWithin(mailbox, Buffer.from(hashSecret(email.normalize("NFC").toLowerCase())).toString("hex"));
+/**
+ * Counts a requested mail. The rate limiters get only hashes of the e-mail address. A browser in which its user has signed in before has a
+ * limit of its own, so that strangers' requests do not keep the user from getting a mail.
+ * @throws {Refusal} too_many_requests
+ */
+export async function assertMayMail(
+  email: string,
+  caller: Pick<Caller, "limitKey" | "device">,
+  limits: MailLimits,
+  devices: KnownDevices,
+): Promise<void> {
+  const device = await knownDeviceOf(email, caller, devices);
+  if (device !== undefined) return assertWithin(limits.device, Buffer.from(device).toString("hex"));
+  await assertWithin(limits.address, caller.limitKey);
+  await assertWithin(limits.mailbox, Buffer.from(hashSecret(accountName(email))).toString("hex"));
 }
 
 /** Milliseconds, more than the work takes. */

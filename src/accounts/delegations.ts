@@ -1,5 +1,6 @@
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
+import type { Page, Part } from "../paging.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
 
 /** The delegations that a caller can reach: a user their own, an operator all. Every query includes it. */
@@ -67,22 +68,53 @@ export type DelegationFilter = { readonly [Member in "userId" | "agent" | "grant
   readonly live?: boolean | undefined;
 };
 
+export const DELEGATION_SORTS = ["created", "expires"] as const;
+export type DelegationSort = (typeof DELEGATION_SORTS)[number];
+
 /** The part of a tree to end. */
 export type Cut =
   | { readonly kind: "delegation"; readonly id: string }
   /** All delegations of an agent, for one user or for all in reach. Later ones are not affected. */
   | { readonly kind: "agent"; readonly clientId: string; readonly userId?: string | undefined }
+  /** All delegations with this chain of agents below an application, for one user or for all in reach. Later ones are not affected. */
+  | { readonly kind: "branch"; readonly application: string; readonly chain: readonly string[]; readonly userId?: string | undefined }
   /** The grant at the root, with the application's own tokens. */
   | { readonly kind: "grant"; readonly id: string };
 
-type Page<Item> = { readonly items: readonly Item[]; readonly next: string | null };
+/** Whose delegations are counted: those above and below an agent's, of a user, or of a grant. */
+export type GroupsOf = { readonly kind: "agent"; readonly clientId: string } | { readonly kind: "user" | "grant"; readonly id: string };
+
+/** Delegations with the same application and chain of agents, and the same user unless users are counted. */
+export interface DelegationGroup {
+  /** Null: of several users. */
+  readonly userId: string | null;
+  readonly email: string | null;
+  readonly users: number;
+  readonly application: NamedClient;
+  /** From the agent below the application to the holder. */
+  readonly chain: readonly NamedClient[];
+  readonly live: number;
+  /** Inactive through a pause alone. */
+  readonly paused: number;
+  readonly ended: number;
+}
+
+/** A picture of any number of delegations. */
+export interface DelegationGroups {
+  /** Those with the most live delegations first. */
+  readonly groups: readonly DelegationGroup[];
+  /** False if some delegations or groups were left out. */
+  readonly complete: boolean;
+}
 
 /** Delegations as users and operators see and end them. They are kept for a day after expiry. */
 export interface DelegationRepository {
-  /** Newest first. @param after `next` of the page before */
-  list(whose: Whose, filter: DelegationFilter, limit: number, after?: string): Promise<Page<Delegation>>;
+  /** Newest first, unless sorted otherwise. */
+  list(whose: Whose, filter: DelegationFilter, part: Part<DelegationSort>): Promise<Page<Delegation>>;
   /** @returns undefined for a grant that is unknown or out of reach */
   tree(whose: Whose, grantId: string, live?: boolean): Promise<DelegationTree | undefined>;
+  /** Delegations in at most 150 groups: users are counted where they would be more. */
+  groups(of: GroupsOf): Promise<DelegationGroups>;
   /** Ends a part of a tree and all below it, each with an audit record. @returns their number; undefined for a part out of reach */
   cut(whose: Whose, what: Cut, audit: AuditEntry): Promise<number | undefined>;
 }
@@ -95,6 +127,8 @@ export interface AgentPause {
   readonly userId: string | null;
   readonly pausedAt: number;
   readonly by: AuditActor;
+  /** In the words of the operator; null: not given. */
+  readonly reason: string | null;
 }
 
 /**
@@ -103,8 +137,8 @@ export interface AgentPause {
  */
 export interface AgentPauses {
   /** Newest first. A user sees their own pauses, and the operators' pauses of agents that act for them. */
-  list(whose: Whose, filter: Pick<DelegationFilter, "agent" | "userId">, limit: number, after?: string): Promise<Page<AgentPause>>;
-  /** Idempotent. Writes one record for each change. @returns whether this call paused it; undefined for an unknown agent */
+  list(whose: Whose, filter: Pick<DelegationFilter, "agent" | "userId">, part: Part<"created">): Promise<Page<AgentPause>>;
+  /** Idempotent. Writes one record for each change, whose `note` is the reason. @returns whether this call paused it; undefined for an unknown agent */
   pause(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean | undefined>;
   /** Idempotent. Writes one record for each change. @returns whether this call ended a pause */
   resume(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean>;

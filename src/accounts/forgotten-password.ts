@@ -1,7 +1,10 @@
+import type { AuditEntry } from "../audit.ts";
 import { isRefusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type RandomBytes } from "../random.ts";
+import type { Language } from "../texts/languages.ts";
 import { assertMayMail, auditOfUser, auditOrigin, type Caller, evenly, type MailLimits } from "./caller.ts";
-import { linkTokenHash, passwordChangedMail, resetMail, unusableLink } from "./mails.ts";
+import type { KnownDevices } from "./known-devices.ts";
+import { linkTokenHash, type MailSenderPorts, passwordChangedMail, resetMail, senderOf, unusableLink } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordChanges } from "./password-change.ts";
 import type { PasswordHashing } from "./password-hash.ts";
@@ -10,32 +13,35 @@ import type { User } from "./ports.ts";
 
 const RESET_MINUTES = 30;
 
-export interface ForgottenPasswordPorts {
+export interface ForgottenPasswordPorts extends MailSenderPorts {
   readonly passwordChanges: PasswordChanges;
   readonly passwords: PasswordHashing;
   readonly attempts: PasswordAttempts;
   readonly forgottenLimits: MailLimits;
+  readonly knownDevices: KnownDevices;
   readonly randomBytes: RandomBytes;
-  /** Base URL of the service. Links are built from it, never from anything in a request. */
-  readonly issuer: string;
 }
 
 /** Sends a link for a new password. Limits and work are the same for an unknown address. @throws {Refusal} too_many_requests */
 export async function forgotPassword(email: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<void> {
-  await assertMayMail(email, caller.limitKey, ports.forgottenLimits);
-  const token = newHexSecret(ports.randomBytes);
-  const issued = ports.passwordChanges.issueReset(
-    email,
-    { tokenHash: hashSecret(token), ttl: RESET_MINUTES * 60 },
-    resetMail(caller.language, ports.issuer, token, RESET_MINUTES),
-    {
-      event: "password.reset_requested",
-      outcome: "success",
-      actor: { type: "service", id: "forgotten-password" }, // the user has not proved anything yet
-      ...auditOrigin(caller),
-    },
-  );
+  await assertMayMail(email, caller, ports.forgottenLimits, ports.knownDevices);
+  const issued = sendReset(email, caller.language, ports, {
+    event: "password.reset_requested",
+    outcome: "success",
+    actor: { type: "service", id: "forgotten-password" }, // the user has not proved anything yet
+    ...auditOrigin(caller),
+  });
   await evenly(issued);
+}
+
+type ResetPorts = MailSenderPorts &
+  Pick<ForgottenPasswordPorts, "randomBytes"> & { readonly passwordChanges: Pick<PasswordChanges, "issueReset"> };
+
+/** Sends a link for a new password to the enabled user of an address, if there is one. An earlier link stops working. */
+export async function sendReset(email: string, language: Language, ports: ResetPorts, audit: AuditEntry): Promise<void> {
+  const token = newHexSecret(ports.randomBytes);
+  const link = { tokenHash: hashSecret(token), ttl: RESET_MINUTES * 60 };
+  await ports.passwordChanges.issueReset(email, link, resetMail(language, senderOf(ports, undefined), token, RESET_MINUTES), audit);
 }
 
 /** Whether an error is due to the link. */
@@ -61,7 +67,7 @@ export async function resetPassword(token: string, password: string, ports: Forg
   const user = await ports.passwordChanges.reset(
     tokenHashOf(token),
     await ports.passwords.hash(password, caller.limitKey),
-    passwordChangedMail(caller.language, ports.issuer),
+    passwordChangedMail(caller.language, senderOf(ports, owner.realmId)),
     auditOfUser("password.changed", owner.id, caller, { reason: "by_mail" }),
   );
   if (!user) throw unusableLink("reset_unusable");

@@ -1,8 +1,3 @@
-import argon2 from "argon2";
-import { loadOnce } from "../load-once.ts";
-
-const loadBcrypt = loadOnce(() => import("bcrypt"));
-
 /** bcrypt with a cost from 4 to 14, as other servers store it. */
 const BCRYPT = /^\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{53}$/;
 /** Libraries write the parameters in either order. */
@@ -13,9 +8,11 @@ const ARGON2 =
 const MAX_MEMORY = 128 * 1024;
 const MAX_PASSES = 10;
 
+export const isBcrypt = (encoded: string): boolean => BCRYPT.test(encoded);
+
 /** Whether a hash of another server can be taken over: bcrypt, or argon2 of version 19 with bearable costs. Pure. */
 export function isImportable(encoded: string): boolean {
-  if (BCRYPT.test(encoded)) return true;
+  if (isBcrypt(encoded)) return true;
   const found = ARGON2.exec(encoded)?.groups;
   if (found === undefined) return false;
   const [memory, passes, lanes] = [found.memory, found.t ?? found.passes, found.p ?? found.lanes].map(Number) as [number, number, number];
@@ -24,10 +21,3 @@ export function isImportable(encoded: string): boolean {
 
 /** Whether a hash is replaced at the next sign-in, whatever its costs: it is not argon2id. Pure. */
 export const isForeign = (encoded: string): boolean => !encoded.startsWith("$argon2id$");
-
-/** Compares a password with a hash. @param normalized the password as this server hashes it; bcrypt hashes are of what was typed */
-export async function matches(encoded: string, password: string, normalized: string): Promise<boolean> {
-  if (!BCRYPT.test(encoded)) return argon2.verify(encoded, normalized);
-  const { default: bcrypt } = await loadBcrypt();
-  return bcrypt.compare(password, encoded.replace("$2y$", "$2b$")); // PHP's name of the same form
-}

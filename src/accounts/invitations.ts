@@ -1,10 +1,11 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import type { Language } from "../language.ts";
+import type { Page, Part } from "../paging.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes, type SecretHash } from "../random.ts";
+import type { Language } from "../texts/languages.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
-import { invitationMail, linkTokenHash, unusableLink } from "./mails.ts";
+import { invitationMail, linkTokenHash, type MailSenderPorts, senderOf, unusableLink } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { MailMessage, Role, User } from "./ports.ts";
@@ -26,6 +27,26 @@ export interface Invitations {
   /** Opens an account with a verified address and without a link. @returns undefined for an address with an account */
   open(user: NewcomerRecord & { readonly role: Role }, audit: AuditEntry): Promise<User | undefined>;
   hasOperator(): Promise<boolean>;
+}
+
+/** An invitation whose link still works. Times in seconds since the epoch, with their fraction. */
+export interface SentInvitation {
+  readonly id: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+export const INVITATION_SORTS = ["created", "email", "expires"] as const;
+export type InvitationSort = (typeof INVITATION_SORTS)[number];
+
+/** The invitations of operators, not the link for the first one. */
+export interface SentInvitations {
+  /** Newest first, unless sorted otherwise. @param search a part of the address, or an id */
+  list(search: string | undefined, part: Part<InvitationSort>): Promise<Page<SentInvitation>>;
+  /** Its link stops working. @returns the address; undefined when there is no such invitation, or it was just accepted */
+  withdraw(id: string, audit: AuditEntry): Promise<string | undefined>;
 }
 
 /** `passwordHash` is an encoded argon2id hash. */
@@ -65,17 +86,16 @@ export interface Invite {
 
 /**
  * Sends a link by which the user of an address opens an account. An earlier link to the address stops working.
- * @param issuer base URL of the service, of which the link is built
  * @throws {Refusal} conflict for an address with an account
  */
 export async function invite(
   { email, role, hours, language }: Invite,
-  { invitations, randomBytes, issuer }: Pick<InvitationPorts, "invitations" | "randomBytes"> & { readonly issuer: string },
+  { invitations, randomBytes, ...ports }: Pick<InvitationPorts, "invitations" | "randomBytes"> & MailSenderPorts,
   audit: AuditEntry,
 ): Promise<void> {
   const token = newHexSecret(randomBytes);
   const link = { email, role, tokenHash: hashSecret(token), ttl: hours * 60 * 60 };
-  if (!(await invitations.issue(link, invitationMail(language, issuer, token, hours), audit))) throw emailTaken();
+  if (!(await invitations.issue(link, invitationMail(language, senderOf(ports, undefined), token, hours), audit))) throw emailTaken();
 }
 
 /** The invitation of a link, which stays unused. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */

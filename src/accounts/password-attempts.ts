@@ -3,12 +3,19 @@ import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, type SecretHash } from "../random.ts";
 import type { Caller } from "./caller.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
+import { accountName, type KnownDevices, knownDeviceOf } from "./known-devices.ts";
 import type { AttemptVerdict, FailureBudget, ReservedAttempt, SignInFailures } from "./ports.ts";
 
 /** Seconds in which a failure counts. */
 const WINDOW = 15 * 60;
-/** Failures that one address may cause to one account. */
+/** Failures that one address, or one known device, may cause to one account. */
 const PAIR_BUDGET: FailureBudget = { limit: 10, window: WINDOW };
+/**
+ * Failures at one account from all addresses together, beyond which each address has fewer. None is refused for what others do: a user who
+ * types the right password signs in, while guessing from many addresses becomes slow.
+ */
+const ACCOUNT_BUDGET: FailureBudget = { limit: 50, window: WINDOW };
+const STRAINED_PAIR_BUDGET: FailureBudget = { limit: 3, window: WINDOW };
 /** Failures that one address may cause to all accounts: more than an office behind one address mistypes, less than guessing needs. */
 const ADDRESS_BUDGET: FailureBudget = { limit: 100, window: WINDOW };
 
@@ -24,15 +31,27 @@ const REMEMBERED = 10_000;
 /** Seconds for which a pair counts as spent without a query. A new password may have cleared it in the database. */
 const PAIR_REMEMBERED = 5;
 
-type Origin = Pick<Caller, "limitKey">;
+type Origin = Pick<Caller, "limitKey" | "device">;
 
-type Keys = ReservedAttempt & { readonly pair: SecretHash };
+/** `account`: undefined for a known device. `lane`: the key by which attempts take turns. */
+type Keys = ReservedAttempt & { readonly pair: SecretHash; readonly account: SecretHash | undefined; readonly lane: string };
 type Judged = { readonly verdict: AttemptVerdict };
+type Attempt<Outcome> = (lane: string) => Promise<Outcome>;
 
-/** One budget for each account and address, so that no stranger can lock an owner out, and one for the address. */
+/** One budget for each account and address, so that no stranger can lock an owner out, one for the address and one for the account. */
 const keysOf = (email: string, { limitKey }: Origin): Keys => ({
-  pair: hashSecret(`sign-in\n${email.trim().toLowerCase()}\n${limitKey}`),
+  pair: hashSecret(`sign-in\n${accountName(email)}\n${limitKey}`),
   address: hashSecret(`sign-in address\n${limitKey}`),
+  account: hashSecret(`sign-in account\n${accountName(email)}`),
+  lane: limitKey,
+});
+
+/** A known device has one budget and its own turns, whatever others do at its address or to its account. */
+const keysOfDevice = (device: SecretHash): Keys => ({
+  pair: device,
+  address: device,
+  account: undefined,
+  lane: `device ${Buffer.from(device).toString("base64url")}`,
 });
 
 function assertNoWait(retryAfter: number): void {
@@ -41,10 +60,14 @@ function assertNoWait(retryAfter: number): void {
   throw new Refusal("too_many_requests", "sign_in_failures", { description, retryAfter });
 }
 
-/** Attempts to prove a password, within the failure budgets of account and address. */
+/** Attempts to prove a password, within the failure budgets of account, address and device. */
 export interface PasswordAttempts {
-  /** Runs one attempt, which does not count if it throws. @throws {Refusal} too_many_requests, temporarily_unavailable */
-  run<Outcome extends Judged>(email: string, caller: Origin, attempt: () => Promise<Outcome>): Promise<Outcome>;
+  /**
+   * Runs one attempt, which does not count if it throws.
+   * @param attempt gets the key by which it takes turns in further queues
+   * @throws {Refusal} too_many_requests, temporarily_unavailable
+   */
+  run<Outcome extends Judged>(email: string, caller: Origin, attempt: Attempt<Outcome>): Promise<Outcome>;
   /** Clears the failures of a caller who has proved in another way who they are. */
   clear(email: string, caller: Origin): Promise<void>;
 }
@@ -69,6 +92,7 @@ function spentBudgets(now: () => number) {
 /** @param now seconds of a clock that never steps back  @param refusals the queue in which refusals wait; it runs no jobs */
 export function passwordAttempts(
   failures: SignInFailures,
+  devices: KnownDevices,
   now: () => number,
   refusals: FairQueue = fairQueue(DELAYED_REFUSALS),
 ): PasswordAttempts {
@@ -88,32 +112,37 @@ export function passwordAttempts(
   /** Reservations expire if this fails, and the caller gets the error that ended the attempt. */
   const release = (attempt: ReservedAttempt): Promise<void> => failures.settle(attempt, "none", WINDOW).catch(() => undefined);
 
-  async function reserved<Outcome extends Judged>(keys: Keys, attempt: () => Promise<Outcome>): Promise<Outcome> {
+  const pairBudget = async (account: SecretHash): Promise<FailureBudget> =>
+    (await failures.failures(account)) >= ACCOUNT_BUDGET.limit ? STRAINED_PAIR_BUDGET : PAIR_BUDGET;
+
+  async function reserved<Outcome extends Judged>(keys: Keys, attempt: Attempt<Outcome>): Promise<Outcome> {
     assertNotSpent(keys);
-    const { pair, address } = keys;
-    await reserve(address, ADDRESS_BUDGET, WINDOW); // a success does not shorten its wait
-    let reservation: ReservedAttempt = { pair: undefined, address };
+    const { pair, address, account, lane } = keys;
+    if (account !== undefined) await reserve(address, ADDRESS_BUDGET, WINDOW); // a success does not shorten its wait
+    let reservation: ReservedAttempt | undefined = account && { pair: undefined, address };
     let outcome: Outcome;
     try {
-      await reserve(pair, PAIR_BUDGET, PAIR_REMEMBERED);
+      await reserve(pair, account === undefined ? PAIR_BUDGET : await pairBudget(account), PAIR_REMEMBERED);
       reservation = keys;
-      outcome = await attempt();
+      outcome = await attempt(lane);
     } catch (error) {
-      await release(reservation);
+      if (reservation) await release(reservation);
       throw error;
     }
     await failures.settle(reservation, outcome.verdict, WINDOW); // before the response: an uncounted guess must not get one
+    if (account !== undefined && outcome.verdict === "wrong") await failures.count(account, ACCOUNT_BUDGET.window);
     return outcome;
   }
 
   return {
     async run(email, caller, attempt) {
-      const keys = keysOf(email, caller);
+      const device = await knownDeviceOf(email, caller, devices);
+      const keys = device === undefined ? keysOf(email, caller) : keysOfDevice(device);
       try {
         assertNotSpent(keys);
-        return await queue(caller.limitKey, () => reserved(keys, attempt));
+        return await queue(keys.lane, () => reserved(keys, attempt));
       } catch (error) {
-        if (isRefusal(error)) await refusals(caller.limitKey, async () => undefined).catch(() => undefined);
+        if (isRefusal(error)) await refusals(keys.lane, async () => undefined).catch(() => undefined);
         throw error;
       }
     },

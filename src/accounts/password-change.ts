@@ -1,9 +1,10 @@
 import type { AuditEntry } from "../audit.ts";
+import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import type { RandomBytes, SecretHash } from "../random.ts";
-import { type ProofPorts, provePassword } from "./authenticators/password.ts";
+import { hashSecret, type RandomBytes, type SecretHash } from "../random.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
-import { passwordChangedMail } from "./mails.ts";
+import { type MailSenderPorts, passwordChangedMail, senderOf } from "./mails.ts";
+import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { MailMessage, NewSessionRecord, NewVerification, Session, User } from "./ports.ts";
 import { newSession } from "./sign-in.ts";
@@ -20,8 +21,8 @@ export interface PasswordChanges {
    */
   reset(tokenHash: SecretHash, passwordHash: string, message: MailMessage, audit: AuditEntry): Promise<User | undefined>;
   /**
-   * Replaces the password of that generation, ends the user's sessions, codes, refresh families and reset link, and starts a new session.
-   * @returns undefined when the password has been changed since
+   * Sets the password, ends the user's sessions, codes, refresh families and reset link, and starts a new session with the proof of the present one.
+   * @returns undefined when that one has ended, as by another change
    */
   change(
     change: PasswordChange,
@@ -31,38 +32,42 @@ export interface PasswordChanges {
 }
 
 export interface PasswordChange {
-  readonly userId: string;
-  /** Of the password that was proved. */
-  readonly generation: number;
+  /** Of the session in which the user has just proved who they are. */
+  readonly provedBy: SecretHash;
   readonly passwordHash: string;
-  readonly session: Omit<NewSessionRecord, "generation">;
+  readonly session: NewSessionRecord;
 }
 
-export interface PasswordChangePorts extends ProofPorts {
+export interface PasswordChangePorts extends MailSenderPorts {
+  readonly clock: Clock;
+  readonly passwords: PasswordHashing;
   readonly passwordChanges: PasswordChanges;
   readonly randomBytes: RandomBytes;
-  /** Base URL of the service. */
-  readonly issuer: string;
   /** Seconds. */
   readonly sessionTtl: number;
 }
 
-export type NewPassword = { readonly currentPassword: string; readonly password: string };
-
 /**
- * Changes a password that its user proves. Ends every session and refresh family, starts a new session, and notifies the user by mail.
+ * Sets the password of a user who has just proved that it is them, also the first one. Ends every session and refresh family, starts a new
+ * session, and notifies the user by mail.
+ * @param session the value of the cookie of the session with the proof
  * @returns the value of the new session's cookie
- * @throws {Refusal} invalid_request, unauthenticated for a wrong current password, too_many_requests, conflict if it was changed since
+ * @throws {Refusal} invalid_request, temporarily_unavailable; conflict if the password was changed since
  */
-export async function changePassword(user: User, change: NewPassword, ports: PasswordChangePorts, caller: Caller): Promise<string> {
-  const { passwordChanges, passwords, issuer } = ports;
-  await assertGoodPassword(change.password, user.email);
-  const { generation } = await provePassword(user, change.currentPassword, "password.changed", ports, caller);
-  const { secret, record: session } = newSession(user.id, ports, caller);
-  const passwordHash = await passwords.hash(change.password, caller.limitKey);
+export async function changePassword(
+  user: User,
+  password: string,
+  session: string,
+  ports: PasswordChangePorts,
+  caller: Caller,
+): Promise<string> {
+  const { passwordChanges, passwords } = ports;
+  await assertGoodPassword(password, user.email);
+  const { secret, record } = newSession(user.id, ports, caller);
+  const passwordHash = await passwords.hash(password, caller.limitKey);
   const started = await passwordChanges.change(
-    { userId: user.id, generation, passwordHash, session },
-    passwordChangedMail(caller.language, issuer),
+    { provedBy: hashSecret(session), passwordHash, session: record },
+    passwordChangedMail(caller.language, senderOf(ports, user.realmId)),
     {
       change: auditOfUser("password.changed", user.id, caller, { reason: "by_owner" }),
       session: auditOfUser("session.started", user.id, caller, { reason: "password_changed" }),

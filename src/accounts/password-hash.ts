@@ -1,17 +1,18 @@
 import argon2 from "argon2";
 import type { RandomBytes } from "../random.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
-import { isForeign, matches } from "./imported-hash.ts";
+import { type HashingJob, type PasswordCost, runHashingJob } from "./hashing-job.ts";
+import { isForeign } from "./imported-hash.ts";
+import { HASHES_AT_ONCE, hashInProcess } from "./password-hasher.ts";
 import { normalizePassword } from "./password-rules.ts";
 
-/** What one argon2id hash costs: memory in KiB, passes over it, lanes. */
-export type PasswordCost = { readonly memoryCost: number; readonly timeCost: number; readonly parallelism: number };
+export type { PasswordCost };
 
 /** 19 MiB, two passes, one lane (OWASP Password Storage Cheat Sheet). */
 const PRODUCTION_COST: PasswordCost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 };
 
-/** Two of the four threads in Node's pool, so that name look-ups and files always have the others. Addresses take turns. */
-const HASHING = { width: 2, queue: 32, share: 16, wait: 1000 } as const;
+/** Addresses take turns. */
+const HASHING = { width: HASHES_AT_ONCE, queue: 32, share: 16, wait: 1000 } as const;
 
 export type PasswordVerdict = { readonly kind: "wrong" } | { readonly kind: "right"; readonly outdated: boolean };
 
@@ -22,7 +23,10 @@ export interface PasswordHashing {
   verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict>;
 }
 
-/** Hashes a few passwords at a time. Only tests set `cost`. @throws {Refusal} temporarily_unavailable when too many wait */
+/**
+ * Hashes a few passwords at a time. Only tests set `cost`: their cheap hashes are computed in this process.
+ * @throws {Refusal} temporarily_unavailable when too many wait
+ */
 export function passwordHashing({
   randomBytes,
   cost = PRODUCTION_COST,
@@ -32,14 +36,16 @@ export function passwordHashing({
   readonly cost?: PasswordCost;
   readonly queue?: FairQueue;
 }): PasswordHashing {
+  const run: (job: HashingJob) => Promise<string | boolean> = cost === PRODUCTION_COST ? hashInProcess : runHashingJob;
   const encode = (password: string, address: string) =>
-    queue(address, () => argon2.hash(normalizePassword(password), { ...cost, type: argon2.argon2id, salt: Buffer.from(randomBytes(16)) }));
+    queue(address, async () => String(await run({ kind: "hash", normalized: normalizePassword(password), salt: randomBytes(16), cost })));
   // A random hash for unknown accounts, which no password matches.
   const unmatchable = argon2Text(cost, randomBytes(16), randomBytes(32));
   return {
     hash: encode,
     async verify(encoded, password, address) {
-      const right = await queue(address, () => matches(encoded ?? unmatchable, password, normalizePassword(password)));
+      const job = { kind: "verify", encoded: encoded ?? unmatchable, password, normalized: normalizePassword(password) } as const;
+      const right = await queue(address, () => run(job));
       if (!right || !encoded) return { kind: "wrong" };
       return { kind: "right", outdated: isForeign(encoded) || argon2.needsRehash(encoded, cost) };
     },

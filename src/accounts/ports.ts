@@ -60,6 +60,8 @@ export interface Account {
   readonly passwordHash: string | null;
   /** Increases with every new password. */
   readonly generation: number;
+  /** Whether a password alone does not sign the user in. */
+  readonly hasSecondFactor: boolean;
 }
 
 export interface Users {
@@ -96,6 +98,10 @@ export interface SignInFailures {
   /** Settles an attempt. A wrong password counts in both budgets; a right one clears the pair's. @param window in seconds */
   settle(attempt: ReservedAttempt, verdict: AttemptVerdict, window: number): Promise<void>;
   clear(pair: SecretHash): Promise<void>;
+  /** Counts a failure in a budget that is not reserved. @param window in seconds */
+  count(key: SecretHash, window: number): Promise<void>;
+  /** Failures in the running window. */
+  failures(key: SecretHash): Promise<number>;
 }
 
 /** Device and network address where a session was started. */
@@ -108,29 +114,56 @@ export interface NewSessionRecord {
   /** Seconds. */
   readonly ttl: number;
   readonly place?: SessionOrigin;
-  /** Hash of the session cookie in the request. That session ends in the same statement. */
+  /** Hash of the session cookie in the request. That session ends in the same statement, or goes on if it is of the same user. */
   readonly replaces?: SecretHash;
+  /** For a proof that is not enough without the session before it: that one goes on, and where it has ended, none starts. */
+  readonly raises?: boolean;
   /** Of the proved password: no session starts when it has been changed since. Absent for other proofs. */
   readonly generation?: number;
+  /** How the user proved who they are; a password if absent. */
+  readonly acr?: string;
+  readonly amr?: readonly string[];
+  /** When they did, in seconds since the epoch; now if absent. */
+  readonly provedAt?: number;
 }
 
 /** A live session as its user sees it. Times in seconds since the epoch; `lastSeenAt` is accurate to some minutes. */
-export interface LiveSession extends Pick<Session, "id" | "authTime">, Device {
+export interface LiveSession extends Pick<Session, "id">, Device {
+  /** When the session was started. */
+  readonly authTime: number;
   readonly lastSeenAt: number;
   readonly address: string | null;
 }
 
-/** A browser session. `authTime` is when the user authenticated; times in seconds since the epoch. */
-export type Session = { readonly id: string; readonly userId: string; readonly authTime: number; readonly expiresAt: number };
+/** A browser session. Times in seconds since the epoch. */
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  /** When the user last proved who they are. */
+  readonly authTime: number;
+  /** Seconds since then, by the database's clock when the session was read. */
+  readonly proofAge: number;
+  /** How they did it. @see RFC 9470, RFC 8176 */
+  readonly acr: string;
+  readonly amr: readonly string[];
+  readonly expiresAt: number;
+  /** The weakest `acr` that the user's realm accepts; null: any. */
+  readonly requiredAcr: string | null;
+  /** The strongest `acr` that the user has set up. */
+  readonly reachableAcr: string;
+  /** Whether the user has an authenticator app. */
+  readonly hasSecondFactor: boolean;
+}
 
 export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {
-  /** @returns undefined when the user is unknown or disabled, or the password has been changed since */
+  /** @returns undefined when the user is unknown or disabled, the password has been changed since, or the session to be raised has ended */
   start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
+  /** Likewise without a record: that of the token for which it is started is the only one. */
+  startUnrecorded(session: NewSessionRecord): Promise<Session | undefined>;
   /** @returns undefined when the session is unknown, expired or ended, or its user is disabled. Coalesced, never cached. */
   byHash(hash: SecretHash): Promise<SignedIn | undefined>;
-  end(hash: SecretHash, audit: AuditEntry): Promise<void>;
   /** Ends the user's browser sessions and refresh families in one transaction. Access tokens stay valid until they expire. */
   endAll(userId: string, audit: AuditEntry): Promise<void>;
   /** Live sessions, the one seen last first. */

@@ -3,7 +3,8 @@ import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
 import type { NewName } from "./account.ts";
 import { assertMayMail, assertWithin, auditOfUser, type Caller, evenly, type MailLimits } from "./caller.ts";
-import { linkTokenHash, unusableLink, verificationMail } from "./mails.ts";
+import type { KnownDevices } from "./known-devices.ts";
+import { linkTokenHash, type MailSenderPorts, senderOf, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { Account, NewVerification, RateLimiter, User, Users } from "./ports.ts";
@@ -11,7 +12,7 @@ import { assertMaySignUp, roleOfSignUp, type SignUpPolicy } from "./sign-up-poli
 
 const VERIFICATION_HOURS = 24;
 
-export interface RegistrationPorts {
+export interface RegistrationPorts extends MailSenderPorts {
   readonly users: Users;
   readonly passwords: PasswordHashing;
   readonly realms: {
@@ -23,10 +24,9 @@ export interface RegistrationPorts {
   readonly signUps: RateLimiter;
   /** Verification mails that anyone may request. */
   readonly resendLimits: MailLimits;
+  readonly knownDevices: KnownDevices;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-  /** Base URL of the service. Links are built from it, never from anything in a request. */
-  readonly issuer: string;
 }
 
 export interface SignUp extends NewName {
@@ -35,10 +35,10 @@ export interface SignUp extends NewName {
   readonly realmId?: string | undefined;
 }
 
-function newVerification(email: string, { randomBytes, issuer }: RegistrationPorts, { language }: Caller) {
-  const token = newHexSecret(randomBytes);
+function newVerification(email: string, realmId: string | undefined, ports: RegistrationPorts, { language }: Caller) {
+  const token = newHexSecret(ports.randomBytes);
   const verification: NewVerification = { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 };
-  return { verification, mail: { to: email, ...verificationMail(language, issuer, token, VERIFICATION_HOURS) } };
+  return { verification, mail: { to: email, ...verificationMail(language, senderOf(ports, realmId), token, VERIFICATION_HOURS) } };
 }
 
 async function realmOf(realmId: string | undefined, realms: RegistrationPorts["realms"]): Promise<string> {
@@ -62,7 +62,7 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
   await assertWithin(signUps, caller.limitKey);
   const realmId = await realmOf(signUp.realmId, ports.realms);
   const id = newId(clock, randomBytes);
-  const { verification, mail } = newVerification(signUp.email, ports, caller);
+  const { verification, mail } = newVerification(signUp.email, signUp.realmId, ports, caller);
   const user = await users.register(
     {
       id,
@@ -112,10 +112,10 @@ export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, cal
  * @throws {Refusal} too_many_requests @see docs/protocol.md#accounts
  */
 export async function resendVerification(email: string, ports: RegistrationPorts, caller: Caller): Promise<void> {
-  await assertMayMail(email, caller.limitKey, ports.resendLimits);
+  await assertMayMail(email, caller, ports.resendLimits, ports.knownDevices);
   const work = async () => {
     const account = await ports.users.byEmail(email);
-    const { verification, mail } = newVerification(account?.user.email ?? email, ports, caller);
+    const { verification, mail } = newVerification(account?.user.email ?? email, account?.user.realmId, ports, caller);
     if (account && !account.user.emailVerified) await ports.users.issueVerification(account.user.id, verification, mail);
   };
   await evenly(work());

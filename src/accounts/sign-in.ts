@@ -1,14 +1,18 @@
 import type { AuditEntry } from "../audit.ts";
-import { Refusal } from "../errors.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newId, newSecret, type RandomBytes } from "../random.ts";
-import type { Authenticator } from "./authenticators/authenticator.ts";
-import { type ProofPorts, passwordAuthenticator } from "./authenticators/password.ts";
+import type { Authenticator, ProvedAccount } from "./authenticators/authenticator.ts";
+import { type PasskeyPorts, type PasskeyProof, passkeyAuthenticator } from "./authenticators/passkey.ts";
+import { BY_PASSWORD, type Credentials, type PasswordPorts, passwordAuthenticator } from "./authenticators/password.ts";
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
-import type { Account, NewSessionRecord, Session, Sessions, User } from "./ports.ts";
+import type { ProofChallenge } from "./factors.ts";
+import type { Account, NewSessionRecord, RefusalLog, Session, Sessions, SignedIn, User } from "./ports.ts";
+import { proveSecondFactor, type SecondFactorPorts, wrongCode } from "./second-factor.ts";
 import { EMAIL_UNVERIFIED, needsProof, type SignUpPolicy } from "./sign-up-policy.ts";
 
-export interface SignInPorts extends ProofPorts {
+export interface SignInPorts extends PasswordPorts {
+  readonly refusals: RefusalLog;
   readonly sessions: Sessions;
   readonly signUpPolicy: SignUpPolicy;
   readonly randomBytes: RandomBytes;
@@ -16,14 +20,19 @@ export interface SignInPorts extends ProofPorts {
   readonly sessionTtl: number;
 }
 
-export type Credentials = { readonly email: string; readonly password: string };
-
 export interface NewSession {
   readonly user: User;
   readonly session: Session;
   /** The value of the session cookie; only its hash is stored. */
   readonly secret: string;
 }
+
+/** The first factor was right, and the user has a second one: no session exists yet. */
+export interface HalfSignedIn extends ProofChallenge {
+  readonly userId: string;
+}
+
+export const isHalf = (outcome: NewSession | HalfSignedIn): outcome is HalfSignedIn => !("session" in outcome);
 
 /** Does not record the address that was typed: users type passwords in its place. */
 const refused = (reason: string, user: User | undefined, caller: Caller): AuditEntry => ({
@@ -46,17 +55,32 @@ export function newSession(
   return { secret, record: { id: newId(clock, randomBytes), hash: hashSecret(secret), userId, ttl: sessionTtl, place } };
 }
 
-/** Starts a session for a proved account. @returns undefined for a disabled user, or when the password was just changed */
+/** An account, and how its user just proved that it is theirs. */
+type Proof = Pick<ProvedAccount, "account" | "acr" | "amr">;
+
+/**
+ * Starts a session for a proved account; one of the same user in this browser goes on, with a new secret.
+ * @param raises whether the proof only raises that one
+ * @returns undefined for a disabled user, when the password was just changed, or when the session to be raised has ended
+ */
 async function startSession(
-  { user, generation }: Pick<Account, "user" | "generation">,
+  { account: { user, generation }, acr, amr }: Proof,
   authenticator: string,
   ports: SignInPorts,
   caller: Caller,
   replaces: string | undefined,
+  raises = false,
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
   const session = await ports.sessions.start(
-    { ...record, generation, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
+    {
+      ...record,
+      acr,
+      amr,
+      raises,
+      ...(generation !== undefined && { generation }),
+      ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
+    },
     auditOfUser("session.started", user.id, caller, { reason: authenticator }),
   );
   return session && { user, session, secret };
@@ -69,22 +93,23 @@ async function startSession(
  */
 async function signInBy<Proof>(
   authenticator: Authenticator<Proof>,
-  { email, proof }: { readonly email: string; readonly proof: Proof },
+  proof: Proof,
   ports: SignInPorts,
   caller: Caller,
   replaces: string | undefined,
-): Promise<NewSession> {
-  const outcome = await authenticator.verify(email, proof, caller, async (proved) => {
-    const { user } = proved.account;
+): Promise<NewSession | HalfSignedIn> {
+  const outcome = await authenticator.verify(proof, caller, async (proved): Promise<NewSession | HalfSignedIn | undefined> => {
+    const { user, hasSecondFactor, generation } = proved.account;
     if (needsProof(user, ports.signUpPolicy)) {
       await ports.refusals.record(refused(EMAIL_UNVERIFIED, user, caller));
       throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
     }
-    return startSession(proved.account, authenticator.name, ports, caller, replaces);
+    if (hasSecondFactor && generation !== undefined) return user.enabled ? { userId: user.id, generation, upstream: null } : undefined;
+    return startSession(proved, authenticator.name, ports, caller, replaces);
   });
   if (outcome.kind === "proved") return outcome.result;
   await ports.refusals.record(refused(outcome.reason, outcome.user, caller));
-  throw new Refusal("unauthenticated", outcome.reason, { description: "Wrong e-mail address or password." });
+  throw new Refusal("unauthenticated", outcome.reason, { description: authenticator.refusal });
 }
 
 /**
@@ -99,15 +124,95 @@ export async function signInNewcomer(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const session = await startSession(account, reason, ports, caller, replaces);
+  const session = await startSession({ account, ...BY_PASSWORD }, reason, ports, caller, replaces);
   if (session === undefined) throw new Refusal("unauthenticated", "account_disabled", { description: "Wrong e-mail address or password." });
   return session;
 }
 
 /** Signs a user in by password: {@link signInBy}. */
 export const signIn = (
-  { email, password }: Credentials,
+  credentials: Credentials,
   ports: SignInPorts,
   caller: Caller,
   replaces: string | undefined,
-): Promise<NewSession> => signInBy(passwordAuthenticator(ports), { email, proof: password }, ports, caller, replaces);
+): Promise<NewSession | HalfSignedIn> => signInBy(passwordAuthenticator(ports), credentials, ports, caller, replaces);
+
+/** Seconds in which the token of a sign-in for one call must be issued. */
+const ONE_CALL = 30;
+
+/** For a sign-in for one call of a program: the session serves to issue one token, with which it ends. */
+export const forOneCall = <Ports extends SignInPorts>(ports: Ports): Ports => {
+  const { sessions } = ports;
+  return { ...ports, sessionTtl: ONE_CALL, sessions: { ...sessions, start: sessions.startUnrecorded } };
+};
+
+/** Signs a user in by passkey, which needs no second factor: {@link signInBy}. */
+export const signInByPasskey = async (
+  proof: PasskeyProof,
+  ports: SignInPorts & PasskeyPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> => (await signInBy(passkeyAuthenticator(ports), proof, ports, caller, replaces)) as NewSession; // no password, so never half
+
+/**
+ * Proves the second factor of a sign-in that waits for it.
+ * @param first the methods of the first factor
+ * @throws {Refusal} unauthenticated, too_many_requests
+ */
+export async function proveWaiting(
+  userId: string,
+  code: string,
+  first: readonly string[],
+  ports: Pick<SignInPorts, "users" | "refusals"> & SecondFactorPorts,
+  caller: Caller,
+): Promise<{ readonly user: User; readonly acr: string; readonly amr: readonly string[] }> {
+  const user = await ports.users.byId(userId);
+  if (user === undefined) throw wrongCode();
+  const proved = await proveSecondFactor(user, code, first, ports, caller).catch(async (error: unknown) => {
+    if (isRefusal(error) && error.reason === "second_factor_wrong") await ports.refusals.record(refused(error.reason, user, caller));
+    throw error;
+  });
+  return { user, ...proved };
+}
+
+/**
+ * Completes a sign-in by password with a code of the authenticator app, or a recovery code.
+ * @throws {Refusal} unauthenticated, also when the password was changed since; too_many_requests
+ */
+export async function completeSignIn(
+  { userId, generation }: Pick<HalfSignedIn, "userId" | "generation">,
+  code: string,
+  ports: SignInPorts & SecondFactorPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> {
+  const { user, ...proved } = await proveWaiting(userId, code, BY_PASSWORD.amr, ports, caller);
+  const account = { user, ...(generation !== null && { generation }) };
+  const session = await startSession({ account, ...proved }, "second_factor", ports, caller, replaces);
+  if (session === undefined) throw wrongCode();
+  return session;
+}
+
+/** Raises the session of a user who has just signed in by one factor. @throws {Refusal} unauthenticated, too_many_requests */
+export async function raiseSession(
+  { user, session }: SignedIn,
+  code: string,
+  ports: SignInPorts & SecondFactorPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> {
+  return raiseTo(user, await proveSecondFactor(user, code, session.amr, ports, caller), ports, caller, replaces);
+}
+
+/** Raises a session to what was just proved in it. @throws {Refusal} unauthenticated when it has ended, or the user is disabled */
+export async function raiseTo(
+  user: User,
+  proved: { readonly acr: string; readonly amr: readonly string[] },
+  ports: SignInPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> {
+  const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, replaces, true);
+  if (session === undefined) throw wrongCode();
+  return session;
+}

@@ -18,15 +18,21 @@ export const hasSignUp = ({ mode }: SignUpPolicy): boolean => mode === "open" ||
 /** The role of a user who signs up. Pure. */
 export const roleOfSignUp = ({ developers }: Pick<SignUpPolicy, "developers">): Role => (developers === "all" ? "developer" : "user");
 
-const domainOf = (email: string): string => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+export const domainOf = (email: string): string => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
 
 /**
  * Checks that an address may open an account by itself. A subdomain is another domain.
  * @throws {Refusal} forbidden @see docs/protocol.md#who-may-sign-up
  */
-export function assertMaySignUp(email: string, { mode, domains }: SignUpPolicy): void {
+export function assertMaySignUp(email: string, policy: SignUpPolicy): void {
+  const { mode } = policy;
   if (mode === "closed") throw new Refusal("forbidden", "sign_up_closed", { description: "Operators create the accounts of this server." });
   if (mode === "invited") throw new Refusal("forbidden", "sign_up_invited", { description: "An account here needs an invitation." });
+  assertDomain(email, policy);
+}
+
+/** Checks that an account may have an address, as one that its user changes to. @throws {Refusal} forbidden */
+export function assertDomain(email: string, { mode, domains }: SignUpPolicy): void {
   if (mode === "domains" && !domains.includes(domainOf(email))) {
     const message = "Addresses of this domain cannot open an account here.";
     throw new Refusal("forbidden", "sign_up_domain", { description: message, issues: [{ path: "email", message }] });

@@ -14,11 +14,25 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ["jwksUri", "--jwks-uri"],
   ["jwks", "--jwks"],
   ["isAgent", "--agent"],
+  ["requirePushedAuthorizationRequests", "--require-par"],
+  ["securityProfile", "--security-profile"],
+  ["dpopBoundAccessTokens", "--dpop-bound"],
   ["clientId", "--client-id"],
   ["ownerId", "--owner"],
   ["audience", "--audience"],
   ["postLogoutRedirectUris", "--post-logout-redirect-uri"],
+  ["backchannelLogoutUri", "--backchannel-logout-uri"],
   ["environment", "--environment"],
+  ["domains", "--domain"],
+  ["issuer", "--issuer"],
+  ["tenant", "--tenant"],
+  ["authMethod", "--auth-method"],
+  ["clientSecret", "--secret-file"],
+  ["bundleEndpoint", "--bundle-endpoint"],
+  ["algorithms", "--algorithm"],
+  ["maxLifetime", "--max-lifetime"],
+  ["subject", "--subject"],
+  ["claims", "--claim"],
   ["dynamicRegistrationScopes", "--scope"],
 ]);
 
@@ -38,12 +52,20 @@ export function asFailure(error: unknown, context: FailureContext): CommandFailu
   return new CommandFailure(EXIT.failed, error instanceof Error ? error.message : String(error));
 }
 
-/** The server's message, with the object that was not found, or with the way to become an operator. */
+/** The role that a user lacks, by the server's message. */
+const LACKED: readonly (readonly [message: RegExp, role: string])[] = [
+  [/role developer/, "developer"],
+  [/for operators|Only operators/, "operator"],
+];
+
+/** The server's message, with the object that was not found, or with the way to get the role that the user lacks. */
 function explained({ httpStatus, message }: { readonly httpStatus: number; readonly message: string }, context: FailureContext): string {
   const { server, email = "you", named } = context;
-  if (httpStatus === 404 && named.length > 0) return `Not found at ${server}: ${printable(named.join(", "))}.`;
-  if (httpStatus !== 403 || !message.includes("for operators")) return message;
-  return `${message} You are signed in as ${email}; an operator can give you the role with \`countersign users role ${email} operator\`.`;
+  if (message === "invalid_token") return `${server} does not accept the session of ${email} any more. Run \`countersign login\`.`;
+  if (httpStatus === 404 && named.length > 0) return `${message.replace(/\.$/, "")} at ${server}: ${printable(named.join(", "))}.`;
+  const role = httpStatus === 403 ? LACKED.find(([words]) => words.test(message))?.[1] : undefined;
+  if (role === undefined) return message;
+  return `${message} You are signed in as ${email}; an operator can give you the role with \`countersign users role ${email} ${role}\`.`;
 }
 
 /** Whether `fetch` found no server, by its own error or wrapped by the client. */

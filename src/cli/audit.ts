@@ -3,9 +3,7 @@ import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { type ExportLine, headerLine, interleave } from "../audit-chain/export.ts";
 import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
-import { verification } from "../audit-chain/verify.ts";
 import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
@@ -34,7 +32,6 @@ type VerifyOptions = Extent & { readonly trust?: readonly string[] };
 
 /** Milliseconds between two queries of `tail --follow`. */
 const POLL_INTERVAL = 1_000;
-const PAGE = 500;
 const TAIL_PAGE = 200;
 /** The most lines that `tail` shows; `export` has no limit. */
 const MAX_LINES = 10_000;
@@ -75,11 +72,16 @@ export function registerAuditCommands(
   audit
     .command("export")
     .description("the sealed records with checkpoints and public keys, as NDJSON for `audit verify`")
-    .option("--after <number>", "only what follows this record of the chain", whole, 0)
+    .option("--after <number>", "only what follows this record of the chain; without it: all that the server has", whole)
     .action(
-      running(terminal, async ({ after }: { readonly after: number }) => {
-        const admin = await managing(terminal);
-        for await (const line of exported(admin, after)) terminal.write(JSON.stringify(line));
+      running(terminal, async ({ after }: { readonly after?: number }) => {
+        const { audit: trail, signingKeys } = (await managing(terminal)).operator;
+        const { exportLines } = await import("../audit-chain/export.ts");
+        const source = {
+          keys: async () => (await signingKeys.list.query()).signingKeys,
+          part: (limit: number, from: number) => trail.export.query({ limit, after: from }),
+        };
+        for await (const line of exportLines(source, after ?? (await trail.chain.query()).start)) terminal.write(line);
       }),
     );
   audit
@@ -136,25 +138,9 @@ const filterOf = async (
   ...(request !== undefined && { requestId: request }),
 });
 
-/** The lines of an export, page by page. A checkpoint between two pages is written once. */
-async function* exported({ operator }: AdminClient, after: number): AsyncGenerator<ExportLine> {
-  let reached = after - 1;
-  for (let from: number | null = after; from !== null; ) {
-    const part: ManagementOutputs["operator"]["audit"]["export"] = await operator.audit.export.query({ after: from, limit: PAGE });
-    if (reached < after) {
-      yield headerLine(part.start);
-      for (const { jwk } of (await operator.signingKeys.list.query()).signingKeys) yield { type: "key", jwk };
-    }
-    const { records } = part;
-    const checkpoints = part.checkpoints.filter(({ seq }) => seq > reached);
-    yield* interleave(records, checkpoints);
-    reached = Math.max(records.at(-1)?.seq ?? after, checkpoints.at(-1)?.seq ?? after);
-    from = part.next;
-  }
-}
-
 /** @throws {CommandFailure} for an export that was altered or is incomplete */
 async function verify(file: string, { trust, ...extent }: VerifyOptions, terminal: Terminal): Promise<void> {
+  const { verification } = await import("../audit-chain/verify.ts");
   const verifying = verification(trust && new Set(trust));
   const input = createReadStream(file);
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });

@@ -1,7 +1,16 @@
 import { readFileSync } from "node:fs";
 import type { ManagementInputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { AGENT_MODES, type AgentMode, AUTH_METHODS, type AuthMethod, ENVIRONMENTS, type Environment } from "../clients/client.ts";
+import {
+  AGENT_MODES,
+  type AgentMode,
+  type AuthMethod,
+  ENVIRONMENTS,
+  type Environment,
+  OPERATOR_AUTH_METHODS,
+  SECURITY_PROFILES,
+  type SecurityProfile,
+} from "../clients/client.ts";
 import { GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
@@ -14,11 +23,15 @@ export interface ClientOptions {
   readonly description?: string;
   readonly redirectUri?: readonly string[];
   readonly postLogoutRedirectUri?: readonly string[];
+  readonly backchannelLogoutUri?: string;
   readonly scope?: readonly string[];
   readonly grant?: readonly GrantType[];
   readonly authMethod?: AuthMethod;
   readonly environment?: Environment | "unset";
   readonly agent?: boolean;
+  readonly requirePar?: boolean;
+  readonly dpopBound?: boolean;
+  readonly securityProfile?: SecurityProfile | "none";
   readonly maxAgentMode?: AgentMode | "none";
   readonly audience?: readonly string[];
   readonly jwksUri?: string;
@@ -52,13 +65,24 @@ export const describing = (command: Command): Command =>
       "authorization_code, refresh_token, client_credentials, device_code; for operators also token-exchange and jwt-bearer",
       grants,
     )
-    .addOption(new Option("--auth-method <method>", "how it authenticates").choices(AUTH_METHODS))
+    .addOption(new Option("--auth-method <method>", "how it authenticates").choices(OPERATOR_AUTH_METHODS))
+    .option("--require-par", "its authorization requests must be pushed first (RFC 9126)")
+    .option("--no-require-par", "they need not be")
     .addOption(new Option("--environment <environment>", "for operators").choices([...ENVIRONMENTS, "unset"]))
     .option("--agent", "for operators: it acts for users by token exchange")
     .option("--no-agent", "for operators: it does not")
     .addOption(new Option("--max-agent-mode <mode>", "for operators: the ceiling of agent modes").choices([...AGENT_MODES, "none"]))
+    .option("--dpop-bound", "for operators: its tokens must be bound to a key (DPoP)")
+    .option("--no-dpop-bound", "for operators: they need not be")
+    .addOption(
+      new Option("--security-profile <profile>", "for operators: what its requests must fulfil (docs/fapi.md)").choices([
+        ...SECURITY_PROFILES,
+        "none",
+      ]),
+    )
     .option("--audience <resource>", "for operators: a resource that it represents; repeatable, or none", collect)
     .option("--post-logout-redirect-uri <uri>", "for operators: where users may go after it signs them out; repeatable, or none", collect)
+    .option("--backchannel-logout-uri <url>", "for operators: where it is notified that a session has ended; none removes it")
     .option("--jwks-uri <url>", "for operators: the address of its public keys; none removes it")
     .option("--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none removes them");
 
@@ -84,8 +108,11 @@ const OPERATOR_OPTIONS = [
   "environment",
   "agent",
   "maxAgentMode",
+  "dpopBound",
+  "securityProfile",
   "audience",
   "postLogoutRedirectUri",
+  "backchannelLogoutUri",
   "jwksUri",
   "jwks",
   "clientId",
@@ -106,6 +133,7 @@ export const developerMembers = (options: ClientOptions) => ({
   ...(options.scope && { scopes: [...listed(options.scope)] }),
   ...(options.grant && { grantTypes: [...options.grant] }),
   ...(options.authMethod && { tokenEndpointAuthMethod: options.authMethod }),
+  ...(options.requirePar !== undefined && { requirePushedAuthorizationRequests: options.requirePar }),
 });
 
 /** The members that an operator adds. */
@@ -114,8 +142,13 @@ export const operatorMembers = (options: ClientOptions) => ({
   ...(options.environment && { environment: options.environment === "unset" ? null : options.environment }),
   ...(options.agent !== undefined && { isAgent: options.agent }),
   ...(options.maxAgentMode && { maxAgentMode: options.maxAgentMode === "none" ? null : options.maxAgentMode }),
+  ...(options.dpopBound !== undefined && { dpopBoundAccessTokens: options.dpopBound }),
+  ...(options.securityProfile && { securityProfile: options.securityProfile === "none" ? null : options.securityProfile }),
   ...(options.audience && { audience: listed(options.audience).length === 0 ? null : [...options.audience] }),
   ...(options.postLogoutRedirectUri && { postLogoutRedirectUris: [...listed(options.postLogoutRedirectUri)] }),
+  ...(options.backchannelLogoutUri !== undefined && {
+    backchannelLogoutUri: options.backchannelLogoutUri === "none" ? null : options.backchannelLogoutUri,
+  }),
   ...(options.jwksUri !== undefined && { jwksUri: options.jwksUri === "none" ? null : options.jwksUri }),
   ...(options.jwks !== undefined && { jwks: options.jwks === "none" ? null : keySetIn(options.jwks) }),
 });

@@ -1,14 +1,16 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
+import { registerClientDetails } from "./client-details.ts";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asksFirst, everyPage, managementCommands, type Output } from "./management-api.ts";
+import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { type Cell, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./users-and-realms.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
 type AnyClient = ManagementOutputs["operator"]["clients"]["get"];
+type OwnPage = ManagementOutputs["clients"]["list"];
 type Shown = (OwnClient | AnyClient) & { readonly clientSecret?: string };
 type Common = Pick<ClientOptions, "operator">;
 
@@ -30,10 +32,10 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
       output(await action(admin, await recordId(admin, name, options), options)),
     );
 
-  command("list", "list clients, newest first", async (admin, { operator }: Common) => {
-    const clients = operator ? await everyClient(admin) : (await admin.clients.list.query()).clients;
-    return { value: clients, text: listing(clients), whenEmpty: operator ? NO_CLIENTS : NO_OWN_CLIENTS };
-  });
+  withLimit(command("list", "list clients, newest first", list)).option(
+    "--search <text>",
+    "only those with this text in name or client_id",
+  );
   named(
     "show <client>",
     "show one client",
@@ -73,6 +75,8 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
     (admin, id, { operator }): Promise<Shown> => (operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }),
   );
   asksFirst(regeneration, terminal, "The client's present secret stops working at once.");
+  const unused = registerClientDetails(managed, terminal, recordId);
+  asksFirst(unused, terminal, "Clients that registered themselves and were not used are deleted with their grants and tokens.");
 }
 
 const NEEDS_KEYS = "Only operators can add keys. This client cannot authenticate until one does (--jwks or --jwks-uri).";
@@ -121,14 +125,25 @@ async function updated(admin: AdminClient, id: string, options: Changes): Promis
   return admin.clients.update.mutate({ id, patch: asDeveloper({ ...common, ...developerMembers(options) }) });
 }
 
-/** The server refuses grants that only operators may give. */
-const asDeveloper = <Members extends { grantTypes?: readonly string[] }>(members: Members) =>
-  members as Omit<Members, "grantTypes"> & Pick<ManagementInputs["clients"]["create"], "grantTypes">;
+/** The server refuses grants and methods that only operators may give. */
+const asDeveloper = <Members extends { grantTypes?: readonly string[]; tokenEndpointAuthMethod?: string }>(members: Members) =>
+  members as Omit<Members, "grantTypes" | "tokenEndpointAuthMethod"> &
+    Pick<ManagementInputs["clients"]["create"], "grantTypes" | "tokenEndpointAuthMethod">;
 
 /** The id of a client that is named by id or client_id. An unknown name is returned as it is, for the server to look up. */
 export async function recordId(admin: AdminClient, given: string, { operator }: Common = {}): Promise<string> {
   const clients = operator ? await everyClient(admin, given.slice(0, 200)) : (await admin.clients.list.query()).clients;
   return clients.find(({ clientId }) => clientId === given)?.id ?? given;
+}
+
+async function list(admin: AdminClient, { operator, search, limit }: Common & Most & { readonly search?: string }): Promise<Output> {
+  const sought = search !== undefined && { search };
+  const { items, total } = await listed<OwnPage, OwnClient>(
+    (at) => (operator ? admin.operator : admin).clients.list.query({ ...sought, ...at }),
+    ({ clients }) => clients,
+    limit,
+  );
+  return { value: items, text: listing(items), total, whenEmpty: operator ? NO_CLIENTS : NO_OWN_CLIENTS };
 }
 
 const everyClient = (admin: AdminClient, search?: string): Promise<readonly AnyClient[]> =>

@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asksFirst, everyPage, managementCommands, type Output } from "./management-api.ts";
+import { asksFirst, everyPage, type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { type Cell, printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { asId, userId } from "./users-and-realms.ts";
@@ -21,18 +21,20 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
   const description = "which agents act for which users, for operators; kept for a day after they expire";
   const command = managementCommands(program, terminal, "delegations", description);
 
-  command("list", "list delegations, newest first", async (admin, filter: Filter) => {
-    const listed = await everyDelegation(admin, filter);
+  const list = async (admin: AdminClient, { limit, ...filter }: Filter & Most) => {
+    const { items, total } = await delegationsFound(admin, filter, limit);
     const { agent } = filter;
     const isFiltered = Object.keys(filter).length > 0;
-    const unknown = listed.length === 0 && agent !== undefined && !(await isAgent(admin, agent));
+    const unknown = items.length === 0 && agent !== undefined && !(await isAgent(admin, agent));
     return {
-      value: listed,
-      text: listing(listed),
+      value: items,
+      text: listing(items),
+      total,
       ...(!isFiltered && { whenEmpty: NO_DELEGATIONS }),
       warning: () => (unknown ? `${printable(agent)}: no agent has this client_id` : undefined),
     };
-  })
+  };
+  withLimit(command("list", "list delegations, newest first", list))
     .option("--user <user>", "only for this user, by id or e-mail address")
     .option("--agent <client_id>", "only those of this agent")
     .option("--grant <id>", "only those derived from this grant")
@@ -62,7 +64,11 @@ async function isAgent(admin: AdminClient, clientId: string): Promise<boolean> {
   return nextCursor !== null || clients.some((client) => client.clientId === clientId);
 }
 
-async function everyDelegation(admin: AdminClient, { user, agent, grant, live, ended }: Filter): Promise<readonly Delegation[]> {
+async function delegationsFound(
+  admin: AdminClient,
+  { user, agent, grant, live, ended }: Filter,
+  most: number | undefined,
+): Promise<Listed<Delegation>> {
   if (live && ended) throw new CommandFailure(EXIT.failed, "Give --live or --ended, not both.");
   const filter = {
     ...(user !== undefined && { userId: asId("--user", await userId(admin, user)) }),
@@ -70,9 +76,10 @@ async function everyDelegation(admin: AdminClient, { user, agent, grant, live, e
     ...(grant !== undefined && { grantId: asId("--grant", grant) }),
     ...((live || ended) && { live: live === true }),
   };
-  return everyPage(
+  return listed(
     (at) => admin.operator.delegations.list.query({ ...filter, ...at }),
     ({ delegations }) => delegations,
+    most,
   );
 }
 

@@ -1,7 +1,6 @@
-import { readFileSync } from "node:fs";
 import type { ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { CommandFailure, contentOf, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./management-api.ts";
 import { asJson, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
@@ -12,6 +11,7 @@ type Parameters = ManagementInputs["operator"]["explain"]["tokenRequest"]["param
 interface Options {
   readonly form?: string;
   readonly authorization?: string;
+  readonly dpop?: string;
   readonly request?: string;
   readonly demands?: true;
   readonly json?: true;
@@ -24,15 +24,7 @@ function pair(text: string, before: readonly Pair[] = []): readonly Pair[] {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("must be name=value or name=@file");
   const value = text.slice(at + 1);
-  return [...before, [text.slice(0, at), value.startsWith("@") ? contentOf(value.slice(1)).trim() : value]];
-}
-
-function contentOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    throw new InvalidArgumentError(`${file} cannot be read`);
-  }
+  return [...before, [text.slice(0, at), headerOf(value)]];
 }
 
 /** `countersign explain …`: how the service evaluates a token request, and why. */
@@ -45,6 +37,7 @@ export function registerExplainCommand(program: Command, terminal: Terminal): vo
     .argument("[parameters...]", "the form's fields as name=value, or name=@file", pair)
     .option("--form <file>", "a file with the form as it is sent: grant_type=…&client_id=…")
     .option("--authorization <header>", "the Authorization header, or @file with it, to check the client's secret too")
+    .option("--dpop <proof>", "the DPoP header, or @file with it, to check the proof of possession too")
     .option("--request <id>", "instead: an earlier refusal, by the X-Request-Id of its response")
     .option("--demands", "show what each rule requires, in a sentence")
     .option("--json", "as JSON")
@@ -57,17 +50,22 @@ export function registerExplainCommand(program: Command, terminal: Terminal): vo
     );
 }
 
-async function explain(fields: readonly Pair[], { form, authorization, request }: Options, terminal: Terminal): Promise<Explained> {
-  const pairs = [...new URLSearchParams(form === undefined ? "" : contentOf(form).trim()), ...fields];
+async function explain(fields: readonly Pair[], { form, authorization, dpop, request }: Options, terminal: Terminal): Promise<Explained> {
+  const pairs = [...new URLSearchParams(form === undefined ? "" : contentOf(form).toString().trim()), ...fields];
   if ((request === undefined) === (pairs.length === 0))
     throw new CommandFailure(EXIT.failed, "Name either the parameters of a token request, or --request.");
   const { operator } = await managing(terminal);
   if (request !== undefined) return operator.explain.refusal.query({ requestId: request });
-  const header = authorization?.startsWith("@") ? contentOf(authorization.slice(1)).trim() : authorization;
   if (pairs.some(([name]) => name === "response_type"))
     return operator.explain.authorizationRequest.mutate({ parameters: parametersOf(pairs) });
-  return operator.explain.tokenRequest.mutate({ parameters: parametersOf(pairs), ...(header !== undefined && { authorization: header }) });
+  return operator.explain.tokenRequest.mutate({
+    parameters: parametersOf(pairs),
+    ...(authorization !== undefined && { authorization: headerOf(authorization) }),
+    ...(dpop !== undefined && { dpop: headerOf(dpop) }),
+  });
 }
+
+const headerOf = (given: string): string => (given.startsWith("@") ? contentOf(given.slice(1)).toString().trim() : given);
 
 function parametersOf(pairs: readonly Pair[]): Parameters {
   const values = new Map<string, string[]>();

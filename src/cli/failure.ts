@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+
 /** Exit codes of the command line. */
 export const EXIT = {
   /** The server refused, or something else went wrong. */
@@ -25,3 +27,18 @@ export class CommandFailure extends Error {
     this.exitCode = exitCode;
   }
 }
+
+/** The content of a file, or with `-` of standard input. @throws {CommandFailure} */
+export function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file === "-" ? 0 : file);
+  } catch {
+    throw new CommandFailure(EXIT.failed, `${file} cannot be read.`);
+  }
+}
+
+/** A secret in a file, or with `-` on standard input: its text without the end of the line. @throws {CommandFailure} */
+export const secretIn = (file: string): string =>
+  contentOf(file)
+    .toString()
+    .replace(/\r?\n$/, "");

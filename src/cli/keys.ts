@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
 import { addCommand, asksFirst, managementCommands, managing } from "./management-api.ts";
-import { record, table, when } from "./table.ts";
+import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** `countersign keys list`, for operators. @param keys the command `keys` */
+/** `countersign keys list` and `withdraw`, for operators. @param keys the command `keys` */
 export function registerKeyCommands(keys: Command, terminal: Terminal): void {
   addCommand(keys, terminal, "list", "the public keys of all cores, newest first", async () => {
     const { signingKeys } = await (await managing(terminal)).operator.signingKeys.list.query();
@@ -18,6 +18,13 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
     const whenEmpty = "No core has published a key yet. See that a core runs: `countersign doctor`.";
     return { value: signingKeys, text: table(["KID", "ALG", "STATE", "PUBLISHED", "IN USE"], rows), whenEmpty };
   });
+  const description = "withdraw a key that somebody else may have: what it signed is refused";
+  const withdrawal = addCommand(keys, terminal, "withdraw <kid>", description, async (kid: string) => {
+    const withdrawn = await (await managing(terminal)).operator.signingKeys.withdraw.mutate({ kid });
+    const text = `Withdrew ${printable(kid)}. Cores stop accepting it within 30 seconds; resource servers when they next fetch the keys.`;
+    return { value: withdrawn, text };
+  });
+  asksFirst(withdrawal, terminal, "Everything that the key has signed is refused, and the key can never be used again.");
 }
 
 /** `countersign api-keys …`: the static keys of the user's clients. */

@@ -1,7 +1,7 @@
-import type { AdminClient, ManagementInputs } from "@countersign/admin";
-import type { Command } from "commander";
+import type { AdminClient } from "@countersign/admin";
+import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
-import { asJson, table } from "./table.ts";
+import { asJson } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
 /** The management API, loaded and signed in to when a command needs it. @throws {CommandFailure} */
@@ -13,6 +13,8 @@ export interface Output {
   readonly text: string;
   /** The next step after an empty list. */
   readonly whenEmpty?: string;
+  /** How many items the whole list has, which is said below it. */
+  readonly total?: string;
   /** The member of the output that is never shown again. */
   readonly shownOnce?: string;
   /** A warning after the output. */
@@ -30,16 +32,25 @@ export function addCommand<Args extends unknown[]>(
   const command = parent.command(name).description(description).option("--json", "as JSON");
   return command.action(
     running(terminal, async (...args: Args) => {
-      const { value, text, warning, whenEmpty, shownOnce } = await action(...args);
+      const output = await action(...args);
+      const { value, text, warning, shownOnce } = output;
       const { json } = command.opts();
       terminal.write(json ? asJson(value) : text);
-      if (!json && whenEmpty !== undefined && Array.isArray(value) && value.length === 0) terminal.complain(whenEmpty);
+      if (!json && Array.isArray(value)) belowList(value.length, output, terminal);
       if (!json && shownOnce !== undefined) terminal.complain(`Keep the ${shownOnce} now: it is shown only this once.`, "yellow");
       const warned = await warning?.();
       if (warned !== undefined) terminal.complain(warned, "yellow");
     }),
   );
 }
+
+/** Not part of the output, which programs read. How many there are is for users at a terminal. */
+function belowList(count: number, { whenEmpty, total }: Output, terminal: Terminal): void {
+  if (count > 0 && total !== undefined && terminal.interactive) terminal.complain(`${number(count)} of ${total}`);
+  if (count === 0 && whenEmpty !== undefined) terminal.complain(whenEmpty);
+}
+
+const number = (count: number): string => count.toLocaleString("en");
 
 /** Adds a group, and returns how to add its commands. Each calls the management API as the user who is signed in. */
 export function managementCommands(program: Command, terminal: Terminal, name: string, description: string) {
@@ -51,35 +62,61 @@ export function managementCommands(program: Command, terminal: Terminal, name: s
   ): Command => addCommand(group, terminal, usage, purpose, async (...args: Args) => action(await managing(terminal), ...args));
 }
 
-/** Asks at a terminal before a command does what cannot be undone. `--yes` answers for the user; a script is never asked. */
-export const asksFirst = (command: Command, terminal: Terminal, question: string): Command =>
-  command.option("-y, --yes", "do not ask first").hook("preAction", async () => {
-    if (!terminal.interactive || command.opts().yes === true) return;
-    const answer = await terminal.ask(`${question} This cannot be undone. Go on? [y/N] `);
-    if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure(EXIT.failed, "Nothing was changed.");
-  });
+/** Asks at a terminal before what cannot be undone. `--yes` answers for the user; a script is never asked. @throws {CommandFailure} */
+export async function confirm(terminal: Terminal, question: string, yes: true | undefined): Promise<void> {
+  if (!terminal.interactive || yes === true) return;
+  const answer = await terminal.ask(`${question} This cannot be undone. Go on? [y/N] `, { instead: "Use --yes." });
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure(EXIT.failed, "Nothing was changed.");
+}
 
-/** All items of a paged list. @param page fetches the page at a cursor; undefined is the first page */
-export async function everyPage<Page extends { readonly nextCursor: string | null }, Item>(
-  page: (at: { readonly limit: number; readonly cursor?: string }) => Promise<Page>,
+/** Lets a command ask first, whatever it is called with. */
+export const asksFirst = (command: Command, terminal: Terminal, question: string): Command =>
+  command.option("-y, --yes", "do not ask first").hook("preAction", () => confirm(terminal, question, command.opts().yes));
+
+interface ListPage {
+  readonly nextCursor?: string | null;
+  readonly total?: number | null;
+  readonly totalIsExact?: boolean;
+}
+
+type FetchPage<Page> = (at: { readonly limit: number; readonly cursor?: string }) => Promise<Page>;
+
+/** Items of a list, and how many the whole list has, as users read it. */
+export interface Listed<Item> {
+  readonly items: readonly Item[];
+  readonly total: string;
+}
+
+const LONGEST_PAGE = 200;
+
+/** A paged list from its beginning. @param page fetches the page at a cursor; undefined is the first page  @param most how many items; default: all */
+export async function listed<Page extends ListPage, Item>(
+  page: FetchPage<Page>,
   itemsOf: (page: Page) => readonly Item[],
-): Promise<readonly Item[]> {
-  const all: Item[] = [];
+  most = Number.POSITIVE_INFINITY,
+): Promise<Listed<Item>> {
+  const items: Item[] = [];
+  let total: string | undefined;
   for (let cursor: string | undefined; ; ) {
-    const next: Page = await page({ limit: 200, ...(cursor !== undefined && { cursor }) });
-    all.push(...itemsOf(next));
-    if (next.nextCursor === null) return all;
-    cursor = next.nextCursor;
+    const next: Page = await page({ limit: Math.min(LONGEST_PAGE, most - items.length), ...(cursor !== undefined && { cursor }) });
+    items.push(...itemsOf(next));
+    total ??= `${number(next.total ?? items.length)}${next.totalIsExact ? "" : "+"}`;
+    cursor = next.nextCursor ?? undefined;
+    if (cursor === undefined && items.length <= most) return { items, total: number(items.length) };
+    if (cursor === undefined || items.length >= most) return { items: items.slice(0, most), total };
   }
 }
 
-/** `countersign provision FILE` on a running server, as an operator. @throws {CommandFailure} */
-export async function provisionThroughServer(
-  file: ManagementInputs["operator"]["provision"],
-  terminal: Terminal,
-  json = false,
-): Promise<void> {
-  const done = await (await managing(terminal)).operator.provision.mutate(file);
-  const rows = Object.entries(done).map(([what, { created, changed, unchanged }]) => [what, created, changed, unchanged]);
-  terminal.write(json ? asJson(done) : table(["", "CREATED", "CHANGED", "UNCHANGED"], rows));
+/** All items of a paged list. */
+export const everyPage = async <Page extends ListPage, Item>(page: FetchPage<Page>, itemsOf: (page: Page) => readonly Item[]) =>
+  (await listed(page, itemsOf)).items;
+
+/** The option `--limit` of a list. */
+export type Most = { readonly limit?: number };
+
+export const withLimit = (command: Command): Command => command.option("--limit <count>", "how many to list; without it: all", itemCount);
+
+function itemCount(value: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError("must be a whole number above 0");
+  return Number(value);
 }

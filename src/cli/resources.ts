@@ -3,8 +3,10 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { managementCommands, type Output } from "./management-api.ts";
-import { realmNamed } from "./scopes.ts";
+import { asksFirst, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { registerResourceReports } from "./resource-reports.ts";
+import { inRealm, realmNamed } from "./scopes.ts";
+import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -18,6 +20,7 @@ type Options = {
   readonly scope?: readonly string[];
   readonly client?: readonly ClientKind[];
   readonly lifetime?: number | "default";
+  readonly stepUp?: readonly ScopeDemand[];
   readonly enable?: true;
   readonly disable?: true;
 };
@@ -35,27 +38,23 @@ const kind = (value: string, before: readonly ClientKind[] = []): readonly Clien
   return [...before, found];
 };
 
-const inRealm = (command: Command): Command => command.option("--realm <realm>", "name or id of the realm; without it: the default realm");
-
 const withSettings = (command: Command): Command =>
   inRealm(command)
     .option("--name <name>", "what users see")
     .option("--scope <scope>", "a scope that it has; repeat for more. Replaces the list", collect)
     .option("--client <kind>", `clients that may request its scopes: ${CLIENT_KINDS.join(", ")}; repeat for more`, kind)
+    .option(
+      "--step-up <demand>",
+      "the sign-in that a scope demands: SCOPE=mfa, SCOPE=phr,300 (seconds), SCOPE=none; repeatable",
+      scopeDemand,
+    )
     .option("--lifetime <seconds>", "of its access tokens, at most the server's; default: the server's", lifetime);
 
 /** `countersign resources …`, for operators. */
 export function registerResourceCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "resources", "protected resources and their scopes, for operators");
 
-  inRealm(
-    command("list", "list resources", async (admin, { realm }: Options) => {
-      const { resources } = await admin.operator.resources.list.query(await realmNamed(admin, realm));
-      const rows = resources.map(({ resource, name, scopes, clients, enabled }) => [resource, name, namesOf(scopes), clients, enabled]);
-      const text = table(["RESOURCE", "NAME", "SCOPES", "CLIENTS", "ENABLED"], rows);
-      return { value: resources, text: resources.length > 0 ? text : "No resources yet. Add one: countersign resources add URL" };
-    }),
-  );
+  withLimit(inRealm(command("list", "list resources", list)).option("--search <text>", "only those with this text in URI or name"));
   withSettings(
     command(
       "add <url>",
@@ -72,12 +71,26 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
     .addOption(new Option("--enable", "accept requests for it").conflicts("disable"))
     .option("--disable", "refuse requests for it");
   inRealm(command("diff <url>", "compare the record of a resource with its metadata document", diff));
-  inRealm(
+  registerResourceReports(command, inRealm, terminal);
+  const removal = inRealm(
     command("remove <url>", "remove the record of a resource", async (admin, resource: string, { realm }: Options) => {
       const removed = await admin.operator.resources.remove.mutate({ ...(await realmNamed(admin, realm)), resource });
       return { value: removed, text: `removed ${printable(removed.resource)}` };
     }),
   );
+  asksFirst(removal, terminal, "The record goes with its scopes, their words and its settings.");
+}
+
+async function list(admin: AdminClient, { realm, search, limit }: Options & Most & { readonly search?: string }): Promise<Output> {
+  const filter = { ...(await realmNamed(admin, realm)), ...(search !== undefined && { search }) };
+  const { items, total } = await listed(
+    (at) => admin.operator.resources.list.query({ ...filter, ...at }),
+    (page) => page.resources,
+    limit,
+  );
+  const rows = items.map(({ resource, name, scopes, clients, enabled }) => [resource, name, namesOf(scopes), clients, enabled]);
+  const text = table(["RESOURCE", "NAME", "SCOPES", "CLIENTS", "ENABLED"], rows);
+  return { value: items, text: items.length > 0 ? text : "No resources yet. Add one: countersign resources add URL", total };
 }
 
 const namesOf = (scopes: Resource["scopes"]): readonly string[] => scopes.map(({ name }) => name);
@@ -88,6 +101,7 @@ const shown = (resource: Resource): Output => ({
     resource: resource.resource,
     name: resource.name,
     scopes: namesOf(resource.scopes),
+    "sign-in that they demand": resource.scopes.flatMap(({ name, stepUp }) => (stepUp ? [`${name}=${demandText(stepUp)}`] : [])),
     clients: resource.clients,
     "access token lifetime": resource.accessTokenLifetime === null ? "the server's" : `${resource.accessTokenLifetime} s`,
     enabled: resource.enabled,
@@ -96,14 +110,33 @@ const shown = (resource: Resource): Output => ({
   }),
 });
 
-/** The settings that options name. A scope that stays keeps its words. */
-const settingsOf = ({ name, scope, client, lifetime: seconds, enable, disable }: Options, before: Resource["scopes"] = []): Settings => ({
-  ...(name !== undefined && { name }),
-  ...(scope !== undefined && { scopes: scope.map((each) => before.find((known) => known.name === each) ?? { name: each }) }),
-  ...(client !== undefined && { clients: [...client] }),
-  ...(seconds !== undefined && { accessTokenLifetime: seconds === "default" ? null : seconds }),
-  ...((enable || disable) && { enabled: enable === true }),
-});
+type Scopes = NonNullable<Settings["scopes"]>;
+
+/** The scopes with what they demand from now on. @throws {CommandFailure} for a scope that is not among them */
+function demanding(scopes: Scopes, demands: readonly ScopeDemand[]): Scopes {
+  const unknown = demands.find(({ scope }) => !scopes.some(({ name }) => name === scope));
+  if (unknown !== undefined) throw new CommandFailure(EXIT.failed, `--step-up: the resource has no scope ${printable(unknown.scope)}.`);
+  return scopes.map(({ stepUp, ...scope }) => {
+    const named = demands.findLast((demand) => demand.scope === scope.name);
+    const next = named === undefined ? stepUp : named.stepUp;
+    return { ...scope, ...(next && { stepUp: next }) };
+  });
+}
+
+/** The settings that options name. A scope that stays keeps its words and its demand. */
+function settingsOf(
+  { name, scope, client, lifetime: seconds, stepUp = [], enable, disable }: Options,
+  before: Resource["scopes"] = [],
+): Settings {
+  const scopes = scope?.map((each) => before.find((known) => known.name === each) ?? { name: each }) ?? before;
+  return {
+    ...(name !== undefined && { name }),
+    ...((scope !== undefined || stepUp.length > 0) && { scopes: demanding(scopes, stepUp) }),
+    ...(client !== undefined && { clients: [...client] }),
+    ...(seconds !== undefined && { accessTokenLifetime: seconds === "default" ? null : seconds }),
+    ...((enable || disable) && { enabled: enable === true }),
+  };
+}
 
 /** @throws {CommandFailure} when the metadata cannot be used and the options do not name the scopes */
 async function add(admin: AdminClient, resource: string, { realm, ...options }: Options): Promise<Resource> {
@@ -120,11 +153,28 @@ async function add(admin: AdminClient, resource: string, { realm, ...options }: 
   return admin.operator.resources.create.mutate({ ...named, ...settings });
 }
 
-const faultText = ({ metadataUrl, fault }: Inspection): string => `${printable(metadataUrl)} cannot be used: ${fault}.`;
+/** The most frequent faults of metadata documents in words. */
+const FAULTS: Readonly<Record<string, string>> = {
+  unreachable: "nothing answers there",
+  too_slow: "it does not come in time",
+  too_large: "it is larger than 64 KiB",
+  status_not_200: "the answer has another status than 200, and redirects are not followed",
+  not_json: "it is not JSON",
+  name_not_resolved: "its host name is unknown",
+  address_not_public: "its host has no public address",
+  resource_differs: "its `resource` is another one",
+  issuer_not_named: "its `authorization_servers` do not name this server",
+};
+
+function faultText({ metadataUrl, fault }: Inspection): string {
+  const words = fault === null ? undefined : FAULTS[fault];
+  return `${printable(metadataUrl)} cannot be used: ${words === undefined ? fault : `${words} (${fault})`}.`;
+}
 
 async function update(admin: AdminClient, resource: string, { realm, ...options }: Options): Promise<Output> {
   const named = { ...(await realmNamed(admin, realm)), resource };
-  const before = options.scope === undefined ? [] : (await admin.operator.resources.get.query(named)).scopes;
+  const before =
+    options.scope === undefined && options.stepUp === undefined ? [] : (await admin.operator.resources.get.query(named)).scopes;
   return shown(await admin.operator.resources.update.mutate({ ...named, ...settingsOf(options, before) }));
 }
 

@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { managementCommands, type Output } from "./management-api.ts";
+import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { printable, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -12,20 +12,29 @@ type Options = { readonly realm?: string };
 
 type Words = { readonly titleEn?: string; readonly titleDe?: string; readonly detailEn?: string; readonly detailDe?: string };
 
+export const inRealm = (command: Command): Command =>
+  command.option("--realm <realm>", "name or id of the realm; without it: the default realm");
+
 /** `countersign scopes …`, for operators. */
 export function registerScopeCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "scopes", "descriptions of scopes on the consent page, for operators");
-  const inRealm = (added: Command) => added.option("--realm <realm>", "name or id of the realm; without it: the default realm");
   const output = (listed: readonly Scope[], value: unknown): Output => {
     const rows = listed.map(({ name, title, builtIn }) => [name, title.en, title.de, builtIn]);
     return { value, text: table(["SCOPE", "ENGLISH", "GERMAN", "BUILT IN"], rows) };
   };
 
-  inRealm(
-    command("list", "list described scopes", async (admin, { realm }: Options) => {
-      const { scopes } = await admin.operator.scopes.list.query(await realmNamed(admin, realm));
-      return output(scopes, scopes);
-    }),
+  withLimit(
+    inRealm(
+      command("list", "list described scopes", async (admin, { realm, limit }: Options & Most) => {
+        const inside = await realmNamed(admin, realm);
+        const { items, total } = await listed(
+          (at) => admin.operator.scopes.list.query({ ...inside, ...at }),
+          (page) => page.scopes,
+          limit,
+        );
+        return { ...output(items, items), total };
+      }),
+    ),
   );
   inRealm(
     command(
@@ -41,7 +50,7 @@ export function registerScopeCommands(program: Command, terminal: Terminal): voi
     .option("--title-de <words>", "the same in German")
     .option("--detail-en <words>", "one more sentence, up to 300 characters")
     .option("--detail-de <words>", "the same in German");
-  inRealm(
+  const removal = inRealm(
     command(
       "remove <scope>",
       "remove a description: the built-in one is shown again, or the name of the scope",
@@ -51,6 +60,7 @@ export function registerScopeCommands(program: Command, terminal: Terminal): voi
       },
     ),
   );
+  asksFirst(removal, terminal, "The words of this scope are deleted in every language.");
 }
 
 const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWords, "title" | "detail"> => ({
@@ -58,11 +68,19 @@ const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWord
   detail: { ...(detailEn !== undefined && { en: detailEn }), ...(detailDe !== undefined && { de: detailDe }) },
 });
 
+/** The id of a realm that is named by id or name. */
+export async function realmId({ operator }: AdminClient, named: string): Promise<string | undefined> {
+  const found = await everyPage(
+    (at) => operator.realms.list.query({ ...(named !== "" && { search: named.slice(0, 200) }), ...at }),
+    (page) => page.realms,
+  );
+  return found.find(({ id, name }) => id === named || name === named)?.id;
+}
+
 /** @throws {CommandFailure} for an unknown realm */
 export async function realmNamed(admin: AdminClient, realm: string | undefined): Promise<{ readonly realmId?: string }> {
   if (realm === undefined) return {};
-  const { realms } = await admin.operator.realms.list.query();
-  const found = realms.find(({ id, name }) => id === realm || name === realm);
-  if (found === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(realm)}.`);
-  return { realmId: found.id };
+  const id = await realmId(admin, realm);
+  if (id === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(realm)}.`);
+  return { realmId: id };
 }

@@ -1,19 +1,19 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { type AdminClient, createAdminClient } from "@countersign/admin";
+import { type AdminClient, createAdminClient, type ManagementOutputs } from "@countersign/admin";
 import { z } from "zod";
-import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
+import { COMMAND_LINE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, MANAGE_SERVER } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
-import { actAs, atEnd, type Terminal } from "./terminal.ts";
+import { forgetSession, type Kept, keepSession, keptSession, renewingAlone } from "./kept-sessions.ts";
+import { actAs, type Terminal } from "./terminal.ts";
+import type { Tokens } from "./token/server.ts";
 
-const TokenSet = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.number() });
+const CallTokens = z.object({ access_token: z.string(), expires_in: z.number() });
+const TokenSet = CallTokens.extend({ refresh_token: z.string() });
 type TokenSet = z.infer<typeof TokenSet>;
 /** An access token and its user. */
 type Acting = { readonly email: string; readonly token: string };
-/** `cookie` is the one of the session of these tokens. */
-type SignedIn = { readonly email: string; readonly tokens: TokenSet; readonly cookie: string | undefined };
-const UserInfo = z.object({ sub: z.string() });
+type Credentials = { readonly email: string; readonly password: string };
+type Account = ManagementOutputs["account"]["get"];
 
 /** Seconds before its expiry from which an access token is no longer used. */
 const MARGIN = 30;
@@ -24,12 +24,17 @@ export async function signedIn(terminal: Terminal): Promise<AdminClient> {
   return createAdminClient({ url, token: (await acting(url, terminal)).token });
 }
 
-/** `countersign login`: signs in, even if there is a session. @returns the e-mail address  @throws {CommandFailure} */
-export async function login(terminal: Terminal): Promise<string> {
+/**
+ * `countersign login`: signs in, even if there is a session: with the password in the settings, else through a browser.
+ * @param device a browser on another device  @throws {CommandFailure}
+ */
+export async function login(terminal: Terminal, device = false): Promise<Account> {
   const url = baseUrl(terminal);
-  const { email, tokens, cookie } = await signIn(url, terminal.server().email, terminal);
-  keepSession(url, email, asKept(tokens, cookie, terminal), terminal);
-  return email;
+  const credentials = givenCredentials(terminal);
+  const kept = credentials === undefined ? await signInByBrowser(url, device, terminal) : await signIn(url, credentials, terminal);
+  const account = await createAdminClient({ url, token: kept.accessToken }).account.get.query();
+  keepSession(url, account.email, kept, terminal);
+  return account;
 }
 
 /** `countersign logout`: ends the session, here and at the server. @returns the user's e-mail address  @throws {CommandFailure} */
@@ -48,8 +53,7 @@ export async function logout(terminal: Terminal): Promise<string | undefined> {
 
 /** Ends a session at the server, with its tokens. Works with an expired access token. @returns whether it has ended */
 async function endSession(url: string, { accessToken, cookie }: Pick<Kept, "accessToken" | "cookie">): Promise<boolean> {
-  if (cookie === undefined) return false;
-  const headers = { authorization: `Bearer ${accessToken}`, cookie };
+  const headers = { authorization: `Bearer ${accessToken}`, ...(cookie !== undefined && { cookie }) };
   const answer = await fetch(new URL("auth/logout?everywhere=false", url), { method: "POST", headers, redirect: "error" }).catch(
     () => undefined,
   );
@@ -59,15 +63,7 @@ async function endSession(url: string, { accessToken, cookie }: Pick<Kept, "acce
 }
 
 /** `countersign whoami`: the user as whom commands act, as the server knows them. @throws {CommandFailure} */
-export async function whoAmI(terminal: Terminal): Promise<{ readonly id: string; readonly email: string; readonly server: string }> {
-  const url = baseUrl(terminal);
-  const { email, token } = await acting(url, terminal);
-  const authorization = `Bearer ${token}`;
-  const answer = await fetch(new URL("oauth/userinfo", url), { headers: { authorization }, redirect: "error" });
-  if (answer.status === 401) throw new CommandFailure(EXIT.notSignedIn, "The session has ended. Sign in with `countersign login`.");
-  const { sub } = await answered(answer, UserInfo);
-  return { id: sub, email, server: url };
-}
+export const whoAmI = async (terminal: Terminal): Promise<Account> => (await signedIn(terminal)).account.get.query();
 
 /** The URL of the server, with a slash at the end. @throws {CommandFailure} for plain http to another machine */
 export function baseUrl(terminal: Terminal): string {
@@ -84,75 +80,137 @@ function assertConfidential({ protocol, hostname }: URL): void {
   }
 }
 
-/** An access token: of a sign-in for this command, if e-mail address and password are set, else of the kept session or a new one. */
-async function acting(url: string, terminal: Terminal): Promise<Acting> {
-  const signedIn = await accessTokenFor(url, terminal);
-  actAs(terminal, signedIn.email);
-  return signedIn;
-}
-
-async function accessTokenFor(url: string, terminal: Terminal): Promise<Acting> {
+/** E-mail address and password of the settings, if there is a password. @throws {CommandFailure} for a password without an address */
+function givenCredentials(terminal: Terminal): Credentials | undefined {
   const { email, password } = terminal.server();
-  if (email !== undefined && password !== undefined) return signInForCommand(url, email, terminal);
-  const session = password === undefined ? keptSession(url, email, terminal) : undefined;
-  if (session !== undefined && session.kept.expiresAt - MARGIN > terminal.clock())
-    return { email: session.email, token: session.kept.accessToken };
-  const refreshed = session && (await refresh(url, session.kept.refreshToken));
-  const fresh =
-    session !== undefined && refreshed !== undefined
-      ? { email: session.email, tokens: refreshed, cookie: session.kept.cookie }
-      : await signIn(url, email ?? session?.email, terminal);
-  keepSession(url, fresh.email, asKept(fresh.tokens, fresh.cookie, terminal), terminal);
-  return { email: fresh.email, token: fresh.tokens.access_token };
+  if (password === undefined) return undefined;
+  if (email === undefined) throw new CommandFailure(EXIT.notSignedIn, "COUNTERSIGN_PASSWORD is set: set COUNTERSIGN_EMAIL too.");
+  return { email, password };
 }
 
-/** Sign-ins that last for one command, by its terminal. */
-const forCommand = new WeakMap<Terminal, Kept>();
+/** An access token: of a sign-in for this command, if e-mail address and password are set, else of the kept session. */
+async function acting(url: string, terminal: Terminal): Promise<Acting> {
+  const credentials = givenCredentials(terminal);
+  const actor = credentials === undefined ? await keptAccess(url, terminal) : await signInForCommand(url, credentials, terminal);
+  actAs(terminal, actor.email);
+  return actor;
+}
 
-/** Signs in once for each lifetime of an access token, and ends the session with the command. */
-async function signInForCommand(url: string, email: string, terminal: Terminal): Promise<Acting> {
+/** Milliseconds for a refresh: less than a lock lives. The server gives up after 15 seconds. */
+const PATIENCE = 20_000;
+
+async function keptAccess(url: string, terminal: Terminal): Promise<Acting> {
+  return heldAccess(url, terminal) ?? renewingAlone(terminal, async () => heldAccess(url, terminal) ?? renewedAccess(url, terminal));
+}
+
+/** The access token of the kept session; undefined when it has to be renewed. @throws {CommandFailure} without a session */
+function heldAccess(url: string, terminal: Terminal): Acting | undefined {
+  const { email, kept } = keptBy(url, terminal);
+  return kept.expiresAt - MARGIN > terminal.clock() ? { email, token: kept.accessToken } : undefined;
+}
+
+/** @throws {CommandFailure} */
+function keptBy(url: string, terminal: Terminal) {
+  const { email: asked } = terminal.server();
+  const session = keptSession(url, asked, terminal);
+  if (session === undefined)
+    throw notSignedIn(asked === undefined ? `No user is signed in at ${url}.` : `${asked} is not signed in at ${url}.`);
+  return session;
+}
+
+async function renewedAccess(url: string, terminal: Terminal): Promise<Acting> {
+  const { email, kept } = keptBy(url, terminal);
+  const refreshed = await refresh(url, kept);
+  if (refreshed === undefined) throw notSignedIn(`The session of ${email} at ${url} has ended.`);
+  keepSession(url, email, { ...kept, ...asKept(refreshed, terminal) }, terminal);
+  return { email, token: refreshed.access_token };
+}
+
+const notSignedIn = (what: string): CommandFailure =>
+  new CommandFailure(
+    EXIT.notSignedIn,
+    `${what} Run \`countersign login\`, or in a script set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD. COUNTERSIGN_URL names the server.`,
+  );
+
+type CallToken = Pick<Kept, "accessToken" | "expiresAt"> & { readonly credentials: Credentials };
+
+/** Tokens of sign-ins for one command, by its terminal. */
+const forCommand = new WeakMap<Terminal, CallToken>();
+
+/** Signs in once for each lifetime of an access token. There is no session that must end with the command. */
+async function signInForCommand(url: string, credentials: Credentials, terminal: Terminal): Promise<Acting> {
+  const { email } = credentials;
   const known = forCommand.get(terminal);
-  if (known !== undefined && known.expiresAt - MARGIN > terminal.clock()) return { email, token: known.accessToken };
-  const { tokens, cookie } = await signIn(url, email, terminal);
-  const kept = asKept(tokens, cookie, terminal);
-  forCommand.set(terminal, kept);
-  atEnd(terminal, async () => {
-    forCommand.delete(terminal);
-    await endSession(url, kept);
-  });
-  return { email, token: kept.accessToken };
+  const isSame = known?.credentials.email === email && known.credentials.password === credentials.password;
+  if (isSame && known.expiresAt - MARGIN > terminal.clock()) return { email, token: known.accessToken };
+  const { access_token: token, expires_in } = await answered(
+    await postCredentials(url, "auth/login?session=false", credentials),
+    CallTokens,
+  );
+  forCommand.set(terminal, { credentials, accessToken: token, expiresAt: terminal.clock() + expires_in });
+  return { email, token };
 }
 
-const asKept = (tokens: TokenSet, cookie: string | undefined, { clock }: Terminal): Kept => ({
-  ...(cookie !== undefined && { cookie }),
-  accessToken: tokens.access_token,
-  refreshToken: tokens.refresh_token,
-  expiresAt: clock() + tokens.expires_in,
+const asKept = ({ access_token, refresh_token, expires_in }: TokenSet, { clock }: Terminal): Kept => ({
+  accessToken: access_token,
+  refreshToken: refresh_token,
+  expiresAt: clock() + expires_in,
 });
 
 /** @returns undefined for an invalid refresh token */
-async function refresh(url: string, refreshToken: string): Promise<TokenSet | undefined> {
-  const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken, client_id: FIRST_PARTY_CLIENT_ID });
-  const answer = await fetch(new URL("oauth/token", url), { method: "POST", body, redirect: "error" });
+async function refresh(url: string, { refreshToken, clientId = FIRST_PARTY_CLIENT_ID }: Kept): Promise<TokenSet | undefined> {
+  const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken, client_id: clientId });
+  const init = { method: "POST", body, redirect: "error", signal: AbortSignal.timeout(PATIENCE) } as const;
+  const answer = await fetch(new URL("oauth/token", url), init);
   if (answer.status === 400 || answer.status === 401) return undefined;
   return answered(answer, TokenSet);
 }
 
-async function signIn(url: string, knownEmail: string | undefined, terminal: Terminal): Promise<SignedIn> {
-  const email = knownEmail ?? (await terminal.ask("E-mail: "));
-  const password =
-    terminal.server().password ?? (await terminal.ask(knownEmail === undefined ? "Password: " : `Password of ${knownEmail}: `, true));
-  const answer = await fetch(new URL("auth/login", url), {
+/** What the command line asks a user for: all that the user may do at the server itself. */
+const SCOPE = `openid email ${MANAGE_SERVER}`;
+
+async function signInByBrowser(url: string, device: boolean, terminal: Terminal): Promise<Kept> {
+  const { readServer } = await import("./token/server.ts");
+  const obtain = device ? (await import("./token/device.ts")).tokensByDevice : (await import("./token/browser.ts")).tokensByBrowser;
+  const server = await readServer(url);
+  const request = { server, clientId: COMMAND_LINE_CLIENT_ID, scope: SCOPE, resources: [server.issuer] };
+  return { clientId: COMMAND_LINE_CLIENT_ID, ...asKept(tokenSet(await obtain(request, terminal)), terminal) };
+}
+
+/** @throws {CommandFailure} for tokens without a refresh token */
+function tokenSet(tokens: Tokens): TokenSet {
+  const read = TokenSet.safeParse(tokens);
+  if (!read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
+  return read.data;
+}
+
+const Refused = z.object({ statusCode: z.number(), message: z.string() });
+
+/** Why a password does not suffice, from the server's answer. */
+function refusalText(refused: z.infer<typeof Refused> | undefined): string {
+  if (refused?.message.includes("authenticator app"))
+    return "This account has a second factor: unset COUNTERSIGN_PASSWORD, and run `countersign login`.";
+  return refused?.statusCode === 403 ? refused.message : "Wrong e-mail address or password.";
+}
+
+/** The answer to the right credentials, or to a server error. @throws {CommandFailure} for wrong ones */
+async function postCredentials(url: string, path: string, credentials: Credentials): Promise<Response> {
+  const answer = await fetch(new URL(path, url), {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ email, password }),
+    body: JSON.stringify(credentials),
     redirect: "error",
   });
   if (answer.status === 429) throw new CommandFailure(EXIT.notSignedIn, "Too many failed attempts. Wait a while before you try again.");
   if (answer.status === 400 || answer.status === 401 || answer.status === 403)
-    throw new CommandFailure(EXIT.notSignedIn, "Wrong e-mail address or password.");
+    throw new CommandFailure(EXIT.notSignedIn, refusalText(Refused.safeParse(await answer.json().catch(() => undefined)).data));
+  return answer;
+}
+
+async function signIn(url: string, credentials: Credentials, terminal: Terminal): Promise<Kept> {
+  const answer = await postCredentials(url, "auth/login", credentials);
   const cookie = answer.headers.getSetCookie().flatMap((each) => /^(?:__Host-)?countersign=[\w-]+/.exec(each)?.[0] ?? [])[0];
-  return { email, tokens: await answered(answer, TokenSet), cookie };
+  return { ...(cookie !== undefined && { cookie }), ...asKept(await answered(answer, TokenSet), terminal) };
 }
 
 /** The parsed response of a Countersign. @throws {CommandFailure} for a server error, and for any other server */
@@ -161,60 +219,4 @@ async function answered<Answer>(answer: Response, schema: z.ZodType<Answer>): Pr
   const read = schema.safeParse(await answer.json().catch(() => undefined));
   if (!answer.ok || !read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
   return read.data;
-}
-
-const Kept = z.object({ accessToken: z.string(), refreshToken: z.string(), expiresAt: z.number(), cookie: z.string().optional() });
-/** The tokens of a sign-in; `expiresAt` in seconds since the epoch. `cookie` ends the session; earlier releases did not keep it. */
-type Kept = z.infer<typeof Kept>;
-
-const OfServer = z.object({
-  /** The user as whom commands act that name no user. */
-  current: z.string().nullable(),
-  users: z.record(z.string(), Kept),
-});
-const ByServer = z.record(z.string(), OfServer);
-
-const fileOf = ({ configDir }: Terminal): string => join(configDir, "sessions.json");
-
-/** A user has one session, however they write the address. */
-const key = (email: string): string => email.trim().toLowerCase();
-
-/** An unreadable file counts as empty: the user signs in again. */
-function readSessions(terminal: Terminal): z.infer<typeof ByServer> {
-  try {
-    return ByServer.parse(JSON.parse(readFileSync(fileOf(terminal), "utf8")));
-  } catch {
-    return {};
-  }
-}
-
-/** Readable by this user alone. Replaces the file as a whole, so that an interrupted command leaves the old one. */
-function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): void {
-  mkdirSync(terminal.configDir, { recursive: true, mode: 0o700 });
-  const file = fileOf(terminal);
-  const next = `${file}.${process.pid}`;
-  writeFileSync(next, JSON.stringify(sessions), { mode: 0o600 });
-  chmodSync(next, 0o600);
-  renameSync(next, file);
-}
-
-/** The session of a user at a server. Without an e-mail address: of the user who signed in there last. */
-function keptSession(url: string, email: string | undefined, terminal: Terminal): { email: string; kept: Kept } | undefined {
-  const server = readSessions(terminal)[url];
-  const who = email === undefined ? server?.current : key(email);
-  const kept = who == null ? undefined : server?.users[who];
-  return who == null || kept === undefined ? undefined : { email: who, kept };
-}
-
-/** Stores a session, and makes its user the one as whom commands act. */
-function keepSession(url: string, email: string, session: Kept, terminal: Terminal): void {
-  const sessions = readSessions(terminal);
-  writeSessions({ ...sessions, [url]: { current: key(email), users: { ...sessions[url]?.users, [key(email)]: session } } }, terminal);
-}
-
-function forgetSession(url: string, email: string, terminal: Terminal): void {
-  const sessions = readSessions(terminal);
-  const { [key(email)]: _forgotten, ...users } = sessions[url]?.users ?? {};
-  const current = sessions[url]?.current ?? null;
-  writeSessions({ ...sessions, [url]: { current: current === key(email) ? null : current, users } }, terminal);
 }

@@ -14,6 +14,9 @@ export interface ServerAccess {
   readonly password: string | undefined;
 }
 
+/** `hidden` does not show what is typed; `instead` says how to answer the question where there is no terminal. */
+export type Asking = { readonly hidden?: boolean; readonly instead: string };
+
 export type Colour = "red" | "yellow" | "green";
 
 /** The environment of a command: server, configuration, input and output. */
@@ -28,8 +31,8 @@ export interface Terminal {
   complain(text: string, colour?: Colour): void;
   /** Colours part of what is written, where the terminal has colours and NO_COLOR is not set. */
   paint(colour: Colour, text: string): string;
-  /** @param hidden does not show what is typed */
-  ask(question: string, hidden?: boolean): Promise<string>;
+  /** @throws {CommandFailure} without a terminal, with `instead` */
+  ask(question: string, how: Asking): Promise<string>;
   /** Shows an address in the user's browser, if there is a terminal and a browser. */
   open(url: string): void;
   end(exitCode: number): void;
@@ -45,7 +48,7 @@ export const systemTerminal = (server: () => ServerAccess, configHome: string | 
     void process.stderr.write(`${colour === undefined ? text : styleText(colour, text, { stream: process.stderr })}\n`),
   paint: (colour, text) => styleText(colour, text, { stream: process.stdout }),
   interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
-  ask: (question, hidden) => ask(question, server().serverUrl, hidden),
+  ask,
   open: (url) => process.stderr.isTTY && openBrowser(url),
   end: (exitCode) => {
     process.exitCode = exitCode;
@@ -66,12 +69,10 @@ function openBrowser(url: string): void {
   child.unref();
 }
 
-async function ask(question: string, serverUrl: string, hidden = false): Promise<string> {
+async function ask(question: string, { hidden = false, instead }: Asking): Promise<string> {
   if (!process.stdin.isTTY) {
-    throw new CommandFailure(
-      EXIT.notSignedIn,
-      `Signing in at ${serverUrl} needs a password, and there is no terminal to ask for it. Set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD, or run \`countersign login\` in a terminal first. COUNTERSIGN_URL names the server.`,
-    );
+    const asked = question.trim().replace(/[:?]$/, "");
+    throw new CommandFailure(EXIT.failed, `There is no terminal to ask for "${asked}". ${instead}`);
   }
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   // The interface is opened before the question: from then on the terminal itself shows nothing that is typed.
@@ -85,39 +86,30 @@ async function ask(question: string, serverUrl: string, hidden = false): Promise
   }
 }
 
-/** Work for the end of a command, by its terminal. */
-const cleanups = new WeakMap<Terminal, (() => Promise<void>)[]>();
-
-/** Runs `work` when the command ends, whether it succeeds or not. */
-export const atEnd = (terminal: Terminal, work: () => Promise<void>): void => {
-  cleanups.set(terminal, [...(cleanups.get(terminal) ?? []), work]);
-};
-
-async function cleanUp(terminal: Terminal): Promise<void> {
-  const works = cleanups.get(terminal) ?? [];
-  cleanups.delete(terminal);
-  for (const work of works) await work();
-}
-
 /** The user as whom a command acts, by its terminal. */
 const signedInAs = new WeakMap<Terminal, string>();
 
 /** Records as whom a command acts, for its error messages. */
 export const actAs = (terminal: Terminal, email: string): void => void signedInAs.set(terminal, email);
 
+/** The objects that the arguments of a command name, or else its options. */
+function namedBy(args: readonly unknown[]): readonly string[] {
+  const texts = args.filter((arg) => typeof arg === "string");
+  const options = args.find((arg) => arg instanceof Object && arg.constructor === Object) ?? {};
+  return texts.length > 0 ? texts : Object.values(options).filter((value) => typeof value === "string");
+}
+
 /** The action of a command. A failure becomes one message and the exit code. */
 export const running =
   <Args extends unknown[]>(terminal: Terminal, action: (...args: Args) => Promise<void>) =>
   (...args: Args): Promise<void> =>
-    action(...args)
-      .catch(async (error: unknown) => {
-        const { asFailure } = await import("./as-failure.ts");
-        const failure = asFailure(error, {
-          server: terminal.server().serverUrl,
-          email: signedInAs.get(terminal),
-          named: args.filter((arg) => typeof arg === "string"),
-        });
-        terminal.complain(failure.message, "red");
-        terminal.end(failure.exitCode);
-      })
-      .finally(() => cleanUp(terminal));
+    action(...args).catch(async (error: unknown) => {
+      const { asFailure } = await import("./as-failure.ts");
+      const failure = asFailure(error, {
+        server: terminal.server().serverUrl,
+        email: signedInAs.get(terminal),
+        named: namedBy(args),
+      });
+      terminal.complain(failure.message, "red");
+      terminal.end(failure.exitCode);
+    });

@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
-import { type AdminClient, type ManagementInputs, refusalOf } from "@countersign/admin";
-import { CommandFailure, EXIT } from "./failure.ts";
+import type { AdminClient, ManagementInputs } from "@countersign/admin";
+import { CommandFailure, contentOf, EXIT } from "./failure.ts";
 import { everyPage, type managementCommands, type Output } from "./management-api.ts";
 
 type Row = ManagementInputs["operator"]["users"]["import"]["users"][number];
@@ -25,36 +24,95 @@ export function registerUserFileCommands(command: ReturnType<typeof managementCo
   command("import <file>", "add users from lines of JSON, with bcrypt or argon2 hashes as passwordHash: all, or none", importFile);
 }
 
+interface Line {
+  readonly line: number;
+  readonly user: Row;
+}
+
+/** Users and bytes of one request, below the server's limits. */
+const CHUNK = { users: 2_000, bytes: 500_000 };
+
+/**
+ * Imports a file. A longer one takes several requests, so all of them are checked before the first changes anything.
+ * @throws {CommandFailure} which names the faulty lines, and what was imported if an address was taken after the check
+ */
 async function importFile({ operator }: AdminClient, file: string): Promise<Output> {
-  const lines = readFileSync(file, "utf8")
+  const lines = contentOf(file)
+    .toString()
     .split("\n")
-    .map((text, index) => ({ text, line: index + 1 }))
-    .filter(({ text }) => text.trim() !== "");
-  const users = lines.map(({ text, line }) => rowOf(text, line));
-  try {
-    const done = await operator.users.import.mutate({ users });
-    return { value: done, text: `Imported ${done.imported} users.` };
-  } catch (error) {
-    throw namingLines(error, lines);
+    .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
+  const chunks = chunksOf(lines);
+  const send = async (chunk: readonly Line[], dryRun: boolean, before: string) => {
+    const users = chunk.map(({ user }) => user);
+    await operator.users.import.mutate({ users, dryRun }).catch(async (error: unknown) => {
+      throw await namingLines(error, chunk, before);
+    });
+  };
+  assertDistinct(lines);
+  if (chunks.length > 1) for (const chunk of chunks) await send(chunk, true, NOTHING);
+  let last = 0;
+  for (const chunk of chunks) {
+    await send(
+      chunk,
+      false,
+      last === 0 ? NOTHING : `The lines up to ${last} were imported. Remove them from the file, and import the rest.`,
+    );
+    last = chunk.at(-1)?.line ?? last;
+  }
+  return { value: { imported: lines.length }, text: `Imported ${lines.length} users.` };
+}
+
+const NOTHING = "Nothing was imported.";
+
+function chunksOf(lines: readonly Line[]): readonly (readonly Line[])[] {
+  const chunks: Line[][] = [];
+  let bytes = 0;
+  for (const line of lines) {
+    const size = Buffer.byteLength(JSON.stringify(line.user));
+    const current = chunks.at(-1);
+    bytes += size;
+    if (current !== undefined && current.length < CHUNK.users && bytes <= CHUNK.bytes) current.push(line);
+    else {
+      chunks.push([line]);
+      bytes = size;
+    }
+  }
+  return chunks;
+}
+
+/** The server sees an address twice only within one request. */
+function assertDistinct(lines: readonly Line[]): void {
+  const seen = new Set<string>();
+  for (const { line, user } of lines) {
+    const key = String(user?.email).normalize("NFC").toLowerCase();
+    if (seen.has(key)) throw new CommandFailure(EXIT.failed, `${NOTHING}\n  line ${line}: email is named twice`);
+    seen.add(key);
   }
 }
 
-function rowOf(text: string, line: number): Row {
+function rowOf(text: string, line: number): Line {
   try {
-    return JSON.parse(text) as Row; // the server validates it
+    return { line, user: JSON.parse(text) as Row }; // the server validates it
   } catch {
-    throw new CommandFailure(EXIT.failed, `Nothing was imported.\n  line ${line}: is not JSON`);
+    throw new CommandFailure(EXIT.failed, `${NOTHING}\n  line ${line}: is not JSON`);
   }
 }
 
-/** A refusal whose issues name lines of the file instead of indexes. */
-function namingLines(error: unknown, lines: readonly { readonly line: number }[]): unknown {
-  const issues = refusalOf(error)?.issues ?? [];
-  if (issues.length === 0) return error;
-  const named = issues.map(({ path, message }) => {
+/** A refusal whose issues name lines of the file instead of indexes. @param before what was done until then, in words */
+async function namingLines(error: unknown, lines: readonly Line[], before: string): Promise<unknown> {
+  const { refusalOf } = await import("@countersign/admin");
+  const refusal = refusalOf(error);
+  if (refusal === undefined && before !== NOTHING)
+    return new CommandFailure(
+      EXIT.unreachable,
+      `${before} The server did not answer: whether it imported the next ${lines.length} is not known.`,
+    );
+  if (refusal === undefined) return error;
+  const named = refusal.issues.map(({ path, message }) => {
     const [, index = "", member = ""] = /^users\.(\d+)\.?(.*)$/.exec(path) ?? [];
     const line = lines[Number(index)]?.line;
     return `\n  ${index === "" || line === undefined ? path : `line ${line}: ${member}`} ${message}`;
   });
-  return new CommandFailure(EXIT.failed, `Nothing was imported.${named.join("")}`);
+  if (named.length === 0 && before === NOTHING) return error;
+  return new CommandFailure(EXIT.failed, `${before}${named.length === 0 ? `\n  ${refusal.message}` : named.join("")}`);
 }

@@ -1,12 +1,16 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { LANGUAGES, type Language } from "../language.ts";
 import { isUuid } from "../random.ts";
+import type { Language } from "../texts/languages.ts";
 import { collect } from "./client-options.ts";
-import { CommandFailure, EXIT } from "./failure.ts";
-import { everyPage, managementCommands, type Output } from "./management-api.ts";
-import { printable, table } from "./table.ts";
+import { CommandFailure, EXIT, secretIn } from "./failure.ts";
+import { type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { registerRealmBranding } from "./realm-branding.ts";
+import { realmId } from "./scopes.ts";
+import { SIGN_INS, signInClass } from "./sign-in-class.ts";
+import { printable, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
+import { registerUserFactorCommands } from "./user-factors.ts";
 import { registerUserFileCommands } from "./user-files.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
@@ -19,18 +23,19 @@ const role = (value: string): Role => {
 };
 
 type RoleOption = { readonly role?: Role };
+type CreateOptions = RoleOption & { readonly passwordFile?: string };
 type InviteOptions = RoleOption & { readonly hours?: number; readonly language?: Language };
 type DeleteOptions = { readonly yes?: true };
+
+/** Catches what is no address before anything is asked; the server judges the rest. */
+function address(value: string): string {
+  if (!/^[^\s@]+@[^\s@]+$/.test(value)) throw new InvalidArgumentError("must be an e-mail address");
+  return value;
+}
 
 function wholeNumber(value: string): number {
   if (!/^\d{1,4}$/.test(value)) throw new InvalidArgumentError("must be a whole number");
   return Number(value);
-}
-
-function asLanguage(value: string): Language {
-  const language = LANGUAGES.find((one) => one === value);
-  if (language === undefined) throw new InvalidArgumentError(`must be ${LANGUAGES.join(" or ")}`);
-  return language;
 }
 
 const output = (listed: readonly User[], value: unknown): Output => {
@@ -43,7 +48,7 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
   const withRole = (one: Command) => one.option("--role <role>", "user, developer or operator; default: that of users who sign up", role);
   withRole(
     command(
-      "invite <email>",
+      "invite",
       "send a link by which a user opens an account",
       async ({ operator }, email: string, { role: given, hours, language }: InviteOptions) => {
         const invited = await operator.users.invite.mutate({
@@ -52,25 +57,33 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
           ...(given && { role: given }),
           ...(hours !== undefined && { hours }),
         });
+        const { shownDuration } = await import("../texts/format.ts");
         return {
           value: invited,
-          text: `Invited ${printable(invited.email)} as ${invited.role}; the link works for ${invited.hours} h.`,
+          text: `Invited ${printable(invited.email)} as ${invited.role}; the link works for ${shownDuration("en", invited.hours * 3600)}.`,
         };
       },
     )
-      .option("--hours <number>", "hours for which the link works; default: 168, at most 720", wholeNumber)
-      .option("--language <language>", "language of the mail: en or de", asLanguage),
+      .argument("<email>", "whom to invite", address)
+      .option("--hours <number>", "hours for which the link works; default: 168 (7 days), at most 720 (30 days)", wholeNumber)
+      .option("--language <language>", "language of the mail; default: en"),
   );
   withRole(
     command(
-      "create <email>",
+      "create",
       "create an account with a password, which is asked for",
-      async ({ operator }, email: string, options: RoleOption) => {
-        const password = await terminal.ask("Password of the new account: ", true);
-        const user = await operator.users.create.mutate({ email, password, ...(options.role && { role: options.role }) });
+      async ({ operator }, email: string, { role: given, passwordFile }: CreateOptions) => {
+        const instead = "Use --password-file; with - the password is read from standard input.";
+        const password =
+          passwordFile === undefined
+            ? await terminal.ask("Password of the new account: ", { hidden: true, instead })
+            : secretIn(passwordFile);
+        const user = await operator.users.create.mutate({ email, password, ...(given && { role: given }) });
         return output([user], user);
       },
-    ),
+    )
+      .argument("<email>", "address of the account, which counts as confirmed", address)
+      .option("--password-file <file>", "read the password from a file, or from standard input with -"),
   );
   command(
     "delete <user>",
@@ -78,12 +91,37 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
     async (admin, named: string, { yes }: DeleteOptions) => {
       const id = await userId(admin, named);
       const { email } = await admin.operator.users.get.query({ id });
-      if (!yes && (await terminal.ask(`Delete ${printable(email)} for good? Type the e-mail address: `)) !== email)
+      const question = `Delete ${printable(email)} for good? Type the e-mail address: `;
+      if (!yes && (await terminal.ask(question, { instead: "Use --yes." })) !== email)
         throw new CommandFailure(EXIT.failed, "Nothing was deleted.");
       await admin.operator.users.delete.mutate({ id });
       return { value: { id, email }, text: `Deleted ${printable(email)}.` };
     },
   ).option("--yes", "without asking");
+}
+
+/** `countersign users invitations` and `withdraw`. */
+function registerInvitationCommands(command: ReturnType<typeof managementCommands>): void {
+  const open = ({ operator }: AdminClient, search?: string, most?: number) =>
+    listed(
+      (at) => operator.invitations.list.query({ ...(search && { search }), ...at }),
+      ({ invitations }) => invitations,
+      most,
+    );
+  withLimit(
+    command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
+      const { items, total } = await open(admin, undefined, limit);
+      const rows = items.map(({ email, role: given, createdAt, expiresAt }) => [email, given, when(createdAt), when(expiresAt)]);
+      const whenEmpty = "No invitation waits. Send one with `countersign users invite`.";
+      return { value: items, text: table(["E-MAIL", "ROLE", "SENT", "EXPIRES"], rows), total, whenEmpty };
+    }),
+  );
+  command("withdraw <email>", "withdraw an invitation: its link stops working", async (admin, email: string) => {
+    const invitation = (await open(admin, email.slice(0, 200))).items.find((one) => one.email.toLowerCase() === email.toLowerCase());
+    if (invitation === undefined) throw new CommandFailure(EXIT.notFound, `No invitation of ${printable(email)} waits.`);
+    const withdrawn = await admin.operator.invitations.withdraw.mutate({ id: invitation.id });
+    return { value: withdrawn, text: `Withdrew the invitation of ${printable(withdrawn.email)}.` };
+  });
 }
 
 /** `countersign users …`, for operators. */
@@ -96,12 +134,16 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
       return output([user], user);
     };
 
-  command("list", "list users, newest first", async (admin, { search }: { readonly search?: string }) => {
-    const users = await everyUser(admin, search);
-    return output(users, users);
-  }).option("--search <text>", "only those with this text in name or address");
+  withLimit(
+    command("list", "list users, newest first", async (admin, { search, limit }: Most & { readonly search?: string }) => {
+      const { items, total } = await usersFound(admin, search, limit);
+      return { ...output(items, items), total };
+    }),
+  ).option("--search <text>", "only those with this text in name or address");
   registerNewcomerCommands(command, terminal);
+  registerInvitationCommands(command);
   registerUserFileCommands(command);
+  registerUserFactorCommands(command, terminal, userId);
   command(
     "enable <user>",
     "let a user sign in again",
@@ -119,6 +161,9 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
   ).argument("<role>", "user, developer or operator", role);
 }
 
+/** The id of a realm that is named by id or name. An unknown name is returned as it is, for the server to look up. */
+const idOfRealm = async (admin: AdminClient, named: string): Promise<string> => (await realmId(admin, named)) ?? named;
+
 /** `countersign realms …`, for operators. */
 export function registerRealmCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "realms", "realms, for operators");
@@ -127,27 +172,46 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
     return { value, text: table(["ID", "NAME", "REGISTRATION SCOPES"], rows) };
   };
 
-  command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }) => {
-    const { realms } = await operator.realms.list.query();
-    return output(realms, realms);
-  });
+  withLimit(
+    command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }, { limit }: Most) => {
+      const { items, total } = await listed(
+        (at) => operator.realms.list.query(at),
+        (page) => page.realms,
+        limit,
+      );
+      return { ...output(items, items), total };
+    }),
+  );
   command(
     "update <realm>",
     "set the scopes that open registration may grant in a realm, named by id or name",
-    async ({ operator: { realms } }, named: string, { scope }: { readonly scope: readonly string[] }) => {
-      const id = (await realms.list.query()).realms.find((realm) => realm.id === named || realm.name === named)?.id ?? named;
+    async (admin, named: string, { scope }: { readonly scope: readonly string[] }) => {
+      const id = await idOfRealm(admin, named);
       const only = scope.length === 1 ? scope[0] : undefined;
       const dynamicRegistrationScopes = only === "default" ? null : only === "none" ? [] : [...scope];
-      const realm = await realms.update.mutate({ id, dynamicRegistrationScopes });
+      const realm = await admin.operator.realms.update.mutate({ id, dynamicRegistrationScopes });
       return output([realm], realm);
     },
   ).requiredOption("--scope <scope>", "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)", collect);
+  command(
+    "require-sign-in <realm>",
+    "set the weakest sign-in with which the realm's users get tokens: any, mfa or phr",
+    async (admin, named: string, weakest: keyof typeof SIGN_INS) => {
+      const changed = await admin.operator.realms.setRequiredAcr.mutate({
+        id: await idOfRealm(admin, named),
+        requiredAcr: SIGN_INS[weakest],
+      });
+      return { value: changed, text: `Users of ${printable(named)} sign in with ${weakest === "any" ? "any method" : weakest}.` };
+    },
+  ).argument("<weakest>", "any, mfa (a second factor) or phr (a passkey)", signInClass);
+  registerRealmBranding(command, idOfRealm);
 }
 
-const everyUser = ({ operator }: AdminClient, search: string | undefined): Promise<readonly User[]> =>
-  everyPage(
+const usersFound = ({ operator }: AdminClient, search: string | undefined, most?: number): Promise<Listed<User>> =>
+  listed(
     (at) => operator.users.list.query({ ...(search !== undefined && { search }), ...at }),
     ({ users }) => users,
+    most,
   );
 
 /** The id in an option. @throws {CommandFailure} for anything but a UUID, which would silently find nothing */
@@ -160,7 +224,7 @@ export function asId(option: string, value: string): string {
 /** The id of a user who is named by id or e-mail address. @throws {CommandFailure} for an address of no user, or of several */
 export async function userId(admin: AdminClient, named: string): Promise<string> {
   if (!named.includes("@")) return named;
-  const [first, ...others] = (await everyUser(admin, named)).filter(({ email }) => email.toLowerCase() === named.toLowerCase());
+  const [first, ...others] = (await usersFound(admin, named)).items.filter(({ email }) => email.toLowerCase() === named.toLowerCase());
   if (first === undefined) throw new CommandFailure(EXIT.notFound, `No user has the e-mail address ${printable(named)}.`);
   if (others.length > 0)
     throw new CommandFailure(EXIT.failed, `Several users have the e-mail address ${printable(named)}: name one by id.`);

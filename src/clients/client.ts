@@ -7,7 +7,11 @@ export const ENVIRONMENTS = ["development", "staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
 export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
-export type AuthMethod = (typeof AUTH_METHODS)[number];
+/** With the one that operators give: a client of it authenticates by the tokens of the platform on which it runs. */
+export const OPERATOR_AUTH_METHODS = [...AUTH_METHODS, "workload_jwt"] as const;
+/** What metadata lists while an operator trusts a platform. @see draft-ietf-oauth-spiffe-client-auth §4 */
+export const ADVERTISED_WITH_PLATFORMS = [...OPERATOR_AUTH_METHODS, "spiffe_jwt"] as const;
+export type AuthMethod = (typeof OPERATOR_AUTH_METHODS)[number];
 
 /** Signature algorithms of client assertions: asymmetric ones only (docs/protocol.md#client-assertions). */
 export const CLIENT_ASSERTION_ALGORITHMS = [
@@ -24,11 +28,18 @@ export const CLIENT_ASSERTION_ALGORITHMS = [
   "RS512",
 ] as const;
 
+/** Sets of demands that an operator can make of a client (security-profile.ts). */
+export const SECURITY_PROFILES = ["fapi2"] as const;
+export type SecurityProfile = (typeof SECURITY_PROFILES)[number];
+
 export const AGENT_MODES = ["readonly", "admin", "exec"] as const;
 export type AgentMode = (typeof AGENT_MODES)[number];
 
 /** How a client was registered, which decides which rules apply to it. */
 export type ClientOrigin = "built_in" | "operator" | "developer" | "dynamic" | "metadata_document";
+
+/** A SPIFFE ID, which may end in `/*`, and where the keys of its trust domain are. */
+export type SpiffeWorkload = { readonly id: string; readonly bundleEndpoint: string };
 
 /** A registered client (docs/protocol.md#clients). Times are seconds since the epoch, with their fraction. */
 export interface Client {
@@ -43,6 +54,10 @@ export interface Client {
   readonly redirectUris: readonly string[];
   /** Where users may be sent after the client signed them out. Set by operators. */
   readonly postLogoutRedirectUris: readonly string[];
+  /** Where the client is notified of the end of a session. Set by operators. */
+  readonly backchannelLogoutUri: string | null;
+  /** Whether the notification must name the session; it always does. */
+  readonly backchannelLogoutSessionRequired: boolean;
   readonly scopes: readonly string[];
   readonly grantTypes: readonly GrantType[];
   readonly responseTypes: readonly "code"[];
@@ -55,15 +70,27 @@ export interface Client {
   readonly environment: Environment | null;
   readonly isAgent: boolean;
   readonly maxAgentMode: AgentMode | null;
+  /** Whether each of its token requests must prove a key, to which the tokens are bound (RFC 9449 §5.2). A document that an earlier release stored lacks it. */
+  readonly dpopBoundAccessTokens: boolean;
+  /** Whether its authorization requests must be pushed first (RFC 9126 §6). A document that an earlier release stored lacks it. */
+  readonly requirePushedAuthorizationRequests: boolean;
+  /** Set by operators. A document that an earlier release stored lacks it. */
+  readonly securityProfile: SecurityProfile | null;
   /** Resources that the client may name for itself and whose tokens it may introspect; null means its client_id. */
   readonly audience: readonly string[] | null;
   /** Public keys for private_key_jwt, as a JWK Set, or where to find them. */
   readonly jwks: Readonly<Record<string, unknown>> | null;
   readonly jwksUri: string | null;
+  /** The workloads that are a metadata document's client. */
+  readonly spiffe?: SpiffeWorkload;
   readonly createdAt: number;
   readonly updatedAt: number | null;
   readonly lastUsedAt: number | null;
 }
+
+/** Whether a client is notified of the end of sessions. A document that an earlier release stored lacks the member. */
+export const isNotifiedOfLogout = ({ backchannelLogoutUri }: Partial<Pick<Client, "backchannelLogoutUri">>): boolean =>
+  typeof backchannelLogoutUri === "string";
 
 /** The default settings of a new client: the most restrictive ones. */
 export const DEFAULT_SETTINGS = {
@@ -71,11 +98,16 @@ export const DEFAULT_SETTINGS = {
   description: null,
   redirectUris: [],
   postLogoutRedirectUris: [],
+  backchannelLogoutUri: null,
+  backchannelLogoutSessionRequired: false,
   scopes: [],
   enabled: true,
   environment: null,
   isAgent: false,
   maxAgentMode: null,
+  dpopBoundAccessTokens: false,
+  requirePushedAuthorizationRequests: false,
+  securityProfile: null,
   audience: null,
   jwks: null,
   jwksUri: null,
@@ -94,10 +126,39 @@ export type ClientSettings = Pick<Client, (typeof SETTING_MEMBERS)[number]>;
 /** client_id of the built-in public first-party client to which login token sets belong. */
 export const FIRST_PARTY_CLIENT_ID = "countersign";
 
-export const isConfidential = (client: Pick<Client, "tokenEndpointAuthMethod">): boolean => client.tokenEndpointAuthMethod !== "none";
+/** client_id of the built-in public client of the command line. */
+export const COMMAND_LINE_CLIENT_ID = "countersign-cli";
+
+/** client_id of the built-in public client of the console (docs/protocol.md#console-sign-in). */
+export const CONSOLE_CLIENT_ID = "countersign-console";
+
+/** The only redirect URI of the console: a page of the service itself. Its record has none, so that no operator can change it. */
+export const consoleRedirectUri = (issuer: string): string => `${issuer}/console/callback`;
+
+/** The built-in clients that act for their user at the service itself, and nowhere else. */
+const OWN_PROGRAMS: ReadonlySet<string> = new Set([COMMAND_LINE_CLIENT_ID, CONSOLE_CLIENT_ID]);
+export const isOwnProgram = (clientId: string): boolean => OWN_PROGRAMS.has(clientId);
 
 /** The scope that lets a client manage clients on behalf of a user. Given by operators. */
 export const MANAGE_CLIENTS = "clients:manage";
+
+/** The scope by which the command line and the console do at the service whatever their user may do. It means nothing in the hands of another client. */
+export const MANAGE_SERVER = "server:manage";
+
+/** A token as far as its power over the service itself depends on it. */
+export interface Presented {
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+}
+
+/**
+ * Whether a token comes from a sign-in to the service itself, not from an application. Pure.
+ * @see docs/protocol.md#client-management
+ */
+export const isFirstParty = ({ clientId, scopes }: Presented): boolean =>
+  clientId === FIRST_PARTY_CLIENT_ID || (isOwnProgram(clientId) && scopes.includes(MANAGE_SERVER));
+
+export const isConfidential = (client: Pick<Client, "tokenEndpointAuthMethod">): boolean => client.tokenEndpointAuthMethod !== "none";
 
 /** Whether no developer or operator is responsible for the client. */
 export const isOpenlyRegistered = (client: Client): boolean => client.origin === "dynamic" || client.origin === "metadata_document";

@@ -1,6 +1,8 @@
+import { isLoopbackHost } from "../protocol/access.ts";
 import { CONFIDENTIAL_GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
 import type { AuthMethod, ClientSettings } from "./client.ts";
 import { redirectUriFault } from "./redirect-uri.ts";
+import { demandsOf } from "./security-profile.ts";
 
 /** A fault of one member. The message is public and never contains a value. */
 export type Incoherence = { readonly path: string; readonly message: string };
@@ -21,6 +23,15 @@ export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "token
     ? [{ path: "tokenEndpointAuthMethod", message: "none cannot be combined with a grant that requires client authentication" }]
     : [];
 
+/** @see OpenID Connect Back-Channel Logout 1.0 §2.2 */
+function backchannelFault(uri: string, environment: ClientSettings["environment"]): string | undefined {
+  const url = URL.parse(uri);
+  if (url === null || url.username !== "" || url.password !== "" || uri.includes("#"))
+    return "is not a URL without credentials and fragment";
+  const isLocal = url.protocol === "http:" && isLoopbackHost(url.hostname) && environment === "development";
+  return url.protocol === "https:" || isLocal ? undefined : "must be https, or http on loopback for a client in development";
+}
+
 /**
  * Contradictions in the record of a client. Pure. private_key_jwt does not require keys: an operator may add them later.
  * @see RFC 7591 §2, docs/protocol.md#clients, docs/protocol.md#redirect-uris
@@ -39,6 +50,10 @@ export function incoherences(client: ClientSettings): readonly Incoherence[] {
       if (wrong !== undefined) fault(`${member}.${index}`, wrong);
     });
   }
+  const logoutFault = client.backchannelLogoutUri === null ? undefined : backchannelFault(client.backchannelLogoutUri, client.environment);
+  if (logoutFault !== undefined) fault("backchannelLogoutUri", logoutFault);
+  if (!demandsOf(client).authMethods.includes(client.tokenEndpointAuthMethod))
+    fault("tokenEndpointAuthMethod", `must be private_key_jwt with the security profile ${client.securityProfile}`);
   if (client.jwks !== null && client.jwksUri !== null) fault("jwksUri", "cannot be combined with jwks: give one of the two");
   return found;
 }

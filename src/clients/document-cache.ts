@@ -5,7 +5,7 @@ import { Refusal } from "../errors.ts";
 import { assertDocumentUrl, documentHost } from "./document-url.ts";
 import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
 import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
-import type { ClientDocuments, Realms } from "./ports.ts";
+import type { ClientDocuments, DocumentVersions, KeptDocuments, Realms } from "./ports.ts";
 import { singleFlight } from "./remote-keys.ts";
 
 /** A cache that processes share. Entries may be lost at any time, and neither method throws. */
@@ -14,8 +14,8 @@ export interface SharedTexts {
   set(key: string, text: string, seconds: number): Promise<void>;
 }
 
-/** A document with its expiry in seconds since the epoch. */
-export type KeptDocument = { readonly document: unknown; readonly until: number };
+/** A document with its expiry in seconds since the epoch. Copies of an earlier release lack the text that was fetched. */
+export type KeptDocument = { readonly document: unknown; readonly text?: string | undefined; readonly until: number };
 
 export interface SharedDocuments {
   get(url: string): Promise<KeptDocument | undefined>;
@@ -34,8 +34,8 @@ export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest:
     const seal = Buffer.from(text.slice(0, 64), "hex");
     const body = text.slice(64);
     if (seal.length !== 32 || !timingSafeEqual(seal, sealOf(body))) return undefined;
-    const { of, document, until } = JSON.parse(body) as KeptDocument & { readonly of: string }; // authenticated, so it has the form written below
-    return of === url && until > clock() && until <= clock() + longest ? { document, until } : undefined;
+    const { of, document, text: fetched, until } = JSON.parse(body) as KeptDocument & { readonly of: string }; // authenticated, so it has the form written below
+    return of === url && until > clock() && until <= clock() + longest ? { document, text: fetched, until } : undefined;
   };
 
   return {
@@ -43,8 +43,8 @@ export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest:
       const text = await texts.get(url);
       return text === undefined ? undefined : opened(url, text);
     },
-    set: async (url, { document, until }) => {
-      const body = JSON.stringify({ of: url, document, until });
+    set: async (url, { until, ...kept }) => {
+      const body = JSON.stringify({ of: url, ...kept, until });
       await texts.set(url, sealOf(body).toString("hex") + body, until - clock());
     },
   };
@@ -73,6 +73,7 @@ export interface DocumentPorts {
   readonly realms: Pick<Realms, "default">;
   /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES, for a realm without its own allowlist. */
   readonly registrationScopes: readonly string[];
+  readonly versions: DocumentVersions;
   readonly clock: Clock;
 }
 
@@ -81,8 +82,17 @@ export interface DocumentPorts {
  * effect at once. Failures are not cached, and expired documents are not used.
  * @see draft-ietf-oauth-client-id-metadata-document §5, docs/protocol.md#metadata-documents
  */
-export function clientDocuments({ fetch, shared, realms, registrationScopes, clock }: DocumentPorts): ClientDocuments {
+export function clientDocuments({
+  fetch,
+  shared,
+  realms,
+  registrationScopes,
+  versions,
+  clock,
+}: DocumentPorts): ClientDocuments & KeptDocuments {
   const kept = new LRUCache<string, KeptDocument>({ max: REMEMBERED_DOCUMENTS });
+  /** What this process stored of each URL. */
+  const stored = new LRUCache<string, string>({ max: REMEMBERED_DOCUMENTS });
   const budget = fetchBudget(clock);
 
   const policy = async (): Promise<DocumentPolicy> => {
@@ -96,14 +106,18 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     budget.spend(`address ${address}`, PER_ADDRESS);
     budget.spend(`url ${url}`, PER_URL);
     budget.spend(`host ${documentHost(url)}`, PER_HOST);
-    const { value, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
+    const { value, text, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
       if (!(cause instanceof FetchFailure)) throw cause;
       throw new Refusal("invalid_client", `document_${cause.reason}`, {
         description: "The client metadata document could not be fetched.",
         cause,
       });
     });
-    return { document: value, until: clock() + documentLifetime(freshFor) };
+    return { document: value, text, until: clock() + documentLifetime(freshFor) };
+  };
+
+  const store = async (url: string, { text }: KeptDocument): Promise<void> => {
+    if (text !== undefined && (await versions.store(url, text))) stored.set(url, text);
   };
 
   const obtain = singleFlight(async (url: string, address: string) => {
@@ -112,6 +126,7 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
     const found = await fetched(url, address);
     await clientOf(found, url); // throws for an unacceptable document, before it is cached
     await shared?.set(url, found);
+    await store(url, found);
     return found;
   });
 
@@ -125,6 +140,10 @@ export function clientDocuments({ fetch, shared, realms, registrationScopes, clo
       const client = await clientOf(found, url);
       kept.set(url, found);
       return client;
+    },
+    async keep(url) {
+      const known = kept.get(url);
+      if (known !== undefined && stored.get(url) !== known.text) await store(url, known);
     },
   };
 }

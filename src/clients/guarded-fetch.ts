@@ -9,8 +9,8 @@ export class FetchFailure extends Error {
   }
 }
 
-/** `freshFor`: seconds for which the response is fresh according to its headers, if they say so. */
-export type FetchedJson = { readonly value: unknown; readonly freshFor: number | undefined };
+/** `text` is what was parsed. `freshFor`: seconds for which the response is fresh according to its headers, if they say so. */
+export type FetchedJson = { readonly value: unknown; readonly text: string; readonly freshFor: number | undefined };
 
 /**
  * Fetches from untrusted URLs without giving access to this server's network (SSRF).
@@ -21,4 +21,26 @@ export interface GuardedFetch {
   json(url: string, maxBytes: number): Promise<FetchedJson>;
   /** The same for a text of one media type. @throws {FetchFailure} */
   text(url: string, mediaType: string, maxBytes: number): Promise<string>;
+}
+
+/** A request to an untrusted URL. `body` is sent as it is; its type is among the headers. */
+export interface OutboundRequest {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | undefined;
+  readonly maxBytes: number;
+}
+
+/** A response of any status. Header names are in lower case. */
+export interface OutboundResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** Sends requests under the rules of {@link GuardedFetch}. */
+export interface GuardedSend {
+  /** @throws {FetchFailure} for all but a timely response of up to `maxBytes` */
+  send(request: OutboundRequest): Promise<OutboundResponse>;
 }

@@ -16,7 +16,7 @@ const MAX_KEYS = 100;
 /** Whether a key is, or contains, a secret. */
 export const isPrivateOrSymmetric = (key: PublishedKey): boolean => key.kty === "oct" || PRIVATE_MEMBERS.some((member) => member in key);
 
-const isObject = (value: unknown): value is PublishedKey => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is PublishedKey => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The keys of a JWK Set. @returns undefined for anything but a set of public keys; one private key invalidates all @see RFC 7517 §5 */
 export function asPublicKeySet(document: unknown): readonly PublishedKey[] | undefined {

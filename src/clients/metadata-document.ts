@@ -2,10 +2,11 @@ import { Refusal } from "../errors.ts";
 import { parseScope } from "../protocol/access.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
 import { DEVICE_CODE, type GrantType } from "../protocol/grants.ts";
-import { type AuthMethod, type Client, DEFAULT_SETTINGS } from "./client.ts";
+import { type AuthMethod, type Client, DEFAULT_SETTINGS, type SpiffeWorkload } from "./client.ts";
 import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
 import { isPermittedRedirectUri } from "./redirect-uri.ts";
 import { KEY_TYPES, keyFault } from "./verification-key.ts";
+import { trustDomainOfPattern } from "./workload.ts";
 
 /** What a document does not decide. */
 export interface DocumentPolicy {
@@ -36,7 +37,8 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
   if (members.client_id !== url) invalid("document_of_another_client");
   for (const secret of ["client_secret", "client_secret_expires_at"]) if (secret in members) invalid("document_with_secret");
   const keys = keysOf(members);
-  const methods = methodsOf(members, keys.jwks !== null || keys.jwksUri !== null);
+  const spiffe = spiffeOf(members, url);
+  const methods = methodsOf(members, keys.jwks !== null || keys.jwksUri !== null, spiffe !== undefined);
   return {
     id: url, // there is no stored record
     clientId: url,
@@ -50,7 +52,10 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
     responseTypes: responsesOf(members),
     ...methods,
     secretHash: null,
+    dpopBoundAccessTokens: members.dpop_bound_access_tokens === true,
+    requirePushedAuthorizationRequests: members.require_pushed_authorization_requests === true,
     ...keys,
+    ...(spiffe && { spiffe }),
     createdAt: policy.now,
     updatedAt: null,
     lastUsedAt: null,
@@ -126,15 +131,42 @@ const isKeysUri = (uri: string): boolean => {
   return parsed !== null && parsed.username === "" && parsed.password === "" && !uri.includes("#");
 };
 
-/** A client can use its published keys, and `none` if the document names or lists it, or if it has neither methods nor keys. */
-function methodsOf(members: Members, hasKeys: boolean): Pick<Client, "tokenEndpointAuthMethod" | "alternativeAuthMethods"> {
+/** The bundle is on the document's own host, for a document vouches for nothing else. @see draft-ietf-oauth-spiffe-client-auth §4.1 */
+function spiffeOf({ spiffe_id: id, spiffe_bundle_endpoint: bundleEndpoint }: Members, url: string): SpiffeWorkload | undefined {
+  if (id === undefined && bundleEndpoint === undefined) return undefined;
+  if (typeof id !== "string" || trustDomainOfPattern(id) === undefined) return invalid("document_spiffe_id_malformed");
+  if (typeof bundleEndpoint !== "string" || !isKeysUri(bundleEndpoint)) return invalid("document_bundle_endpoint_malformed");
+  if (new URL(bundleEndpoint).host !== new URL(url).host) return invalid("document_bundle_of_another_host");
+  return { id, bundleEndpoint };
+}
+
+/** What a document may name as its method, and what that means here. */
+const NAMED_METHODS: Readonly<Record<string, AuthMethod>> = {
+  none: "none",
+  private_key_jwt: "private_key_jwt",
+  spiffe_jwt: "workload_jwt",
+};
+
+/**
+ * A client can use its published keys and its SPIFFE ID, and `none` if the document names or lists it, or if it has neither methods nor
+ * keys.
+ */
+function methodsOf(
+  members: Members,
+  hasKeys: boolean,
+  hasSpiffe: boolean,
+): Pick<Client, "tokenEndpointAuthMethod" | "alternativeAuthMethods"> {
   const { token_endpoint_auth_method: named, token_endpoint_auth_methods_supported: listed } = members;
   const list = listed === undefined ? [] : texts(listed, "document_methods_malformed");
-  if (named !== undefined && named !== "none" && named !== "private_key_jwt") return invalid("document_method_not_possible");
-  if (named === "private_key_jwt" && !hasKeys) return invalid("document_without_keys");
-  const open = named === "none" || list.includes("none") || (named === undefined && list.length === 0 && !hasKeys);
-  if (!open && !hasKeys) return invalid("document_method_not_possible");
+  const keyed: readonly AuthMethod[] = [...(hasKeys ? ["private_key_jwt" as const] : []), ...(hasSpiffe ? ["workload_jwt" as const] : [])];
+  const method = typeof named === "string" && Object.hasOwn(NAMED_METHODS, named) ? NAMED_METHODS[named] : undefined;
+  if (named !== undefined && method === undefined) return invalid("document_method_not_possible");
+  if (method !== undefined && method !== "none" && !keyed.includes(method)) return invalid("document_without_keys");
+  const open = method === "none" || list.includes("none") || (named === undefined && list.length === 0 && keyed.length === 0);
+  const [first, ...others] = keyed;
+  if (!open && first === undefined) return invalid("document_method_not_possible");
   // A client that may use `none` is public, whatever else it can do.
-  const keyed: readonly AuthMethod[] = hasKeys && open ? ["private_key_jwt"] : [];
-  return { tokenEndpointAuthMethod: open ? "none" : "private_key_jwt", alternativeAuthMethods: keyed };
+  return open || first === undefined
+    ? { tokenEndpointAuthMethod: "none", alternativeAuthMethods: keyed }
+    : { tokenEndpointAuthMethod: first, alternativeAuthMethods: others };
 }

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
+import type { Page, Part } from "../paging.ts";
 import type { SecretHash } from "../random.ts";
 import type { ApiKey, MintedApiKey } from "./api-key.ts";
 import type { Client, ClientSettings } from "./client.ts";
@@ -17,6 +18,20 @@ export interface ClientDocuments {
    * @throws {Refusal} invalid_client for a forbidden URL, a failed fetch or an unacceptable document; too_many_requests
    */
   byUrl(url: string, address: string): Promise<Client>;
+}
+
+export interface KeptDocuments {
+  /** Stores the document that this process knows, unless it did so before. Called before a code is issued. */
+  keep(url: string): Promise<void>;
+}
+
+/** Keeps the documents of clients that users allowed something, for operators. */
+export interface DocumentVersions {
+  /**
+   * Stores a document unless it is the one that was stored last. Those of clients without a consent are not stored, since callers can name
+   * any URL. @returns whether it is stored
+   */
+  store(url: string, document: string): Promise<boolean>;
 }
 
 /** A client as it is first stored; the store sets the times. */
@@ -44,14 +59,17 @@ export interface Realms {
 /** The clients that a caller can reach: those that a user owns, or all. Every query includes it. */
 export type Reach = { readonly kind: "owner"; readonly userId: string } | { readonly kind: "all" };
 
-/** A part of a list, newest first. `next` is the cursor of the following page; null at the end. */
-export type Page<Item> = { readonly items: readonly Item[]; readonly next: string | null };
+type FilteredMember = "ownerId" | "origin" | "environment" | "enabled" | "isAgent" | "realmId";
 
-type FilteredMember = "ownerId" | "origin" | "environment" | "enabled" | "isAgent";
+/** `lastUsed`: never used counts as the longest ago. */
+export const CLIENT_SORTS = ["created", "name", "lastUsed"] as const;
+export type ClientSort = (typeof CLIENT_SORTS)[number];
 
 export interface ClientFilter extends Readonly<{ [Member in FilteredMember]?: NonNullable<Client[Member]> | undefined }> {
-  /** A part of the name or of the client_id, without regard to case. */
+  /** A part of the name or of the client_id, without regard to case; or an id. */
   readonly search?: string | undefined;
+  /** Clients that no token was issued to since, in seconds since the epoch; those that were never used if they are older. */
+  readonly unusedSince?: number | undefined;
 }
 
 /** A change to a client, decided on its current record. */
@@ -68,15 +86,18 @@ export interface ClientChange {
 export interface ManagedClients {
   /** All clients that a user owns, newest first. */
   ofOwner(userId: string): Promise<readonly Client[]>;
-  /** @param after `next` of the page before */
-  list(filter: ClientFilter, limit: number, after?: string): Promise<Page<Client>>;
+  /** Newest first, unless sorted otherwise. */
+  list(filter: ClientFilter, part: Part<ClientSort>): Promise<Page<Client>>;
   byId(id: string, reach: Reach): Promise<Client | undefined>;
   /** Changes a client. The record is locked while `decide` runs. @param decide may throw a refusal; then nothing changes */
   change(id: string, reach: Reach, decide: (client: Client) => ClientChange, audit: AuditEntry): Promise<Client | undefined>;
   /** Gives a client a new secret, if its method uses one. The old one is invalid at once. @returns undefined for any other client */
   replaceSecret(id: string, reach: Reach, hash: SecretHash, audit: AuditEntry): Promise<Client | undefined>;
-  /** Deletes a client with its keys and codes, and ends its grants. Built-in clients stay. @returns whether it existed */
-  delete(id: string, reach: Reach, audit: AuditEntry): Promise<boolean>;
+  /**
+   * Deletes a client with its keys and codes, and ends its grants. Built-in clients stay, and so do those used or registered since
+   * `unusedSince` (seconds since the epoch). @returns whether it is deleted
+   */
+  delete(id: string, reach: Reach, audit: AuditEntry, unusedSince?: number): Promise<boolean>;
 }
 
 /** A valid static API key and its client. */

@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import { type GrantType, SELF_SERVICE_GRANT_TYPES, USER_GRANT_TYPES } from "../protocol/grants.ts";
+import { DEVICE_CODE, type GrantType, SELF_SERVICE_GRANT_TYPES, USER_GRANT_TYPES } from "../protocol/grants.ts";
 import type { RegistrationRequest } from "../protocol/registration-request.ts";
 import { type AuthMethod, PERSONAL_SCOPES } from "./client.ts";
 import { isPermittedRedirectUri, redirectUriFault } from "./redirect-uri.ts";
@@ -18,6 +18,8 @@ export interface RegistrableMetadata {
   readonly responseTypes: readonly "code"[];
   readonly tokenEndpointAuthMethod: (typeof REGISTRABLE_AUTH_METHODS)[number];
   readonly scopes: readonly string[];
+  readonly dpopBoundAccessTokens?: true;
+  readonly requirePushedAuthorizationRequests?: true;
 }
 
 /** The scopes that the realm allows for dynamically registered clients. DYNAMIC_CLIENT_SCOPE: these get the requested ones, or all. */
@@ -42,9 +44,11 @@ export function registrableMetadata(request: RegistrationRequest, policy: Regist
     name: request.client_name,
     redirectUris: registrableRedirectUris(request.redirect_uris ?? [], usesCode, tokenEndpointAuthMethod),
     grantTypes,
-    responseTypes: registrableResponses(request.response_types, usesCode),
+    responseTypes: registrableResponses(request.response_types, grantTypes),
     tokenEndpointAuthMethod,
     scopes: registrableScopes(request.scope, grantTypes, policy),
+    ...(request.dpop_bound_access_tokens === true && { dpopBoundAccessTokens: true as const }),
+    ...(request.require_pushed_authorization_requests === true && { requirePushedAuthorizationRequests: true as const }),
   };
 }
 
@@ -76,10 +80,13 @@ function registrableRedirectUris(requested: readonly string[], needed: boolean, 
   return [...new Set(permitted)];
 }
 
-function registrableResponses(requested: readonly string[] | undefined, usesCode: boolean): readonly "code"[] {
+/** Ignores `code` of a device client: MCP hosts send it with whatever grants they have. */
+function registrableResponses(requested: readonly string[] | undefined, grantTypes: readonly GrantType[]): readonly "code"[] {
+  const usesCode = grantTypes.includes("authorization_code");
   const types = requested ?? (usesCode ? ["code"] : []);
   if (types.some((name) => name !== "code")) throw invalid("response_type_unknown", "response_types may contain code alone.");
-  if (types.length > 0 !== usesCode) throw invalid("response_types_inconsistent", "response_types does not fit grant_types.");
+  const isIgnored = !usesCode && grantTypes.includes(DEVICE_CODE);
+  if (types.length > 0 !== usesCode && !isIgnored) throw invalid("response_types_inconsistent", "response_types does not fit grant_types.");
   return usesCode ? ["code"] : [];
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
 import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
-import { asPublicKeySet, type PublishedKey, type RemoteKeys } from "./key-set.ts";
+import { asPublicKeySet, isObject, type PublishedKey, type RemoteKeys } from "./key-set.ts";
 
 /** Seconds between a failed fetch and the next one. */
 const PAUSE = 5;
@@ -20,8 +20,8 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
   };
 }
 
-/** @param maxAge in seconds; an older value is never used  @throws {FetchFailure} `failed_just_now` within 5 seconds of a failure */
-type RemoteCache<Value> = (key: string, maxAge: number) => Promise<Value>;
+/** @param maxAge of a value, in seconds; an older one is never used  @throws {FetchFailure} `failed_just_now` within 5 seconds of a failure */
+type RemoteCache<Value> = (key: string, maxAge: (value: Value) => number) => Promise<Value>;
 
 /** Caches what `load` fetches from third parties. @param size keys that are remembered */
 function remoteCache<Value extends object | string>(load: (key: string) => Promise<Value>, size: number, clock: Clock): RemoteCache<Value> {
@@ -43,7 +43,7 @@ function remoteCache<Value extends object | string>(load: (key: string) => Promi
 
   return async (key, maxAge) => {
     const entry = loaded.get(key);
-    return entry !== undefined && clock() < entry.at + maxAge ? entry.value : reload(key);
+    return entry !== undefined && clock() < entry.at + maxAge(entry.value) ? entry.value : reload(key);
   };
 }
 
@@ -51,9 +51,9 @@ const MAX_DOCUMENT_BYTES = 65_536;
 const KEY_SETS = 256;
 const ISSUERS = 100;
 /** Seconds for which a document is used. */
-const MAX_AGE = 600;
+const MAX_AGE = () => 600;
 /** Seconds between two fetches that unknown key ids cause. */
-const COOL_DOWN = 60;
+const COOL_DOWN = () => 60;
 
 /** Keys of a loader that runs at most once in ten minutes for each source, or once a minute for unknown key ids. */
 export function cachedKeys(load: (source: string) => Promise<readonly PublishedKey[]>, size: number, clock: Clock): RemoteKeys {
@@ -83,7 +83,7 @@ export async function issuerDocument(fetch: GuardedFetch, url: string, issuer: s
 export function issuerKeys(fetch: GuardedFetch, keySets: RemoteKeys, clock: Clock): RemoteKeys {
   const keySetUri = remoteCache(
     async (issuer) => {
-      const { jwks_uri } = await issuerDocument(fetch, `${issuer}/.well-known/openid-configuration`, issuer);
+      const { jwks_uri } = await issuerDocument(fetch, `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, issuer);
       if (typeof jwks_uri !== "string") throw new FetchFailure("document_without_keys");
       return jwks_uri;
     },
@@ -93,5 +93,42 @@ export function issuerKeys(fetch: GuardedFetch, keySets: RemoteKeys, clock: Cloc
   return {
     current: async (issuer) => keySets.current(await keySetUri(issuer, MAX_AGE)),
     refreshed: async (issuer) => keySets.refreshed(await keySetUri(issuer, MAX_AGE)),
+  };
+}
+
+interface Bundle {
+  readonly keys: readonly PublishedKey[];
+  /** Seconds between two fetches. */
+  readonly refresh: number;
+}
+
+/** Seconds for which a bundle without a hint is used, and the bounds of a hint. */
+const UNHINTED = 300;
+const SHORTEST_REFRESH = 60;
+const LONGEST_REFRESH = 3_600;
+
+/** The keys of a SPIFFE bundle that verify JWT-SVIDs. `use` is theirs alone (SPIFFE Trust Domain and Bundle §4.2). */
+function bundleOf(document: unknown): Bundle | undefined {
+  const keys = asPublicKeySet(document);
+  if (keys === undefined) return undefined;
+  const hint = isObject(document) ? Number(document.spiffe_refresh_hint ?? UNHINTED) : UNHINTED;
+  const refresh = Number.isFinite(hint) ? Math.min(LONGEST_REFRESH, Math.max(SHORTEST_REFRESH, hint)) : UNHINTED;
+  return { keys: keys.filter(({ use }) => use === "jwt-svid").map(({ use: _, ...key }) => key), refresh };
+}
+
+/** Keys of SPIFFE trust domains, by their bundle endpoint. */
+export function bundleKeys(fetch: GuardedFetch, clock: Clock): RemoteKeys {
+  const cache = remoteCache(
+    async (endpoint) => {
+      const bundle = bundleOf((await fetch.json(endpoint, MAX_DOCUMENT_BYTES)).value);
+      if (bundle === undefined) throw new FetchFailure("no_public_key_set");
+      return bundle;
+    },
+    ISSUERS,
+    clock,
+  );
+  return {
+    current: async (endpoint) => (await cache(endpoint, ({ refresh }) => refresh)).keys,
+    refreshed: async (endpoint) => (await cache(endpoint, COOL_DOWN)).keys,
   };
 }

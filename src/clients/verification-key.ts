@@ -1,7 +1,7 @@
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { CLIENT_ASSERTION_ALGORITHMS } from "./client.ts";
-import { isPrivateOrSymmetric, type PublishedKey } from "./key-set.ts";
+import { isObject, isPrivateOrSymmetric, type PublishedKey } from "./key-set.ts";
 
 /** Asymmetric algorithms with which third parties may sign assertions: the list that the metadata advertises. */
 export type AssertionAlgorithm = (typeof CLIENT_ASSERTION_ALGORITHMS)[number];
@@ -27,6 +27,10 @@ function hasTypeFor({ kty, crv }: PublishedKey, alg: AssertionAlgorithm): boolea
   const curve = CURVES[alg];
   return curve === undefined ? kty === "RSA" : kty === curve[0] && crv === curve[1];
 }
+
+/** Whether a value is a public key of the type that an algorithm needs. Its strength is not checked. */
+export const isPublicKeyFor = (value: unknown, alg: AssertionAlgorithm): value is PublishedKey =>
+  isObject(value) && !isPrivateOrSymmetric(value) && hasTypeFor(value, alg);
 
 /** Why the owner's description of a key keeps it from verifying any signature (RFC 7517 §4.2 to §4.4). */
 function descriptionFault(key: PublishedKey): string | undefined {

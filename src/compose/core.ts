@@ -1,18 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { clientDocuments, LONGEST as LONGEST_KEPT, sharedDocuments } from "../clients/document-cache.ts";
-import type { GuardedFetch } from "../clients/guarded-fetch.ts";
+import type { GuardedFetch, GuardedSend } from "../clients/guarded-fetch.ts";
+import type { KeptDocuments } from "../clients/ports.ts";
 import { issuerKeys, remoteKeys } from "../clients/remote-keys.ts";
 import { authenticationThrottle, clientShutOut, FAILURES } from "../clients/throttle.ts";
-import { systemClock } from "../clock.ts";
+import { workloadKeys } from "../clients/workload-keys.ts";
+import type { Clock } from "../clock.ts";
 import type { Config, Role } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
-import { clockWatch, type DatabaseClock } from "../core/clocks.ts";
+import type { DatabaseClock } from "../core/clocks.ts";
+import { proofNonces } from "../core/dpop-nonces.ts";
+import type { AuthorizationCodes } from "../core/grants/authorization-code/ports.ts";
 import type { IdentityAssertionPorts } from "../core/grants/jwt-bearer/ports.ts";
-import type { TokenCoreImplementation } from "../core/ports.ts";
+import type { AuditLog, TokenCoreImplementation } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/successor.ts";
+import { workloadRefusals } from "../core/workload/refusals.ts";
 import { lastEffect } from "../grpc/deadline.ts";
 import { startGrpcListener } from "../grpc/listener.ts";
 import { localTokenCore } from "../grpc/local.ts";
@@ -25,6 +30,7 @@ import { auditLog } from "../store/audit-log.ts";
 import { authorizationCodes } from "../store/authorization-codes.ts";
 import type { Readiness } from "../store/availability.ts";
 import { clientDirectory } from "../store/client-directory.ts";
+import { documentVersions } from "../store/client-documents.ts";
 import { consentRepository } from "../store/consents.ts";
 import { consumedIds } from "../store/consumed-ids.ts";
 import { delegations } from "../store/delegations.ts";
@@ -33,20 +39,27 @@ import { deviceRequests } from "../store/device-requests.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import { grants } from "../store/grants.ts";
 import { identityAssertions } from "../store/identity-assertions.ts";
+import { logoutSubscriptions } from "../store/logouts.ts";
+import { pushedRequests } from "../store/pushed-requests.ts";
 import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
 import { resourceDirectory, resourceRegistry } from "../store/resources.ts";
 import { revocationEvents } from "../store/revocation-events.ts";
 import type { Sql } from "../store/sql.ts";
 import { tokenStates } from "../store/token-states.ts";
+import { workloadDirectory } from "../store/workloads.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { Tracing } from "../telemetry/tracing.ts";
+import { notifyingLogouts } from "./logouts.ts";
 import { observedCore, type RefusalLog } from "./observed-core.ts";
 import { listening } from "./opening.ts";
 import { periodically } from "./periodically.ts";
+import { tracedCore } from "./traced.ts";
 
 /** Dependencies that core and front of a process share. */
 export interface Surroundings {
+  readonly tracing: Tracing | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly refusals: RefusalLog;
@@ -71,8 +84,6 @@ export interface StartedSide {
 const KEYS_EVERY = 30;
 /** Milliseconds that a statement may take; the database may still execute it later (sql-postgres.ts). */
 const STATEMENT_WAIT = 2_500;
-/** Seconds between two comparisons of the clocks. */
-const CLOCK_EVERY = 30;
 /** Seconds between two updates of health checking. */
 const HEALTH_EVERY = 2;
 /** Seconds for calls in flight after the listener has closed. */
@@ -87,45 +98,44 @@ async function composeCore(
   const logWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   logWait();
   const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(logWait), failed);
-  const watch = clockWatch(databaseClock.measure, (seconds) => log.warn("clock_offset", { seconds }));
-  await watch.look();
-  const watching = periodically(CLOCK_EVERY, () => watch.look(), failed);
-  closing.push(
-    () => refreshing.stop(),
-    () => watching.stop(),
-  );
+  const clock = databaseClock.seconds;
+  closing.push(() => refreshing.stop(), notifyingLogouts(config, sql, keys, { log, failed, clock }));
   const audit = auditLog(sql);
+  const sources = clientSources(config, sql, keys, { ephemeral, audit, clock });
   return tokenCore({
     issuer: config.issuer,
     lifetimes: config.lifetimes,
-    clock: systemClock,
+    clock,
     randomBytes: pooled(randomBytes),
     keys,
     clients: clientDirectory(sql),
     apiKeys: apiKeyDirectory(sql),
-    ...resourcePorts(config, sql, log),
+    ...resourcePorts(config, sql, { log, clock }),
     requireKnownResources: config.requireKnownResources,
-    codes: authorizationCodes(sql),
+    codes: keepingDocuments(authorizationCodes(sql), sources.documents),
+    logoutSubscriptions: logoutSubscriptions(sql),
     devices: deviceRequests(sql),
+    pushedRequests: pushedRequests(sql),
+    requirePushedRequests: config.requirePushedRequests,
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),
     delegations: delegations(sql),
-    identityAssertions: config.idJag.enabled ? identityAssertionPorts(config, sql) : undefined,
+    identityAssertions: config.idJag.enabled ? identityAssertionPorts(config, sql, clock) : undefined,
     detachedSignatures: detachedSignatures(sql),
     selfContained: config.pqc.delivery === "self-contained",
     consents: consentRepository(sql),
-    ...clientSources(config, sql, keys, ephemeral),
+    ...sources,
     // The limiter refuses what exceeds its points; here the last failure itself must already be reported.
     throttle: authenticationThrottle(
       ephemeral.rateLimiter("client-authentication", FAILURES.points - 1, FAILURES.seconds),
-      systemClock,
+      clock,
       (clientId, address) => {
         audit.record(clientShutOut(clientId, address)).catch(failed);
       },
     ),
     audit,
-    clocks: watch,
+    clocks: databaseClock,
     databaseNow: databaseClock.now,
     effectWindow: lastEffect(0, STATEMENT_WAIT),
     log,
@@ -135,7 +145,11 @@ async function composeCore(
 /** Starts the token core with its gRPC listener, which serves fronts too in the role of a core. */
 export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys, around: Surroundings) {
   const { log, failed, ready } = around;
-  const core = observedCore(localTokenCore(await composeCore(config, sql, keys, around)), around.metrics, around.refusals);
+  const core = observedCore(
+    tracedCore(localTokenCore(await composeCore(config, sql, keys, around)), "internal", around.tracing),
+    around.metrics,
+    around.refusals,
+  );
   const { host, port, tlsCert: cert, tlsKey: key, clientCa } = config.grpc;
   const listener = await listening({ setting: "GRPC_PORT", port, host }, () =>
     startGrpcListener({
@@ -169,33 +183,54 @@ const answers = (ready: Readiness): Promise<boolean> =>
     () => false,
   );
 
+/** Keeps the document of a client that gets a code, for operators. */
+const keepingDocuments = (codes: AuthorizationCodes, documents: KeptDocuments | undefined): AuthorizationCodes => ({
+  ...codes,
+  async issue(codeHash, binding, ttl, audit) {
+    if (binding.documentClient !== undefined) await documents?.keep(binding.clientId);
+    return codes.issue(codeHash, binding, ttl, audit);
+  },
+});
+
+type SourceParts = { readonly ephemeral: Ephemeral; readonly audit: Pick<AuditLog, "record">; readonly clock: Clock };
+
 /** Sources of clients and keys outside the database, and the audience that client assertions must have. */
-function clientSources(config: Config, sql: Sql, keys: Keys, ephemeral: Ephemeral) {
+function clientSources(config: Config, sql: Sql, keys: Keys, { ephemeral, audit, clock }: SourceParts) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
   // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients.
   const newFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
   const [key] = keys.own;
-  const shared =
-    key && sharedDocuments(ephemeral.texts("client-documents"), derivedSecret(key, "client documents"), LONGEST_KEPT, systemClock);
+  const shared = key && sharedDocuments(ephemeral.texts("client-documents"), derivedSecret(key, "client documents"), LONGEST_KEPT, clock);
   const documents = clientDocuments({
     fetch: newFetch(),
     shared: config.redisUrl === undefined ? undefined : shared,
     realms: realms(sql),
     registrationScopes: config.registration.scopes,
-    clock: systemClock,
+    versions: documentVersions(sql),
+    clock,
   });
   return {
     documents: config.cimdEnabled ? documents : undefined,
     assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
-    remoteKeys: remoteKeys(newFetch(), systemClock),
+    remoteKeys: remoteKeys(newFetch(), clock),
     consumedIds: consumedIds(sql),
+    workloads: {
+      ...workloadDirectory(sql),
+      // Only addresses that an operator gave, and allowed to be private, are fetched by the second one.
+      keys: workloadKeys(newFetch(), privateFetch(config.issuer), clock),
+      recordRefusal: workloadRefusals(audit.record, clock),
+    },
+    proofNonces: config.dpopNonce ? proofNonces(keys) : undefined,
   };
 }
 
+const privateFetch = (ownUrl: string): GuardedFetch =>
+  guardedFetch({ ownUrl, loopbackAllowed: true, plainLoopback: true, privateAllowed: true });
+
 /** Records of resources. In development those on this machine are found by their metadata. */
-function resourcePorts(config: Config, sql: Sql, log: Log) {
+function resourcePorts(config: Config, sql: Sql, { log, clock }: { readonly log: Log; readonly clock: Clock }) {
   const resources = { ...resourceDirectory(sql), ...resourceRegistry(sql) };
-  const discovery = () => resourceDiscovery({ issuer: config.issuer, fetch: resourceFetch(config), resources, clock: systemClock, log });
+  const discovery = () => resourceDiscovery({ issuer: config.issuer, fetch: resourceFetch(config), resources, clock, log });
   return { resources, resourceDiscovery: findsLocalResources(config) ? discovery() : undefined };
 }
 
@@ -204,20 +239,20 @@ type Place = Pick<Config, "issuer" | "environment" | "host">;
 const findsLocalResources = ({ environment, host }: Place): boolean => environment === "development" && isLoopbackHost(host);
 
 /** Fetches metadata of resources; in development also from this machine. */
-export function resourceFetch(place: Place): GuardedFetch {
+export function resourceFetch(place: Place): GuardedFetch & GuardedSend {
   const local = findsLocalResources(place);
   return guardedFetch({ ownUrl: place.issuer, loopbackAllowed: local, plainLoopback: local });
 }
 
 /** The ports of the identity assertion grant. Issuers on loopback are contacted only if the operator names one, and never in production. */
-function identityAssertionPorts(config: Config, sql: Sql): IdentityAssertionPorts {
+function identityAssertionPorts(config: Config, sql: Sql, clock: Clock): IdentityAssertionPorts {
   const { trustedIssuers, maxAssertionLifetime } = config.idJag;
   const loopbackAllowed = config.environment !== "production" && trustedIssuers.some((issuer) => isLoopbackUrl(issuer));
   const fetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed, plainLoopback: loopbackAllowed });
   return {
     trustedIssuers,
     maxLifetime: maxAssertionLifetime,
-    keys: issuerKeys(fetch, remoteKeys(fetch, systemClock), systemClock),
+    keys: issuerKeys(fetch, remoteKeys(fetch, clock), clock),
     assertions: identityAssertions(sql),
   };
 }

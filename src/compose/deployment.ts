@@ -1,7 +1,13 @@
 import type { IncomingMessage } from "node:http";
+import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
+import { FAILURES } from "../clients/throttle.ts";
 import type { Config } from "../config.ts";
 import { clientAddress, hasForwardedHeaders } from "../front/http/address.ts";
-import type { Deployment } from "../management/ports.ts";
+import { PENDING_RATE } from "../front/oauth/authorize.ts";
+import { DEVICE_RATE } from "../front/oauth/device-authorization.ts";
+import { PUSH_RATE } from "../front/oauth/pushed-request.ts";
+import type { Deployment, ShownSettings } from "../management/deployment-ports.ts";
+import { unsafeSettings } from "../management/unsafe-settings.ts";
 import { durabilitySettings } from "../store/durability.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -32,14 +38,45 @@ export function watchCallers(trustProxy: boolean, metrics: Pick<Metrics, "forwar
   };
 }
 
-/** How this process is configured, for `countersign doctor`.. */
-export const deploymentOf = (config: Config, sql: Sql, callers: CallerWatch) => async (): Promise<Deployment> => ({
-  issuer: config.issuer,
-  environment: config.environment,
-  signUp: config.signUp.policy.mode,
-  trustProxy: config.trustProxy,
-  callers: callers.seen(),
-  mail: config.mail.smtpUrl === undefined ? "files" : "smtp",
-  redis: config.redisUrl !== undefined,
-  database: { kind: config.databaseUrl === undefined ? "embedded" : "postgresql", settings: await durabilitySettings(sql) },
+/** How this process is configured, for `countersign doctor` and the console. */
+export const deploymentOf = (config: Config, sql: Sql, callers: CallerWatch) => async (): Promise<Deployment> => {
+  const deployment = {
+    issuer: config.issuer,
+    environment: config.environment,
+    signUp: config.signUp.policy.mode,
+    trustProxy: config.trustProxy,
+    callers: callers.seen(),
+    mail: config.mail.smtpUrl === undefined ? "files" : "smtp",
+    redis: config.redisUrl !== undefined,
+    database: { kind: config.databaseUrl === undefined ? "embedded" : "postgresql", settings: await durabilitySettings(sql) },
+  } as const;
+  return { ...deployment, unsafe: unsafeSettings(deployment) };
+};
+
+type Limited = { readonly points: number; readonly seconds: number };
+const limit = (name: string, { points: requests, seconds }: Limited, ...settings: string[]) => ({ name, requests, seconds, settings });
+
+/** The settings of this process and its limits by address, mailbox or client, for operators to read. */
+export const settingsOf = ({ shown, registration, signUp }: Pick<Config, "shown" | "registration" | "signUp">): ShownSettings => ({
+  settings: shown,
+  limits: [
+    limit("authorization requests", PENDING_RATE),
+    limit("pushed requests", PUSH_RATE),
+    limit("device requests", DEVICE_RATE),
+    limit("failed client authentications", FAILURES),
+    limit(
+      "registrations of clients",
+      { points: registration.rateLimit, seconds: registration.rateWindow },
+      "REGISTER_CLIENT_RATE_LIMIT",
+      "REGISTER_CLIENT_RATE_WINDOW",
+    ),
+    limit(
+      "accounts that are opened",
+      { points: signUp.rateLimit, seconds: signUp.rateWindow },
+      "SIGN_UP_RATE_LIMIT",
+      "SIGN_UP_RATE_WINDOW",
+    ),
+    limit("mails to one mailbox", MAILBOX_LIMIT),
+    limit("mails by one address", MAIL_ADDRESS_LIMIT),
+  ],
 });

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import type { RequestListener } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
+import { realmBrandings } from "../branding/realm-brandings.ts";
 import type { Config } from "../config.ts";
 import { clientAddress } from "../front/http/address.ts";
 import { createApp } from "../front/http/app.ts";
@@ -18,12 +19,15 @@ import type { TokenCore } from "../grpc/local.ts";
 import { createMailer, outboxDirectory } from "../outside/mail.ts";
 import { startOutbox } from "../outside/outbox.ts";
 import { outbox } from "../store/outbox.ts";
+import { realmBrandings as readBrandings } from "../store/realms.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Surroundings } from "./core.ts";
-import { deploymentOf, watchCallers } from "./deployment.ts";
+import { deploymentOf, settingsOf, watchCallers } from "./deployment.ts";
 import { observedCore } from "./observed-core.ts";
 import { listening } from "./opening.ts";
+import { resealing } from "./resealing.ts";
 import { frontRoutes } from "./routes.ts";
+import { tracedCore, tracedRequests } from "./traced.ts";
 
 export interface FrontSurroundings extends Surroundings {
   /** The core of this process; undefined: the front calls the core at TOKEN_CORE_URL. */
@@ -39,20 +43,24 @@ const GRACE = 20_000;
 /** Starts the HTTP front over the core and its stores. */
 export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
   const { log, metrics } = around;
+  const clock = around.databaseClock.seconds;
   const { issuer } = config;
   const { core, remote } = coreOf(config, around);
   const mails = openOutbox(config, sql, around);
   const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
     log.error("fault", report);
   const alive: Lifecycle = { draining: false };
+  const brandings = realmBrandings(config.branding, readBrandings(sql), clock, around.failed);
+  await brandings.refresh();
   const callers = watchCallers(config.trustProxy, metrics, log);
   const { routes, describeApi } = frontRoutes(config, sql, {
     ...around,
     core,
     coreReady: remote === undefined ? async () => true : remote.ready,
     alive,
-    deployment: deploymentOf(config, sql, callers),
+    deployment: { deployment: deploymentOf(config, sql, callers), settings: settingsOf(config) },
     fault,
+    brandings,
     wallets: config.wallet.enabled ? await walletsOf(config, sql, around) : undefined,
     wakeOutbox: mails.wake,
   });
@@ -62,7 +70,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     routes,
     lifecycle: alive,
     trustProxy: config.trustProxy,
-    page: pageErrorPrinter(siteOf(issuer)),
+    page: pageErrorPrinter(siteOf(issuer, brandings)),
     requestId: requestIds(randomBytes),
     telemetry: {
       fault,
@@ -79,11 +87,8 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     addressOf: (request) => clientAddress(request, config.trustProxy),
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
-  const handler: RequestListener = (request, response) => {
-    callers.see(request);
-    if (CONNECT_PATHS.has(request.url?.split("?", 1)[0] ?? "")) introspection(request, response);
-    else pages(request, response);
-  };
+  const handler = tracedRequests(eitherOf(callers.see, introspection, pages), around.routes, around.tracing);
+  around.closing.push(resealing(config, sql, log, around.failed));
   const { host } = config;
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
     listen({ handler, host, port: config.port, lifecycle: alive }),
@@ -102,12 +107,21 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   };
 }
 
-function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing }: FrontSurroundings) {
+/** The listener of the front: introspection by Connect, or Koa. */
+const eitherOf =
+  (see: (request: IncomingMessage) => void, introspection: RequestListener, pages: RequestListener): RequestListener =>
+  (request, response) => {
+    see(request);
+    if (CONNECT_PATHS.has(request.url?.split("?", 1)[0] ?? "")) introspection(request, response);
+    else pages(request, response);
+  };
+
+function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing }: FrontSurroundings) {
   if (core !== undefined) return { core, remote: undefined };
   const { url = "", secret, ca, tlsCert: cert, tlsKey: key } = tokenCore;
   const remote = remoteTokenCore({ url, secret, tls: { ca, cert, key } }, databaseClock.now);
   closing.push(() => remote.close());
-  return { core: observedCore(remote, metrics, refusals), remote };
+  return { core: observedCore(tracedCore(remote, "client", tracing), metrics, refusals), remote };
 }
 
 /** Starts sending queued mails. */
@@ -125,8 +139,8 @@ function openOutbox(config: Config, sql: Sql, { log, closing }: FrontSurrounding
 }
 
 /** Loads wallet linking, with its libraries, only where it is enabled. */
-async function walletsOf(config: Config, sql: Sql, { log, ephemeral }: FrontSurroundings): Promise<WalletRoutes> {
+async function walletsOf(config: Config, sql: Sql, { log, ephemeral, databaseClock }: FrontSurroundings): Promise<WalletRoutes> {
   if (config.wallet.trustedIssuers.length === 0) log.warn("wallet_trusts_no_issuer");
   const { composeWallet } = await import("./wallet.ts");
-  return composeWallet(config, sql, ephemeral);
+  return composeWallet(config, sql, ephemeral, databaseClock.seconds);
 }

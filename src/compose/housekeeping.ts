@@ -1,5 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
+import { releaseAuditLimit } from "../store/audit-partitions.ts";
+import { embeddedVacuum } from "../store/embedded-vacuum.ts";
 import type { Database } from "../store/orm.ts";
 import { continueRemoval, pendingRemovals } from "../store/removals.ts";
 import type { Sql } from "../store/sql.ts";
@@ -7,7 +9,7 @@ import { SWEEP_BATCH, sweep } from "../store/sweep.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { periodically } from "./periodically.ts";
 
-/** Seconds between two sweeps, and between two checks for removals. */
+/** Seconds between two sweeps and between two vacuums, and between two checks for removals. */
 const SWEEP_EVERY = 60;
 const LOOK_EVERY = 1;
 
@@ -42,13 +44,29 @@ export async function remove(sql: Sql, signal: AbortSignal, { metrics, failed }:
   }
 }
 
+/** Vacuums the tables of the embedded database that are due, one after the other: each makes PostgreSQL plan the statements on it again. */
+function vacuuming(sql: Sql, { metrics, failed }: Observers) {
+  const next = embeddedVacuum(sql);
+  return periodically(
+    SWEEP_EVERY,
+    async (signal) => {
+      while (!signal.aborted && (await next()) !== undefined);
+    },
+    (error) => {
+      metrics.backgroundFailure("vacuum");
+      failed(error);
+    },
+  );
+}
+
 /** Removes in the background what has expired, and what was disabled, signed out or deleted. @returns a function that stops it */
 export function housekeeping({ sql, kind }: Database, observers: Observers): () => Promise<void> {
   const { metrics, failed } = observers;
   const sweeping = periodically(
     SWEEP_EVERY,
-    (signal) =>
-      sweep(sql, {
+    async (signal) => {
+      await releaseAuditLimit(sql);
+      await sweep(sql, {
         signal,
         most: SWEEP_BATCH[kind],
         rest: resting(signal),
@@ -57,11 +75,13 @@ export function housekeeping({ sql, kind }: Database, observers: Observers): () 
           metrics.backgroundFailure(`sweep_${table}`);
           failed(error);
         },
-      }),
+      });
+    },
     failed,
   );
   const removing = periodically(LOOK_EVERY, (signal) => remove(sql, signal, observers), failed);
+  const works = [sweeping, removing, ...(kind === "embedded" ? [vacuuming(sql, observers)] : [])];
   return async () => {
-    await Promise.all([sweeping.stop(), removing.stop()]);
+    await Promise.all(works.map((work) => work.stop()));
   };
 }

@@ -1,29 +1,41 @@
 import { randomBytes } from "node:crypto";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
-import { systemClock } from "../clock.ts";
+import type { Branding, Brandings } from "../branding/branding.ts";
+import type { Clock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { bearersOf } from "../front/api/context.ts";
 import { explainerOf } from "../front/api/explainer.ts";
 import type { TokenCore } from "../grpc/local.ts";
-import type { ManagementPorts } from "../management/ports.ts";
+import { type LiveAuditPorts, liveAudit } from "../management/live-audit.ts";
+import type { ManagedRealms, ManagementPorts } from "../management/ports.ts";
 import { fetchMetadata } from "../resources/metadata.ts";
-import { accountClosing } from "../store/account-closing.ts";
+import type { SecretBox } from "../secret-box.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
 import { auditTrail } from "../store/audit-trail.ts";
+import { clientConsents } from "../store/client-consents.ts";
+import { documentHistory } from "../store/client-documents.ts";
 import { clientRegistry, managedClients } from "../store/clients.ts";
-import { managedScopes } from "../store/consents.ts";
+import { managedConnections } from "../store/connections.ts";
+import { consents, managedScopes } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
+import { figures } from "../store/figures.ts";
+import { identityLinks } from "../store/identity-links.ts";
 import { importedUsers } from "../store/imported-users.ts";
-import { invitations } from "../store/invitations.ts";
+import { sentInvitations } from "../store/invitations.ts";
 import { publishedKeys } from "../store/key-register.ts";
+import { managedWorkloads } from "../store/managed-workloads.ts";
 import { provisioner } from "../store/provisioning.ts";
 import { managedRealms, realms } from "../store/realms.ts";
+import { resourceRefusals } from "../store/resource-refusals.ts";
 import { managedResources } from "../store/resources.ts";
+import { sessions } from "../store/sessions.ts";
 import type { Sql } from "../store/sql.ts";
 import { managedUsers } from "../store/users.ts";
+import { providersOf } from "./connections.ts";
 import { resourceFetch } from "./core.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
+import { resourceDoctor } from "./resource-doctor.ts";
 
 export const managementPorts = (
   {
@@ -32,38 +44,77 @@ export const managementPorts = (
     issuer,
     environment,
     host,
-  }: Pick<Config, "defaultClientEnvironment" | "signUp" | "issuer" | "environment" | "host">,
+    branding: deploymentBranding,
+  }: Pick<Config, "defaultClientEnvironment" | "signUp" | "issuer" | "environment" | "host"> & { readonly branding: Branding },
   sql: Sql,
   core: TokenCore,
   passwords: PasswordHashing,
-  deployment: ManagementPorts["deployment"],
-  mailing: Pick<ManagementPorts, "invitations" | "closing"> = { invitations: invitations(sql), closing: accountClosing(sql) },
+  { deployment, settings }: Pick<ManagementPorts, "deployment" | "settings">,
+  brandings: RefreshedBrandings,
+  { box, clock }: { readonly box: SecretBox; readonly clock: Clock },
+  mailing: Pick<ManagementPorts, "notices" | "invitations" | "closing" | "passkeys" | "secondFactors" | "passwordChanges">,
+  live: Pick<LiveAuditPorts, "draining" | "failed">,
 ): ManagementPorts => ({
   deployment,
+  settings,
+  notices: mailing.notices,
   bearers: bearersOf(core),
-  explainer: explainerOf(core),
+  explainer: explainerOf(core, `${issuer}/oauth/token`),
   registry: clientRegistry(sql),
   clients: managedClients(sql),
   apiKeys: apiKeys(sql),
   apiKeyDirectory: apiKeyDirectory(sql),
   users: managedUsers(sql),
+  passkeys: mailing.passkeys,
+  secondFactors: mailing.secondFactors,
+  sessions: sessions(sql),
+  consents: consents(sql),
+  clientConsents: clientConsents(sql),
+  documentHistory: documentHistory(sql),
+  passwordChanges: mailing.passwordChanges,
   invitations: mailing.invitations,
+  sentInvitations: sentInvitations(sql),
   closing: mailing.closing,
   importedUsers: importedUsers(sql),
   passwords,
   realms: realms(sql),
-  managedRealms: managedRealms(sql),
+  managedRealms: brandedAtOnce(managedRealms(sql), brandings),
+  brandings,
+  deploymentBranding,
+  brandingPreview: async (branding, shown) => (await import("./branding-preview.ts")).previewDocuments(branding, issuer, shown),
   managedScopes: managedScopes(sql),
   managedResources: managedResources(sql),
+  resourceRefusals: resourceRefusals(sql),
+  resourceDoctor: resourceDoctor(resourceFetch({ issuer, environment, host }), issuer, clock),
   resourceMetadata: (resource) => fetchMetadata(resourceFetch({ issuer, environment, host }), resource, issuer),
   issuer,
+  managedConnections: managedConnections(sql),
+  workloads: managedWorkloads(sql),
+  identityLinks: identityLinks(sql),
+  providers: providersOf({ issuer, environment, host }, box, clock),
+  box,
   publishedKeys: publishedKeys(sql, KEYS_OUTLIVE),
   auditTrail: auditTrail(sql),
+  figures: figures(sql),
+  liveAudit: liveAudit({ read: auditTrail(sql).live, ...live }),
   delegations: delegationRepository(sql),
   agentPauses: agentPauses(sql),
-  provisioner: provisioner(sql, passwords),
-  clock: systemClock,
+  provisioner: provisioner(sql, passwords, box),
+  clock,
   randomBytes,
   defaultEnvironment,
   signUpPolicy: signUp.policy,
+});
+
+/** Brandings that can be read before they are due. */
+type RefreshedBrandings = Brandings & { readonly refresh: () => Promise<void> };
+
+/** Shows a change in this process at once; others show it within seconds. */
+const brandedAtOnce = (realms: ManagedRealms, { refresh }: RefreshedBrandings): ManagedRealms => ({
+  ...realms,
+  async setBranding(...change) {
+    const branding = await realms.setBranding(...change);
+    await refresh();
+    return branding;
+  },
 });

@@ -17,7 +17,13 @@ const SURFACES: Partial<Record<TokenCoreMethod, AuthenticationSurface>> = {
 /** Codes for callers who did not prove their identity. */
 const UNPROVEN: ReadonlySet<string> = new Set(["invalid_client", "invalid_token", "unauthenticated", "too_many_requests"]);
 
-const TOKEN_ENDPOINT = "/oauth/token";
+/** Routes whose refusals are logged, and the event of each. */
+const LOGGED = { "/oauth/token": "token_refused", "/oauth/par": "push_refused" } as const;
+type LoggedRoute = keyof typeof LOGGED;
+const isLogged = (route: string): route is LoggedRoute => Object.hasOwn(LOGGED, route);
+
+/** Milliseconds between two log lines about a flood of requests. */
+const OVERLOAD_PAUSE = 10_000;
 
 /** The members of a request that are logged or counted. */
 interface ObservedRequest {
@@ -38,16 +44,23 @@ export interface RefusalLog {
 }
 
 /**
- * Logs the private reason of a refused token request or client metadata document, once, in the process that knows it. A fetch that many
+ * Logs the private reason of a refused token request, pushed request or client metadata document, once, in the process that knows it. A fetch that many
  * requests waited for is logged once, so that the fetch budget bounds the lines.
  */
 export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
   const logged = new WeakSet<Refusal>();
+  let overloadLogged = Number.NEGATIVE_INFINITY;
   const isNew = (refusal: Refusal): boolean => !logged.has(refusal) && logged.add(refusal) !== undefined;
 
-  const logToken = (refusal: Refusal, requestId: string): void => {
+  const logRefused = (refusal: Refusal, route: LoggedRoute, requestId: string): void => {
     const { code, reason } = refusal;
-    if (reason !== "refused_by_core" && isNew(refusal)) log.info("token_refused", { route: TOKEN_ENDPOINT, code, reason, requestId });
+    if (reason !== "refused_by_core" && isNew(refusal)) log.info(LOGGED[route], { route, code, reason, requestId });
+  };
+  /** A line for each refusal would cost more than the refusal. */
+  const logOverload = (): void => {
+    if (performance.now() < overloadLogged + OVERLOAD_PAUSE) return;
+    overloadLogged = performance.now();
+    log.warn("overloaded");
   };
   const logDocument = (refusal: Refusal, clientId: string, requestId: string): void => {
     if (!namesDocument(clientId) || !isOfDocument(refusal) || !isNew(refusal)) return;
@@ -56,12 +69,14 @@ export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
   };
   return {
     atRoute: (refusal, { route, requestId }) => {
-      if (route === TOKEN_ENDPOINT) logToken(refusal, requestId);
+      if (refusal.reason === "front_overloaded") logOverload();
+      else if (isLogged(route)) logRefused(refusal, route, requestId);
     },
     byCore(refusal, method, { requestId = "", clientId = "", request, client }) {
-      if (method === "token") logToken(refusal, requestId);
+      if (method === "token") logRefused(refusal, "/oauth/token", requestId);
       if (method === "validateAuthorization" || method === "issueCode") logDocument(refusal, request?.clientId ?? "", requestId);
-      if (method === "authorizeDevice") logDocument(refusal, client?.clientId ?? "", requestId);
+      if (method === "authorizeDevice" || method === "pushAuthorization") logDocument(refusal, client?.clientId ?? "", requestId);
+      if (method === "pushAuthorization") logRefused(refusal, "/oauth/par", requestId);
       if (method === "resolveClient") logDocument(refusal, clientId, "");
     },
   };

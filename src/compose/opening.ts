@@ -8,12 +8,12 @@ const location = (config: Config) => (config.databaseUrl === undefined ? { dir: 
 
 /** The configured database, with a current schema. @throws {Error} naming the setting at fault */
 export const openConfigured = (config: Config): Promise<Database> =>
-  openDatabase({ ...location(config), migrate: config.migrateOnStart }).catch((error: unknown) => {
+  openDatabase({ ...location(config), migrate: config.migrateOnStart, pool: config.databasePool }).catch((error: unknown) => {
     throw asStartFault(error, config);
   });
 
 /** The configured database, with whatever schema it has. */
-export const connectConfigured = (config: Config): Promise<Database> => connectDatabase(location(config));
+export const connectConfigured = (config: Config): Promise<Database> => connectDatabase(location(config), config.databasePool);
 
 /** Describes the database for log and terminal, without credentials. */
 export function databaseWords({ databaseUrl, dataDir }: Pick<Config, "databaseUrl" | "dataDir">): string {

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { relyingParty } from "../accounts/authenticators/webauthn.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
 import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
+import type { Brandings } from "../branding/branding.ts";
 import { namedTargets } from "../clients/client.ts";
-import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
+import { consoleRoutes } from "../front/console/routes.ts";
 import type { Route } from "../front/http/routes.ts";
 import type { Lifecycle } from "../front/http/steps.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
@@ -14,6 +16,7 @@ import { DEVICE_RATE, deviceAuthorizationRoute } from "../front/oauth/device-aut
 import { discoveryRoutes } from "../front/oauth/discovery.ts";
 import { introspectRoute } from "../front/oauth/introspect.ts";
 import { jwksRoute } from "../front/oauth/jwks.ts";
+import { PUSH_RATE, pushRoute } from "../front/oauth/pushed-request.ts";
 import { registerRoute } from "../front/oauth/register.ts";
 import { revokeRoute } from "../front/oauth/revoke.ts";
 import { tokenRoute } from "../front/oauth/token.ts";
@@ -25,35 +28,47 @@ import { walletOffRoutes } from "../front/wallet/routes.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
 import { servedGrantTypes } from "../protocol/grants.ts";
+import type { SecretBox } from "../secret-box.ts";
 import { accountClosing } from "../store/account-closing.ts";
+import { addressChanges } from "../store/address-changes.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { clientDirectory } from "../store/client-directory.ts";
 import { clientRegistry, managedClients } from "../store/clients.ts";
+import { connections } from "../store/connections.ts";
 import { consents, scopeDescriptions } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
 import { monotonicSeconds } from "../store/ephemeral/memory.ts";
+import { identityLinks } from "../store/identity-links.ts";
 import { invitations } from "../store/invitations.ts";
+import { knownDevices } from "../store/known-devices.ts";
+import { notices } from "../store/outbox.ts";
+import { passkeys } from "../store/passkeys.ts";
 import { passwordChanges } from "../store/password-changes.ts";
 import { pendingRequests } from "../store/pending-requests.ts";
+import { proofChallenges } from "../store/proof-challenges.ts";
 import { realms } from "../store/realms.ts";
 import { offeredScopes, shownResources } from "../store/resources.ts";
+import { secondFactors } from "../store/second-factors.ts";
 import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
 import { users } from "../store/users.ts";
+import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { providersOf, vaultOf } from "./connections.ts";
 import type { FrontSurroundings } from "./front.ts";
 import { managementPorts } from "./management.ts";
 
-export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metrics" | "passwords" | "ready"> {
+export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metrics" | "passwords" | "ready" | "databaseClock" | "failed"> {
   readonly core: TokenCore;
   /** Whether a core answers this front. */
   readonly coreReady: () => Promise<boolean>;
   readonly alive: Lifecycle;
-  readonly deployment: ManagementPorts["deployment"];
+  readonly deployment: Pick<ManagementPorts, "deployment" | "settings">;
   readonly fault: (report: { readonly requestId: string; readonly route: string; readonly error: unknown }) => void;
   readonly wallets: WalletRoutes | undefined;
+  readonly brandings: Brandings & { readonly refresh: () => Promise<void> };
   /** Sends queued mails at once. */
   readonly wakeOutbox: () => void;
 }
@@ -62,12 +77,18 @@ export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metri
 export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const { issuer } = config;
   const { core, deployment, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
+  const clock = parts.databaseClock.seconds;
   const mailing = mailingStores(sql, parts.wakeOutbox);
+  const box = vaultOf(config);
   const grantTypes = servedGrantTypes(config.idJag.enabled);
+  const { configured: trustsPlatforms } = workloadDirectory(sql);
   const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
+  const live = { draining: () => parts.alive.draining, failed: parts.failed };
+  const management = managementPorts(config, sql, core, passwords, deployment, parts.brandings, { box, clock }, mailing, live);
   const routes: readonly Route[] = [
-    tokenRoute({ core, issuer, grantTypes }),
+    tokenRoute({ core, issuer, grantTypes, trustsPlatforms }),
     deviceAuthorizationRoute({ core, issuer, limiter: ephemeral.rateLimiter("device", DEVICE_RATE.points, DEVICE_RATE.seconds) }),
+    pushRoute({ core, issuer, limiter: ephemeral.rateLimiter("push", PUSH_RATE.points, PUSH_RATE.seconds) }),
     introspectRoute({ core, issuer }),
     revokeRoute({ core, issuer }),
     ...userinfoRoutes({ core, issuer }),
@@ -79,47 +100,68 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       limiter: ephemeral.rateLimiter("register", config.registration.rateLimit, config.registration.rateWindow),
       defaultScopes: config.registration.scopes,
       scopeMode: config.registration.dynamicClientScope,
-      clock: systemClock,
+      clock,
       randomBytes,
     }),
-    ...userRoutes({ ...userPorts(config, sql, parts), ...mailing, wallets, core, fault, issuer }),
-    ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) =>
-      routesOf({ issuer, fault, ports: managementPorts(config, sql, core, passwords, deployment, mailing) }),
-    ),
+    ...userRoutes({ ...userPorts(config, sql, { ...parts, box }), ...mailing, wallets, core, fault, issuer }),
+    ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) => routesOf({ issuer, fault, ports: management })),
     ...discoveryRoutes({
       issuer,
       realms: realms(sql),
       resources: offeredScopes(sql),
+      trustsPlatforms,
       defaultScopes: config.registration.scopes,
-      clock: systemClock,
+      clock,
       idTokenAlgorithms: config.keys.idTokenSigningAlg === "RS256" ? ["RS256", "EdDSA"] : ["EdDSA"],
       cimdEnabled: config.cimdEnabled,
+      requirePushedRequests: config.requirePushedRequests,
       grantTypes,
     }),
-    jwksRoute({ core, issuer, clock: systemClock }),
+    jwksRoute({ core, issuer, clock }),
     ...healthRoutes({
       issuer,
       lifecycle: parts.alive,
       database: () => ready.writes().then(() => true),
       redis: ephemeral.ping,
       core: parts.coreReady,
+      clock: parts.databaseClock.state,
     }),
     ...(wallets === undefined ? walletOffRoutes(issuer) : []),
-    ...systemRoutes({ issuer, exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }) }),
-    ...docsRoutes({ issuer, describe: describeApi }),
+    ...systemRoutes({
+      issuer,
+      brandings: parts.brandings,
+      exposition: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+    }),
+    ...consoleRoutes({ issuer, environment: config.environment, requirePushedRequests: config.requirePushedRequests, randomBytes }),
+    ...docsRoutes({ issuer, brandings: parts.brandings, describe: describeApi }),
   ];
   return { routes, describeApi };
 }
 
 /** The ports of the pages and account endpoints. */
-function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords }: RouteParts) {
+function userPorts(
+  config: Config,
+  sql: Sql,
+  { brandings, ephemeral, metrics, passwords, databaseClock, box }: RouteParts & { readonly box: SecretBox },
+) {
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
+  const mailLimits = (name: string) => ({
+    mailbox: limiter(`${name}-mailbox`, MAILBOX_LIMIT),
+    address: limiter(`${name}-address`, MAIL_ADDRESS_LIMIT),
+    device: limiter(`${name}-device`, MAILBOX_LIMIT),
+  });
   return {
+    brandings,
     passwords: counted(passwords, metrics),
     realms: realms(sql),
     sessions: sessions(sql),
-    attempts: passwordAttempts(signInFailures(sql), monotonicSeconds),
+    box,
+    challenges: proofChallenges(sql),
+    challengeRate: limiter("challenge", PENDING_RATE),
+    relyingParty: relyingParty(config.issuer),
+    attempts: passwordAttempts(signInFailures(sql), knownDevices(sql), monotonicSeconds),
+    knownDevices: knownDevices(sql),
     userCodeFailures: signInFailures(sql),
     consents: consents(sql),
     delegations: delegationRepository(sql),
@@ -130,19 +172,21 @@ function userPorts(config: Config, sql: Sql, { ephemeral, metrics, passwords }: 
     pendingRequests: pendingRequests(sql),
     pendingRate: limiter("authorize", PENDING_RATE),
     clients: managedClients(sql),
+    connections: connections(sql),
+    providers: providersOf(config, box, databaseClock.seconds),
     namedTargets: namedTargets(clientDirectory(sql)),
     signUpPolicy: config.signUp.policy,
     signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
-    resendLimits: { mailbox: limiter("resend-mailbox", MAILBOX_LIMIT), address: limiter("resend-address", MAIL_ADDRESS_LIMIT) },
-    forgottenLimits: { mailbox: limiter("forgotten-mailbox", MAILBOX_LIMIT), address: limiter("forgotten-address", MAIL_ADDRESS_LIMIT) },
+    resendLimits: mailLimits("resend"),
+    forgottenLimits: mailLimits("forgotten"),
     sessionTtl: config.lifetimes.session,
-    clock: systemClock,
+    clock: databaseClock.seconds,
     randomBytes,
   };
 }
 
 /** Stores that queue mails, and wake the outbox so that these leave at once. */
-function mailingStores(sql: Sql, wake: () => void) {
+export function mailingStores(sql: Sql, wake: () => void) {
   const waking =
     <Given extends readonly unknown[], Result>(verb: (...given: Given) => Promise<Result>) =>
     async (...given: Given): Promise<Result> => {
@@ -150,7 +194,16 @@ function mailingStores(sql: Sql, wake: () => void) {
       wake();
       return result;
     };
-  const [accounts, passwords, closing, invited] = [users(sql), passwordChanges(sql), accountClosing(sql), invitations(sql)];
+  const factors = secondFactors(sql);
+  const [accounts, passwords, closing, invited, keys] = [
+    users(sql),
+    passwordChanges(sql),
+    accountClosing(sql),
+    invitations(sql),
+    passkeys(sql),
+  ];
+  const identities = identityLinks(sql);
+  const addresses = addressChanges(sql);
   return {
     users: { ...accounts, register: waking(accounts.register), issueVerification: waking(accounts.issueVerification) },
     passwordChanges: {
@@ -159,7 +212,17 @@ function mailingStores(sql: Sql, wake: () => void) {
       reset: waking(passwords.reset),
       change: waking(passwords.change),
     },
+    identityLinks: { ...identities, link: waking(identities.link), unlink: waking(identities.unlink) },
+    addressChanges: { ...addresses, request: waking(addresses.request), confirm: waking(addresses.confirm) },
     closing: { close: waking(closing.close) },
+    secondFactors: {
+      ...factors,
+      confirm: waking(factors.confirm),
+      useCode: waking(factors.useCode),
+      remove: waking(factors.remove),
+    },
+    passkeys: { ...keys, add: waking(keys.add), remove: waking(keys.remove), reportCopy: waking(keys.reportCopy) },
+    notices: { send: waking(notices(sql).send) },
     invitations: { ...invited, issue: waking(invited.issue) },
   };
 }

@@ -2,8 +2,11 @@ import { FIRST_OPERATOR_MINUTES } from "../accounts/invitations.ts";
 import { compose, type Running } from "../compose.ts";
 import type { Config, Role } from "../config.ts";
 import { outboxDirectory } from "../outside/mail.ts";
+import { createLog } from "../telemetry/log.ts";
 import { prettySink } from "../telemetry/pretty.ts";
 import { descriptorSink } from "../telemetry/stdout.ts";
+import { assertPortsFree } from "./opening.ts";
+import { isWorker, obeySupervisor } from "./worker.ts";
 
 /** Seconds that a draining process keeps serving, so that load balancers notice before connections close. */
 const LINGER: Partial<Record<NodeJS.Signals, number>> = { SIGTERM: 5, SIGINT: 0 };
@@ -16,6 +19,11 @@ const WARM_UP = 1_000;
  * drains as well, and exits 1.
  */
 export async function serve(config: Config, role: Role): Promise<void> {
+  if (config.workers > 1 && !isWorker()) {
+    await assertPortsFree(config, role); // by a worker, Node would accept connections for it that nothing answers
+    const { supervise } = await import("./workers.ts");
+    return supervise(config.workers, createLog({ level: config.logLevel, role: "supervisor" }), LINGER);
+  }
   const running = await compose(config, role, developerTerminal(config) ? { logSink: prettySink(descriptorSink(), COLOURS) } : {});
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => undefined);
 
@@ -27,23 +35,32 @@ export async function serve(config: Config, role: Role): Promise<void> {
     running.log.flush();
     process.exit(code);
   };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.on(signal, () => {
-      running.log.info("draining", { signal });
-      void leave(LINGER[signal] ?? 0, 0);
-    });
-  }
   const fault = (error: unknown): void => {
     running.log.error("uncaught", { error });
     void leave(0, 1);
   };
   process.on("uncaughtException", fault);
   process.on("unhandledRejection", fault);
-  welcome(config, role, running);
-  await showFirstOperatorLink(config, running);
+  const greet = async (): Promise<void> => {
+    welcome(config, role, running);
+    await showFirstOperatorLink(config, running).catch((error: unknown) => running.log.warn("background_work_failed", { error }));
+  };
+  if (isWorker()) obeySupervisor({ drain: (seconds) => void leave(seconds, 0), welcome: () => void greet() });
+  else {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.on(signal, () => {
+        running.log.info("draining", { signal });
+        void leave(LINGER[signal] ?? 0, 0);
+      });
+    }
+    await greet();
+  }
   // While descriptors and memory are available: a first request may find none left.
   setTimeout(() => void running.warmUp(), role === "core" ? 0 : WARM_UP).unref();
 }
+
+/** Whether this is a checkout, which has the examples. The package is built. */
+const IS_CHECKOUT = import.meta.filename.endsWith(".ts");
 
 /** The example's default issuer. */
 const EXAMPLE_ISSUER = "http://localhost:3000";
@@ -56,19 +73,31 @@ const COLOURS = process.stdout.isTTY && process.stdout.hasColors();
 /** Whether standard output is read by a user rather than a log collector. */
 const isRead = ({ environment }: Config): boolean => process.stdout.isTTY || environment !== "production";
 
-/** Prints the link by which the first operator opens the account, unless it would end up in a log. Tests need none. */
-async function showFirstOperatorLink(config: Config, { log, firstOperatorLink }: Running): Promise<void> {
-  if (config.environment === "test" || !isRead(config)) return;
-  const link = await firstOperatorLink().catch((error: unknown) => log.warn("background_work_failed", { error }));
+/** Prints the link by which the first operator opens the account. Others read logs: there, a warning says that a command prints it. */
+async function showFirstOperatorLink(config: Config, { url, log, firstOperatorLink, hasOperator }: Running): Promise<void> {
+  if (config.environment === "test" || url === undefined) return;
+  if (!isRead(config)) {
+    if (!(await hasOperator())) log.warn("no_operator", { command: "countersign setup-link" });
+    return;
+  }
+  const link = await firstOperatorLink();
   if (link) process.stdout.write(`  Create the first operator (once, within ${FIRST_OPERATOR_MINUTES} minutes):\n    ${link}\n\n`);
 }
 
 /** Commands for a second terminal, each with what it does. Settings are named where the issuer is not the default one. */
 function nextSteps(issuer: string): readonly (readonly [command: string, purpose: string])[] {
   const set = (setting: string) => (issuer === EXAMPLE_ISSUER ? "" : `${setting}=${issuer} `);
+  const token = [
+    `${set("COUNTERSIGN_URL")}npx countersign token --scope openid`,
+    "a first token: sign up in the browser, and allow it",
+  ] as const;
+  if (!IS_CHECKOUT) return [token];
   return [
-    [`${set("COUNTERSIGN_URL")}npx countersign token --scope openid`, "a first token: sign up in the browser, and allow it"],
-    [`${set("ISSUER")}npm run example:mcp-server`, "an MCP server for any MCP client, at http://localhost:4000/mcp"],
+    token,
+    [
+      `${set("ISSUER")}npm run example:mcp-server`,
+      "an MCP server for any MCP client, at http://localhost:4000/mcp; npm run example:mcp-client is one",
+    ],
     ["npm run demo", "the whole tour, on a throw-away directory"],
   ];
 }
@@ -84,6 +113,7 @@ function welcome(config: Config, role: Role, { url, listening, grpcPort }: Runni
       : [
           `    front         ${listening}`,
           ...(url === listening ? [] : [`    issuer        ${url}`]),
+          `    console       ${url}/console`,
           `    API reference ${url}/docs`,
           `    metadata      ${url}/.well-known/oauth-authorization-server`,
         ]),

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { systemClock } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { walletPageRoutes } from "../front/pages/wallet/page.ts";
 import type { WalletRoutes } from "../front/user-routes.ts";
@@ -19,18 +19,18 @@ import { statusLists } from "../wallet/status-list.ts";
 import { verifyPresentation } from "../wallet/verify.ts";
 
 /** Wallet linking. Imported only when it is enabled, because of its libraries. */
-export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral): WalletRoutes {
-  const linking = linkingPorts(config, sql, ephemeral);
+export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral, clock: Clock): WalletRoutes {
+  const linking = linkingPorts(config, sql, ephemeral, clock);
   return (kit) => [...walletRoutes(config.issuer, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })];
 }
 
-function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql, ephemeral: Ephemeral): LinkingPorts {
+function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql, ephemeral: Ephemeral, clock: Clock): LinkingPorts {
   const policy = { ...wallet, types: wallet.credentialTypes };
   const query = credentialQuery(policy);
   const verifier = verifierOf({ issuer, ...wallet });
   const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: environment !== "production" && isLoopbackHost(host) });
-  const trust = { keys: issuerMetadata(fetch, systemClock), roots: certificatesOf(wallet.issuerRoots ?? "") };
-  const verification = { policy, query, trust, lists: statusLists(fetch, trust), clock: systemClock };
+  const trust = { keys: issuerMetadata(fetch, clock), roots: certificatesOf(wallet.issuerRoots ?? "") };
+  const verification = { policy, query, trust, lists: statusLists(fetch, trust), clock };
   const limiter = (name: string, { points, seconds }: typeof LINK_USER_LIMIT | typeof LINK_ADDRESS_LIMIT) =>
     ephemeral.rateLimiter(name, points, seconds);
   return {
@@ -39,7 +39,7 @@ function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql, e
     wallets: linkedWallets(sql),
     requests: walletRequests(issuer, verifier, query),
     verify: (presentation, nonce) => verifyPresentation(presentation, { clientId: verifier.clientId, nonce }, verification),
-    clock: systemClock,
+    clock,
     randomBytes,
   };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BRANDING_SETTINGS } from "./settings/branding.ts";
 import { FEATURE_SETTINGS, OPERATION_SETTINGS, WALLET_SETTINGS } from "./settings/features-and-operation.ts";
 import type { SettingMeta } from "./settings/forms.ts";
 import { LISTENER_SETTINGS, SPLIT_SETTINGS } from "./settings/listeners.ts";
@@ -12,6 +13,7 @@ export const SETTINGS = z.object({
   ...KEY_SETTINGS,
   ...SPLIT_SETTINGS,
   ...MAIL_SETTINGS,
+  ...BRANDING_SETTINGS,
   ...LIFETIME_SETTINGS,
   ...USER_SETTINGS,
   ...CLIENT_SETTINGS,

@@ -10,9 +10,9 @@ const PREFIXES = [
   ...new Set(SETTING_NAMES.flatMap((name) => /^[A-Z]+_[A-Z]+_/.exec(name)?.[0] ?? [])),
 ];
 
-/** Variables of the gRPC library, and those that Docker and Kubernetes set for every service that they know by name. */
+/** Variables of OpenTelemetry and of the gRPC library, and those that Docker and Kubernetes set for every service that they know by name. */
 const THIRD_PARTY =
-  /^GRPC_(VERBOSITY|TRACE|NODE_|SSL_|DEFAULT_SSL_|DNS_|EXPERIMENTAL_|XDS_)|_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
+  /^OTEL_|^GRPC_(VERBOSITY|TRACE|NODE_|SSL_|DEFAULT_SSL_|DNS_|EXPERIMENTAL_|XDS_)|_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
 
 /** Variables of the examples, which are often run from the same shell. */
 const EXAMPLES: ReadonlySet<string> = new Set(["GRPC_ADDRESS", "GRPC_PLAINTEXT"]);

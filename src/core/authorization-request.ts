@@ -1,11 +1,23 @@
-import { type Client, MANAGE_CLIENTS, resolveClient } from "../clients/client.ts";
+import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri, resolveClient } from "../clients/client.ts";
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
-import { Refusal } from "../errors.ts";
+import { demandsOf } from "../clients/security-profile.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
+import { isAbsoluteUri, MAX_RESOURCES, printScope } from "../protocol/access.ts";
+import { knownAcrValues } from "../protocol/authentication-context.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
+import { demandOf } from "../resources/resource.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
-import { requestableResources, requestableScopes, type Target, targetOf } from "./policy/access.ts";
+import {
+  droppedScopes,
+  requestableResources,
+  requestableScopes,
+  SCOPE_ALLOWED,
+  serviceReach,
+  type Target,
+  targetOf,
+} from "./policy/access.ts";
+import type { Rule } from "./policy/rule.ts";
 import type { Core } from "./ports.ts";
 import { readIdTokenHint } from "./tokens/id-token.ts";
 
@@ -27,18 +39,41 @@ export async function answerableClient(request: AuthorizationRequest, address: s
   const client = await resolveClient(request.clientId, address, core);
   if (client === undefined || !client.enabled)
     throw new Refusal("invalid_client", "client_unknown", { description: "This client is not known here." });
-  const { redirectUri } = request;
+  assertRedirectUri(request, client, core.issuer);
+  return client;
+}
+
+/** @throws {Refusal} invalid_request for a redirect URI that is not registered or not permitted; never to be sent by redirect */
+export function assertRedirectUri({ redirectUri }: Pick<AuthorizationRequest, "redirectUri">, client: Client, issuer: string): void {
   if (redirectUri === "") throw new Refusal("invalid_request", "redirect_uri_missing", { description: "redirect_uri is missing." });
-  if (!matchesRedirectUri(client.redirectUris, redirectUri)) {
+  const isConsole = client.clientId === CONSOLE_CLIENT_ID; // its codes need no consent: not even the port of a loopback address may differ
+  if (isConsole ? redirectUri !== consoleRedirectUri(issuer) : !matchesRedirectUri(client.redirectUris, redirectUri)) {
     throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client." });
   }
-  if (!isPermittedRedirectUri(redirectUri, client)) {
+  if (!isConsole && !isPermittedRedirectUri(redirectUri, client)) {
     throw new Refusal("invalid_request", "redirect_uri_not_permitted", {
       description: "redirect_uri is not permitted in the environment of this client.",
     });
   }
-  return client;
 }
+
+/** @see RFC 9126 §4, §6 */
+export const PUSHED: Rule<{
+  readonly request: Pick<AuthorizationRequest, "pushedRequest">;
+  readonly client: Client;
+  readonly requirePushed: boolean;
+}> = {
+  name: "request_pushed",
+  demand: "A request is pushed first, if the client or REQUIRE_PAR demands it.",
+  source: "RFC 9126 §6",
+  conditional: true,
+  check: ({ request, client, requirePushed }) => {
+    if (request.pushedRequest === undefined && (requirePushed || demandsOf(client).pushedRequests))
+      throw new Refusal("invalid_request", "request_not_pushed", {
+        description: "Push the request to the pushed authorization request endpoint first, and send client_id and request_uri.",
+      });
+  },
+};
 
 const UNSUPPORTED = {
   request: "request_not_supported",
@@ -46,15 +81,21 @@ const UNSUPPORTED = {
   registration: "registration_not_supported",
 } as const;
 
+/** @throws {Refusal} invalid_request for a request that is too long to be stored while users sign in */
+export function assertShort(request: Parameters<typeof tooLong>[0]): void {
+  const long = tooLong(request);
+  if (long === undefined) return;
+  const description = `${long.what} is too long: at most ${long.limit} characters, percent-encoded, are accepted.`;
+  throw new Refusal("invalid_request", "parameter_too_long", { description });
+}
+
 function assertForm(request: AuthorizationRequest): void {
   const malformed = (reason: string, description: string): never => {
     throw new Refusal("invalid_request", reason, { description });
   };
   const [repeated] = request.repeatedParameters;
   if (repeated !== undefined) malformed("parameter_repeated", "a parameter was sent more than once");
-  const long = tooLong(request);
-  if (long !== undefined)
-    malformed("parameter_too_long", `${long.what} is too long: at most ${long.limit} characters, percent-encoded, are accepted.`);
+  assertShort(request);
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
     if (request.unsupportedParameters.includes(name))
       throw new Refusal(code, code, { description: `${name} is not supported; send the parameters in the query.` });
@@ -68,6 +109,9 @@ function assertForm(request: AuthorizationRequest): void {
   if (!isCodeChallenge(request.codeChallenge ?? ""))
     malformed("code_challenge_malformed", "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier");
   if (request.codeChallengeMethod !== "S256") malformed("code_challenge_method_unsupported", "code_challenge_method must be S256");
+  // A thumbprint has the form of a code_challenge: a SHA-256 in base64url.
+  if (request.dpopJkt !== undefined && !isCodeChallenge(request.dpopJkt))
+    malformed("dpop_jkt_malformed", "dpop_jkt must be 43 base64url characters: the SHA-256 thumbprint of the key");
 }
 
 /** @throws {Refusal} invalid_request when `none` comes with others (OIDC Core §3.1.2.1) */
@@ -119,7 +163,7 @@ export async function requestableAccess(
   const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   const { terms } = target;
   const records = { terms, requireKnown: core.requireKnownResources };
-  const resources = await requestableResources(resource, core.issuer, scopes.includes(MANAGE_CLIENTS), isClient, records);
+  const resources = await requestableResources(resource, core.issuer, serviceReach(client.clientId, scopes), isClient, records);
   return { scopes, droppedScopes, resources, terms };
 }
 
@@ -128,13 +172,46 @@ export async function validateRequest(request: AuthorizationRequest, client: Cli
   const finding = requestedTarget(request, client, core);
   finding.catch(() => undefined); // not awaited when the request is refused first
   assertForm(request);
+  PUSHED.check({ request, client, requirePushed: core.requirePushedRequests });
   GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
+  const access = await requestableAccess(request, client, await finding, core);
   return {
     client,
     codeChallenge: request.codeChallenge ?? "",
-    ...(await requestableAccess(request, client, await finding, core)),
+    ...access,
+    demand: demandOf(access.scopes, access.terms),
     prompt: parsePrompt(request.prompt),
     maxAge: parseMaxAge(request.maxAge),
+    acrValues: request.acrValues === undefined ? undefined : knownAcrValues(request.acrValues),
     hintedSub: hintedSubject(request.idTokenHint, core),
   };
+}
+
+/** The same, and logs the requested scopes that are dropped. @throws {Refusal} as validateRequest */
+export async function loggedRequest(request: AuthorizationRequest, client: Client, requestId: string, core: Core): Promise<ValidRequest> {
+  await core.resourceDiscovery?.discover(client.realmId, request.resource);
+  try {
+    const valid = await validateRequest(request, client, core);
+    logDropped(valid.droppedScopes, request, client, requestId, core);
+    return valid;
+  } catch (error) {
+    if (isRefusal(error) && error.code === "invalid_scope") {
+      const dropped = droppedScopes(request.scope, client, await requestedTarget(request, client, core));
+      logDropped(dropped, request, client, requestId, core);
+    }
+    throw error;
+  }
+}
+
+/** Logs the requested scopes that are dropped, because their absence would look like a fault of the client. */
+export function logDropped(
+  dropped: readonly string[],
+  { resource }: Pick<AuthorizationRequest, "resource">,
+  client: Client,
+  requestId: string,
+  { log }: Core,
+): void {
+  if (dropped.length === 0) return;
+  const target = resource.length > 0 && { resource: resource.join(" ") };
+  log.info("scope_dropped", { clientId: client.clientId, ...target, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
 }

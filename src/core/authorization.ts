@@ -1,14 +1,16 @@
 import { createHmac } from "node:crypto";
 import { type Client, isOpenlyRegistered, type NamedTarget, namedTargets } from "../clients/client.ts";
 import { documentHost } from "../clients/document-url.ts";
+import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { printScope } from "../protocol/access.ts";
+import { strictest } from "../protocol/authentication-context.ts";
 import { hashSecret, newSecret } from "../random.ts";
-import { answerableClient, requestedTarget, type ValidRequest, validateRequest } from "./authorization-request.ts";
-import { droppedScopes, SCOPE_ALLOWED } from "./policy/access.ts";
-import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk } from "./policy/consent.ts";
+import { answerableClient, loggedRequest, type ValidRequest, validateRequest } from "./authorization-request.ts";
+import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
 import type { Core } from "./ports.ts";
+import { pushedOr } from "./pushed-requests.ts";
 
 export const clientView = (client: Client) => ({
   clientId: client.clientId,
@@ -47,7 +49,13 @@ async function answerTo(
   return { case: "authorization" as const, value: await authorizationOf(request, valid, userId, core) };
 }
 
-type AskedAccess = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "hintedSub" | "scopes" | "resources">;
+type AskedAccess = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "acrValues" | "demand" | "hintedSub" | "scopes" | "resources">;
+
+/** The least of the ages that request and scopes ask for. */
+function maxAgeOf({ maxAge, demand }: Pick<ValidRequest, "maxAge" | "demand">): { readonly maxAge?: number } {
+  const least = strictest([{ maxAge }, { maxAge: demand?.maxAge }])?.maxAge;
+  return least === undefined ? {} : { maxAge: least };
+}
 
 /** What a valid request would grant, and what the user has to be asked. @param userId of the signed-in user, if there is one */
 export async function authorizationOf(
@@ -58,33 +66,23 @@ export async function authorizationOf(
 ) {
   const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentFingerprint(client));
   const missing = missingConsent(scopes, resources, consent);
+  const isAsked = mustAlwaysAsk(client) || valid.prompt.includes("consent") || !consentCovers(scopes, resources, consent);
   return {
     client: clientView(client),
     scopes: [...scopes],
     resources: [...resources],
-    consentRequired: mustAlwaysAsk(client) || valid.prompt.includes("consent") || !consentCovers(scopes, resources, consent),
+    consentRequired: isAsked && !needsNoConsent(client),
     newScopes: [...missing.scopes],
     newResources: [...missing.resources],
     prompt: [...valid.prompt],
-    ...(valid.maxAge !== undefined && { maxAge: valid.maxAge }),
+    ...maxAgeOf(valid),
+    ...(valid.acrValues && { acrValues: [...valid.acrValues] }),
+    ...(valid.demand?.acr !== undefined && { requiredAcr: valid.demand.acr }),
     ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
     ...(valid.hintedSub !== undefined && { hintedSub: valid.hintedSub }),
     lifetimes: accessLifetimes(client, core.lifetimes),
     resourceClients: [...(await namedTargets(core.clients)(resources)).values()].map(resourceClient),
   };
-}
-
-/** Logs the requested scopes that are dropped, because their absence would look like a fault of the client. */
-export function logDropped(
-  dropped: readonly string[],
-  { resource }: Pick<AuthorizationRequest, "resource">,
-  client: Client,
-  requestId: string,
-  { log }: Core,
-): void {
-  if (dropped.length === 0) return;
-  const target = resource.length > 0 && { resource: resource.join(" ") };
-  log.info("scope_dropped", { clientId: client.clientId, ...target, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
 }
 
 /**
@@ -93,36 +91,46 @@ export function logDropped(
  * @throws {Refusal} as answerableClient, and temporarily_unavailable
  */
 export async function validateAuthorization(
-  request: AuthorizationRequest,
+  sent: AuthorizationRequest,
   userId: string | undefined,
   session: RequestSession | undefined,
   { address, requestId }: Pick<ValidateAuthorizationRequest, "address" | "requestId">,
   core: Core,
 ) {
+  const request = await pushedOr(sent, core);
   const client = await answerableClient(request, address, core);
   try {
-    await core.resourceDiscovery?.discover(client.realmId, request.resource);
-    const valid = await validateRequest(request, client, core);
-    logDropped(valid.droppedScopes, request, client, requestId, core);
-    return { outcome: await answerTo(request, valid, userId, session, core) };
+    return { outcome: await answerTo(request, await loggedRequest(request, client, requestId, core), userId, session, core) };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
-    if (error.code === "invalid_scope") {
-      const dropped = droppedScopes(request.scope, client, await requestedTarget(request, client, core));
-      logDropped(dropped, request, client, requestId, core);
-    }
     return { outcome: { case: "error" as const, value: { error: error.code, errorDescription: error.detail.description ?? "" } } };
   }
 }
 
 /** What a code for a valid request of this user is bound to, whichever way it takes to the client. */
 export function bindingOf(
-  { client, scopes, resources }: Pick<ValidRequest, "client" | "scopes" | "resources">,
+  {
+    client,
+    scopes,
+    resources,
+    acrValues,
+    maxAge,
+    demand,
+  }: Pick<ValidRequest, "client" | "scopes" | "resources" | "acrValues" | "maxAge" | "demand">,
   session: Pick<RequestSession, "userId" | "sessionId" | "authTime">,
 ) {
   const mark = consentFingerprint(client);
   const ofDocument = mark !== undefined && { documentClient: client, clientFingerprint: mark };
-  return { clientId: client.clientId, scopes, resources, ...session, ...ofDocument };
+  const isAsked = acrValues !== undefined || maxAge !== undefined || demand !== undefined;
+  return {
+    clientId: client.clientId,
+    scopes,
+    resources,
+    ...session,
+    ...ofDocument,
+    ...(isAsked && { stated: { requested: acrValues ?? [], inIdToken: acrValues !== undefined } }),
+    ...(demand && { demand }),
+  };
 }
 
 /** Stores a code. @returns undefined when session, user, client or consent was not valid at the moment of writing */
@@ -139,17 +147,24 @@ async function storeCode(
     redirectUri: request.redirectUri,
     codeChallenge: valid.codeChallenge,
     nonce: request.nonce ?? null,
+    ...(request.dpopJkt !== undefined && { dpopJkt: request.dpopJkt }),
+    ...(request.pushedRequest !== undefined && { pushedRequest: hashSecret(request.pushedRequest) }),
   };
-  const issued = await core.codes.issue(hashSecret(code), binding, core.lifetimes.authorizationCode, {
-    event: "code.issued",
-    outcome: "success",
-    actor: { type: "user", id: userId },
-    userId,
-    clientId: client.clientId,
-    scope: printScope(scopes),
-    resources,
-    requestId,
-  });
+  const issued = await core.codes.issue(
+    hashSecret(code),
+    binding,
+    Math.min(core.lifetimes.authorizationCode, demandsOf(client).codeLifetime),
+    {
+      event: "code.issued",
+      outcome: "success",
+      actor: { type: "user", id: userId },
+      userId,
+      clientId: client.clientId,
+      scope: printScope(scopes),
+      resources,
+      requestId,
+    },
+  );
   return issued ? code : undefined;
 }
 
@@ -158,8 +173,9 @@ async function storeCode(
  * @throws {Refusal} as the request deserves; access_denied when session, user, client or consent was not valid at the moment of writing
  * @see OAuth 2.1 §4.1.2
  */
-export async function issueCode({ request, address, ...session }: IssueCodeRequest, core: Core): Promise<string> {
-  if (request === undefined) throw new Refusal("invalid_request", "request_missing");
+export async function issueCode({ request: sent, address, ...session }: IssueCodeRequest, core: Core): Promise<string> {
+  if (sent === undefined) throw new Refusal("invalid_request", "request_missing");
+  const request = await pushedOr(sent, core);
   const client = await answerableClient(request, address, core);
   const code = await storeCode(request, await validateRequest(request, client, core), session, core);
   if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");

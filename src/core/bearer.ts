@@ -1,9 +1,17 @@
-import { FIRST_PARTY_CLIENT_ID, MANAGE_CLIENTS } from "../clients/client.ts";
+import { FIRST_PARTY_CLIENT_ID, isFirstParty, MANAGE_CLIENTS } from "../clients/client.ts";
 import { Refusal, refusing } from "../errors.ts";
-import { AccessTokenUse } from "../gen/countersign/token/v1/token_pb.ts";
+import { AccessTokenUse, type DpopProof } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/access.ts";
+import { consumeProof, type ProvenKey, verifyProof } from "./dpop.ts";
 import type { Core } from "./ports.ts";
-import { type AccessTokenClaims, audienceList, stateHolds, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
+import {
+  type AccessTokenClaims,
+  audienceList,
+  type Confirmation,
+  stateHolds,
+  tokenReference,
+  verifiedAccessToken,
+} from "./tokens/access-token.ts";
 
 const refuse = refusing("invalid_token");
 
@@ -21,7 +29,7 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
     case AccessTokenUse.MANAGEMENT:
       // Otherwise every resource server that receives a user's token could manage the user's clients with it.
       if (!audienceList(claims).includes(issuer)) refuse("audience_is_not_the_issuer");
-      if (claims.client_id !== FIRST_PARTY_CLIENT_ID && !scopes.includes(MANAGE_CLIENTS)) {
+      if (!isFirstParty({ clientId: claims.client_id, scopes }) && !scopes.includes(MANAGE_CLIENTS)) {
         throw new Refusal("insufficient_scope", "clients_manage_missing", { scope: MANAGE_CLIENTS });
       }
       return;
@@ -36,14 +44,26 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
 }
 
 /**
+ * Checks that a bound token comes with a proof by its key, and an unbound one as a bearer token.
+ * @throws {Refusal} invalid_token, invalid_dpop_proof, use_dpop_nonce  @see RFC 9449 §7.1, §7.2
+ */
+function assertPresentedBy(token: string, cnf: Confirmation | undefined, dpop: DpopProof | undefined, core: Core): ProvenKey | undefined {
+  if (dpop === undefined) return cnf === undefined ? undefined : refuse("token_bound");
+  if (cnf?.jkt === undefined) return refuse("token_not_bound");
+  const proven = verifyProof(dpop, core, { accessToken: token });
+  return proven.jkt === cnf.jkt ? proven : refuse("dpop_key_differs");
+}
+
+/**
  * Validates a user's access token for one of the service's own routes. Sign-out also accepts a token that expired less than a refresh token
  * lifetime ago, and a first-party token whose grant is revoked. It accepts the token of an application only while its grant is valid.
- * @throws {Refusal} invalid_token, insufficient_scope
+ * @param dpop set if the token came under the scheme `DPoP`
+ * @throws {Refusal} invalid_token, insufficient_scope, invalid_dpop_proof, use_dpop_nonce
  */
-export async function verifyBearer(token: string, use: AccessTokenUse, core: Core) {
+export async function verifyBearer(token: string, use: AccessTokenUse, core: Core, dpop?: DpopProof) {
   const claims = verifiedAccessToken(token, core);
   if (claims === undefined) return refuse("not_an_access_token");
-  if (claims.cnf !== undefined) refuse("token_bound"); // a bearer does not prove possession of the key
+  const proven = assertPresentedBy(token, claims.cnf, dpop, core);
   const reference = tokenReference(claims);
   if (reference.userId === undefined) refuse("no_user_behind_token");
   const forgiven = use === AccessTokenUse.LOGOUT ? core.lifetimes.refreshToken : 0;
@@ -53,6 +73,7 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
   const holds = suffices ? state.subject?.enabled === true : stateHolds(claims, state);
   if (!holds || state.subject === undefined) return refuse("token_ended");
   assertUse(claims, use, core.issuer);
+  if (proven !== undefined) await consumeProof(proven, core);
   const scopes = parseScope(claims.scope);
   const { email, emailVerified, role } = state.subject;
   return {
@@ -60,6 +81,10 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
     clientId: claims.client_id,
     scopes: [...scopes],
     role,
+    ...(reference.grantId !== undefined && { grantId: reference.grantId }),
     ...(scopes.includes("email") && emailVerified && { email }),
+    ...(claims.acr !== undefined && { acr: claims.acr }),
+    ...(claims.auth_time !== undefined && { proofAge: Math.max(0, Math.ceil(state.now - claims.auth_time)) }),
+    ...(proven?.dpopNonce !== undefined && { dpopNonce: proven.dpopNonce }),
   };
 }

@@ -1,11 +1,13 @@
 import type { Client } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type RemoteKeys } from "../clients/key-set.ts";
+import { demandsOf } from "../clients/security-profile.ts";
 import { isAssertionAlgorithm } from "../clients/verification-key.ts";
 import { Refusal, refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
-import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
+import { hasForbiddenMember, MAX_TOKEN_LENGTH, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
 import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
+import { MAX_WORKLOAD_TOKEN, SVID_ASSERTION_TYPE, type WorkloadToken, workloadToken } from "./workload/token.ts";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -21,29 +23,34 @@ const refuse = refusing("invalid_client");
 /** A well-formed assertion with an unverified signature, and the client that it names. */
 export type Assertion = ParsedJwt & { readonly clientId: string };
 
-/**
- * The audiences that CLIENT_ASSERTION_AUDIENCE accepts.
- * @see rfc7523bis §4: only the issuer; `compat` also accepts the token endpoint, as in RFC 7523
- */
-export const assertionAudiences = (issuer: string, mode: "strict" | "compat"): readonly string[] =>
-  mode === "strict" ? [issuer] : [issuer, `${issuer}/oauth/token`];
+/** Whether a platform made the assertion, and not the client itself: platforms name themselves by a URL, and workloads by another name. */
+const isOfPlatform = ({ iss, sub }: ParsedJwt["claims"]): boolean => typeof iss === "string" && /^https?:\/\//.test(iss) && iss !== sub;
 
 /**
- * Reads an assertion. Pure. Its header may name a key id of the client, but never a key or an address.
- * @throws {Refusal} invalid_client
- * @see RFC 7523 §3, docs/protocol.md#client-authentication
+ * The audiences that CLIENT_ASSERTION_AUDIENCE accepts, the issuer first.
+ * @see rfc7523bis §4: only the issuer; `compat` also accepts the endpoints, as in RFC 7523 and RFC 9126 §2
  */
-export function readAssertion(type: string, text: string): Assertion {
-  if (type !== CLIENT_ASSERTION_TYPE) refuse("assertion_type_unknown");
-  const parsed = parseJws(text);
+export const assertionAudiences = (issuer: string, mode: "strict" | "compat"): readonly string[] =>
+  mode === "strict" ? [issuer] : [issuer, `${issuer}/oauth/token`, `${issuer}/oauth/par`];
+
+/**
+ * Reads an assertion of a client, or of the platform on which it runs. Pure. Its header may name a key id, but never a key or an address.
+ * @throws {Refusal} invalid_client
+ * @see RFC 7523 §3, docs/protocol.md#client-authentication, docs/protocol.md#workloads
+ */
+export function readAssertion(type: string, text: string): Assertion | WorkloadToken {
+  const isSvid = type === SVID_ASSERTION_TYPE;
+  if (type !== CLIENT_ASSERTION_TYPE && !isSvid) refuse("assertion_type_unknown");
+  const parsed = parseJws(text, MAX_WORKLOAD_TOKEN);
   if (parsed === undefined) return refuse("assertion_malformed");
   if (hasForbiddenMember(parsed)) refuse("assertion_brings_its_key");
   const { alg, kid, typ } = parsed.header;
   if (!isAssertionAlgorithm(alg)) return refuse("assertion_algorithm_not_accepted");
   if (kid !== undefined && typeof kid !== "string") return refuse("assertion_malformed");
-  if (typ !== undefined && !(typeof typ === "string" && ASSERTION_TYPES.test(typ))) refuse("assertion_of_another_kind");
   const claims = parseObject(parsed.payload);
-  if (claims === undefined) return refuse("assertion_malformed");
+  if (claims !== undefined && (isSvid || isOfPlatform(claims))) return workloadToken({ ...parsed, claims }, isSvid ? "svid" : "jwt");
+  if (typ !== undefined && !(typeof typ === "string" && ASSERTION_TYPES.test(typ))) refuse("assertion_of_another_kind");
+  if (claims === undefined || text.length > MAX_TOKEN_LENGTH) return refuse("assertion_malformed");
   const { iss, sub } = claims;
   if (typeof sub !== "string" || sub === "" || iss !== sub) return refuse("assertion_subject_not_issuer");
   return { ...parsed, claims, clientId: sub };
@@ -90,7 +97,9 @@ export type AssertionPorts = Pick<CorePorts, "assertionAudiences" | "remoteKeys"
 
 /** Checks everything about an assertion except that it is used for the first time. @throws {Refusal} invalid_client */
 export async function checkAssertion(assertion: Assertion, client: Client, ports: Omit<AssertionPorts, "consumedIds">) {
-  const used = checkClaims(assertion, ports.assertionAudiences, ports.clock());
+  const [issuer = "", ...others] = ports.assertionAudiences;
+  const audiences = demandsOf(client).issuerAudience ? [issuer] : [issuer, ...others];
+  const used = checkClaims(assertion, audiences, ports.clock());
   await assertSigned(assertion, client, ports.remoteKeys);
   return used;
 }

@@ -1,28 +1,46 @@
-import { type AuthMethod, type Client, isConfidential } from "../clients/client.ts";
+import type { AuditEntry } from "../audit.ts";
+import { type AuthMethod, type Client, type ClientSources, isConfidential, resolveClient } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
+import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, refusing } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../random.ts";
 import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
-import { ENFORCED, type Rule, type RuleTrace } from "./policy/rule.ts";
+import { because } from "./grants/grant.ts";
+import { ENFORCED, isVerdict, type Rule, type RuleTrace } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
+import {
+  authenticateWorkload,
+  documentWorkload,
+  type FoundWorkload,
+  findWorkload,
+  type KnownWorkload,
+  type WorkloadAuthenticationPorts,
+  workloadName,
+} from "./workload/authentication.ts";
+import type { WorkloadToken } from "./workload/token.ts";
 
 /** Stands in where there is no client or no secret, so that an unknown client takes the same time as a wrong secret. */
 const NO_SECRET = asSecretHash(new Uint8Array(32));
 
 export interface Presented {
   readonly method: AuthMethod;
+  /** Empty for a workload until its identity is found. */
   readonly clientId: string;
   readonly secret: string | undefined;
   readonly assertion?: Assertion;
+  readonly workload?: PresentedWorkload;
 }
+
+/** A workload's token, and what was found about it. */
+export type PresentedWorkload = FoundWorkload & { readonly token: WorkloadToken };
 
 const refuse = refusing("invalid_client");
 
 /**
  * Reads which client a request claims to come from, and the one method by which it authenticates. Pure.
  * A Basic header without a secret only names the client. `client_id` in the body beside another method must name the same client; an
- * assertion names the client itself.
+ * assertion names the client itself, but for a workload's token: its client is found by `identified`.
  * @throws {Refusal} invalid_client for several methods, contradicting ids or none at all, and for a malformed assertion
  * @see RFC 6749 §2.3, docs/protocol.md#client-authentication
  */
@@ -38,12 +56,24 @@ export function presentedCredential(credential: ClientCredential | undefined): P
   if (assertion !== undefined) {
     const read = readAssertion(assertion.clientAssertionType, assertion.clientAssertion);
     const named = [basic?.clientId, clientId].filter((id) => id !== undefined && id !== "");
+    if ("issuers" in read) return { method: "workload_jwt", clientId: named[0] ?? "", secret: undefined, workload: { token: read } };
     if (named.some((id) => id !== read.clientId)) refuse("contradicting_client_ids");
     return { method, clientId: read.clientId, secret: undefined, assertion: read };
   }
   const named = basic?.clientId ?? clientId;
   if (named === undefined || named === "") return refuse("client_not_named");
   return { method, clientId: named, secret: method === "client_secret_basic" ? basic?.clientSecret : clientSecret };
+}
+
+/** Finds the client that a workload's token stands for; any other credential names its own. A refusal is left to the rules. */
+export async function identified(
+  presented: Presented,
+  ports: Pick<WorkloadAuthenticationPorts, "workloads" | "issuer">,
+): Promise<Presented> {
+  const { workload, clientId: named } = presented;
+  if (workload === undefined) return presented;
+  const found = await findWorkload(workload.token, named === "" ? undefined : named, ports);
+  return { ...presented, clientId: found.clientId ?? named, workload: { ...workload, ...found } };
 }
 
 /** Whether the client may use the presented method at this endpoint. */
@@ -72,6 +102,17 @@ const METHOD_REGISTERED: Rule<ClientFacts> = {
     if (!methodRule(client, presented.method)) refuse("method_not_registered");
   },
 };
+const IN_PROFILE: Rule<ClientFacts> = {
+  name: "security_profile",
+  demand: "A client with a security profile authenticates by a method and an algorithm of that profile.",
+  source: "docs/protocol.md#security-profile",
+  conditional: true,
+  check: ({ client, presented: { method, assertion } }) => {
+    const { authMethods, algorithms } = demandsOf(client);
+    if (!authMethods.includes(method)) refuse("method_not_in_profile");
+    if (assertion !== undefined && !algorithms.includes(String(assertion.header.alg))) refuse("algorithm_not_in_profile");
+  },
+};
 const CLIENT_ENABLED: Rule<ClientFacts> = {
   name: "client_enabled",
   demand: "The client is enabled.",
@@ -91,15 +132,18 @@ export const CLIENT_RULES = {
   } satisfies Rule<ClientCredential | undefined, Presented>,
   found: {
     name: "client_known",
-    demand: "The client is registered; one of a metadata document was given the code or refresh token that it presents.",
+    demand:
+      "The client is registered; one of a metadata document was given the code or refresh token that it presents; a workload's token has the identity of one client.",
     source: "docs/protocol.md#metadata-documents",
   },
   methodRegistered: METHOD_REGISTERED,
   enabled: CLIENT_ENABLED,
+  inProfile: IN_PROFILE,
   proven: {
     name: "client_proven",
-    demand: "The secret is the client's; or its assertion is signed by its key, for this issuer, valid now and not used before.",
-    source: "RFC 6749 §2.3, RFC 7523 §3",
+    demand:
+      "The secret is the client's; or its assertion, or its workload's token, is signed by its key or platform, for this issuer, valid now and not used before.",
+    source: "RFC 6749 §2.3, RFC 7523 §3, docs/protocol.md#workloads",
   },
 } as const;
 
@@ -111,18 +155,21 @@ export interface ClientAttempt {
   /** The client that the request names, once it is read. */
   readonly client: Promise<Client | undefined>;
   readonly methodRule: MethodRule;
+  /** The request, for the record of a refused workload. */
+  readonly about?: Pick<AuditEntry, "requestId" | "grantType">;
 }
 
 /** How an attempt is evaluated: by the endpoint, or by `explain`, which uses nothing up. */
 interface Evaluation {
   readonly trace: RuleTrace;
-  /** Verifies an assertion. @throws {Refusal} invalid_client */
-  readonly proveBy: (assertion: Assertion, client: Client) => Promise<unknown>;
+  /** Verifies an assertion, or a workload's token. @throws {Refusal} invalid_client */
+  readonly proveBy: (proof: Assertion | KnownWorkload, client: Client) => Promise<unknown>;
   /** Whether the proof of a confidential client that presents nothing is assumed. */
   readonly assumesProof: boolean;
 }
 
 async function findClient({ presented, client: pending }: ClientAttempt) {
+  if (presented.workload?.refusal !== undefined) throw presented.workload.refusal;
   const client = await pending;
   const secretMatches = sameHash(hashSecret(presented.secret ?? ""), client?.secretHash ?? NO_SECRET);
   return { client: client ?? refuse("client_unknown"), secretMatches };
@@ -137,17 +184,20 @@ export async function evaluateClient(attempt: ClientAttempt, { trace, proveBy, a
   if (assumed) trace.assume(METHOD_REGISTERED);
   else trace.check(METHOD_REGISTERED, facts);
   trace.check(CLIENT_ENABLED, facts);
+  if (client.securityProfile && assumed) trace.assume(IN_PROFILE);
+  else if (client.securityProfile) trace.check(IN_PROFILE, facts);
   if (assumed) trace.assume(CLIENT_RULES.proven);
   else await trace.settle(CLIENT_RULES.proven, prove(presented, client, secretMatches, proveBy));
   return client;
 }
 
-async function prove({ method, assertion }: Presented, client: Client, secretMatches: boolean, proveBy: Evaluation["proveBy"]) {
-  if (assertion !== undefined) await proveBy(assertion, client);
+async function prove({ method, assertion, workload }: Presented, client: Client, secretMatches: boolean, proveBy: Evaluation["proveBy"]) {
+  if (workload !== undefined) await proveBy(workload.known ?? documentWorkload(workload.token, client), client);
+  else if (assertion !== undefined) await proveBy(assertion, client);
   else if (method !== "none" && !secretMatches) refuse("wrong_secret");
 }
 
-export type AuthenticationPorts = AssertionPorts & Pick<CorePorts, "clients" | "throttle">;
+export type AuthenticationPorts = AssertionPorts & WorkloadAuthenticationPorts & Pick<CorePorts, "clients" | "throttle">;
 
 /** Counts an `invalid_client` as a failed authentication. @throws the error, or {Refusal} too_many_requests after many failures */
 export async function countFailure(
@@ -163,6 +213,25 @@ export async function countFailure(
   throw error;
 }
 
+async function recordRefusedWorkload(
+  error: unknown,
+  { presented: { workload }, address, about }: ClientAttempt,
+  { workloads }: Pick<AuthenticationPorts, "workloads">,
+): Promise<void> {
+  if (!isVerdict(error)) return;
+  const { known, clientId: mapped } = workload ?? {};
+  await workloads.recordRefusal({
+    event: "workload.refused",
+    outcome: "failure",
+    ...because(error),
+    actor: mapped === undefined ? { type: "service", id: "client-authentication" } : { type: "client", id: mapped },
+    ...(known && { workloadIssuer: known.issuer.issuer }),
+    ...(workload && mapped !== undefined && { clientId: mapped, ...workloadName(workload) }),
+    ...(address !== "" && { address }),
+    ...about,
+  });
+}
+
 /**
  * Authenticates a client whose record is being read. A valid credential passes even while the client's failures at this address are
  * throttled, so that others at the same address cannot lock the client out.
@@ -172,10 +241,11 @@ export async function authenticateAttempt(attempt: ClientAttempt, ports: Omit<Au
   try {
     return await evaluateClient(attempt, {
       trace: ENFORCED,
-      proveBy: (assertion, client) => authenticateByAssertion(assertion, client, ports),
+      proveBy: (proof, client) => ("token" in proof ? authenticateWorkload(proof, ports) : authenticateByAssertion(proof, client, ports)),
       assumesProof: false,
     });
   } catch (error) {
+    if (attempt.presented.workload !== undefined) await recordRefusedWorkload(error, attempt, ports);
     return countFailure(error, attempt.presented.clientId, attempt.address, ports);
   }
 }
@@ -186,7 +256,22 @@ export async function authenticateClient(
   methodRule: MethodRule,
   ports: AuthenticationPorts,
 ): Promise<Client> {
-  const presented = presentedCredential(credential);
+  const presented = await identified(presentedCredential(credential), ports);
   const client = ports.clients.byClientId(presented.clientId);
   return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule }, ports);
+}
+
+/**
+ * Authenticates the client of a request that needs no earlier grant. A metadata document is fetched, unlike at the token endpoint.
+ * @param address of the caller, whose fetches are counted
+ * @throws {Refusal} as `presentedCredential` and `authenticateAttempt`
+ */
+export async function authenticatedClient(
+  credential: ClientCredential | undefined,
+  address: string,
+  core: AuthenticationPorts & ClientSources,
+): Promise<Client> {
+  const presented = await identified(presentedCredential(credential), core);
+  const client = resolveClient(presented.clientId, address, core);
+  return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule: registeredMethod }, core);
 }

@@ -1,57 +1,63 @@
 import type { AuditEntry } from "../audit.ts";
+import type { ClockState } from "../clock.ts";
 import { Refusal } from "../errors.ts";
+import { withEntries } from "./entries.ts";
 import type { CallContext, Core } from "./ports.ts";
+
+/** Seconds by which the time in claims may differ from the database's. While it could differ by more, nothing is issued. */
+export const TOLERANCE = 2;
+/** Seconds gained or lost per second by a monotonic clock, at most: what the system's own correction allows (adjtimex(2)). */
+const DRIFT = 0.0005;
 
 export type DatabaseClock = ReturnType<typeof databaseClock>;
 
+/** A reading: the database's clock in seconds, the process's two clocks in milliseconds, and the seconds that the answer took. */
+type Reading = Readonly<Record<"database" | "process" | "elapsed" | "took", number>>;
+
 /**
- * The database's clock, as a process knows it between two readings.
+ * The database's clock, as a process knows it between two readings. It decides every time in claims and every comparison with a time, so
+ * that a wrong or stepping clock of this process changes no answer.
  * @param read the database's clock, in seconds since the epoch  @param process milliseconds since the epoch
- * @param elapsed milliseconds of a clock that never steps, so that a wrong or stepping clock of this process changes nothing
+ * @param elapsed milliseconds of a clock that never steps
  */
 export function databaseClock(read: () => Promise<number>, process: () => number, elapsed: () => number) {
-  let last: { readonly read: number; readonly at: number } | undefined;
+  let last: Reading | undefined;
+  const now = (): number | undefined => last && last.database + (elapsed() - last.elapsed) / 1_000;
+  /** Whether this process's clock was set since the last reading, or the machine stood still, which the monotonic clock does not count. */
+  const hasStepped = (reading: Reading): boolean =>
+    Math.abs(process() - reading.process - (elapsed() - reading.elapsed)) > (TOLERANCE / 2) * 1_000;
+  const isTrue = (): boolean =>
+    last !== undefined && last.took + ((elapsed() - last.elapsed) / 1_000) * DRIFT <= TOLERANCE && !hasStepped(last);
+  const offset = (): number => (now() ?? process() / 1_000) - process() / 1_000;
+  async function measure(): Promise<number> {
+    const [before, began] = [process(), elapsed()];
+    const database = await read();
+    // As if the answer had taken no time to arrive: this clock is behind the database's, never ahead.
+    const reading = { database, process: process(), elapsed: elapsed(), took: (elapsed() - began) / 1_000 };
+    if (reading.took <= TOLERANCE / 2 || !isTrue()) last = reading;
+    return database - (before + reading.process) / 2_000;
+  }
   return {
     /** Seconds since the epoch with their fraction, never ahead of the database; undefined until it was read once. */
-    now: (): number | undefined => last && last.read + (elapsed() - last.at) / 1_000,
-    /** Reads the clock. @returns seconds by which the database is ahead of this process */
-    async measure(): Promise<number> {
-      const before = process();
-      const found = await read();
-      const middle = (before + process()) / 2_000;
-      // As if the answer had taken no time to arrive: this clock is behind the database's, never ahead.
-      last = { read: found, at: elapsed() };
-      return found - middle;
+    now,
+    /** Whole seconds since the epoch; before the first reading by the clock of this process. */
+    seconds: (): number => Math.floor(now() ?? process() / 1_000),
+    /** Seconds by which the database is ahead of this process; 0 until it was read once. */
+    offset,
+    /** Undefined while both clocks agree. */
+    state: (): ClockState | undefined => {
+      if (!isTrue()) return "uncertain";
+      return Math.abs(offset()) > TOLERANCE ? "corrected" : undefined;
     },
-  };
-}
-
-/** Seconds between process and database above which nothing is issued. */
-const MAX_OFFSET = 30;
-/** Seconds above which the operator is warned. */
-const WARN_OFFSET = 5;
-
-export type ClockWatch = ReturnType<typeof clockWatch>;
-
-/**
- * Compares the process's clock, which sets the expiry of tokens, with the database's, which decides whether they have expired.
- * @param offset seconds by which the database is ahead
- */
-export function clockWatch(offset: () => Promise<number>, warn: (seconds: number) => void) {
-  let apart = 0;
-  return {
-    /** Measures the offset. Never throws: an unreachable database is reported elsewhere. */
-    async look(): Promise<void> {
-      const measured = await offset().catch(() => undefined);
-      if (measured === undefined) return;
-      apart = Math.abs(measured);
-      if (apart > WARN_OFFSET) warn(Math.round(measured));
-    },
-    /** Whether the clocks are close enough to each other to issue anything. */
-    isTrue: (): boolean => apart <= MAX_OFFSET,
-    /** @throws {Refusal} temporarily_unavailable while the clocks are too far apart to issue anything */
-    assertTrue(): void {
-      if (apart > MAX_OFFSET) throw new Refusal("temporarily_unavailable", "clock_too_far_off", { retryAfter: 30 });
+    /** Reads the clock; a slow answer does not replace a good reading. @returns seconds by which the database is ahead of this process */
+    measure,
+    /** Whether `now` is certainly within the tolerance. */
+    isTrue,
+    /** Reads the clock again if `now` may be wrong. @throws {Refusal} temporarily_unavailable if it still may be, so that nothing is issued */
+    async assertTrue(): Promise<void> {
+      if (isTrue()) return;
+      await measure().catch(() => undefined); // an unreachable database is reported elsewhere
+      if (!isTrue()) throw new Refusal("temporarily_unavailable", "clock_uncertain", { retryAfter: 1 });
     },
   };
 }
@@ -75,35 +81,12 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
     const latest = lastMoment();
     return latest === undefined ? audit : { ...audit, notAfter: latest };
   };
-  const { codes, families, grants, delegations, identityAssertions, consumedIds, audit } = core;
+  const { consumedIds } = core;
   return {
-    ...core,
-    codes: {
-      ...codes,
-      issue: async (hash, binding, ttl, entry) => codes.issue(hash, binding, ttl, dated(entry)),
-      redeem: async (hash, grant, family, entry) => codes.redeem(hash, grant, family, dated(entry)),
-    },
-    families: {
-      ...families,
-      rotate: async (id, from, to, ttl, entry) => families.rotate(id, from, to, ttl, dated(entry)),
-      revoke: async (id, entry) => families.revoke(id, dated(entry)),
-    },
-    grants: {
-      open: async (grant, family, sessionId, entry) => grants.open(grant, family, sessionId, dated(entry)),
-      revoke: async (id, entry) => grants.revoke(id, dated(entry)),
-    },
-    delegations: { record: async (delegation, entry) => delegations.record(delegation, dated(entry)) },
-    identityAssertions: identityAssertions && {
-      ...identityAssertions,
-      assertions: {
-        ...identityAssertions.assertions,
-        accept: async (identity, grant, entry) => identityAssertions.assertions.accept(identity, grant, dated(entry)),
-      },
-    },
+    ...withEntries(core, dated),
     consumedIds: {
       ...consumedIds,
       consume: async (kind, issuer, id, ttl) => consumedIds.consume(kind, issuer, id, ttl, lastMoment()),
     },
-    audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(dated(entry)) },
   };
 }

@@ -1,13 +1,16 @@
-import { type Client, resolveClient } from "../clients/client.ts";
+import type { Client } from "../clients/client.ts";
+import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizeDeviceRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { printScope } from "../protocol/access.ts";
 import { DEVICE_CODE } from "../protocol/grants.ts";
 import { newUserCode, parseUserCode, printUserCode } from "../protocol/user-code.ts";
 import { hashSecret, newId, newSecret } from "../random.ts";
-import { authorizationOf, bindingOf, logDropped, type RequestSession } from "./authorization.ts";
-import { requestableAccess, requestedTarget } from "./authorization-request.ts";
-import { authenticateAttempt, presentedCredential, registeredMethod } from "./client-authentication.ts";
+import { demandOf } from "../resources/resource.ts";
+import { authorizationOf, bindingOf, type RequestSession } from "./authorization.ts";
+import { assertShort, logDropped, requestableAccess, requestedTarget } from "./authorization-request.ts";
+import { authenticatedClient } from "./client-authentication.ts";
+import { consumeProof, verifyProof } from "./dpop.ts";
 import type { DeviceState } from "./grants/device-code/ports.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
 import { droppedScopes } from "./policy/access.ts";
@@ -22,14 +25,17 @@ const TRIES = 3;
 
 /**
  * Authenticates the client, as at the token endpoint, and begins a device request. A metadata document is fetched here; the grant uses the
- * client as it was then.
- * @throws {Refusal} of authentication; unauthorized_client, invalid_scope, invalid_target
+ * client as it was then. A proof of possession binds the device code to its key.
+ * @throws {Refusal} of authentication; invalid_request, invalid_dpop_proof, use_dpop_nonce, unauthorized_client, invalid_scope, invalid_target
  * @see RFC 8628 §3.1, docs/protocol.md#device-authorization
  */
 export async function authorizeDevice(request: AuthorizeDeviceRequest, core: Core) {
-  const client = await authenticatedClient(request, core);
+  const client = await authenticatedClient(request.client, request.address, core);
+  const proven = request.client?.dpop && verifyProof(request.client.dpop, core, demandsOf(client));
   GRANT_HELD.check({ client, grant: { case: "deviceCode" } });
+  assertShort({ scope: request.scope, resource: request.resource });
   const { scopes, resources } = await loggedAccess(request, client, core);
+  if (proven !== undefined) await consumeProof(proven, core);
   const address = request.client?.address ?? "";
   for (let tries = 0; tries < TRIES; tries++) {
     const [deviceCode, userCode] = [newSecret(core.randomBytes), newUserCode(core.randomBytes)];
@@ -44,18 +50,14 @@ export async function authorizeDevice(request: AuthorizeDeviceRequest, core: Cor
         ...(client.origin === "metadata_document" && { documentClient: client }),
         address,
         pollInterval: INTERVAL,
+        dpopJkt: proven?.jkt ?? null,
       },
       LIFETIME,
     );
-    if (opened) return { deviceCode, userCode: printUserCode(userCode), expiresIn: LIFETIME, interval: INTERVAL };
+    if (opened)
+      return { deviceCode, userCode: printUserCode(userCode), expiresIn: LIFETIME, interval: INTERVAL, dpopNonce: proven?.dpopNonce };
   }
   throw new Refusal("temporarily_unavailable", "user_codes_taken", { retryAfter: 1 });
-}
-
-async function authenticatedClient({ client: credential, address }: AuthorizeDeviceRequest, core: Core): Promise<Client> {
-  const presented = presentedCredential(credential);
-  const client = resolveClient(presented.clientId, address, core);
-  return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule: registeredMethod }, core);
 }
 
 async function loggedAccess(request: AuthorizeDeviceRequest, client: Client, core: Core) {
@@ -90,6 +92,10 @@ async function decidable(id: string, core: Core): Promise<{ readonly device: Dev
   return { device, client };
 }
 
+/** What the requested scopes demand of the sign-in now. */
+const demandAt = async ({ scopes, resources }: DeviceState, client: Client, core: Core) =>
+  demandOf(scopes, (await requestedTarget({ resource: [...resources] }, client, core)).terms);
+
 /**
  * What a device request would grant. The user is asked each time, because somebody else may have sent them the code.
  * @throws {Refusal} expired_token, invalid_client
@@ -98,7 +104,8 @@ async function decidable(id: string, core: Core): Promise<{ readonly device: Dev
 export async function validateDeviceRequest(id: string, userId: string | undefined, core: Core) {
   const { device, client } = await decidable(id, core);
   const { scopes, resources, address } = device;
-  const asked = { prompt: ["consent"], maxAge: undefined, hintedSub: undefined };
+  const demand = await demandAt(device, client, core);
+  const asked = { prompt: ["consent"], maxAge: undefined, acrValues: undefined, demand, hintedSub: undefined };
   const authorization = await authorizationOf({}, { client, scopes, resources, ...asked }, userId, core);
   return { case: "authorization" as const, value: { ...authorization, device: { address } } };
 }
@@ -111,8 +118,9 @@ export async function validateDeviceRequest(id: string, userId: string | undefin
 export async function approveDevice(id: string, { userId, sessionId, authTime, requestId }: RequestSession, core: Core): Promise<void> {
   const { device, client } = await decidable(id, core);
   const { scopes, resources, deviceCodeHash } = device;
+  const demand = await demandAt(device, client, core);
   const binding = {
-    ...bindingOf({ client, scopes, resources }, { userId, sessionId, authTime }),
+    ...bindingOf({ client, scopes, resources, acrValues: undefined, maxAge: undefined, demand }, { userId, sessionId, authTime }),
     redirectUri: "",
     codeChallenge: "",
     nonce: null,

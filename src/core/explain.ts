@@ -1,16 +1,36 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "../clients/client.ts";
+import { demandsOf } from "../clients/security-profile.ts";
 import { Refusal } from "../errors.ts";
-import { type AuthorizationRequest, type RuleVerdictSchema, type TokenRequest, Verdict } from "../gen/countersign/token/v1/token_pb.ts";
+import {
+  type AuthorizationRequest,
+  type DpopProof,
+  type RuleVerdictSchema,
+  type TokenRequest,
+  Verdict,
+  type WorkloadToken,
+} from "../gen/countersign/token/v1/token_pb.ts";
 import { type GrantCase, grantCaseOf } from "../protocol/grants.ts";
-import { answerableClient, requestedTarget, validateRequest } from "./authorization-request.ts";
+import { answerableClient, PUSHED, requestedTarget, validateRequest } from "./authorization-request.ts";
 import { type Assertion, checkAssertion } from "./client-assertion.ts";
-import { CLIENT_RULES, evaluateClient, registeredMethod } from "./client-authentication.ts";
+import { CLIENT_RULES, evaluateClient, identified, registeredMethod } from "./client-authentication.ts";
+import { DPOP_PROOF, refuseProof, verifyProof } from "./dpop.ts";
 import { GRANT_HELD, previewOf } from "./grants/grant.ts";
+import {
+  evaluateWorkloadGrant,
+  judgeWorkload,
+  nothingPrefetched,
+  presentsWorkload,
+  WORKLOAD_GRANT_AUTHENTICATION,
+  WORKLOAD_RULES,
+} from "./grants/workload/authentication.ts";
+import { WORKLOAD_UNUSED } from "./grants/workload/grant.ts";
 import { requestableScopes, SCOPE_ALLOWED } from "./policy/access.ts";
 import { isVerdict, type RuleHead, type RuleOutcome, type RuleTrace, ruleTrace } from "./policy/rule.ts";
 import type { Core, RefusedRequest } from "./ports.ts";
-import { GRANT_ROWS, prefetch } from "./token-request.ts";
+import { prefetch, rowOf } from "./token-request.ts";
+import type { Confirmation } from "./tokens/access-token.ts";
+import { assertWorkloadUnused, type KnownWorkload, previewWorkload } from "./workload/authentication.ts";
 
 type RecordedVerdict = MessageInitShape<typeof RuleVerdictSchema>;
 
@@ -36,7 +56,7 @@ function printed(rule: RuleHead, outcome: RuleOutcome | undefined): RecordedVerd
 /**
  * Runs rules and keeps their verdicts. Nothing after the first refusal is evaluated.
  * @param rules all that `run` may evaluate, in order
- * @returns a verdict for each rule, and what the run found; undefined when a rule refused
+ * @returns a verdict for each rule, conditional ones only if they were evaluated, and what the run found; undefined when a rule refused
  * @throws whatever is not the refusal of a rule: an outage says nothing about the request
  */
 export async function traceRules<Found>(rules: readonly RuleHead[], run: (trace: RuleTrace) => Promise<Found>) {
@@ -51,16 +71,30 @@ export async function traceRules<Found>(rules: readonly RuleHead[], run: (trace:
   } catch (error) {
     if (!isVerdict(error)) throw error;
   }
-  return { found, verdicts: rules.map((rule) => printed(rule, outcomes.get(rule.name))) };
+  const listed = rules.filter((rule) => !rule.conditional || outcomes.has(rule.name));
+  return { found, verdicts: listed.map((rule) => printed(rule, outcomes.get(rule.name))) };
 }
 
-export const rulesOf = (name: GrantCase): readonly RuleHead[] => [...Object.values(CLIENT_RULES), ...GRANT_ROWS[name].rules];
+/** @param isWorkload whether a jwt-bearer request presents the token of a platform */
+export const rulesOf = (name: GrantCase, isWorkload = false): readonly RuleHead[] => [
+  ...(isWorkload ? WORKLOAD_GRANT_AUTHENTICATION : Object.values(CLIENT_RULES)),
+  DPOP_PROOF,
+  ...rowOf(name, isWorkload).rules,
+];
 
-/** Verifies an assertion without using it up. @throws {Refusal} invalid_client */
-async function assertUnused(assertion: Assertion, client: Client, core: Core): Promise<void> {
+/** Verifies an assertion or a workload's token without using it up. @throws {Refusal} invalid_client */
+async function assertUnused(assertion: Assertion | KnownWorkload, client: Client, core: Core): Promise<void> {
+  if ("token" in assertion) return previewWorkload(assertion, core);
   const { jti } = await checkAssertion(assertion, client, core);
   if (await core.consumedIds.isConsumed("client_assertion", client.clientId, jti))
     throw new Refusal("invalid_client", "assertion_used_before");
+}
+
+/** Checks a proof without using it up. @throws {Refusal} invalid_dpop_proof, use_dpop_nonce */
+async function unusedProof(presented: DpopProof | undefined, client: Client, core: Core): Promise<Confirmation | undefined> {
+  if (presented === undefined) return undefined;
+  const { jkt, jti } = verifyProof(presented, core, demandsOf(client));
+  return (await core.consumedIds.isConsumed("dpop_proof", jkt, jti)) ? refuseProof("dpop_proof_used") : { jkt };
 }
 
 /**
@@ -70,27 +104,68 @@ async function assertUnused(assertion: Assertion, client: Client, core: Core): P
  */
 export async function explainTokenRequest({ client: credential, requestId, grant }: TokenRequest, core: Core) {
   if (grant.case === undefined || grant.case === "refusedTokenExchange") throw new Refusal("unsupported_grant_type", "grant_missing");
-  const { found, verdicts } = await traceRules(rulesOf(grant.case), async (trace) => {
-    const presented = trace.check(CLIENT_RULES.credential, credential);
-    const prefetched = prefetch(grant, presented.clientId, core);
-    const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod };
-    const proveBy = (assertion: Assertion, named: Client) => assertUnused(assertion, named, core);
-    const client = await evaluateClient(attempt, { trace, proveBy, assumesProof: true });
-    return GRANT_ROWS[grant.case].preview({ client, grant, requestId, prefetched, refusalDetails: {} }, core, trace);
+  const isWorkload = grant.case === "jwtBearer" && (await presentsWorkload(grant.value, core).catch(unserved));
+  const { found, verdicts } = await traceRules(rulesOf(grant.case, isWorkload), async (trace) => {
+    const authenticated = isWorkload
+      ? await authenticatedByGrant({ client: credential, grant }, core, trace)
+      : await authenticatedClientOf({ client: credential, grant }, core, trace);
+    // Only the client can make a proof.
+    const assumed = demandsOf(authenticated.client).boundTokens && credential?.dpop === undefined;
+    if (assumed) trace.assume(DPOP_PROOF);
+    const proven = assumed ? undefined : await trace.settle(DPOP_PROOF, unusedProof(credential?.dpop, authenticated.client, core));
+    const request = { ...authenticated, grant, requestId, refusalDetails: {}, ...(proven && { confirmation: proven }) };
+    return rowOf(grant.case, isWorkload).preview(request, core, trace);
   });
   return { rules: verdicts, ...(found && { granted: found }) };
 }
 
+/** A grant that is not served is refused by a rule. */
+function unserved(error: unknown): false {
+  if (isVerdict(error)) return false;
+  throw error;
+}
+
+type Presented = Pick<TokenRequest, "client" | "grant">;
+
+async function authenticatedClientOf({ client: credential, grant }: Presented, core: Core, trace: RuleTrace) {
+  const presented = await identified(trace.check(CLIENT_RULES.credential, credential), core);
+  const prefetched = prefetch(grant, presented.clientId, core);
+  const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod };
+  const proveBy = (assertion: Assertion | KnownWorkload, named: Client) => assertUnused(assertion, named, core);
+  return { prefetched, client: await evaluateClient(attempt, { trace, proveBy, assumesProof: true }) };
+}
+
+async function authenticatedByGrant(presented: Parameters<typeof evaluateWorkloadGrant>[0], core: Core, trace: RuleTrace) {
+  const evaluated = await evaluateWorkloadGrant(presented, core, { trace });
+  return { ...evaluated, prefetched: nothingPrefetched(evaluated.client) };
+}
+
 /** Empty when the record does not name a rule, or this release has no such rule. */
-function verdictsOf({ grantType, rule, error, reason }: RefusedRequest): readonly RecordedVerdict[] {
+function verdictsOf({ grantType, rule, error, reason, workloadIssuer }: RefusedRequest): readonly RecordedVerdict[] {
   const grant = grantCaseOf(grantType);
-  const rules = grant === undefined ? [] : rulesOf(grant);
+  const rules = grant === undefined ? [] : rulesOf(grant, grant === "jwtBearer" && workloadIssuer !== undefined);
   const at = rules.findIndex(({ name }) => name === rule);
   if (at === -1) return [];
-  return rules.map((each, index) => {
-    if (index === at) return verdictOn(each, Verdict.REFUSED, { error, reason });
-    return verdictOn(each, index < at ? Verdict.PASSED : Verdict.NOT_REACHED);
+  const listed = rules.filter((each, index) => !each.conditional || index === at);
+  const refusing = listed.findIndex(({ name }) => name === rule);
+  return listed.map((each, index) => {
+    if (index === refusing) return verdictOn(each, Verdict.REFUSED, { error, reason });
+    return verdictOn(each, index < refusing ? Verdict.PASSED : Verdict.NOT_REACHED);
   });
+}
+
+/**
+ * Explains, rule by rule, which client the token of a platform stands for. Writes nothing, and uses nothing up.
+ * @see docs/protocol.md#workload-grant
+ */
+export async function explainWorkloadToken({ token, verifySignature }: WorkloadToken, core: Core) {
+  const { found, verdicts } = await traceRules([...WORKLOAD_RULES, WORKLOAD_UNUSED], async (trace) => {
+    const { client, workload } = await judgeWorkload(token, core, { trace, checksSignature: verifySignature });
+    const { known, use } = workload.proof;
+    await trace.settle(WORKLOAD_UNUSED, assertWorkloadUnused(known, use, core));
+    return client.clientId;
+  });
+  return { rules: verdicts, ...(found !== undefined && { clientId: found }) };
 }
 
 /**
@@ -120,7 +195,7 @@ const PARAMETERS: RuleHead = {
   source: "OAuth 2.1 §4.1.1, RFC 8707 §2, OIDC Core §3.1.2.1",
 };
 
-const RULES = [ANSWERABLE, GRANT_HELD, SCOPE_ALLOWED, PARAMETERS];
+const RULES = [ANSWERABLE, PUSHED, GRANT_HELD, SCOPE_ALLOWED, PARAMETERS];
 
 /**
  * Explains, rule by rule, what a code would grant if the user consents, and which scopes are dropped. Writes nothing.
@@ -129,10 +204,13 @@ const RULES = [ANSWERABLE, GRANT_HELD, SCOPE_ALLOWED, PARAMETERS];
 export async function explainAuthorizationRequest(request: AuthorizationRequest, address: string, core: Core) {
   const { found, verdicts } = await traceRules(RULES, async (trace) => {
     const client = await trace.settle(ANSWERABLE, answerableClient(request, address, core));
+    // A request is explained before it is pushed.
+    const mustBePushed = core.requirePushedRequests || demandsOf(client).pushedRequests;
+    if (mustBePushed) trace.assume(PUSHED);
     trace.check(GRANT_HELD, { client, grant: { case: "authorizationCode" } });
     const target = await requestedTarget(request, client, core);
     trace.check({ ...SCOPE_ALLOWED, check: () => requestableScopes(request.scope, client, target) }, undefined);
-    return trace.settle(PARAMETERS, validateRequest(request, client, core));
+    return trace.settle(PARAMETERS, validateRequest(mustBePushed ? { ...request, pushedRequest: "" } : request, client, core));
   });
   if (found === undefined) return { rules: verdicts };
   const { client, scopes, resources, terms, droppedScopes } = found;

@@ -1,9 +1,12 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { isApiKey } from "../clients/api-key.ts";
 import { audienceOf, type Client } from "../clients/client.ts";
+import { IntrospectResponseSchema } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { printScope, sameResource } from "../protocol/access.ts";
+import { introspectionJson } from "../protocol/introspection-answer.ts";
 import { hashSecret } from "../random.ts";
 import type { Core, CorePorts } from "./ports.ts";
-import { headerSegment, promisesSecond } from "./signing/jws.ts";
+import { headerSegment, promisesSecond, signJwt } from "./signing/jws.ts";
 import {
   type AccessTokenClaims,
   asAccessToken,
@@ -71,9 +74,29 @@ export async function introspect(prefetched: ReturnType<typeof prefetchStates>[n
     tokenType: tokenTypeOf(cnf),
     ...(claims.act && { act: claims.act }),
     ...(cnf && { cnf: cnf.jkt === undefined ? { x5tS256: cnf["x5t#S256"] ?? "" } : { jkt: cnf.jkt } }),
+    ...(claims.acr !== undefined && { acr: claims.acr }),
+    ...(claims.amr !== undefined && { amr: [...claims.amr] }),
+    ...(claims.auth_time !== undefined && { authTime: claims.auth_time }),
     ...(detached && { pqcSignature: Buffer.from(detached.signature).toString("base64url"), pqcAlg: detached.alg }),
   };
 }
+
+/**
+ * The answer as a JWT for the caller, who can prove to others what this server said. It has neither `sub` nor `exp`, so that it is no access token.
+ * @see RFC 9701 §5
+ */
+export const signedAnswer = (result: MessageInitShape<typeof IntrospectResponseSchema>, caller: Client, core: Core): Promise<string> =>
+  signJwt(
+    {
+      iss: core.issuer,
+      aud: caller.clientId,
+      iat: Math.floor(core.clock()),
+      token_introspection: introspectionJson(create(IntrospectResponseSchema, result)),
+    },
+    "token-introspection+jwt",
+    core.keys.signing().accessToken,
+    core.sign,
+  );
 
 /** Whether a static API key is valid now, and for which client. @see docs/protocol.md#api-keys */
 export async function verifyApiKey(key: string, { apiKeys }: Pick<CorePorts, "apiKeys">) {

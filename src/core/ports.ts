@@ -1,22 +1,25 @@
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { AuditEntry } from "../audit.ts";
-import type { Client } from "../clients/client.ts";
 import type { RemoteKeys } from "../clients/key-set.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clients/ports.ts";
 import type { Clock } from "../clock.ts";
 import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import type { RandomBytes, SecretHash } from "../random.ts";
 import type { ResourceDirectory, ResourceDiscovery } from "../resources/ports.ts";
-import type { ResourceTerms } from "../resources/resource.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { ClockWatch } from "./clocks.ts";
+import type { LogoutSubscriptions } from "./backchannel-logout.ts";
+import type { DatabaseClock } from "./clocks.ts";
+import type { ProofNonces } from "./dpop-nonces.ts";
+import type { AuthorizationCodes, CodeState, NewFamily } from "./grants/authorization-code/ports.ts";
 import type { DeviceRequests } from "./grants/device-code/ports.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
+import type { PushedRequests } from "./pushed-requests.ts";
 import type { IssuedTokens, Sign } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import type { SuccessorInput } from "./signing/successor.ts";
-import type { NewGrant, Subject, TokenReference, TokenStates } from "./token-state.ts";
+import type { NewGrant, TokenReference, TokenStates } from "./token-state.ts";
 import type { Confirmation } from "./tokens/access-token.ts";
+import type { WorkloadPorts } from "./workload/ports.ts";
 
 /** In seconds. */
 export interface Lifetimes {
@@ -29,62 +32,12 @@ export interface Lifetimes {
   readonly authorizationCode: number;
 }
 
-/** What a code is bound to (OAuth 2.1 §4.1.2). */
-export interface CodeBinding {
-  readonly clientId: string;
-  readonly redirectUri: string;
-  readonly codeChallenge: string;
-  readonly scopes: readonly string[];
-  readonly resources: readonly string[];
-  readonly nonce: string | null;
-  readonly userId: string;
-  readonly sessionId: string;
-  /** Seconds since the epoch of the real authentication. */
-  readonly authTime: number;
-  /** The client of a metadata document as it was when the code was issued. */
-  readonly documentClient?: Client;
-  /** consentFingerprint of that client. */
-  readonly clientFingerprint?: string;
-}
-
-/** The state of a code. Times in seconds since the epoch; `now` by the database's clock. */
-export interface CodeState extends Omit<CodeBinding, "clientFingerprint"> {
-  readonly expiresAt: number;
-  /** The grant that the code was redeemed for; null while it is unused. */
-  readonly grantId: string | null;
-  readonly subject: Subject;
-  /** Of the resources' records, in any realm. */
-  readonly resourceTerms: readonly ResourceTerms[];
-  readonly now: number;
-}
-
-/** The refresh family of a new grant. `ttl` and `maxAge` in seconds by the database's clock. `cnf` is the key that it is bound to. */
-export interface NewFamily {
-  readonly id: string;
-  readonly tokenHash: SecretHash;
-  readonly ttl: number;
-  readonly maxAge: number;
-  readonly cnf?: Confirmation;
-}
-
-export interface AuthorizationCodes {
-  /**
-   * Stores a code, in one conditional statement, if user and client are enabled, the session is live and a consent covers the request. The
-   * consent of a metadata document's client is bound to its first `clientFingerprint`. A stored code gets no second record.
-   * @returns whether the code is stored
-   */
-  issue(codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry): Promise<boolean>;
-  byHash(codeHash: SecretHash): Promise<CodeState | undefined>;
-  /**
-   * Consumes the code and opens grant and family with the audit record, in one conditional statement.
-   * @returns false when another redemption came first, the code has expired, or user or client is disabled
-   */
-  redeem(codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry): Promise<boolean>;
-}
-
 /** A refresh family with its grant and user. `now` is the database's clock. */
 export interface FamilyState
-  extends Pick<CodeState, "clientId" | "subject" | "scopes" | "authTime" | "expiresAt" | "documentClient" | "resourceTerms" | "now"> {
+  extends Pick<
+    CodeState,
+    "clientId" | "subject" | "scopes" | "authTime" | "authentication" | "expiresAt" | "documentClient" | "resourceTerms" | "now"
+  > {
   readonly familyId: string;
   readonly grantId: string;
   readonly audience: readonly string[];
@@ -107,13 +60,18 @@ export interface RefreshFamilies {
    * @returns whether this caller won
    */
   rotate(familyId: string, from: SecretHash, to: SecretHash, ttl: number, audit: AuditEntry): Promise<boolean>;
+  /** Leaves the current token in place and extends the family, under the same conditions. Any number of concurrent uses succeed. Coalesced. */
+  keep(familyId: string, current: SecretHash, ttl: number, audit: AuditEntry): Promise<boolean>;
   /** Revokes the family and its grant. Idempotent. */
   revoke(familyId: string, audit: AuditEntry): Promise<void>;
 }
 
 export interface Grants {
-  /** Opens a grant without a code (first-party sign-in), with its audit record. @returns whether user and session are live */
-  open(grant: NewGrant, family: NewFamily, sessionId: string, audit: AuditEntry): Promise<boolean>;
+  /**
+   * Opens a grant without a code (first-party sign-in), with its audit record. Without a refresh family the session ends at once: it was
+   * started for this grant alone. @returns whether user and session are live
+   */
+  open(grant: NewGrant, family: NewFamily | undefined, sessionId: string, audit: AuditEntry): Promise<boolean>;
   /** Revokes a grant with its families and access tokens. Idempotent. */
   revoke(grantId: string, audit: AuditEntry): Promise<void>;
 }
@@ -131,7 +89,7 @@ export interface ConsentRepository {
   of(userId: string, clientId: string, mark?: string): Promise<ConsentView | undefined>;
 }
 
-export type ConsumedKind = "client_assertion" | "identity_assertion";
+export type ConsumedKind = "client_assertion" | "identity_assertion" | "logout_token" | "dpop_proof" | "workload_token";
 
 /** Identifiers that may be used once. */
 export interface ConsumedIds {
@@ -160,6 +118,7 @@ export interface RefusedRequest {
   readonly reason: string;
   readonly rule: string | undefined;
   readonly error: string | undefined;
+  readonly workloadIssuer?: string | undefined;
   /** Seconds since the epoch, with their fraction. */
   readonly at: number;
 }
@@ -196,9 +155,16 @@ export interface CorePorts {
   /** Accepted values of `aud` in client assertions. */
   readonly assertionAudiences: readonly string[];
   readonly remoteKeys: RemoteKeys;
+  readonly workloads: WorkloadPorts;
   readonly consumedIds: ConsumedIds;
+  /** Undefined while DPOP_NONCE is false. */
+  readonly proofNonces?: ProofNonces | undefined;
   readonly codes: AuthorizationCodes;
+  readonly logoutSubscriptions: LogoutSubscriptions;
   readonly devices: DeviceRequests;
+  readonly pushedRequests: PushedRequests;
+  /** REQUIRE_PAR */
+  readonly requirePushedRequests: boolean;
   readonly families: RefreshFamilies;
   readonly grants: Grants;
   readonly tokens: TokenStates;
@@ -211,7 +177,7 @@ export interface CorePorts {
   readonly consents: ConsentRepository;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;
-  readonly clocks?: Pick<ClockWatch, "isTrue" | "assertTrue">;
+  readonly clocks?: Pick<DatabaseClock, "isTrue" | "assertTrue">;
   /** The database's clock in seconds since the epoch; undefined until it was read once. */
   readonly databaseNow?: () => number | undefined;
   /** Seconds within which an effect must be written if its call has no `notAfter`. */
@@ -274,6 +240,8 @@ export interface CallContext {
   readonly signal?: AbortSignal | undefined;
   /** Seconds since the epoch by the database's clock, after which the call must have no effect: its caller has given up. */
   readonly notAfter?: number | undefined;
+  /** W3C trace context of the caller's span, in another process; undefined when the call is not traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** One function per method, from a full message to the members of the answer. */

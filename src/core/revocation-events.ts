@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { packed } from "./tokens/access-token.ts";
 
 /** A revocation, or (`lifted`) the end of one. Times in seconds since the epoch. */
 export interface RevocationEvent {
@@ -28,9 +29,6 @@ export interface RevocationEvents {
 
 /** Bytes of a digest. */
 const LENGTH = 16;
-
-/** The form of a grant's id in the `jti` of its tokens. */
-const packed = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
 
 /**
  * The digest by which the holder of a token recognizes a revocation event. It does not reveal ids of users, clients or tokens.

@@ -6,11 +6,12 @@ import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
 import { inTime } from "./clocks.ts";
 import { approveDevice, authorizeDevice, findDeviceRequest, validateDeviceRequest } from "./device-authorization.ts";
-import { explainAuthorizationRequest, explainRefusal, explainTokenRequest } from "./explain.ts";
+import { explainAuthorizationRequest, explainRefusal, explainTokenRequest, explainWorkloadToken } from "./explain.ts";
 import { loginTokens } from "./grants/login.ts";
-import { introspect, prefetchStates, verifyApiKey } from "./introspection.ts";
+import { introspect, prefetchStates, signedAnswer, verifyApiKey } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
 import type { CallContext, Core, CorePorts, TokenCoreImplementation } from "./ports.ts";
+import { openPushedRequest, pushAuthorization } from "./pushed-requests.ts";
 import { revoke } from "./revocation.ts";
 import { createSigner, issuedTokens } from "./signing/jws.ts";
 import { successorOf } from "./signing/successor.ts";
@@ -23,17 +24,23 @@ const coreOf = (ports: CorePorts): Core => ({
   successor: (request) => successorOf(ports.keys.signing().accessToken)(request),
 });
 
-/** @throws {Refusal} temporarily_unavailable while the clocks are too far apart, or after the call's deadline */
-function issuing(whole: Core, context: CallContext): Core {
-  const core = inTime(whole, context);
-  core.clocks?.assertTrue();
-  return core;
+/** @throws {Refusal} temporarily_unavailable while the time is uncertain, or after the call's deadline */
+async function issuing(whole: Core, context: CallContext): Promise<Core> {
+  await whole.clocks?.assertTrue();
+  return inTime(whole, context);
 }
+
+type PushMethods = Pick<TokenCoreImplementation, "pushAuthorization" | "openPushedRequest">;
+
+const pushMethods = (whole: Core): PushMethods => ({
+  pushAuthorization: async (request, context) => pushAuthorization(request, await issuing(whole, context)),
+  openPushedRequest: async (request) => openPushedRequest(request, whole),
+});
 
 type DeviceMethods = Pick<TokenCoreImplementation, "authorizeDevice" | "findDeviceRequest" | "denyDeviceRequest">;
 
 const deviceMethods = (whole: Core): DeviceMethods => ({
-  authorizeDevice: async (request, context) => authorizeDevice(request, issuing(whole, context)),
+  authorizeDevice: async (request, context) => authorizeDevice(request, await issuing(whole, context)),
   findDeviceRequest: async ({ userCode }) => ({ deviceRequest: await findDeviceRequest(userCode, whole) }),
   async denyDeviceRequest({ deviceRequest }) {
     await whole.devices.deny(deviceRequest);
@@ -46,14 +53,14 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   const whole = coreOf(ports);
   return {
     async token(request, context) {
-      return answerTokenRequest(request, issuing(whole, context));
+      return answerTokenRequest(request, await issuing(whole, context));
     },
 
     async validateAuthorization({ request, userId, session, requestId, address }, context) {
       const core = inTime(whole, context);
       if (request === undefined) throw new Refusal("invalid_request", "request_missing");
       if (request.deviceRequest !== undefined) return { outcome: await validateDeviceRequest(request.deviceRequest, userId, core) };
-      // While the clocks are apart no code is issued here; `issueCode` reports it.
+      // While the time is uncertain no code is issued here; `issueCode` reports it.
       const signedIn =
         session && core.clocks?.isTrue() !== false && userId !== undefined
           ? { userId, sessionId: session.id, authTime: session.authTime, requestId }
@@ -63,23 +70,22 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
 
     async issueCode(request, context) {
       const device = request.request?.deviceRequest;
-      const core = issuing(whole, context);
+      const core = await issuing(whole, context);
       if (device === undefined) return { code: await issueCode(request, core) };
       await approveDevice(device, request, core);
       return {};
     },
 
+    ...pushMethods(whole),
     ...deviceMethods(whole),
 
     async loginTokens(request, context) {
-      const core = issuing(whole, context);
+      const core = await issuing(whole, context);
       core.keys.signing().hybrid?.assertOpen();
       return loginTokens(request, core);
     },
 
-    async introspect(request) {
-      return { results: await answerIntrospection(request, whole) };
-    },
+    introspect: (request) => answerIntrospection(request, whole),
 
     async verifyApiKey({ client: credential, key }) {
       await authenticateClient(credential, anySecretMethod, whole);
@@ -92,7 +98,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return {};
     },
 
-    verifyAccessToken: ({ accessToken, use }) => verifyBearer(accessToken, use, whole),
+    verifyAccessToken: ({ accessToken, use, dpop }) => verifyBearer(accessToken, use, whole, dpop),
 
     async publicKeys() {
       return { jwksJson: whole.keys.jwksJson() };
@@ -117,16 +123,19 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
 async function explain({ subject, address }: ExplainRequest, core: Core) {
   if (subject.case === "tokenRequest") return explainTokenRequest(subject.value, core);
   if (subject.case === "requestId") return explainRefusal(subject.value, core);
+  if (subject.case === "workloadToken") return explainWorkloadToken(subject.value, core);
   if (subject.case === "authorizationRequest") return explainAuthorizationRequest(subject.value, address, core);
   throw new Refusal("invalid_request", "nothing_to_explain");
 }
 
 /** Authenticates the caller, then introspects every token in order. @throws {Refusal} invalid_client */
-async function answerIntrospection({ client: credential, tokens }: IntrospectRequest, core: Core) {
+async function answerIntrospection({ client: credential, tokens, signed }: IntrospectRequest, core: Core) {
   const presented = presentedCredential(credential);
   const prefetched = prefetchStates(tokens, core);
   const client = core.clients.byClientId(presented.clientId);
   const attempt = { presented, address: credential?.address ?? "", client, methodRule: anySecretMethod };
   const caller = await authenticateAttempt(attempt, core);
-  return Promise.all(prefetched.map((one) => introspect(one, caller, core)));
+  const results = await Promise.all(prefetched.map((one) => introspect(one, caller, core)));
+  const [only, ...more] = results;
+  return signed && only !== undefined && more.length === 0 ? { results, jwt: await signedAnswer(only, caller, core) } : { results };
 }

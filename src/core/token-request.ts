@@ -1,10 +1,14 @@
 import { type Client, isConfidential } from "../clients/client.ts";
 import { namesDocument } from "../clients/document-url.ts";
+import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import type { ClientCredential, RefusedTokenExchange, TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import type { ClientCredential, DpopProof, RefusedTokenExchange, TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase, TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
-import { authenticateAttempt, countFailure, presentedCredential, registeredMethod } from "./client-authentication.ts";
+import { authenticateAttempt, countFailure, identified, presentedCredential, registeredMethod } from "./client-authentication.ts";
+import { DPOP_PROOF, type ProvenKey, refuseProof, verifyProof } from "./dpop.ts";
+import { withEntries } from "./entries.ts";
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
 import { deviceCode } from "./grants/device-code/grant.ts";
@@ -13,8 +17,12 @@ import { because, type Grant, type GrantRequest, type Prefetched, type RefusalAu
 import { jwtBearer } from "./grants/jwt-bearer/grant.ts";
 import { refreshToken } from "./grants/refresh-token/grant.ts";
 import { tokenExchange } from "./grants/token-exchange/grant.ts";
-import { isVerdict } from "./policy/rule.ts";
+import { authenticateByGrant, presentsWorkload } from "./grants/workload/authentication.ts";
+import { workloadGrant } from "./grants/workload/grant.ts";
+import { ENFORCED, isVerdict } from "./policy/rule.ts";
 import type { Core, CorePorts } from "./ports.ts";
+import { usingProof } from "./proof-use.ts";
+import { workloadName } from "./workload/authentication.ts";
 
 /** Rules and handlers of every grant. protocol/grants.ts has its names and parameters; neither compiles without the other's row. */
 const REGISTRY: { readonly [Case in GrantCase]: Grant<Case> } = {
@@ -27,7 +35,11 @@ const REGISTRY: { readonly [Case in GrantCase]: Grant<Case> } = {
 };
 
 /** The same for requests whose grant is known only at run time: each is given to the row of its own case. */
-export const GRANT_ROWS = REGISTRY as { readonly [Case in GrantCase]: Grant<GrantCase> };
+const GRANT_ROWS = REGISTRY as { readonly [Case in GrantCase]: Grant<GrantCase> };
+
+/** @param isWorkload whether a jwt-bearer request presents the token of a platform */
+export const rowOf = (grant: GrantCase, isWorkload: boolean): Grant<GrantCase> =>
+  isWorkload ? (workloadGrant as Grant<GrantCase>) : GRANT_ROWS[grant];
 
 /**
  * Begins to read the records of a token request in parallel. The client of a metadata document is taken as it was when the code was issued:
@@ -63,11 +75,16 @@ async function documentClient(clientId: string, grant: TokenRequest["grant"], is
   return binding.documentClient;
 }
 
-async function authenticate(grant: TokenRequest["grant"], credential: TokenRequest["client"], core: Core) {
-  const presented = presentedCredential(credential);
+const isServed = (grant: TokenRequest["grant"]): grant is Extract<TokenRequest["grant"], { readonly case: GrantCase }> =>
+  grant.case !== undefined && grant.case !== "refusedTokenExchange";
+
+async function authenticate({ grant, client: credential, requestId }: Omit<TokenRequest, "$typeName">, core: Core) {
+  const presented = await identified(presentedCredential(credential), core);
   const prefetched = prefetch(grant, presented.clientId, core);
-  const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod };
-  return { prefetched, client: await authenticateAttempt(attempt, core) };
+  const about = { requestId, ...(isServed(grant) && { grantType: GRANTS[grant.case].grantType }) };
+  const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod, about };
+  const client = await authenticateAttempt(attempt, core);
+  return { prefetched, client, ...(presented.workload && { workload: { name: workloadName(presented.workload) } }) };
 }
 
 /**
@@ -79,12 +96,15 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
   const unauthenticated = { credential, requestId };
   if (grant.case === "refusedTokenExchange") return refuseUnreadable(grant.value, unauthenticated, core);
   core.keys.signing().hybrid?.assertOpen(); // before anything is consumed
-  const authenticating = authenticate(grant, credential, core);
+  const isWorkload = grant.case === "jwtBearer" && (await presentsWorkload(grant.value, core));
+  const authenticating = isWorkload
+    ? authenticateByGrant({ client: credential, requestId, grant }, core)
+    : authenticate({ client: credential, requestId, grant }, core);
   if (grant.case === undefined) {
     await authenticating;
     throw new Refusal("unsupported_grant_type", "grant_missing");
   }
-  const { refusalAudit, issue } = GRANT_ROWS[grant.case];
+  const { refusalAudit, issue } = rowOf(grant.case, isWorkload);
   const authenticated = await (refusalAudit.unauthenticated
     ? authenticating.catch((error: unknown) => refuseUnauthenticated(error, unauthenticated, core))
     : authenticating);
@@ -92,15 +112,50 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
   const address = credential?.address ?? "";
   if (refusalAudit.publicClients && !isConfidential(request.client)) core.throttle.assertOpen(request.client.clientId, address);
   try {
-    return await issue(request, core);
+    const proven = await provenKey(request, credential, core);
+    const { workload } = authenticated;
+    const named = workload === undefined ? core : withEntries(core, (entry) => ({ ...entry, ...workload.name }));
+    if (proven === undefined) return await issue(request, named);
+    const confirmed = { ...request, confirmation: { jkt: proven.jkt } };
+    const answer = await usingProof(proven, grant.case, named, (own) => issue(confirmed, own));
+    return proven.dpopNonce === undefined ? answer : { ...answer, dpopNonce: proven.dpopNonce };
   } catch (error) {
     await recordRefusal(error, request, address, refusalAudit, core);
     throw error;
   }
 }
 
-/** Of these refusals the revocation that they caused has a record, or they are no more than a poll that came before the user's decision. */
-const UNRECORDED: readonly string[] = ["code_replayed", "refresh_token_replayed", "device_undecided", "polled_too_soon"];
+/**
+ * Checks the proof of possession of an authenticated request.
+ * @returns undefined without one, and for a public client whose code or refresh token is unknown: nothing is written for requests that
+ * anyone can send
+ * @throws {Refusal} invalid_dpop_proof, use_dpop_nonce  @see RFC 9449 §5, §8
+ */
+async function provenKey(
+  { client, prefetched: { code, device, family } }: GrantRequest,
+  credential: ClientCredential | undefined,
+  core: Core,
+): Promise<ProvenKey | undefined> {
+  if (credential?.dpop === undefined) {
+    if (demandsOf(client).boundTokens) ENFORCED.check({ ...DPOP_PROOF, check: () => refuseProof("dpop_missing") }, undefined);
+    return undefined;
+  }
+  const proven = ENFORCED.check(
+    { ...DPOP_PROOF, check: (proof: DpopProof) => verifyProof(proof, core, demandsOf(client)) },
+    credential.dpop,
+  );
+  const issued = code ?? device ?? family;
+  return issued !== undefined && !isConfidential(client) && (await issued) === undefined ? undefined : proven;
+}
+
+/** Of these refusals the revocation that they caused has a record, or they are a step of the protocol: a poll, or the first of two requests. */
+const UNRECORDED: readonly string[] = [
+  "code_replayed",
+  "refresh_token_replayed",
+  "device_undecided",
+  "polled_too_soon",
+  "dpop_nonce_differs",
+];
 
 /**
  * Records the refusal of an authenticated token request before it is thrown. Anyone could fill the log in the name of a public client: its
@@ -117,7 +172,7 @@ async function recordRefusal(error: unknown, request: GrantRequest, address: str
 const recordOf = (
   refusal: Refusal,
   clientId: string,
-  { grant, requestId, refusalDetails }: Omit<GrantRequest, "client" | "prefetched">,
+  { grant, requestId, refusalDetails, workload }: Omit<GrantRequest, "client" | "prefetched">,
 ) => ({
   outcome: "failure" as const,
   ...because(refusal),
@@ -125,8 +180,18 @@ const recordOf = (
   clientId,
   grantType: GRANTS[grant.case].grantType,
   requestId,
+  ...namedResources(grant.value),
+  ...workload?.name,
   ...refusalDetails,
 });
+
+/** The resources that a request named. They were not judged yet, so that only what has the form of one is recorded. */
+function namedResources(parameters: object): { readonly resources?: readonly string[] } {
+  const named = "resource" in parameters && Array.isArray(parameters.resource) ? parameters.resource.filter(isRecordable) : [];
+  return named.length === 0 ? {} : { resources: [...new Set<string>(named)].slice(0, MAX_RESOURCES) };
+}
+
+const isRecordable = (resource: unknown): boolean => typeof resource === "string" && resource.length <= 2_000 && isAbsoluteUri(resource);
 
 type UnauthenticatedExchange = { readonly credential: ClientCredential | undefined; readonly requestId: string };
 

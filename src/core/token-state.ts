@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
+import type { StatedAuthentication } from "../protocol/authentication-context.ts";
 
 /** The records that decide the state of a token. A user's token has `userId` and either `grantId` or `delegationId`. */
 export interface TokenReference {
@@ -62,4 +63,6 @@ export interface NewGrant {
   /** The audience of tokens unless the request narrows it. */
   readonly audience: readonly string[];
   readonly authTime: number;
+  /** How the user signed in, where tokens say it. */
+  readonly authentication?: StatedAuthentication | null;
 }

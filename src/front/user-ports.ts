@@ -1,4 +1,6 @@
 import type { ClosingPorts } from "../accounts/account.ts";
+import type { AddressChangePorts } from "../accounts/address-change.ts";
+import type { PasskeyPorts } from "../accounts/authenticators/passkey.ts";
 import type { ConsentPorts } from "../accounts/consents.ts";
 import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
@@ -7,25 +9,39 @@ import type { PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
+import type { SecondFactorPorts } from "../accounts/second-factor.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
+import type { Brandings } from "../branding/branding.ts";
 import type { NamedTargets } from "../clients/client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ShownResources } from "../resources/ports.ts";
+import type { LinkPorts } from "../upstream/links.ts";
+import type { Connections, Providers } from "../upstream/ports.ts";
+import type { UpstreamSignInPorts } from "../upstream/sign-in.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
 export interface UserPorts
   extends RegistrationPorts,
     SignInPorts,
+    PasskeyPorts,
+    SecondFactorPorts,
     ConsentPorts,
     PasswordChangePorts,
+    AddressChangePorts,
     ForgottenPasswordPorts,
     AgentPorts,
     ClosingPorts,
     InvitationPorts,
+    UpstreamSignInPorts,
+    LinkPorts,
     Pick<FrontTelemetry, "fault"> {
   readonly core: TokenCore;
+  readonly brandings: Brandings;
+  readonly connections: Connections;
+  /** Loads the library at its first use. */
+  readonly providers: () => Promise<Providers>;
   readonly pendingRequests: PendingRequests;
   /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;

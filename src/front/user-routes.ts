@@ -1,6 +1,7 @@
 import { consentRoutes } from "./auth/consents.ts";
 import { forgotPasswordRoute, registerRoute, resendVerificationRoute, resetPasswordRoute, verifyRoute } from "./auth/register.ts";
 import { loginRoute, logoutRoute } from "./auth/sign-in.ts";
+import { upstreamLogoutRoute } from "./auth/upstream-logout.ts";
 import { cookiesOf, formGuard } from "./http/cookies.ts";
 import type { Route } from "./http/routes.ts";
 import { authorizationFlow, authorizeRoutes } from "./oauth/authorize.ts";
@@ -17,7 +18,7 @@ export function userRoutes({ wallets, ...ports }: UserPorts & { readonly wallets
   const cookies = cookiesOf(ports.issuer);
   const guard = formGuard({ issuer: ports.issuer, cookies, randomBytes: ports.randomBytes });
   const flow = authorizationFlow(ports, cookies);
-  const site = siteOf(ports.issuer, wallets !== undefined);
+  const site = siteOf(ports.issuer, ports.brandings, wallets !== undefined);
   const kit = { ports, cookies, guard, flow, site };
   return [
     registerRoute(ports),
@@ -27,6 +28,7 @@ export function userRoutes({ wallets, ...ports }: UserPorts & { readonly wallets
     forgotPasswordRoute(ports),
     resetPasswordRoute(ports),
     verifyRoute(kit),
+    upstreamLogoutRoute(ports),
     ...consentRoutes(ports, cookies),
     ...authorizeRoutes(ports, cookies, flow, site),
     ...pageRoutes(kit),

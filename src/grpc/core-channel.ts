@@ -1,9 +1,9 @@
-import { isIPv4 } from "node:net";
+import { isIP, isIPv4, isIPv6 } from "node:net";
 import { Client, type ClientOptions, credentials, Metadata } from "@grpc/grpc-js";
 
 /** Where the core is, and how the front authenticates. */
 export interface CoreAddress {
-  /** `http://` (h2c) or `https://`; the host name may resolve to several cores. */
+  /** `http://` (h2c) or `https://`; the front balances over all addresses of the host name. */
   readonly url: string;
   readonly secret?: string | undefined;
   /** PEM texts: `ca` replaces the authorities that Node trusts; `cert` and `key` are for mutual TLS. */
@@ -11,12 +11,10 @@ export interface CoreAddress {
 }
 
 const OPTIONS: ClientOptions = {
-  "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   "grpc.service_config_disable_resolution": 1,
   // Reconnects within a moment to a core that restarts.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 1_000,
-  "grpc.dns_min_time_between_resolutions_ms": 1_000,
   // Closes a connection whose other end is silent; its streams were abandoned before that (core-stream.ts).
   "grpc.keepalive_time_ms": 1_000,
   "grpc.keepalive_timeout_ms": 2_000,
@@ -28,18 +26,24 @@ const OPTIONS: ClientOptions = {
 
 const buffer = (pem: string | undefined): Buffer | null => (pem === undefined ? null : Buffer.from(pem));
 
-/** @throws {Error} for a URL of another scheme */
-export function connectToCore({ url, tls }: CoreAddress): Client {
+/** Connects to one address of the core's name. @throws {Error} for a URL of another scheme */
+export function connectToCore({ url, tls }: CoreAddress, at: string): Client {
   const { protocol, hostname, port } = new URL(url);
   if (protocol !== "http:" && protocol !== "https:") throw new Error("TOKEN_CORE_URL must begin with http:// or https://");
   const secure = protocol === "https:";
-  const target = `dns:///${hostname}:${port || (secure ? 443 : 80)}`;
+  const number = port || (secure ? 443 : 80);
+  const target = `dns:///${isIPv6(at) ? `[${at}]` : at}:${number}`;
+  // The certificate is for the name, and so are the routes of a proxy that reads the authority.
+  const named = { "grpc.default_authority": `${hostname}:${number}`, ...(secure && { "grpc.ssl_target_name_override": hostname }) };
   return new Client(
     target,
     secure ? credentials.createSsl(buffer(tls?.ca), buffer(tls?.key), buffer(tls?.cert)) : credentials.createInsecure(),
-    OPTIONS,
+    { ...OPTIONS, ...(isIP(at) !== 0 && isIP(unbracketed(hostname)) === 0 && named) },
   );
 }
+
+/** The host of a URL without the brackets of IPv6. */
+export const unbracketed = (hostname: string): string => hostname.replace(/^\[|\]$/g, "");
 
 /** The metadata of every call of a front. */
 export function frontMetadata({ secret }: CoreAddress): Metadata {
@@ -48,10 +52,11 @@ export function frontMetadata({ secret }: CoreAddress): Metadata {
   return metadata;
 }
 
-/** The connections of a front. Each is a channel, which may hold a socket for every address of the core's name. */
+/** The connections of a front to one address. */
 export interface Connections {
   /** Any index: the connections take turns. */
   at(index: number): Client;
+  all(): readonly Client[];
   /** Replaces a connection to a core that hangs; calls in flight on the old one continue. */
   replace(client: Client): void;
   close(): void;
@@ -65,6 +70,7 @@ export function keepConnections(connect: () => Client, count: number): Connectio
       if (client === undefined) throw new Error("a front has at least one connection");
       return client;
     },
+    all: () => clients,
     replace(client) {
       const index = clients.indexOf(client);
       if (index < 0) return;

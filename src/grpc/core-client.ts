@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
-import { type CoreAddress, connectToCore, frontMetadata, isLoopback, keepConnections } from "./core-channel.ts";
+import { type CoreAddress, frontMetadata } from "./core-channel.ts";
+import { keepPeers, type Names } from "./core-peers.ts";
 import type { CoreStream } from "./core-stream.ts";
-import { keepCoreStreams } from "./core-streams.ts";
 import { hasEffect, lastEffect, timeLimit } from "./deadline.ts";
 import { type AnyCall, type TokenCore, tokenCoreOf } from "./local.ts";
 import { callOnce } from "./unary-call.ts";
@@ -17,37 +17,32 @@ export interface RemoteTokenCore extends TokenCore {
 /** Milliseconds. */
 const READY_LIMIT = 1_000;
 
-/** Connections and streams of a front: to one core on this machine, or to one or more elsewhere. */
-const SPREAD = { near: { connections: 1, streams: 1 }, far: { connections: 2, streams: 4 } } as const;
-
 /** Milliseconds between two checks for an opening stream, and the most that a call waits for one. */
 const OPENING = { look: 20, wait: 1_200 } as const;
 
 /**
  * The token core of other processes. Calls share long-lived streams, or are unary for a core of an earlier release. A call is retried only
- * if it has not left this process, was refused unread (by the transport), or has no effect. A call with an effect carries a deadline for it,
- * which lies before the caller's own.
+ * if it has not left this process, was refused unread (by the transport), or can be made again (mayBeRepeated). A call with an effect
+ * carries a deadline for it, which lies before the caller's own.
  * @param now the database's clock, seconds since the epoch; while undefined, calls carry no such deadline
+ * @param names how the core's name is resolved
  */
-export function remoteTokenCore(address: CoreAddress, now?: () => number | undefined): RemoteTokenCore {
-  const spread = SPREAD[isLoopback(new URL(address.url).hostname) ? "near" : "far"];
-  const connections = keepConnections(() => connectToCore(address), spread.connections);
+export function remoteTokenCore(address: CoreAddress, now?: () => number | undefined, names?: Names): RemoteTokenCore {
   const metadata = frontMetadata(address);
-  const streams = keepCoreStreams(connections, spread.streams, metadata, () => performance.now());
-  let turn = 0;
+  const peers = keepPeers(address, metadata, names);
   /** Waits for a stream that is opening: a unary call might reach a core that hangs. */
   const stream = async (until: number): Promise<CoreStream | undefined> => {
     const patience = Math.min(until, performance.now() + OPENING.wait);
     for (;;) {
-      const found = streams.pick();
-      if (found !== undefined || !streams.opening() || performance.now() > patience) return found;
+      const found = peers.pick();
+      if (found !== undefined || !peers.opening() || performance.now() > patience) return found;
       await sleep(OPENING.look);
     }
   };
   const core = tokenCoreOf(
     (name, method): AnyCall =>
       async (request, options) => {
-        const { signal } = options ?? {};
+        const { signal, traceparent } = options ?? {};
         const limit = Math.min(timeLimit(name), options?.timeoutMs ?? Number.POSITIVE_INFINITY);
         const until = performance.now() + limit;
         const notAfter = now && hasEffect(name) ? lastEffectBy(now(), limit) : undefined;
@@ -56,11 +51,11 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
           if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone");
           const found = await stream(until);
           if (found === undefined) break;
-          const answer = await found.ask({ name, request, budget: budget(), notAfter, signal });
+          const answer = await found.ask({ name, request, budget: budget(), notAfter, traceparent, signal });
           if (answer !== undefined) return answer;
         }
-        turn += 1;
-        return callOnce(connections.at(turn), metadata, method, request, budget(), { signal, notAfter });
+        const client = await peers.client(until);
+        return callOnce(client, metadata, method, request, budget(), { signal, notAfter, traceparent });
       },
   );
   return {
@@ -75,8 +70,7 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
       );
     },
     async close() {
-      streams.close();
-      connections.close();
+      peers.close();
     },
   };
 }

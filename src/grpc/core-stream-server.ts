@@ -15,7 +15,7 @@ import { type AnyCall, TOKEN_CORE_METHODS, type TokenCore } from "./local.ts";
 import { outbox } from "./outbox.ts";
 import { errorDetail, statusOf } from "./refusal.ts";
 import { authorizationOf, NOT_ADMITTED, type RunCall, serveUnary, type UnaryCall } from "./served-call.ts";
-import { notAfterOf } from "./unary-call.ts";
+import { termsOf } from "./unary-call.ts";
 
 export interface CoreStreamServer {
   begin(stream: CoreDuplex): void;
@@ -36,13 +36,16 @@ const FAILED: Result = { case: "refusal", value: { error: "server_error" } };
 function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
   const open = new Set<{ sayGoodbye(): void }>();
 
-  async function resultOf({ id, timeoutMs, notAfter, request }: ConverseCall, leaving: Map<number, () => void>): Promise<Result> {
+  async function resultOf(
+    { id, timeoutMs, notAfter, traceparent, request }: ConverseCall,
+    leaving: Map<number, () => void>,
+  ): Promise<Result> {
     // The method is unknown to this release.
     if (request.case === undefined) return FAILED;
     const { case: name, value } = request;
     const terms = { method: name, limit: timeLimit(name), callerWaits: timeoutMs, onLeave: (leave: () => void) => leaving.set(id, leave) };
     try {
-      const answer = await run(terms, (signal) => (core[name] as AnyCall)(value, { signal, notAfter }));
+      const answer = await run(terms, (signal) => (core[name] as AnyCall)(value, { signal, notAfter, traceparent }));
       return { case: name, value: answer } as Result;
     } catch (thrown) {
       return isRefusal(thrown) ? { case: "refusal", value: errorDetail(thrown) } : FAILED;
@@ -107,7 +110,7 @@ export function serveTokenCore(server: Server, core: TokenCore, access: FrontAcc
     serveUnary(server, method, run, {
       bytes: name === "introspect" ? REQUEST_BYTES.relayedBatch : REQUEST_BYTES.relayed,
       limit: timeLimit(name),
-      answer: (request, unary, signal) => call(request, { signal, notAfter: notAfterOf(unary) }),
+      answer: (request, unary, signal) => call(request, { signal, ...termsOf(unary) }),
       admits,
     });
   }

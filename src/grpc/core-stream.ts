@@ -7,6 +7,7 @@ import {
   ConverseResponseSchema,
   TokenCoreService,
 } from "../gen/countersign/token/v1/token_pb.ts";
+import { mayBeRepeated } from "./deadline.ts";
 import { asBuffer, methodPath, REQUEST_BYTES } from "./definition.ts";
 import type { TokenCoreMethod } from "./local.ts";
 import { outbox } from "./outbox.ts";
@@ -19,6 +20,7 @@ export interface Question {
   readonly budget: number;
   /** Seconds since the epoch by the database's clock; after it the call must not take effect. */
   readonly notAfter?: number | undefined;
+  readonly traceparent?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -28,7 +30,7 @@ export interface CoreStream {
   readonly state: () => "opening" | "open" | "retired";
   readonly busy: () => boolean;
   /**
-   * @returns undefined when no answer will come and the question may be asked elsewhere: it had not left, or has no effect
+   * @returns undefined when no answer will come and the question may be asked elsewhere: it had not left, or can be made again (mayBeRepeated)
    * @throws {Refusal} as the core threw it; `temporarily_unavailable` when no answer came in time
    */
   ask(question: Question): Promise<Answer | undefined>;
@@ -36,13 +38,17 @@ export interface CoreStream {
   retire(): void;
 }
 
-/** How a stream ended: normally, because the core does not know the method, or because the core does not answer. */
-export type StreamEnd = "closed" | "unknown" | "hung";
+/**
+ * How a stream ended: normally, because the core does not know the method, because the core does not answer at all (`hung`), or because it
+ * answers pings but lets calls run into their deadlines (`late`).
+ */
+export type StreamEnd = "closed" | "unknown" | "hung" | "late";
 
-const encodeCall = (id: number, { name, request, budget, notAfter }: Question): Uint8Array => {
+const encodeCall = (id: number, { name, request, budget, notAfter, traceparent }: Question): Uint8Array => {
   const timeoutMs = Math.max(1, Math.floor(budget));
   // The names of the oneof's cases are the names of the methods.
-  const call = { id, timeoutMs, ...(notAfter !== undefined && { notAfter }), request: { case: name, value: request } };
+  const terms = { timeoutMs, ...(notAfter !== undefined && { notAfter }), ...(traceparent !== undefined && { traceparent }) };
+  const call = { id, ...terms, request: { case: name, value: request } };
   const calls = [call as MessageInitShape<typeof ConverseCallSchema>];
   return toBinary(ConverseRequestSchema, create(ConverseRequestSchema, { calls }));
 };
@@ -115,7 +121,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
   const cancelWhenHungAndIdle = () => {
     if (hung && pending.isEmpty()) stream.cancel();
   };
-  const pending = pendingCalls(cancelWhenHungAndIdle);
+  const pending = pendingCalls(cancelWhenHungAndIdle, () => giveUp("late"));
 
   const retire = () => {
     if (state === "retired") return;
@@ -125,20 +131,22 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
     const endWhenSent = () => (questions.waiting() || questions.writing() ? setImmediate(endWhenSent) : stream.end());
     endWhenSent();
   };
-  const pulse = heartbeat(
-    () => {
-      lastId += 1;
-      questions.push(encodeCall(lastId, PING));
-    },
-    () => {
-      state = "retired";
-      hung = true;
-      questions.drop();
-      pending.release();
-      onEnd("hung");
-      cancelWhenHungAndIdle();
-    },
-  );
+  const ping = () => {
+    lastId += 1;
+    questions.push(encodeCall(lastId, PING));
+  };
+  const pulse = heartbeat(ping, () => giveUp("hung"));
+  /** Calls that have not left, or have no effect, move elsewhere; the others may still be answered. */
+  function giveUp(how: "hung" | "late"): void {
+    if (state === "retired") return;
+    state = "retired";
+    hung = true;
+    pulse.stop();
+    questions.drop();
+    pending.release();
+    onEnd(how);
+    cancelWhenHungAndIdle();
+  }
 
   stream.on("metadata", () => {
     pulse.received();
@@ -167,7 +175,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
       const bytes = encodeCall(id, question);
       // A request above the core's limit would end the whole stream.
       if (bytes.length > REQUEST_BYTES.relayedBatch) return Promise.reject(new Refusal("payload_too_large", "message_too_large"));
-      const { answer, sendEvents } = pending.add(id, question.name, question.budget, question.signal, () => {
+      const { answer, sendEvents } = pending.add(id, { ...question, repeatable: mayBeRepeated(question.name, question.request) }, () => {
         if (state !== "retired") questions.push(encodeCancel(id));
       });
       questions.push(bytes, sendEvents);

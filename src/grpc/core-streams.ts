@@ -14,7 +14,7 @@ export interface CoreStreams {
 /** Milliseconds after which a stream is replaced, so that new cores get their share; less than a connection's grace. */
 const RENEWAL = 15_000;
 /** Milliseconds until the next attempt, by how the last stream ended. */
-const PAUSE: Record<StreamEnd, number> = { closed: 250, unknown: 60_000, hung: 0 };
+const PAUSE: Record<StreamEnd, number> = { closed: 250, unknown: 60_000, hung: 0, late: 5_000 };
 
 interface StreamSlot {
   current?: CoreStream | undefined;

@@ -26,6 +26,20 @@ export function timeLimit(method: TokenCoreMethod): number {
 /** Whether a call changes something that its caller relies on. Pure. */
 export const hasEffect = (method: TokenCoreMethod): boolean => EFFECTIVE.includes(method);
 
+/** What a request may carry that works once: the assertion of a client and a proof of possession. */
+interface SingleUse {
+  readonly dpop?: unknown;
+  readonly client?: { readonly assertion?: unknown; readonly dpop?: unknown };
+}
+
+/**
+ * Whether a call that may have been executed can be made again: it has no effect, and carries nothing that works once, which a second core would
+ * refuse as a replay. Pure.
+ */
+export function mayBeRepeated(method: TokenCoreMethod, { client, dpop }: SingleUse): boolean {
+  return !hasEffect(method) && [dpop, client?.dpop, client?.assertion].every((once) => once === undefined);
+}
+
 /**
  * The last moment at which a call may take effect, in seconds since the epoch. Pure.
  * @param now seconds since the epoch by the database's clock  @param budget milliseconds that the caller waits

@@ -1,7 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Refusal } from "../errors.ts";
 import type { ConverseAnswer } from "../gen/countersign/token/v1/token_pb.ts";
-import { hasEffect } from "./deadline.ts";
 import type { TokenCoreMethod } from "./local.ts";
 import { refusalOf } from "./refusal.ts";
 
@@ -9,8 +8,11 @@ export type Answer = MessageShape<DescMessage>;
 
 interface Pending {
   readonly name: TokenCoreMethod;
+  readonly repeatable: boolean;
   readonly resolve: (answer: Answer | undefined) => void;
   readonly reject: (thrown: unknown) => void;
+  /** By performance.now(): a refusal for the time being that comes later than this was not overload, which is refused at once. */
+  readonly slowAfter: number;
   sent: boolean;
 }
 
@@ -21,17 +23,24 @@ export interface Awaited {
   sendEvents(): void;
 }
 
+interface CallToMake {
+  readonly name: TokenCoreMethod;
+  readonly repeatable: boolean;
+  readonly budget: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The calls in flight of one stream. */
 export interface PendingCalls {
   /**
-   * @param budget milliseconds  @param onGiveUp called when the caller has left or the budget is spent
+   * @param call its name, whether it can be made again after it may have been executed, and its budget in milliseconds  @param onGiveUp called when the caller has left or the budget is spent
    * @throws {Refusal} from `answer`: as the core refused, or `temporarily_unavailable` when no answer came
    */
-  add(id: number, name: TokenCoreMethod, budget: number, signal: AbortSignal | undefined, onGiveUp: () => void): Awaited;
+  add(id: number, call: CallToMake, onGiveUp: () => void): Awaited;
   settle(answer: ConverseAnswer): void;
   /**
-   * No answer will come. Calls that had not left, or have no effect, resolve to undefined and may be made elsewhere. A call that may take
-   * effect waits for its deadline, so that its client is not answered while the effect can still happen.
+   * No answer will come. Calls that had not left, or are repeatable, resolve to undefined and may be made elsewhere. Any other call
+   * waits for its deadline, so that its client is not answered while the effect can still happen.
    */
   release(): void;
   readonly isEmpty: () => boolean;
@@ -39,9 +48,17 @@ export interface PendingCalls {
 
 const unanswered = (reason: string): Refusal => new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
 
-/** @param onSettled called after each call that is settled */
-export function pendingCalls(onSettled: () => void): PendingCalls {
+/** Calls in a row that end at a deadline, here or in the core, after which a stream is given up. */
+const MOST_LATE = 3;
+
+/** @param onSettled called after each call that is settled  @param onLate called when calls keep ending at their deadlines */
+export function pendingCalls(onSettled: () => void, onLate: () => void): PendingCalls {
   const pending = new Map<number, Pending>();
+  let late = 0;
+  const note = (isLate: boolean) => {
+    late = isLate ? late + 1 : 0;
+    if (late === MOST_LATE) onLate();
+  };
   const take = (id: number): Pending | undefined => {
     const found = pending.get(id);
     pending.delete(id);
@@ -49,12 +66,13 @@ export function pendingCalls(onSettled: () => void): PendingCalls {
   };
   return {
     isEmpty: () => pending.size === 0,
-    add(id, name, budget, signal, onGiveUp) {
+    add(id, { name, repeatable, budget, signal }, onGiveUp) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer | undefined>();
       const giveUp = (reason: string) => {
         if (take(id) === undefined) return;
         finish(() => reject(unanswered(reason)));
         onGiveUp();
+        if (reason === "core_timeout") note(true);
       };
       const gone = () => giveUp("caller_gone");
       const timer = setTimeout(giveUp, budget, "core_timeout");
@@ -67,8 +85,10 @@ export function pendingCalls(onSettled: () => void): PendingCalls {
       };
       const call: Pending = {
         name,
+        repeatable,
         resolve: (answer) => finish(() => resolve(answer)),
         reject: (thrown) => finish(() => reject(thrown)),
+        slowAfter: performance.now() + budget / 2,
         sent: false,
       };
       pending.set(id, call);
@@ -81,12 +101,14 @@ export function pendingCalls(onSettled: () => void): PendingCalls {
     },
     settle({ id, result }) {
       const call = take(id);
-      if (call === undefined) return; // its caller has left
+      if (call === undefined) return; // its caller has left, or it is a ping
+      const isWaiting = result.case === "refusal" && result.value.error === "temporarily_unavailable";
+      note(isWaiting && performance.now() > call.slowAfter);
       if (result.case === call.name) call.resolve(result.value);
       else call.reject((result.case === "refusal" && refusalOf(result.value)) || new Error(`the token core failed at ${call.name}`));
     },
     release() {
-      for (const [id, { sent, name }] of pending) if (!sent || !hasEffect(name)) take(id)?.resolve(undefined);
+      for (const [id, { sent, repeatable }] of pending) if (!sent || repeatable) take(id)?.resolve(undefined);
     },
   };
 }

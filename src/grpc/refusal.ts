@@ -15,6 +15,7 @@ export const errorDetail = ({ code, detail }: Refusal): ErrorDetail =>
     errorDescription: detail.description ?? "",
     ...(detail.retryAfter !== undefined && { retryAfter: Math.ceil(detail.retryAfter) }),
     scope: detail.scope ?? "",
+    ...(detail.dpopNonce !== undefined && { dpopNonce: detail.dpopNonce }),
     issues: (detail.issues ?? []).map(({ path, message }) => ({ path, message })),
   });
 
@@ -27,6 +28,7 @@ export function refusalOf(sent: ErrorDetail, cause?: unknown): Refusal | undefin
     ...(sent.errorDescription !== "" && { description: sent.errorDescription }),
     ...(sent.retryAfter !== undefined && { retryAfter: sent.retryAfter }),
     ...(sent.scope !== "" && { scope: sent.scope }),
+    ...(sent.dpopNonce !== undefined && { dpopNonce: sent.dpopNonce }),
     ...(sent.issues.length > 0 && { issues: sent.issues.map(({ path, message }) => ({ path, message })) }),
     ...(cause !== undefined && { cause }),
   };

@@ -45,15 +45,14 @@ export function revocationFeed(source: RevocationEvents, failed: (fault: unknown
         await setTimeout(LOOK_AFTER_FAILURE, undefined, { ref: false });
       }
     }
+    looking = undefined; // at once, so that a later watcher starts queries again
   }
 
   /** Resolves once queries have begun: a caller that reads the earlier events after that misses none. */
   function begun(): Promise<string> {
     looking ??= source.edge().then(
       (cursor) => {
-        void look(cursor).finally(() => {
-          looking = undefined;
-        });
+        void look(cursor);
         return cursor;
       },
       (error: unknown) => {

@@ -58,12 +58,15 @@ export function serveRevocations(
       if (call.request.refusal) throw call.request.refusal;
       const { client } = asResourceServer(call, signal);
       await core.introspect({ client, tokens: [] }, { signal }); // only authenticates the caller
+      signal.throwIfAborted();
       const caller = client.basic?.clientId ?? "";
       if (open.size >= MOST || [...open.values()].filter((other) => other === caller).length >= MOST_OF_ONE)
         throw new Refusal("too_many_requests", "too_many_streams", { retryAfter: 60 });
       open.set(call, caller);
       const { cursor } = call.request.message as unknown as WatchRevocationsRequest;
-      return feed.watch(cursor === "" ? undefined : cursor, pipe.report);
+      const watch = await feed.watch(cursor === "" ? undefined : cursor, pipe.report);
+      if (signal.aborted) watch.stop(); // the caller has left, and nothing else stops it
+      return watch;
     });
     const forget = () => {
       clearTimeout(timer);

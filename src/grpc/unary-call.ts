@@ -8,17 +8,24 @@ import { asRefusal } from "./refusal.ts";
 /** Metadata key of the moment after which a unary call must not take effect. */
 const NOT_AFTER = "countersign-not-after";
 
-function dated(metadata: Metadata, notAfter: number): Metadata {
+/** @see W3C Trace Context §3.2 */
+const TRACEPARENT = "traceparent";
+
+type Terms = Pick<CallContext, "notAfter" | "traceparent">;
+
+function withTerms(metadata: Metadata, { notAfter, traceparent }: Terms): Metadata {
+  if (notAfter === undefined && traceparent === undefined) return metadata;
   const own = metadata.clone();
-  own.set(NOT_AFTER, String(notAfter));
+  if (notAfter !== undefined) own.set(NOT_AFTER, String(notAfter));
+  if (traceparent !== undefined) own.set(TRACEPARENT, traceparent);
   return own;
 }
 
-/** That moment; undefined when the call has none. */
-export function notAfterOf({ metadata }: { readonly metadata: Metadata }): number | undefined {
-  const [text] = metadata.get(NOT_AFTER);
-  const seconds = Number(text);
-  return text === undefined || !Number.isFinite(seconds) ? undefined : seconds;
+/** What a call carries beside its message. */
+export function termsOf({ metadata }: { readonly metadata: Metadata }): Terms {
+  const text = (key: string): string | undefined => metadata.get(key)[0]?.toString();
+  const seconds = Number(text(NOT_AFTER) ?? Number.NaN);
+  return { notAfter: Number.isFinite(seconds) ? seconds : undefined, traceparent: text(TRACEPARENT) };
 }
 
 type Answer = MessageShape<DescMessage>;
@@ -34,7 +41,7 @@ export function callOnce(
   method: DescMethodUnary,
   request: MessageInitShape<DescMessage>,
   budget: number,
-  { signal, notAfter }: CallContext,
+  { signal, ...terms }: CallContext,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = client.makeUnaryRequest(
@@ -42,7 +49,7 @@ export function callOnce(
       (message: MessageInitShape<DescMessage>) => encode(method.input, message),
       (bytes) => fromBinary(method.output, bytes),
       request,
-      notAfter === undefined ? metadata : dated(metadata, notAfter),
+      withTerms(metadata, terms),
       { deadline: epochMillis() + budget },
       (error, answer) => {
         signal?.removeEventListener("abort", cancel);

@@ -6,6 +6,7 @@ import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
+import { mayChange, mayMakeClients } from "./acts.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 import type { ProvisionFile } from "./provision.ts";
 
@@ -22,7 +23,7 @@ function assertNone(issues: readonly Incoherence[]): void {
 
 /** Checks that a user may make clients of their own. @throws {Refusal} forbidden @see docs/protocol.md#roles */
 export function assertMayMakeClients(role: Role, rule: DeveloperRule): void {
-  if (rule === "all" || role === "operator" || (rule === "role" && role === "developer")) return;
+  if (mayMakeClients(role, rule)) return;
   const description =
     rule === "role"
       ? "Making clients needs the role developer, which an operator gives."
@@ -58,8 +59,7 @@ export function operatorChange(client: Client, patch: OperatorClientPatch): Clie
 
 /** A patched client, validated as a whole. Response types follow the grants. Pure. @throws {Refusal} invalid_request, forbidden */
 function mergedChange(client: Client, patch: OperatorClientPatch): ClientChange {
-  if (client.origin === "built_in")
-    throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
+  if (!mayChange(client)) throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be changed." });
   const implied = patch.grantTypes && { responseTypes: impliedResponseTypes(patch.grantTypes) };
   const settings: ClientSettings = { ...given(client), ...implied, ...given(patch) };
   assertNone(incoherences(settings));
@@ -96,7 +96,7 @@ type FileClient = ProvisionFile["clients"][number];
  * @throws {Refusal} invalid_request, forbidden for a built-in client
  */
 export function provisionedChange(file: FileClient, ownerId: string | null | undefined, before: Client | undefined): ClientChange {
-  const { clientId: _, clientSecret, ownerEmail: __, ...members } = file;
+  const { clientId: _, clientSecret, ownerEmail: __, workloadIdentities: ___, ...members } = file;
   const settings = before === undefined ? newSettings({ ...members, ownerId }) : mergedChange(before, { ...members, ownerId }).settings;
   if (settings.tokenEndpointAuthMethod === "private_key_jwt" && settings.jwks === null && settings.jwksUri === null) {
     const issues = [{ path: "jwks", message: "private_key_jwt needs jwks or jwksUri" }];

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { isApiKey } from "../clients/api-key.ts";
-import type { Client } from "../clients/client.ts";
+import { type Client, ENVIRONMENTS } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
-import type { NewClient, Reach } from "../clients/ports.ts";
+import { CLIENT_SORTS, type ClientSort, type NewClient, type Reach } from "../clients/ports.ts";
+import { redirectUriFault } from "../clients/redirect-uri.ts";
 import { Refusal } from "../errors.ts";
 import { hashSecret, newClientId, newId, newSecret } from "../random.ts";
+import { isOperator } from "./acts.ts";
 import {
   assertMayMakeClients,
   assertSelfServiceScopes,
@@ -13,12 +15,19 @@ import {
   type GivenSettings,
   newSettings,
 } from "./client-rules.ts";
-import { ClientPatch, CreateClientInput, RecordId } from "./inputs.ts";
+import { ById, ClientPatch, CreateClientInput, inParts, listing, RecordId, RedirectUrisInput, search } from "./inputs.ts";
 import type { ManagementPorts } from "./ports.ts";
-import { type AuditNote, authenticateCaller, bearerToken, developerProcedure, type ManagementContext, procedure, router } from "./trpc.ts";
-import { clientView } from "./views.ts";
-
-const ById = z.strictObject({ id: RecordId });
+import {
+  type AuditNote,
+  authenticateCaller,
+  bearerToken,
+  developerProcedure,
+  type ManagementContext,
+  procedure,
+  provenDeveloperProcedure,
+  router,
+} from "./trpc.ts";
+import { clientView, countsView, type PageEnd, pageView } from "./views.ts";
 
 /** Refuses an unknown record and one out of reach alike. @throws {Refusal} not_found */
 export function found<Found>(record: Found | undefined): Found {
@@ -28,8 +37,8 @@ export function found<Found>(record: Found | undefined): Found {
 
 /** A client that its developer or its own static API key may read. @see docs/protocol.md#api-keys */
 async function readableClient(ctx: ManagementContext, id: string): Promise<Client | undefined> {
-  const bearer = bearerToken(ctx.authorization);
-  if (!isApiKey(bearer)) {
+  const bearer = ctx.boundCaller === undefined ? bearerToken(ctx.authorization) : undefined;
+  if (bearer === undefined || !isApiKey(bearer)) {
     const { userId } = await authenticateCaller(ctx);
     return ctx.ports.clients.byId(id, { kind: "owner", userId });
   }
@@ -40,7 +49,7 @@ async function readableClient(ctx: ManagementContext, id: string): Promise<Clien
 
 /** @throws {Refusal} invalid_request for a client whose authentication method has no secret */
 function assertHasSecret(client: Client): void {
-  if (!client.tokenEndpointAuthMethod.startsWith("client_secret")) {
+  if (!usesSecret(client.tokenEndpointAuthMethod)) {
     throw new Refusal("invalid_request", "client_has_no_secret", { description: "This client does not authenticate with a secret." });
   }
 }
@@ -88,9 +97,24 @@ export async function regenerateSecret<View extends object>(id: string, view: (c
   return { ...view(found(client)), clientSecret };
 }
 
+const OwnClients = z.strictObject({
+  ...listing(CLIENT_SORTS),
+  environment: z.enum(ENVIRONMENTS).optional(),
+  enabled: z.boolean().optional(),
+  search,
+});
+
+type OwnClientList = { readonly clients: ReturnType<typeof clientView>[] } & Partial<PageEnd>;
+
 /** The clients that a developer owns. @see docs/protocol.md#clients */
 export const clientsRouter = router({
-  list: developerProcedure.query(async ({ ctx }) => ({ clients: (await ctx.ports.clients.ofOwner(ctx.caller.userId)).map(clientView) })),
+  /** All of them, or with an input a page. */
+  list: developerProcedure.input(OwnClients.optional()).query(async ({ ctx, input }): Promise<OwnClientList> => {
+    const ownerId = ctx.caller.userId;
+    if (input === undefined) return { clients: (await ctx.ports.clients.ofOwner(ownerId)).map(clientView) };
+    const [filter, part] = inParts<ClientSort, typeof input>(input);
+    return pageView("clients", await ctx.ports.clients.list({ ...filter, ownerId }, part), clientView);
+  }),
 
   create: developerProcedure.input(CreateClientInput).mutation(async ({ ctx, input }) => {
     assertMayMakeClients(ctx.caller.role, ctx.ports.signUpPolicy.developers);
@@ -99,14 +123,32 @@ export const clientsRouter = router({
     return createClient(settings, "developer", clientView, ctx);
   }),
 
+  /** Why a client of this method may not have redirect URIs, as it would be refused with them. Writes nothing. */
+  judgeRedirectUris: developerProcedure.input(RedirectUrisInput).query(({ ctx, input: { redirectUris, tokenEndpointAuthMethod } }) => {
+    const client = { environment: isOperator(ctx.caller) ? null : ctx.ports.defaultEnvironment, tokenEndpointAuthMethod };
+    return {
+      faults: redirectUris.flatMap((redirectUri) => {
+        const fault = redirectUriFault(redirectUri, client);
+        return fault === undefined ? [] : [{ redirectUri, fault }];
+      }),
+    };
+  }),
+
   get: procedure.input(ById).query(async ({ ctx, input }) => clientView(found(await readableClient(ctx, input.id)))),
+
+  /** How many users allowed something to a client: one of the caller, or any for an operator. Who they are is for operators. @throws {Refusal} not_found */
+  consents: developerProcedure.input(ById).query(async ({ ctx, input }) => {
+    const reach = isOperator(ctx.caller) ? ({ kind: "all" } as const) : ctx.reach;
+    const { clientId } = found(await ctx.ports.clients.byId(input.id, reach));
+    return countsView(await ctx.ports.clientConsents.counts(clientId));
+  }),
 
   update: developerProcedure.input(z.strictObject({ id: RecordId, patch: ClientPatch })).mutation(async ({ ctx, input }) => {
     const decide = (client: Client) => developerChange(client, input.patch);
     return clientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
   }),
 
-  delete: developerProcedure.input(ById).mutation(({ ctx, input }) => deleteClient(input.id, ctx)),
+  delete: provenDeveloperProcedure.input(ById).mutation(({ ctx, input }) => deleteClient(input.id, ctx)),
 
   regenerateSecret: developerProcedure.input(ById).mutation(({ ctx, input }) => regenerateSecret(input.id, clientView, ctx)),
 });

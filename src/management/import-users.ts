@@ -20,4 +20,8 @@ const ImportedUser = z.strictObject({
 export type ImportedUser = z.output<typeof ImportedUser>;
 
 /** Users of another server. The place of a fault is the index of its user. */
-export const UserImport = z.strictObject({ users: z.array(ImportedUser).min(1).max(5000) });
+export const UserImport = z.strictObject({
+  users: z.array(ImportedUser).min(1).max(5000),
+  /** Checks everything, and imports nothing. */
+  dryRun: z.boolean().default(false),
+});

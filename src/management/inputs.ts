@@ -1,9 +1,12 @@
 import { z } from "zod";
-import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS } from "../clients/client.ts";
+import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, OPERATOR_AUTH_METHODS, SECURITY_PROFILES } from "../clients/client.ts";
 import { keyFault } from "../clients/verification-key.ts";
+import type { Part } from "../paging.ts";
 import { isAbsoluteUri, isScopeToken } from "../protocol/access.ts";
+import { PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 import { GRANT_TYPES, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
+import { DEFAULT_LANGUAGE, LANGUAGES } from "../texts/languages.ts";
 
 // Members of a client, validated one by one, for the API and provisioning files. clients/coherence.ts validates them together.
 
@@ -18,7 +21,9 @@ export const description = text(0, 2000).nullable();
 export const redirectUris = z.array(text(1, 2000)).max(50).transform(distinct);
 export const scopes = z.array(text(1, 256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)")).max(200).transform(distinct);
 export const responseTypes = z.array(z.enum(["code"])).transform(distinct);
-export const tokenEndpointAuthMethod = z.enum(AUTH_METHODS);
+const tokenEndpointAuthMethod = z.enum(AUTH_METHODS);
+export const operatorAuthMethod = z.enum(OPERATOR_AUTH_METHODS);
+export const requirePushedAuthorizationRequests = z.boolean();
 export const allGrants = z.array(z.enum(GRANT_TYPES)).min(1).transform(distinct);
 
 /** Any text without control characters, for instance a URN. */
@@ -39,8 +44,12 @@ const jwk = z
 export const operatorAttributes = {
   environment: z.enum(ENVIRONMENTS).nullable().optional(),
   postLogoutRedirectUris: redirectUris.optional(),
+  backchannelLogoutUri: z.string().max(2000).refine(isStorable).nullable().optional(),
+  backchannelLogoutSessionRequired: z.boolean().optional(),
   isAgent: z.boolean().optional(),
   maxAgentMode: z.enum(AGENT_MODES).nullable().optional(),
+  dpopBoundAccessTokens: z.boolean().optional(),
+  securityProfile: z.enum(SECURITY_PROFILES).nullable().optional(),
   audience: z
     .array(clientId.refine((value) => isAbsoluteUri(value) || !value.includes("#"), "is neither a URI without fragment nor a client_id"))
     .min(1)
@@ -62,11 +71,21 @@ export const operatorAttributes = {
 
 const selfServiceGrants = z.array(z.enum(SELF_SERVICE_GRANT_TYPES)).min(1).transform(distinct);
 
+/** Named so that a developer learns who may set it. */
+const operatorsOnly = z.never("is set by operators alone").optional();
+
 /** PKCE is always required, so this is accepted and ignored. @see docs/protocol.md#clients */
 const requirePkce = z.boolean().optional();
 
 /** A record's internal id. Any other text is looked up too, and not found. */
 export const RecordId = z.string().transform((id) => id.toLowerCase());
+export const ById = z.strictObject({ id: RecordId });
+
+/** Default: the default realm. */
+export const realmInput = { realmId: RecordId.optional() };
+
+/** Of a mail or page. */
+export const language = z.enum(LANGUAGES).default(DEFAULT_LANGUAGE);
 
 export const CreateClientInput = z.strictObject({
   name: DisplayName,
@@ -76,8 +95,12 @@ export const CreateClientInput = z.strictObject({
   grantTypes: selfServiceGrants.default(["authorization_code"]),
   responseTypes: responseTypes.optional(),
   tokenEndpointAuthMethod: tokenEndpointAuthMethod.default("client_secret_basic"),
+  requirePushedAuthorizationRequests: requirePushedAuthorizationRequests.optional(),
+  securityProfile: operatorsOnly,
   requirePkce,
 });
+
+export const RedirectUrisInput = z.strictObject({ redirectUris, tokenEndpointAuthMethod });
 
 /** client_id and secret cannot be changed. */
 export const ClientPatch = z.strictObject({
@@ -89,6 +112,8 @@ export const ClientPatch = z.strictObject({
   responseTypes: responseTypes.optional(),
   tokenEndpointAuthMethod: tokenEndpointAuthMethod.optional(),
   enabled: z.boolean().optional(),
+  requirePushedAuthorizationRequests: requirePushedAuthorizationRequests.optional(),
+  securityProfile: operatorsOnly,
   requirePkce,
 });
 export type ClientPatch = z.output<typeof ClientPatch>;
@@ -98,6 +123,7 @@ export const OperatorCreateClientInput = z.strictObject({
   ...operatorAttributes,
   clientId: clientId.optional(),
   grantTypes: allGrants,
+  tokenEndpointAuthMethod: operatorAuthMethod.default("client_secret_basic"),
   enabled: z.boolean().default(true),
   /** The user who manages it; default: none. */
   ownerId: z.uuid().nullable().default(null),
@@ -107,6 +133,7 @@ export const OperatorClientPatch = z.strictObject({
   ...ClientPatch.shape,
   ...operatorAttributes,
   grantTypes: allGrants.optional(),
+  tokenEndpointAuthMethod: operatorAuthMethod.optional(),
   /** The user who manages it from now on; null: none. */
   ownerId: z.uuid().nullable().optional(),
 });
@@ -114,11 +141,37 @@ export type OperatorClientPatch = z.output<typeof OperatorClientPatch>;
 
 export const CreateApiKeyInput = z.strictObject({ name: DisplayName });
 export const RegistrationScopes = scopes.nullable();
+/** The weakest sign-in that a realm accepts; null: any. */
+export const requiredAcr = z.enum([TWO_FACTOR_ACR, PHISHING_RESISTANT_ACR]).nullable();
 
 /** `cursor` is the `nextCursor` of the page before. */
-export const paging = { limit: z.int().min(1).max(200).default(50), cursor: z.uuid().optional() };
+export const paging = {
+  limit: z.int().min(1).max(200).default(50),
+  cursor: z
+    .string()
+    .regex(/^[\w-]{1,4096}$/)
+    .optional(),
+};
+
+/** The part of a list that has sorts; without `order` that of the sort, ascending for texts and descending for times. */
+export const listing = <Sort extends string>(sorts: readonly [Sort, ...Sort[]]) => ({
+  ...paging,
+  sort: z.enum(sorts).optional(),
+  order: z.enum(["asc", "desc"]).optional(),
+});
+
+type Listing<Sort extends string> = Pick<Part<Sort>, "limit" | "cursor" | "sort" | "order">;
+
+/** Parts the input of a list into its filter and the part of it. The first page is counted. */
+export function inParts<Sort extends string, Input extends Listing<Sort>>(
+  input: Input & Listing<Sort>,
+): readonly [filter: Omit<Input, keyof Listing<Sort>>, part: Part<Sort>] {
+  const { limit, cursor, sort, order, ...filter } = input;
+  return [filter, { limit, cursor, sort, order, count: cursor === undefined }];
+}
 
 export const search = text(1, 200).optional();
 export const identifier = text(1, 512).optional();
-/** Milliseconds since the epoch. */
-export const moment = z.int().min(0).max(8_640_000_000_000_000).optional();
+/** Milliseconds since the epoch, to the end of the year 9999: the database reads no later time. */
+export const moment = z.int().min(0).max(253_402_300_799_999).optional();
+export const secondsOf = (milliseconds: number | undefined) => (milliseconds === undefined ? undefined : milliseconds / 1000);

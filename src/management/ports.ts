@@ -1,65 +1,125 @@
 import type { AccountClosing } from "../accounts/account.ts";
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
-import type { Invitations } from "../accounts/invitations.ts";
+import type { Passkeys } from "../accounts/factors.ts";
+import type { Invitations, SentInvitations } from "../accounts/invitations.ts";
+import type { PasswordChanges } from "../accounts/password-change.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
-import type { Role, User } from "../accounts/ports.ts";
-import type { ScopeDescription } from "../accounts/scope-descriptions.ts";
+import type { Consents, MailMessage, Role, Sessions, User } from "../accounts/ports.ts";
+import type { ScopeDescription, ScopeDescriptions } from "../accounts/scope-descriptions.ts";
+import type { SecondFactors } from "../accounts/second-factor.ts";
 import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
-import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
-import type { Link, SealedRecord } from "../audit-chain/link.ts";
+import type { Branding, Brandings } from "../branding/branding.ts";
 import type { Environment } from "../clients/client.ts";
-import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, Page, Realm, Realms } from "../clients/ports.ts";
+import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, Realm, Realms } from "../clients/ports.ts";
+import type { ManagedWorkloads } from "../clients/workload-ports.ts";
 import type { Clock } from "../clock.ts";
-import type { parseAuthorizationRequest } from "../protocol/authorization-request.ts";
-import type { parseClientCredential } from "../protocol/form.ts";
-import type { parseGrant } from "../protocol/grants.ts";
+import type { Page, Part } from "../paging.ts";
+import type { Acr } from "../protocol/authentication-context.ts";
 import type { RandomBytes } from "../random.ts";
 import type { ResourceMetadata } from "../resources/metadata.ts";
 import type { ManagedResources } from "../resources/ports.ts";
+import type { SecretBox } from "../secret-box.ts";
+import type { Language } from "../texts/languages.ts";
+import type { IdentityLinks, ManagedConnections, Providers } from "../upstream/ports.ts";
+import type { AuditTrail } from "./audit-ports.ts";
+import type { BrandingChange } from "./branding-inputs.ts";
+import type { ClientConsents, DocumentHistory } from "./client-ports.ts";
+import type { Deployment, ShownSettings } from "./deployment-ports.ts";
+import type { Explainer } from "./explainer.ts";
 import type { ImportedUser } from "./import-users.ts";
+import type { LiveAudit } from "./live-audit.ts";
 import type { ProvisionFile } from "./provision.ts";
+import type { ResourceDoctor, ResourceRefusals } from "./resource-ports.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
-export type Bearer = { readonly userId: string; readonly clientId: string; readonly role: Role };
+export interface Bearer {
+  readonly userId: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly role: Role;
+  /** How the user last proved who they are, and how many seconds ago, where the token says it. */
+  readonly acr?: string;
+  readonly proofAge?: number;
+  /** The nonce for later proofs, if it replaces the one that was sent. */
+  readonly dpopNonce?: string;
+}
 
 export interface Bearers {
-  /** Validates an access token for the management API. @throws {Refusal} invalid_token, insufficient_scope */
-  judge(accessToken: string, signal?: AbortSignal): Promise<Bearer>;
+  /**
+   * Validates an access token for the management API.
+   * @param dpop its proof, if it came under the scheme `DPoP`; used up
+   * @throws {Refusal} invalid_token, insufficient_scope, invalid_dpop_proof, use_dpop_nonce
+   */
+  judge(
+    accessToken: string,
+    signal?: AbortSignal,
+    dpop?: { readonly proof: string; readonly htm: string; readonly htu: string },
+  ): Promise<Bearer>;
 }
 
 export interface UserFilter {
   readonly role?: Role | undefined;
   readonly enabled?: boolean | undefined;
-  /** Part of the e-mail address, case-insensitive. */
+  readonly emailVerified?: boolean | undefined;
+  readonly realmId?: string | undefined;
+  /** A part of the e-mail address or of a name, without regard to case; or an id. */
   readonly search?: string | undefined;
 }
 
+export const USER_SORTS = ["created", "email"] as const;
+export type UserSort = (typeof USER_SORTS)[number];
+
 export interface ManagedUsers {
-  list(filter: UserFilter, limit: number, after?: string): Promise<Page<User>>;
+  /** The addresses of users, by id; unknown ones are left out. */
+  addresses(ids: readonly string[]): Promise<readonly Pick<User, "id" | "email">[]>;
+  /** Newest first, unless sorted otherwise. */
+  list(filter: UserFilter, part: Part<UserSort>): Promise<Page<User>>;
   byId(id: string): Promise<User | undefined>;
   /** Disabling ends sessions and refresh families in the same transaction. @returns undefined for an unknown user */
   setEnabled(id: string, enabled: boolean, audit: AuditEntry): Promise<User | undefined>;
   setRole(id: string, role: Role, audit: AuditEntry): Promise<User | undefined>;
 }
 
+export interface Notices {
+  /** Queues a mail to a user. */
+  send(userId: string, to: string, mail: MailMessage): Promise<void>;
+}
+
 export interface ImportedUsers {
-  /** Stores all users or none. @returns the indexes of users whose address has an account or is named twice; empty: all are stored */
+  /** Stores all users or none; with `dryRun` none. @returns the indexes of users whose address has an account or is named twice; empty: all are stored */
   import(
     users: readonly (ImportedUser & { readonly id: string; readonly role: Role })[],
     audits: readonly AuditEntry[],
+    dryRun: boolean,
   ): Promise<readonly number[]>;
 }
 
+export const REALM_SORTS = ["created", "name"] as const;
+export type RealmSort = (typeof REALM_SORTS)[number];
+
 export interface ManagedRealms {
-  all(): Promise<readonly Realm[]>;
+  /** @param acr the weakest sign-in that the realm accepts; null: any  @returns undefined for an unknown realm */
+  setRequiredAcr(
+    id: string,
+    acr: Acr | null,
+    audit: AuditEntry,
+  ): Promise<{ readonly id: string; readonly requiredAcr: Acr | null } | undefined>;
+  /** Oldest first, unless sorted otherwise. */
+  list(filter: { readonly search?: string | undefined }, part: Part<RealmSort>): Promise<Page<Realm>>;
+  one(id: string): Promise<(Realm & { readonly requiredAcr: Acr | null; readonly branding: Branding }) | undefined>;
+  /** @returns undefined for a name that is taken */
+  create(name: string, audit: AuditEntry): Promise<Realm | undefined>;
   /** @param scopes null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES @returns undefined for an unknown realm */
   setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
+  /** @param change members that are null are left to the deployment @returns the whole branding, or undefined for an unknown realm */
+  setBranding(id: string, change: BrandingChange, audit: AuditEntry): Promise<Branding | undefined>;
 }
 
 /** Operators' descriptions of the scopes of a realm. */
-export interface ManagedScopes {
-  all(realmId: string): Promise<readonly ScopeDescription[]>;
+export interface ManagedScopes extends ScopeDescriptions {
+  /** By name. `search`: a part of the name, without regard to case. */
+  list(filter: { readonly realmId: string; readonly search?: string | undefined }, part: Part<"name">): Promise<Page<ScopeDescription>>;
   /** @returns false for an unknown realm */
   set(realmId: string, scope: ScopeDescription, audit: AuditEntry): Promise<boolean>;
   /** @returns false when there was none */
@@ -73,12 +133,17 @@ export interface PublishedKey {
   readonly publishedAt: number;
   /** When a core last reported that it signs with this key; null: never. */
   readonly inUseAt: number | null;
-  /** `signing`: a core signs with it. `published`: it is in the JWK Set, before or after its use. `withdrawn`: neither. */
+  /** `signing`: a core signs with it. `published`: it is in the JWK Set, before or after its use. `withdrawn`: neither, by an operator or by age. */
   readonly state: "signing" | "published" | "withdrawn";
 }
 
 export interface PublishedKeys {
   all(): Promise<readonly PublishedKey[]>;
+  /**
+   * Withdraws a key for good, unless a core signs with it.
+   * @returns the state of the key; undefined for an unknown one
+   */
+  withdraw(kid: string, audit: AuditEntry): Promise<"withdrawn" | "signs" | undefined>;
 }
 
 export type ProvisionCounts = Readonly<Record<"created" | "changed" | "unchanged", number>>;
@@ -88,40 +153,72 @@ export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "
   readonly scopes?: ProvisionCounts;
   /** Only for a file with resources. */
   readonly resources?: ProvisionCounts;
+  /** Only for a file with connections. */
+  readonly connections?: ProvisionCounts;
+  /** Only for a file with issuers of workloads. */
+  readonly workloadIssuers?: ProvisionCounts;
+}
+
+/** What a provisioning file would change. Passwords and secrets have no `before` and `after`. */
+export interface ProvisionDifference {
+  readonly change: "created" | "changed" | "removed";
+  /** The list of the file; `workloadIdentities` are those of its clients. */
+  readonly section: string;
+  readonly entry: string;
+  /** Empty unless the entry is changed. */
+  readonly members: readonly { readonly member: string; readonly before?: unknown; readonly after?: unknown }[];
 }
 
 export interface Provisioner {
   /**
-   * Creates and changes realms, users, clients, scope descriptions and resources in one transaction. Idempotent; deletes nothing.
+   * Creates and changes realms, users, clients, scope descriptions, resources and connections in one transaction. Idempotent; deletes nothing.
    * @param actor of the audit records; default: the service itself
    * @throws {Refusal} invalid_request, with an issue for each invalid client, `ownerEmail` without an account or unknown realm
    */
   apply(file: ProvisionFile, actor?: AuditActor): Promise<ProvisionSummary>;
+  /** What `apply` would change. Nothing is written. @throws {Refusal} as `apply` */
+  preview(file: ProvisionFile): Promise<readonly ProvisionDifference[]>;
 }
 
-/** How the process that answers is configured and used. It names no secret. */
-export interface Deployment {
-  readonly issuer: string;
-  readonly environment: "development" | "test" | "production";
-  readonly signUp: SignUpPolicy["mode"];
-  readonly trustProxy: boolean;
-  /** Since the start of the process. */
-  readonly callers: {
-    readonly requests: number;
-    /** Whether all requests came from the same address. */
-    readonly oneAddress: boolean;
-    /** Requests with headers of a proxy that TRUST_PROXY does not trust. */
-    readonly proxyHeadersIgnored: number;
-  };
-  readonly mail: "smtp" | "files";
-  readonly redis: boolean;
-  /** `settings`: those of PostgreSQL that decide on durability, by name. */
-  readonly database: { readonly kind: "embedded" | "postgresql"; readonly settings: Readonly<Record<string, string>> };
+/** Pages and a mail as a branding makes them: documents without scripts, which load nothing but the stylesheet of the pages. */
+export type BrandingPreview = (
+  branding: Branding,
+  shown: { readonly language: Language; readonly nonce: string },
+) => Promise<readonly { readonly name: string; readonly html: string }[]>;
+
+/** What figures are summed up by. */
+export const SPANS = ["hour", "day"] as const;
+export type Span = (typeof SPANS)[number];
+
+/** How often something happened within an hour or day. */
+export interface Figure {
+  /** When the hour or day begins, in UTC; seconds since the epoch. */
+  readonly at: number;
+  /**
+   * Access tokens issued; requests refused; codes and refresh tokens that were replayed; refresh tokens that were used twice within seconds, as by
+   * two requests of one client at once.
+   */
+  readonly kind: "issued" | "refused" | "replayed" | "raced";
+  /** Of a token its grant type, otherwise the private reason of the refusal, or for a client the error; empty for races. */
+  readonly reason: string;
+  readonly count: number;
+}
+
+/** Figures of the last 48 hours or 90 days, oldest first; what did not happen is left out. Up to a second late. */
+export interface Figures {
+  /** @param realmId undefined: all realms */
+  ofRealms(span: Span, realmId?: string): Promise<readonly Figure[]>;
+  /** The sum of a user's clients. */
+  ofOwner(span: Span, userId: string): Promise<readonly Figure[]>;
+  /** Empty for a client that registered itself, which is counted in its realm alone. */
+  ofClient(span: Span, clientId: string): Promise<readonly Figure[]>;
 }
 
 export interface ManagementPorts {
   /** @throws {Refusal} temporarily_unavailable */
   readonly deployment: () => Promise<Deployment>;
+  readonly settings: ShownSettings;
+  readonly notices: Notices;
   readonly bearers: Bearers;
   readonly explainer: Explainer;
   readonly registry: ClientRegistry;
@@ -129,8 +226,16 @@ export interface ManagementPorts {
   readonly apiKeys: ApiKeys;
   readonly apiKeyDirectory: ApiKeyDirectory;
   readonly users: ManagedUsers;
+  readonly passkeys: Pick<Passkeys, "ofUser" | "remove">;
+  readonly secondFactors: Pick<SecondFactors, "stateOf" | "remove">;
+  readonly sessions: Pick<Sessions, "ofUser" | "endOne" | "endAll">;
+  readonly consents: Pick<Consents, "ofUser" | "revoke">;
+  readonly clientConsents: ClientConsents;
+  readonly documentHistory: DocumentHistory;
+  readonly passwordChanges: Pick<PasswordChanges, "issueReset">;
   readonly realms: Pick<Realms, "default">;
   readonly invitations: Invitations;
+  readonly sentInvitations: SentInvitations;
   readonly closing: AccountClosing;
   readonly importedUsers: ImportedUsers;
   readonly passwords: Pick<PasswordHashing, "hash">;
@@ -139,9 +244,23 @@ export interface ManagementPorts {
   readonly managedResources: ManagedResources;
   /** Fetches the metadata of a resource; otherwise the reason why it is not used, as a fixed word. */
   readonly resourceMetadata: (resource: string) => Promise<ResourceMetadata | string>;
+  readonly resourceRefusals: ResourceRefusals;
+  readonly resourceDoctor: ResourceDoctor;
+  readonly managedConnections: ManagedConnections;
+  readonly workloads: ManagedWorkloads;
+  readonly identityLinks: Pick<IdentityLinks, "ofUser">;
+  /** Loads the library at its first use. */
+  readonly providers: () => Promise<Pick<Providers, "test">>;
+  readonly box: SecretBox;
   readonly issuer: string;
+  readonly brandings: Brandings;
+  /** BRAND_*: what applies where a realm leaves something open. */
+  readonly deploymentBranding: Branding;
+  readonly brandingPreview: BrandingPreview;
   readonly publishedKeys: PublishedKeys;
   readonly auditTrail: AuditTrail;
+  readonly figures: Figures;
+  readonly liveAudit: LiveAudit;
   readonly delegations: DelegationRepository;
   readonly agentPauses: AgentPauses;
   readonly provisioner: Provisioner;
@@ -151,93 +270,4 @@ export interface ManagementPorts {
   readonly defaultEnvironment: Environment;
   /** Who may open an account (SIGN_UP) and make clients (DEVELOPERS). */
   readonly signUpPolicy: SignUpPolicy;
-}
-
-/** `at`: seconds since the epoch, with their fraction. `link`: null until the record is sealed, within a second. */
-export type AuditRecord = AuditEntry & { readonly id: string; readonly at: number; readonly link: Link | null };
-
-type FilteredMember = "event" | "outcome" | "reason" | "userId" | "clientId" | "grantId" | "jti" | "requestId";
-
-export interface AuditFilter extends Readonly<{ [Member in FilteredMember]?: AuditEntry[Member] | undefined }> {
-  readonly actorId?: string | undefined;
-  /** Seconds since the epoch; `since` is inclusive, `until` exclusive. */
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-}
-
-export interface AuditChainState {
-  /** Null before the first record is sealed. */
-  readonly head: Link | null;
-  /** Records that wait to be sealed. */
-  readonly waiting: number;
-  /** The last signed record, and when it was signed, in seconds since the epoch. */
-  readonly signed: { readonly seq: number; readonly at: number } | null;
-}
-
-/** A part of the chain, with its checkpoints. */
-export interface AuditChainPart {
-  /** The link before the first record; undefined when the chain is shorter. */
-  readonly start: Link | undefined;
-  readonly records: readonly (Link & { readonly record: SealedRecord })[];
-  readonly checkpoints: readonly SignedCheckpoint[];
-}
-
-export interface AuditTrail {
-  /** Newest first. @param after id of the last record of the page before */
-  list(filter: AuditFilter, limit: number, after?: string): Promise<Page<AuditRecord>>;
-  /** Sealed records in the order of the chain. @param after a number in it @returns also `reached`, the next call's `after` */
-  follow(filter: AuditFilter, limit: number, after: number): Promise<{ readonly items: readonly AuditRecord[]; readonly reached: number }>;
-  chain(): Promise<AuditChainState>;
-  /** @param after a number in the chain, 0 for its start */
-  part(limit: number, after: number): Promise<AuditChainPart>;
-}
-
-export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";
-
-/** How the core evaluates a token request, rule by rule. */
-export interface Explanation {
-  readonly rules: readonly {
-    readonly rule: string;
-    readonly demand: string;
-    readonly source: string;
-    readonly verdict: RuleVerdict;
-    readonly error?: string;
-    readonly reason?: string;
-  }[];
-  readonly granted?: {
-    readonly sub?: string;
-    readonly scope: string;
-    readonly aud: readonly string[];
-    /** Seconds. */
-    readonly expiresIn: number;
-    readonly issuedTokenType: string;
-    readonly refreshToken: boolean;
-    readonly idToken: boolean;
-    /** Client ids of the delegation chain, the current actor first. */
-    readonly actors: readonly string[];
-  };
-  /** Requested scopes that the client may not have, of an authorization request. */
-  readonly droppedScope?: readonly string[];
-  readonly refused?: {
-    readonly clientId: string;
-    readonly grantType: string;
-    readonly error?: string;
-    readonly reason: string;
-    /** Seconds since the epoch, with their fraction. */
-    readonly at: number;
-  };
-}
-
-/** Evaluates requests without writing anything. */
-export interface Explainer {
-  /** A token request, evaluated now. */
-  ofRequest(
-    client: ReturnType<typeof parseClientCredential>,
-    grant: ReturnType<typeof parseGrant>,
-    signal?: AbortSignal,
-  ): Promise<Explanation>;
-  /** An authorization request, as if the user allowed it. */
-  ofAuthorization(request: ReturnType<typeof parseAuthorizationRequest>, address: string, signal?: AbortSignal): Promise<Explanation>;
-  /** A refused request, by its id. @throws {Refusal} not_found when there is no record of it */
-  ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
 }

@@ -6,22 +6,32 @@ import { isRefusal } from "../errors.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
 import { resourceKey } from "../resources/resource.ts";
+import { BrandingInput } from "./branding-inputs.ts";
+import { newConnection } from "./connection-inputs.ts";
 import {
   allGrants,
   clientId,
   description,
   operatorAttributes,
+  operatorAuthMethod,
   redirectUris,
+  requiredAcr,
+  requirePushedAuthorizationRequests,
   responseTypes,
   scopes,
-  tokenEndpointAuthMethod,
 } from "./inputs.ts";
 import { ResourceUri, resourceSettings } from "./resource-inputs.ts";
 import { ScopeDescriptionInput } from "./scope-inputs.ts";
+import { WorkloadIssuerInput, workloadIdentities } from "./workload-inputs.ts";
 
 const email = z.email().max(254);
 
-const realm = z.strictObject({ name: DisplayName, dynamicRegistrationScopes: scopes.optional() });
+const realm = z.strictObject({
+  name: DisplayName,
+  dynamicRegistrationScopes: scopes.optional(),
+  branding: BrandingInput.optional(),
+  requiredAcr: requiredAcr.optional(),
+});
 
 const user = z.strictObject({
   email,
@@ -44,7 +54,9 @@ const client = z
     scopes: scopes.optional(),
     grantTypes: allGrants,
     responseTypes: responseTypes.optional(),
-    tokenEndpointAuthMethod,
+    tokenEndpointAuthMethod: operatorAuthMethod,
+    workloadIdentities: workloadIdentities.optional(),
+    requirePushedAuthorizationRequests: requirePushedAuthorizationRequests.optional(),
     ownerEmail: email.nullable().optional(),
     enabled: z.boolean().optional(),
   })
@@ -57,6 +69,8 @@ const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z
 
 const resource = z.strictObject({ resource: ResourceUri, ...resourceSettings, realm: z.string().min(1).max(255).optional() });
 
+const connection = z.strictObject({ ...newConnection, realm: z.string().min(1).max(255).optional() });
+
 /** A list without duplicate keys; default: empty. */
 const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Entry>) => string, message: string) =>
   z
@@ -68,10 +82,12 @@ const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Ent
 export const ProvisionFile = z.strictObject({
   realms: listOf(realm, ({ name }) => name, "names a realm twice"),
   users: listOf(user, ({ email }) => email.toLowerCase(), "names an e-mail address twice"),
+  workloadIssuers: listOf(WorkloadIssuerInput, ({ issuer }) => issuer, "names an issuer twice"),
   clients: listOf(client, ({ clientId }) => clientId, "names a clientId twice"),
   /** Default: the default realm. */
   scopes: listOf(describedScope, ({ realm = "default", name }) => `${realm} ${name}`, "describes a scope twice"),
   resources: listOf(resource, ({ realm = "default", resource }) => `${realm} ${resourceKey(resource)}`, "names a resource twice"),
+  connections: listOf(connection, ({ name, preset }) => name ?? preset ?? "", "names a connection twice"),
 });
 export type ProvisionFile = z.infer<typeof ProvisionFile>;
 

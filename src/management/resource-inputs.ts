@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isResourceUri } from "../protocol/access.ts";
+import { ACR_VALUES } from "../protocol/authentication-context.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 import { CLIENT_KINDS, isResourceScope, MAX_SCOPE_LENGTH, MAX_SCOPES } from "../resources/resource.ts";
 import { wording } from "./scope-inputs.ts";
@@ -14,6 +15,11 @@ const scope = z.strictObject({
   name: z.string().max(MAX_SCOPE_LENGTH).refine(isResourceScope, "is no scope token, or a scope that belongs to no resource"),
   title: wording(80).default({}),
   detail: wording(300).default({}),
+  stepUp: z
+    .strictObject({ acr: z.enum(ACR_VALUES).optional(), maxAge: z.int().min(1).max(31_536_000).optional() })
+    .refine(({ acr, maxAge }) => acr !== undefined || maxAge !== undefined, "asks for nothing")
+    .optional()
+    .meta({ description: "The sign-in that a token with this scope needs: its class, and its age in seconds." }),
 });
 
 /** The settings of a resource. Members that are left out stay unchanged. */

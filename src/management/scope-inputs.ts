@@ -1,12 +1,12 @@
 import { z } from "zod";
-import type { Language } from "../language.ts";
 import { isScopeToken } from "../protocol/access.ts";
+import { LANGUAGES } from "../texts/languages.ts";
 
 /** Line breaks, other control characters, and characters that reorder or hide the text around them. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;
 
 /** One visible line. */
-const line = (max: number) =>
+export const line = (max: number) =>
   z
     .string()
     .trim()
@@ -15,8 +15,7 @@ const line = (max: number) =>
     .refine((text) => text.isWellFormed() && !HIDDEN.test(text), "must not contain control, bidirectional or invisible characters");
 
 /** A text in each language; languages may be left out. */
-export const wording = (max: number) =>
-  z.strictObject({ en: line(max).optional(), de: line(max).optional() } satisfies Readonly<Record<Language, z.ZodType>>);
+export const wording = (max: number) => z.partialRecord(z.enum(LANGUAGES), line(max));
 
 export const ScopeName = z.string().max(256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)");
 

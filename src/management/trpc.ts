@@ -2,17 +2,20 @@ import { initTRPC, TRPCError } from "@trpc/server";
 import { TRPC_ERROR_CODES_BY_KEY } from "@trpc/server/rpc";
 import { ZodError } from "zod";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
-import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import type { Reach } from "../clients/ports.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
 import { parseBearer } from "../protocol/form.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
+import { isOperator } from "./acts.ts";
+import { assertFreshProof } from "./fresh-proof.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
 
 export interface ManagementContext {
   readonly ports: ManagementPorts;
   /** The `Authorization` header, which every call of a batch evaluates. */
   readonly authorization: string | undefined;
+  /** Validates a token of the scheme `DPoP`, once for all calls of a batch; undefined for another scheme. */
+  readonly boundCaller?: (() => Promise<Bearer>) | undefined;
   readonly address: string;
   readonly requestId: string;
   readonly signal: AbortSignal | undefined;
@@ -24,6 +27,8 @@ interface PublicError {
   readonly message: string;
   readonly issues?: readonly { readonly path: string; readonly message: string }[];
   readonly retryAfter?: number;
+  readonly acrValues?: string;
+  readonly maxAge?: number;
 }
 
 /** Error codes for malformed calls. */
@@ -52,12 +57,13 @@ function invalidInput(error: ZodError): Refusal {
 
 function publicError(refusal: Refusal | undefined): PublicError {
   if (refusal === undefined) return { error: "server_error", message: "Internal error." };
-  const { description, issues, retryAfter } = refusal.detail;
+  const { description, issues, retryAfter, stepUp } = refusal.detail;
   return {
     error: refusal.code,
     message: description ?? refusal.code,
     ...(issues && { issues }),
     ...(retryAfter !== undefined && { retryAfter }),
+    ...stepUp,
   };
 }
 
@@ -71,6 +77,8 @@ const FAULT = { trpc: "INTERNAL_SERVER_ERROR", http: 500 } as const;
 
 const t = initTRPC.context<ManagementContext>().create({
   isDev: false,
+  // Longer than a busy moment, shorter than the pauses after which proxies and this server's listener close a connection.
+  sse: { ping: { enabled: true, intervalMs: 10_000 }, client: { reconnectAfterInactivityMs: 25_000 } },
   errorFormatter: ({ shape, error }) => {
     const shown = publicError(refusalBehind(error));
     return {
@@ -87,15 +95,28 @@ export const { router, createCallerFactory } = t;
 const refusals = t.middleware(async ({ next }) => {
   const result = await next();
   if (result.ok || !isRefusal(result.error.cause)) return result;
-  const refusal = result.error.cause;
-  throw new TRPCError({ code: CATALOGUE[refusal.code].trpc, message: refusal.code, cause: refusal });
+  throw asCallError(result.error.cause);
 });
+
+/** A refusal as an error of tRPC, by whose code clients decide whether to try again. */
+const asCallError = (refusal: Refusal): TRPCError =>
+  new TRPCError({ code: CATALOGUE[refusal.code].trpc, message: refusal.code, cause: refusal });
+
+/** A stream whose refusals are mapped as those of calls are. */
+export async function* streamOf<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item, void> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw isRefusal(error) ? asCallError(error) : error;
+  }
+}
 
 /** The base of every procedure; used alone only by those that authenticate their caller themselves. */
 export const procedure = t.procedure.use(refusals);
 
 /** @throws {Refusal} unauthenticated, invalid_token, insufficient_scope */
-export async function authenticateCaller({ authorization, ports, signal }: ManagementContext): Promise<Bearer> {
+export async function authenticateCaller({ authorization, boundCaller, ports, signal }: ManagementContext): Promise<Bearer> {
+  if (boundCaller !== undefined) return boundCaller();
   return ports.bearers.judge(bearerToken(authorization), signal);
 }
 
@@ -113,13 +134,22 @@ export const developerProcedure = procedure.use(async ({ ctx, next }) => {
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });
 
-/** For operators who signed in to the service itself, with all records. Tokens of other clients do not suffice, whatever their scopes. */
+/** For operators, with all records. */
 export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
   const caller = await authenticateCaller(ctx);
-  if (caller.role !== "operator" || caller.clientId !== FIRST_PARTY_CLIENT_ID)
-    throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
+  if (!isOperator(caller)) throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
   const reach: Reach = { kind: "all" };
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
+});
+
+/** For acts that cannot be undone, or that give power: the console's user has just proved that it is them. */
+export const provenDeveloperProcedure = developerProcedure.use(async ({ ctx, next }) => {
+  await assertFreshProof(ctx.caller, ctx.ports);
+  return next();
+});
+export const provenOperatorProcedure = operatorProcedure.use(async ({ ctx, next }) => {
+  await assertFreshProof(ctx.caller, ctx.ports);
+  return next();
 });
 
 /** Makes an audit entry with the actor, address and request id of the call. */

@@ -1,13 +1,18 @@
 import type { AgentPause, Delegation, End, RootGrant } from "../accounts/delegations.ts";
+import type { SentInvitation } from "../accounts/invitations.ts";
 import type { User } from "../accounts/ports.ts";
+import type { Branding } from "../branding/branding.ts";
+import { logoFile } from "../branding/logo.ts";
 import type { ApiKey } from "../clients/api-key.ts";
 import { type Client, mayHoldApiKey } from "../clients/client.ts";
-import type { Page } from "../clients/ports.ts";
 import { milliseconds } from "../clock.ts";
+import { type Page, TOTAL_LIMIT } from "../paging.ts";
+import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
+import type { ConsentCounts } from "./client-ports.ts";
 import { operatorAttributes } from "./inputs.ts";
-import type { AuditChainState, AuditRecord, PublishedKey } from "./ports.ts";
+import type { Figure, PublishedKey } from "./ports.ts";
 
-const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
+export const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
 /** Names every member, so that no secret can leave. @see docs/protocol.md#clients */
 export const clientView = (client: Client) => ({
@@ -22,6 +27,7 @@ export const clientView = (client: Client) => ({
   tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
   enabled: client.enabled,
   requirePkce: true as const,
+  ...(client.requirePushedAuthorizationRequests && { requirePushedAuthorizationRequests: true as const }),
   environment: client.environment,
   staticApiKeysAllowed: mayHoldApiKey(client),
   createdAt: milliseconds(client.createdAt),
@@ -54,6 +60,12 @@ export const userView = ({ createdAt, updatedAt, ...user }: User) => ({
   updatedAt: millisecondsOrNull(updatedAt),
 });
 
+export const invitationView = ({ createdAt, expiresAt, ...invitation }: SentInvitation) => ({
+  ...invitation,
+  createdAt: milliseconds(createdAt),
+  expiresAt: milliseconds(expiresAt),
+});
+
 export const publishedKeyView = ({ publishedAt, inUseAt, ...key }: PublishedKey) => ({
   ...key,
   publishedAt: milliseconds(publishedAt),
@@ -71,7 +83,8 @@ export const auditView = ({ at, actChain, address, link, ...record }: AuditRecor
   ...(address !== undefined && { ip: address }),
 });
 
-export const auditChainView = ({ head, waiting, signed }: AuditChainState) => ({
+export const auditChainView = ({ start, head, waiting, signed }: AuditChainState) => ({
+  start,
   head,
   waiting,
   signed: signed && { seq: signed.seq, at: milliseconds(signed.at) },
@@ -96,6 +109,28 @@ export const rootGrantView = ({ issuedAt, signedOutAt, ended, ...root }: RootGra
 
 export const agentPauseView = ({ pausedAt, ...pause }: AgentPause) => ({ ...pause, pausedAt: milliseconds(pausedAt) });
 
+/** What every page of a list has beside its items. `total` is null on all pages but the first; inexact it means "more than". */
+export interface PageEnd {
+  readonly nextCursor: string | null;
+  readonly total: number | null;
+  readonly totalIsExact: boolean;
+}
+
 /** @param name of the member that holds the items */
-export const pageView = <Name extends string, Item, View>(name: Name, { items, next }: Page<Item>, view: (item: Item) => View) =>
-  ({ [name]: items.map(view), nextCursor: next }) as Record<Name, View[]> & { nextCursor: string | null };
+export const pageView = <Name extends string, Item, View>(name: Name, { items, next, total }: Page<Item>, view: (item: Item) => View) => {
+  const totalIsExact = total !== null && total <= TOTAL_LIMIT;
+  const end: PageEnd = { nextCursor: next, total: total === null ? null : Math.min(total, TOTAL_LIMIT), totalIsExact };
+  return { [name]: items.map(view), ...end } as Record<Name, View[]> & PageEnd;
+};
+
+/** As many of the counted consents as a total may say. */
+export const countsView = ({ total, usedLately }: ConsentCounts) => ({
+  total: Math.min(total, TOTAL_LIMIT),
+  totalIsExact: total <= TOTAL_LIMIT,
+  usedLately: Math.min(usedLately, TOTAL_LIMIT),
+});
+
+export const figureView = ({ at, ...figure }: Figure) => ({ ...figure, at: milliseconds(at) });
+
+/** A branding, with the type of its logo alone. */
+export const brandingView = ({ logo, ...branding }: Branding) => ({ ...branding, logo: logo === undefined ? null : logoFile(logo).type });

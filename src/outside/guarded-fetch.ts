@@ -1,9 +1,15 @@
 import { lookup } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
 import { buildConnector, Client, type Dispatcher } from "undici";
-import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
+import {
+  FetchFailure,
+  type GuardedFetch,
+  type GuardedSend,
+  type OutboundRequest,
+  type OutboundResponse,
+} from "../clients/guarded-fetch.ts";
 import { concurrencyLimit } from "../concurrency-limit.ts";
-import { fetchTarget, isLoopbackAddress, isPublicAddress, mayReachLoopback, type TargetRules } from "./public-address.ts";
+import { fetchTarget, isLoopbackAddress, isPrivateAddress, isPublicAddress, mayReachLoopback, type TargetRules } from "./public-address.ts";
 
 const CONNECT_MS = 2_000;
 /** Shorter than the deadline of a core call, so that the error names the slow document as the cause. */
@@ -28,12 +34,13 @@ const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, 
  * Fetches from untrusted URLs. Resolves the name once, checks all of its addresses and connects only to these, so that a later change of
  * the name has no effect.
  */
-export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch {
+export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch & GuardedSend {
   const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });
   const lookups = concurrencyLimit({ limit: CONCURRENT_LOOKUPS, queue: QUEUED, full: tooMany });
   const permittedFor = (target: URL): Permitted => {
     const local = mayReachLoopback(target, rules);
-    return (address) => isPublicAddress(address) || (local && isLoopbackAddress(address));
+    return (address) =>
+      isPublicAddress(address) || (local && isLoopbackAddress(address)) || (rules.privateAllowed === true && isPrivateAddress(address));
   };
 
   const addressesOf = async (host: string, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
@@ -47,12 +54,12 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
     return addresses;
   };
 
-  const get = async <T>(url: string, expected: Expected<T>): Promise<T> => {
-    const target = fetchTarget(url, rules);
+  const exchange = async <T>(request: OutboundRequest, take: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> => {
+    const target = fetchTarget(request.url, rules);
     const signal = AbortSignal.timeout(OVERALL_MS);
     const permitted = permittedFor(target);
     const fetchIt = async () =>
-      read(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), expected, signal);
+      send(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), request, signal, take);
     try {
       return await fetches.run(fetchIt, signal);
     } catch (cause) {
@@ -60,14 +67,20 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
       throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);
     }
   };
+  const get = <T>(url: string, expected: Expected<T>): Promise<T> =>
+    exchange({ url, method: "GET", headers: { accept: expected.accept }, maxBytes: expected.maxBytes }, async (response) => {
+      assertResponse(response, expected);
+      return expected.take(await bodyOf(response, expected.maxBytes), response.headers);
+    });
   return {
+    send: (request) => exchange(request, (response) => whole(response, request.maxBytes)),
     json: (url, maxBytes) =>
       get(url, {
         maxBytes,
         accept: "application/json",
         isWanted: isJson,
         otherwise: "not_json",
-        take: (bytes, headers) => ({ value: parse(bytes), freshFor: freshness(headers) }),
+        take: (bytes, headers) => ({ ...parse(bytes), freshFor: freshness(headers) }),
       }),
     text: (url, mediaType, maxBytes) =>
       get(url, {
@@ -114,19 +127,26 @@ function connectorTo(addresses: readonly string[], permitted: Permitted): buildC
     });
 }
 
-async function read<T>(target: URL, connect: buildConnector.connector, expected: Expected<T>, signal: AbortSignal): Promise<T> {
-  const client = new Client(target.origin, { connect, pipelining: 1, headersTimeout: OVERALL_MS, bodyTimeout: OVERALL_MS });
+async function send<T>(
+  target: URL,
+  connect: buildConnector.connector,
+  { method, headers, body }: OutboundRequest,
+  signal: AbortSignal,
+  take: (response: Dispatcher.ResponseData) => Promise<T>,
+): Promise<T> {
+  // The signal alone ends a slow response: with a second timer, which of the two ends first would decide the reason of the failure.
+  const client = new Client(target.origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   try {
     const response = await client.request({
-      method: "GET",
+      method,
       path: `${target.pathname}${target.search}`,
-      headers: { accept: expected.accept, "accept-encoding": "identity", "user-agent": "Countersign" },
+      headers: { ...headers, "accept-encoding": "identity", "user-agent": "Countersign" },
+      ...(body !== undefined && { body }),
       reset: true,
       signal,
     });
     response.body.on("error", () => undefined); // readers get the error; without a reader it must not end the process
-    assertResponse(response, expected);
-    return expected.take(await bodyOf(response, expected.maxBytes), response.headers);
+    return await take(response);
   } finally {
     void client.destroy().catch(() => undefined);
   }
@@ -135,6 +155,10 @@ async function read<T>(target: URL, connect: buildConnector.connector, expected:
 function assertResponse<T>({ statusCode, headers }: Dispatcher.ResponseData, { isWanted, otherwise, maxBytes }: Expected<T>): void {
   if (statusCode !== 200) throw new FetchFailure("status_not_200");
   if (!isWanted(headers["content-type"])) throw new FetchFailure(otherwise);
+  assertPlain(headers, maxBytes);
+}
+
+function assertPlain(headers: Headers, maxBytes: number): void {
   const encoding = headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") throw new FetchFailure("content_encoded");
   if (Number(headers["content-length"] ?? 0) > maxBytes) throw new FetchFailure("too_large");
@@ -152,9 +176,17 @@ async function bodyOf({ body }: Dispatcher.ResponseData, maxBytes: number): Prom
   return Buffer.concat(chunks);
 }
 
-function parse(bytes: Buffer): unknown {
+/** A response of any status, if it is not too large and not encoded. */
+async function whole(response: Dispatcher.ResponseData, maxBytes: number): Promise<OutboundResponse> {
+  assertPlain(response.headers, maxBytes);
+  const headers = Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), single(value) ?? ""] as const);
+  return { status: response.statusCode, headers: Object.fromEntries(headers), body: await bodyOf(response, maxBytes) };
+}
+
+function parse(bytes: Buffer): { readonly value: unknown; readonly text: string } {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return { value: JSON.parse(text), text };
   } catch (cause) {
     throw new FetchFailure("json_malformed", cause);
   }

@@ -39,17 +39,16 @@ function failureOf(error: unknown): { readonly status?: number; readonly code?: 
 /** The first link of a message. */
 const linkIn = (text: string): string | undefined => /^https?:\/\/\S+$/m.exec(text)?.[0];
 
-/** @param options.idle milliseconds between queries of an empty outbox  @param options.written gets the path of a message in a file */
+/** @param options.idle milliseconds between queries of an empty outbox */
 export function startOutbox(options: {
   readonly outbox: Outbox;
   readonly mailer: Mailer;
   readonly log: Log;
   readonly idle?: number;
-  readonly written?: (path: string) => void;
   /** In development: logs the link in a message that was written to a file, which would otherwise be opened for it. */
   readonly logLinks?: boolean;
 }): OutboxWorker {
-  const { outbox, mailer, log, idle = 1_000, written, logLinks = false } = options;
+  const { outbox, mailer, log, idle = 1_000, logLinks = false } = options;
   let closing = false;
   let woken = false;
   let rouse = () => {};
@@ -65,7 +64,6 @@ export function startOutbox(options: {
       if (path !== undefined) {
         const link = logLinks ? linkIn(mail.text) : undefined;
         log.info("mail_written", { path, ...(link !== undefined && { link }) });
-        written?.(path);
       }
     } catch (error) {
       const next = afterFailure(mail, error);

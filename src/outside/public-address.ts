@@ -44,6 +44,16 @@ export function isPublicAddress(address: string): boolean {
   return global6.check(plain, "ipv6") && !special6.check(plain, "ipv6");
 }
 
+/** Addresses of a host's own network and of the host itself; not link-local ones, where clouds answer with credentials. */
+const private4 = listOf(["10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"], "ipv4");
+const private6 = listOf(["::1/128", "fc00::/7"], "ipv6");
+
+/** Whether an address belongs to this host or its network. */
+export function isPrivateAddress(address: string): boolean {
+  const plain = unmapped(address);
+  return plain !== undefined && (isIPv4(plain) ? private4.check(plain, "ipv4") : private6.check(plain, "ipv6"));
+}
+
 export function isLoopbackAddress(address: string): boolean {
   const plain = unmapped(address);
   return plain !== undefined && (isIPv4(plain) ? loopback4.check(plain, "ipv4") : URL.parse(`http://[${plain}]`)?.hostname === "[::1]");
@@ -68,6 +78,8 @@ export interface TargetRules {
   readonly loopbackAllowed: boolean;
   /** Together with `loopbackAllowed`, for issuers that the operator configured: also allows http, and a loopback address. */
   readonly plainLoopback?: boolean;
+  /** For addresses that the operator configured and allowed to be private: also allows this host's network, under any name. */
+  readonly privateAllowed?: boolean;
 }
 
 const LOCAL_SUFFIXES = [".local", ".internal"];
@@ -78,18 +90,18 @@ export const mayReachLoopback = ({ hostname, href }: URL, { loopbackAllowed, pla
   loopbackAllowed && (isLocalhost(hostname) || (plainLoopback && isLoopbackUrl(href)));
 
 /** Parses a URL that may be fetched. Checks the parsed host, in which `0x7f.1` is an IP address. Pure. @throws {FetchFailure} */
-export function fetchTarget(url: string, { ownUrl, loopbackAllowed, plainLoopback = false }: TargetRules): URL {
+export function fetchTarget(url: string, { ownUrl, loopbackAllowed, plainLoopback = false, privateAllowed = false }: TargetRules): URL {
   const target = URL.parse(url);
   if (target === null) throw new FetchFailure("url_malformed");
   const plain = plainLoopback && loopbackAllowed && isLoopbackUrl(url);
   if (target.protocol !== "https:" && !(plain && target.protocol === "http:")) throw new FetchFailure("scheme_not_https");
   if (target.username !== "" || target.password !== "") throw new FetchFailure("userinfo_in_url");
   const host = target.hostname;
-  if ((host.startsWith("[") || isIP(host) !== 0) && !plain) throw new FetchFailure("host_is_an_address");
+  const permittedAddress = plain || (privateAllowed && isPrivateAddress(host.replace(/^\[|\]$/g, "")));
+  if ((host.startsWith("[") || isIP(host) !== 0) && !permittedAddress) throw new FetchFailure("host_is_an_address");
   if (host === "" || host.endsWith(".")) throw new FetchFailure("host_malformed");
-  if (LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix)) || (isLocalhost(host) && !loopbackAllowed)) {
-    throw new FetchFailure("host_is_local");
-  }
+  const isLocalName = !privateAllowed && LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix));
+  if (isLocalName || (isLocalhost(host) && !loopbackAllowed)) throw new FetchFailure("host_is_local");
   const ownTarget = new URL(ownUrl);
   // On a development machine this server and the clients share the name, and differ in the port.
   if (host === ownTarget.hostname && (!loopbackAllowed || target.port === ownTarget.port)) throw new FetchFailure("host_is_our_own");

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Refusal } from "../errors.ts";
 import type { AuthorizationRequestSchema } from "../gen/countersign/token/v1/token_pb.ts";
 import { formOf, parseParameters } from "./form.ts";
 
@@ -36,6 +37,8 @@ const PARAMETERS = {
   responseMode: "response_mode",
   prompt: "prompt",
   maxAge: "max_age",
+  acrValues: "acr_values",
+  dpopJkt: "dpop_jkt",
   loginHint: "login_hint",
   idTokenHint: "id_token_hint",
 } as const satisfies { readonly [M in keyof Request]?: string };
@@ -60,6 +63,27 @@ export function parseAuthorizationRequest(text: string): Request {
   };
 }
 
+/** How a `request_uri` begins that this server gives out (RFC 9126 §2.2). */
+export const PUSHED_PREFIX = "urn:ietf:params:oauth:request_uri:";
+
+/**
+ * The pushed request that an authorization request names; whatever else it says is ignored. An address as `request_uri` is none.
+ * @throws {Refusal} invalid_request for a parameter that is missing or was sent more than once  @see RFC 9126 §4
+ */
+export function pushedReference(text: string): { readonly clientId: string; readonly requestUri: string } | undefined {
+  if (!text.includes("request_uri=")) return undefined;
+  const parameters = parseParameters(text);
+  const requestUris = parameters.get("request_uri") ?? [];
+  const [requestUri] = requestUris;
+  if (requestUri?.startsWith(PUSHED_PREFIX) !== true) return undefined;
+  const [clientId = "", ...moreClients] = parameters.get("client_id") ?? [];
+  if (requestUris.length > 1 || moreClients.length > 0 || clientId === "")
+    throw new Refusal("invalid_request", "pushed_reference_malformed", {
+      description: "Send client_id and request_uri once each.",
+    });
+  return { clientId, requestUri };
+}
+
 /** A valid request as a query that reads as the same request, without unknown parameters. */
 export function authorizationQuery(request: Request): string {
   const query = new URLSearchParams();
@@ -72,7 +96,13 @@ export function authorizationQuery(request: Request): string {
 }
 
 /** The most characters of a percent-encoded parameter. Requests are stored while users sign in. */
-const LONGEST: { readonly [M in keyof typeof PARAMETERS]?: number } = { state: 2048, nonce: 512, loginHint: 512, idTokenHint: 2048 };
+const LONGEST: { readonly [M in keyof typeof PARAMETERS]?: number } = {
+  state: 2048,
+  nonce: 512,
+  acrValues: 512,
+  loginHint: 512,
+  idTokenHint: 2048,
+};
 /** Of all parameters together. */
 const LONGEST_REQUEST = 4096;
 

@@ -72,7 +72,7 @@ function decodeFormText(text: string): string {
   return decoded;
 }
 
-type ClientCredential = MessageInitShape<typeof ClientCredentialSchema>;
+type ClientCredential = Exclude<MessageInitShape<typeof ClientCredentialSchema>, { readonly $typeName: string }>;
 
 /** Base64 with correct padding, or without any. */
 const BASIC = /^basic +((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?) *$/i;

@@ -29,7 +29,7 @@ const text = (form: Form, name: string): string => form.get(name) ?? "";
 const narrowing = (form: Form) => ({ scope: form.get("scope"), resource: [...form.all("resource")] });
 const details = (form: Form) => (form.get("authorization_details") === undefined ? {} : { authorizationDetailsPresent: true });
 
-/** All grants, for every use outside the core, which adds rules and a handler to each row (core/grants/registry.ts). */
+/** All grants, for every use outside the core, which adds rules and a handler to each row (core/token-request.ts). */
 export const GRANTS = {
   authorizationCode: {
     grantType: "authorization_code",

@@ -21,6 +21,14 @@ export const RegistrationRequest = z.object({
       "`none`, `client_secret_basic` (default) or `client_secret_post`. A secret may be sent in the header or in the body, whichever is registered.",
   }),
   scope: z.string().max(8000).optional().meta({ description: "Space-separated; capped to what the realm allows." }),
+  dpop_bound_access_tokens: z
+    .boolean()
+    .optional()
+    .meta({ description: "Refuse token requests of the client without a proof (RFC 9449 §5.2)." }),
+  require_pushed_authorization_requests: z
+    .boolean()
+    .optional()
+    .meta({ description: "Refuse authorization requests of the client that were not pushed first (RFC 9126 §6)." }),
 });
 export type RegistrationRequest = z.infer<typeof RegistrationRequest>;
 

@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
-import type { ClientKind, ResourceRecord, ResourceSettings, ResourceTerms } from "./resource.ts";
+import type { Page, Part } from "../paging.ts";
+import type { ClientKind, ResourceOrigin, ResourceRecord, ResourceSettings, ResourceTerms } from "./resource.ts";
 
 /** Finds the records of requested resources. Concurrent look-ups share one query; nothing is cached. */
 export interface ResourceDirectory {
@@ -29,10 +30,21 @@ export interface ResourceRegistry {
   add(resource: NewResource, audit: AuditEntry): Promise<ResourceRecord | undefined>;
 }
 
+export const RESOURCE_SORTS = ["resource", "name", "created"] as const;
+export type ResourceSort = (typeof RESOURCE_SORTS)[number];
+
+export interface ResourceFilter {
+  readonly realmId: string;
+  readonly enabled?: boolean | undefined;
+  readonly origin?: ResourceOrigin | undefined;
+  /** A part of the URI or the name, without regard to case; or an id. */
+  readonly search?: string | undefined;
+}
+
 /** Records as operators manage them, named by realm and resource. Every write includes its audit record. */
 export interface ManagedResources extends ResourceRegistry {
-  /** All records of a realm, by resource. */
-  all(realmId: string): Promise<readonly ResourceRecord[]>;
+  /** By resource, unless sorted otherwise. */
+  list(filter: ResourceFilter, part: Part<ResourceSort>): Promise<Page<ResourceRecord>>;
   one(realmId: string, resource: string): Promise<ResourceRecord | undefined>;
   /** Changes a record, which is locked while `decide` runs. @returns undefined for an unknown one */
   change(

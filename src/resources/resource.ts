@@ -1,16 +1,24 @@
 import type { Wording } from "../accounts/scope-descriptions.ts";
 import type { Client } from "../clients/client.ts";
 import { isResourceUri, isScopeToken, sameResource } from "../protocol/access.ts";
+import { type AuthenticationDemand, strictest } from "../protocol/authentication-context.ts";
 
 /** Kinds of clients by who registered them: the client itself, its metadata document, or a developer or operator. */
 export const CLIENT_KINDS = ["registered", "document", "named"] as const;
 export type ClientKind = (typeof CLIENT_KINDS)[number];
 
 /** Who made a record: an operator, the provisioning file, or the server, from the metadata of a resource on this machine. */
-export type ResourceOrigin = "operator" | "file" | "discovered";
+export const RESOURCE_ORIGINS = ["operator", "file", "discovered"] as const;
+export type ResourceOrigin = (typeof RESOURCE_ORIGINS)[number];
 
 /** A scope of a resource, with its words for users. */
-export type ResourceScope = { readonly name: string; readonly title: Wording; readonly detail: Wording };
+export interface ResourceScope {
+  readonly name: string;
+  readonly title: Wording;
+  readonly detail: Wording;
+  /** The sign-in that a token with this scope needs; absent: any. */
+  readonly stepUp?: AuthenticationDemand | undefined;
+}
 
 /** A protected resource (docs/protocol.md#resource-records). Times are seconds since the epoch, with their fraction. */
 export interface ResourceRecord {
@@ -64,6 +72,8 @@ export const withSettings = (
 /** What the policies read of a record. */
 export type ResourceTerms = Pick<ResourceRecord, "realmId" | "resource" | "clients" | "accessTokenLifetime" | "enabled"> & {
   readonly scopeNames: readonly string[];
+  /** The demands of its scopes, by name. */
+  readonly stepUps?: Readonly<Record<string, AuthenticationDemand>>;
 };
 
 /** The one spelling of a resource in records: a web URI without a path loses its root slash (RFC 3986 §6.2.3). */
@@ -77,7 +87,7 @@ export function clientKind({ origin }: Pick<Client, "origin">): ClientKind {
 }
 
 /** Scopes with a meaning of their own, which no resource defines. */
-const RESERVED = /^(?:openid|profile|email|address|phone|offline_access|clients:manage|agent:.*)$/;
+const RESERVED = /^(?:openid|profile|email|address|phone|offline_access|clients:manage|server:manage|agent:.*)$/;
 
 /** Whether a record may define a scope: a scope token that the protocol and this server do not use for themselves. */
 export const isResourceScope = (name: string): boolean => isScopeToken(name) && !RESERVED.test(name);
@@ -92,6 +102,10 @@ export const termsOf = (resource: string, terms: readonly ResourceTerms[]): Reso
 /** The resources whose records are disabled. */
 export const disabledAmong = (resources: readonly string[], terms: readonly ResourceTerms[]): readonly string[] =>
   resources.filter((resource) => termsOf(resource, terms)?.enabled === false);
+
+/** What the scopes at these resources demand of the sign-in. Pure. */
+export const demandOf = (scopes: readonly string[], terms: readonly ResourceTerms[]): AuthenticationDemand | undefined =>
+  strictest(terms.flatMap(({ stepUps = {} }) => scopes.flatMap((scope) => (Object.hasOwn(stepUps, scope) ? [stepUps[scope] ?? {}] : []))));
 
 /** Seconds that an access token for an audience lasts: the least of the server's lifetime and those of the records. Pure. */
 export const lifetimeAt = (lifetime: number, audience: readonly string[], terms: readonly ResourceTerms[]): number =>

@@ -68,7 +68,7 @@ const IS_SMALL = statement(
     .map((rows) => `(${rows} offset ${REMOVAL_BATCH} limit 1)`)
     .join(" union all ")}) as small`,
 );
-// What remains of a large account is inactive and identifies no one: no address, name or credential.
+// Address, names, password and linked identities are gone at once; all else of a large account is inactive until it is deleted after the commit.
 const MARK_DELETED = statement(
   "account_mark_deleted",
   `with links as (delete from identity_links where user_id = $1::uuid),

@@ -1,21 +1,23 @@
 import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
+import { EMPTY_PAGE } from "../paging.ts";
 import { insertAudit } from "./audit-log.ts";
 import { userOf } from "./delegation-rows.ts";
-import { pageOf } from "./list-query.ts";
+import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { AGENT_PAUSES } from "./tables/delegations.ts";
 
-const LIST = statement(
-  "agent_pauses_list",
-  `select ${AGENT_PAUSES.select(["id", "userId", "pausedAt"])},
+const LIST: ListDescription<"created"> = {
+  table: AGENT_PAUSES,
+  select: `${AGENT_PAUSES.select(["id", "userId", "pausedAt", "reason"])},
      json_build_object('clientId', agent, 'name', (select name from clients where clients.client_id = agent)) as agent,
-     json_build_object('type', paused_by_type, 'id', paused_by) as by
-   from agent_pauses
-   where ($1::uuid is null or user_id = $1::uuid
-       or (user_id is null and exists (select 1 from delegations where delegations.actor = agent and delegations.user_id = $1::uuid)))
-     and ($2::text is null or agent_pauses.agent = $2::text) and ($3::uuid is null or user_id = $3::uuid) and ($4::uuid is null or agent_pauses.id < $4::uuid)
-   order by agent_pauses.id desc limit $5::int`,
-);
+     json_build_object('type', paused_by_type, 'id', paused_by) as by`,
+  sorts: { created: { by: null, order: "desc" } },
+};
+
+/** Pauses by a user, and pauses for all users of agents that act for that user. */
+const IN_REACH = `agent_pauses.user_id = ?::uuid
+   or (agent_pauses.user_id is null
+     and exists (select 1 from delegations where delegations.actor = agent_pauses.agent and delegations.user_id = ?::uuid))`;
 
 const logged = (rows: string): string =>
   `logged as (${insertAudit(
@@ -29,8 +31,8 @@ const PAUSE = statement(
      select client_id from clients
      where client_id = $1 and is_agent and ($2::uuid is null or exists (select 1 from users where users.id = $2::uuid))),
    paused as (
-     insert into agent_pauses (agent, user_id, paused_by_type, paused_by)
-     select client_id, $2::uuid, $3::jsonb -> 0 -> 'actor' ->> 'type', $3::jsonb -> 0 -> 'actor' ->> 'id' from agent
+     insert into agent_pauses (agent, user_id, paused_by_type, paused_by, reason)
+     select client_id, $2::uuid, $3::jsonb -> 0 -> 'actor' ->> 'type', $3::jsonb -> 0 -> 'actor' ->> 'id', $3::jsonb -> 0 ->> 'note' from agent
      on conflict do nothing returning agent, user_id),
    ${logged("paused")}
    select exists (select 1 from paused) as changed from agent`,
@@ -44,10 +46,11 @@ const RESUME = statement(
 );
 
 export const agentPauses = (sql: Sql): AgentPauses => ({
-  list: async (whose, { agent, userId }, limit, after) => {
-    if (agent !== undefined && !isStorable(agent)) return { items: [], next: null };
-    const filter = [userOf(whose), agent ?? null, userId ?? null, after ?? null];
-    return pageOf(await sql.query<AgentPause>(LIST, [...filter, limit + 1]), limit);
+  list: async (whose, where, part) => {
+    if (where.agent !== undefined && !isStorable(where.agent)) return EMPTY_PAGE;
+    const user = userOf(whose);
+    const conditions: readonly Fragment[] = user === null ? [] : [[`(${IN_REACH})`, [user, user]]];
+    return listPage<AgentPause, "created">(sql, LIST, { where, conditions }, part);
   },
   pause: async (whose, agent, audit) => {
     if (!isStorable(agent)) return undefined;

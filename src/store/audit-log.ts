@@ -25,14 +25,15 @@ export const inTime = (notAfter: string): string =>
 export const newAuditEntry = (entry: AuditEntry) => ({ id: newId(systemClock, random), ...entry });
 
 /**
- * An insert of audit records, as a CTE beside their effect: both happen, or neither, also when an entry's `notAfter` has passed.
+ * An insert of audit records, as a CTE beside their effect: both happen, or neither, also when an entry's `notAfter` has passed or its
+ * `proof` was used before.
  * @param source a from-item that has a jsonb column `audit`, an AuditEntry, for each record
  */
 export const insertAudit = (source: string): string =>
   `insert into audit_records (id, actor_type, actor_id, ${AUDIT_RECORDS.names(MEMBERS)})
    select coalesce(entry.id, uuid_v7()), entry.actor ->> 'type', entry.actor ->> 'id', ${MEMBERS.map((member) => `entry."${member}"`).join(", ")}
-   from ${source}, jsonb_to_record(audit) as entry(id uuid, actor jsonb, ${AUDIT_RECORDS.typed(MEMBERS)}, "notAfter" float8)
-   where ${inTime('entry."notAfter"')}`;
+   from ${source}, jsonb_to_record(audit) as entry(id uuid, actor jsonb, ${AUDIT_RECORDS.typed(MEMBERS)}, "notAfter" float8, proof jsonb)
+   where ${inTime('entry."notAfter"')} and (entry.proof is null or use_proof(entry.proof))`;
 
 /** A from-item for insertAudit. @param parameter such as `$2`, a jsonb array of entries */
 export const entriesIn = (parameter: string): string => `(select value as audit from jsonb_array_elements(${parameter}::jsonb)) as entries`;
@@ -78,16 +79,26 @@ const UNPROVEN = statement(
 
 const REFUSAL = statement(
   "audit_refusal_of_request",
-  `select ${AUDIT_RECORDS.select(["clientId", "grantType", "reason", "rule", "error", "at"])} from audit_records
+  `select ${AUDIT_RECORDS.select(["clientId", "grantType", "reason", "rule", "error", "at", "workloadIssuer"])} from audit_records
    where request_id = $1 and outcome = 'failure' and client_id is not null and grant_type is not null and reason is not null
    order by audit_records.id limit 1`,
 );
 
-type RefusalRow = Omit<RefusedRequest, "rule" | "error"> & { readonly rule: string | null; readonly error: string | null };
+type RefusalRow = { readonly [Member in keyof RefusedRequest]: RefusedRequest[Member] | null } & Pick<
+  RefusedRequest,
+  "clientId" | "grantType" | "reason" | "at"
+>;
+
+type LoggedRow = { readonly client_id: string | undefined; readonly audit: AuditEntry };
+
+const proofOf = ({ audit }: LoggedRow): string => audit.proof?.id ?? "";
+
+/** Proofs are used up in order, so that two processes with the same ones cannot deadlock. */
+const byProof = (a: LoggedRow, b: LoggedRow): number => Number(proofOf(a) > proofOf(b)) - Number(proofOf(a) < proofOf(b));
 
 export function auditLog(sql: Sql): AuditLog {
-  const record = coalesceWrites(async (rows: readonly { readonly client_id: string | undefined; readonly audit: AuditEntry }[]) => {
-    await sql.query(RECORD, [jsonRows(rows)]);
+  const record = coalesceWrites(async (rows: readonly LoggedRow[]) => {
+    await sql.query(RECORD, [jsonRows(rows.toSorted(byProof))]);
     return Array<void>(rows.length).fill(undefined);
   });
   return {
@@ -102,7 +113,7 @@ export function auditLog(sql: Sql): AuditLog {
     },
     refusalOf: async (requestId) => {
       const [row] = isStorable(requestId) ? await sql.query<RefusalRow>(REFUSAL, [requestId]) : [];
-      return row && { ...row, rule: row.rule ?? undefined, error: row.error ?? undefined };
+      return row && { ...row, rule: row.rule ?? undefined, error: row.error ?? undefined, workloadIssuer: row.workloadIssuer ?? undefined };
     },
   };
 }

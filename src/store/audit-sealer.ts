@@ -1,6 +1,8 @@
 import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
 import { hashText, sealedRecord } from "./audit-log.ts";
+import { countRecords } from "./figures.ts";
+import { countResourceRefusals } from "./resource-refusals.ts";
 import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
 
 /** Records sealed in one transaction; few on the embedded database, whose one connection it holds. */
@@ -42,7 +44,8 @@ const SEAL = statement(
   "audit_seal",
   `with sealed as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, seq bigint, hash text))
    update audit_records set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
-   from sealed where ${amongKeys("audit_records.id", "id", "sealed")} and audit_records.id = sealed.id and audit_records.seq is null`,
+   from sealed where ${amongKeys("audit_records.id", "id", "sealed")} and audit_records.id = sealed.id and audit_records.seq is null
+     and audit_records.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
 );
 
 const SIGN = statement(
@@ -84,7 +87,13 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
         head,
         rows.map(({ record }) => record),
       );
-      if (links.length > 0) await tx.query(SEAL, [jsonRows(links.map(({ seq, hash }, index) => ({ id: rows[index]?.id, seq, hash })))]);
+      if (links.length > 0) {
+        const seals = links.map(({ seq, hash }, index) => ({ id: rows[index]?.id, seq, hash }));
+        await tx.query(SEAL, [jsonRows(seals), seals[0]?.id ?? null, seals.at(-1)?.id ?? null]);
+        const counted = rows.map(({ id, record: { event, resources } }) => ({ id, event, resources }));
+        await countRecords(tx, counted);
+        await countResourceRefusals(tx, counted);
+      }
       head = links.at(-1) ?? head;
       if (signer !== undefined && checkpointIsDue(state, head)) {
         const { seq, kid, jws } = signCheckpoint(head, state.now, signer);

@@ -1,14 +1,15 @@
 import type { AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
-import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail } from "../management/ports.ts";
+import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/audit-ports.ts";
 import { hashText, sealedRecord } from "./audit-log.ts";
-import { before, listRows, pageOf } from "./list-query.ts";
+import { type Fragment, type ListDescription, listPage, listRows } from "./list-query.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import { type RowOf, without } from "./tables/table.ts";
 
-const SELECT = `${AUDIT_RECORDS.select(without(AUDIT_RECORDS.members, ["hash"]))}, ${hashText("hash")} as hash`;
+/** The select list of a record, which `recordOf` reads. */
+export const AUDIT_RECORD = `${AUDIT_RECORDS.select(without(AUDIT_RECORDS.members, ["hash"]))}, ${hashText("hash")} as hash`;
 
 /** Seconds by which a record's id, from the application's clock, may differ from its time, the transaction's. */
 const ID_SLACK = 600;
@@ -17,17 +18,20 @@ const ID_SLACK = 600;
 const LAST_MOMENT = 281_474_976_710;
 
 /** The least UUIDv7 of a moment: ids begin with milliseconds. @param moment seconds since the epoch */
-const firstId = (moment: number): string =>
+export const firstId = (moment: number): string =>
   `${Math.round(Math.max(0, Math.min(moment, LAST_MOMENT)) * 1000)
     .toString(16)
     .padStart(12, "0")}${"0".repeat(20)}`;
 
 const timeOf = (moment: number): Date => new Date(moment * 1000);
 
+const IDENTIFIERS = ["actorId", "userId", "clientId", "grantId", "jti", "requestId"] as const;
+
 /** Conditions on times are repeated for ids, which have an index. */
-const filtering = ({ since, until, outcome, ...members }: AuditFilter) => ({
+const filtering = ({ since, until, outcome, search, ...members }: AuditFilter) => ({
   where: {
     ...members,
+    ...(search !== undefined && { $or: IDENTIFIERS.map((member) => ({ [member]: search })) }),
     ...(outcome !== "failure" && { outcome }),
     $and: [
       ...(since === undefined ? [] : [{ at: { $gte: timeOf(since) }, id: { $gte: firstId(since - ID_SLACK) } }]),
@@ -35,22 +39,29 @@ const filtering = ({ since, until, outcome, ...members }: AuditFilter) => ({
     ],
   },
   // Written out, so that the partial indexes on failures are used.
-  conditions: outcome === "failure" ? ["outcome = 'failure'"] : [],
+  conditions: outcome === "failure" ? [["audit_records.outcome = 'failure'", []] satisfies Fragment] : [],
 });
 
 const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_records");
 
-type AuditRow = Omit<AuditEntry, "actor"> &
+const LIVE = statement(
+  "audit_live",
+  `select ${AUDIT_RECORD}, (select owner_id::text from clients where clients.client_id = audit_records.client_id) as "ownerId"
+   from audit_records
+   where seq > coalesce($1::float8::bigint, (select coalesce(max(seq), 0) from audit_records) - $2::int) order by seq limit $2::int`,
+);
+
+export type AuditRow = Omit<AuditEntry, "actor"> &
   Pick<RowOf<typeof AUDIT_RECORDS>, "id" | "at" | "actorType" | "actorId" | "seq"> & { readonly hash: string | null };
 
-function recordOf({ actorType, actorId, seq, hash, ...row }: AuditRow): AuditRecord {
+export function recordOf({ actorType, actorId, seq, hash, ...row }: AuditRow): AuditRecord {
   const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as typeof row;
   return { ...members, actor: { type: actorType, id: actorId }, link: seq === null || hash === null ? null : { seq, hash } };
 }
 
 const STATE = statement(
   "audit_chain_state",
-  `select case when head.seq is not null then json_build_object('seq', head.seq, 'hash', ${hashText("head.hash")}) end as head,
+  `select (select audit_start.seq from audit_start)::float8 as start, case when head.seq is not null then json_build_object('seq', head.seq, 'hash', ${hashText("head.hash")}) end as head,
      case when signed.seq is not null then json_build_object('seq', signed.seq, 'at', signed.at) end as signed,
      (select count(*) from audit_records where seq is null)::float8 as waiting
    from (select 1) as one
@@ -76,7 +87,7 @@ const CHECKPOINTS = statement(
 );
 
 const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
-  chain: async () => (await sql.query<AuditChainState>(STATE, []))[0] ?? { head: null, waiting: 0, signed: null },
+  chain: async () => (await sql.query<AuditChainState>(STATE, []))[0] ?? { start: 0, head: null, waiting: 0, signed: null },
   part: async (limit, after) => {
     const start = after === 0 ? GENESIS : (await sql.query<Link>(AT, [after]))[0];
     // Read before the records, so that each has its record. A page has at most one for each record, and the anchor.
@@ -88,31 +99,25 @@ const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
   },
 });
 
+const LIST: ListDescription<"created"> = { table: AUDIT_RECORDS, select: AUDIT_RECORD, sorts: { created: { by: null, order: "desc" } } };
+
 export const auditTrail = (sql: Sql): AuditTrail => ({
-  list: async (filter, limit, after) => {
-    const { where, conditions } = filtering(filter);
-    const rows = await listRows<AuditRow>(sql, AUDIT_RECORDS, {
-      select: SELECT,
-      where: { ...where, id: before(after) },
-      conditions,
-      order: { id: "desc" },
-      limit: limit + 1,
-    });
-    return pageOf(rows.map(recordOf), limit);
+  list: async (filter, part) => {
+    const { items, ...page } = await listPage<AuditRow, "created">(sql, LIST, filtering(filter), part);
+    return { ...page, items: items.map(recordOf) };
   },
   // Numbers are given under a lock and become visible in order, so that no record appears behind `reached`.
   follow: async (filter, limit, after) => {
     const [head] = await sql.query<{ seq: number }>(HEAD, []);
     const to = head?.seq ?? 0;
     const { where, conditions } = filtering(filter);
-    const rows = await listRows<AuditRow>(sql, AUDIT_RECORDS, {
-      select: SELECT,
-      where: { ...where, seq: { $gt: after, $lte: to } },
-      conditions,
-      order: { seq: "asc" },
-      limit,
-    });
+    const range = { seq: { $gt: after, $lte: to } };
+    const rows = await listRows<AuditRow>(sql, LIST, { where: { ...where, ...range }, conditions }, "audit_records.seq", limit);
     return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.seq ?? to) : Math.max(after, to) };
+  },
+  live: async (after, limit) => {
+    const rows = await sql.query<AuditRow & { readonly ownerId: string | null }>(LIVE, [after ?? null, limit]);
+    return rows.map(({ ownerId, ...row }) => ({ ...recordOf(row), ownerId }) as LiveRecord); // sealed, by the condition
   },
   ...auditChain(sql),
 });

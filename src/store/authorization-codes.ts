@@ -1,6 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
+import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
+import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/grants/authorization-code/ports.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
-import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/ports.ts";
 import type { NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
@@ -21,13 +22,22 @@ import {
   userEpochPassed,
 } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
+import { strongEnough } from "./sessions.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 import { subjectOf } from "./users.ts";
 
-const NEW = without(AUTHORIZATION_CODES.members, ["createdAt", "expiresAt", "consumedAt", "grantId", "userEpoch", "clientEpoch"]);
-const STATE = [...without(NEW, ["codeHash"]), "expiresAt", "grantId"] as const;
+const NEW = without(AUTHORIZATION_CODES.members, [
+  "createdAt",
+  "expiresAt",
+  "consumedAt",
+  "grantId",
+  "userEpoch",
+  "clientEpoch",
+  "authentication",
+]);
+const STATE = [...without(NEW, ["codeHash"]), "expiresAt", "grantId", "authentication"] as const;
 
 const covers = `consents.user_id = i.user_id and ${unindexedText("consents.client_id")} = i.client_id
        and consents.allowed @> i.requested
@@ -35,17 +45,21 @@ const covers = `consents.user_id = i.user_id and ${unindexedText("consents.clien
 
 // Locks session and consent until the code is stored: ending either waits for that, and then finds the code (Sessions.endAll,
 // Consents.revoke). All sessions of a batch are locked before its consents: a sorted CTE is read to its end before its first row is locked
-// (docs/decisions/0014). Codes are inserted in order: of two issues of one code the second waits for the first.
+// (docs/decisions/0014). Pushed requests are locked after both, so that only an issue with session and consent uses one up. Codes are inserted in order: of two issues of one code the second waits for the first.
 const ISSUE = statement(
   "code_issue",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
-       n int, ${AUTHORIZATION_CODES.recordset(NEW)}, ttl int, client_fingerprint text, requested jsonb, audit jsonb)),
+       n int, ${AUTHORIZATION_CODES.recordset(NEW)}, ttl int, client_fingerprint text, requested jsonb, authentication jsonb,
+       required_acr text, required_max_age int, pushed_request text, audit jsonb)),
    present as materialized (
-     select i.n, i.user_id, i.client_id, i.client_fingerprint, i.requested, sessions.user_epoch from input i
+     select i.n, i.user_id, i.client_id, i.client_fingerprint, i.requested, sessions.user_epoch,
+       i.authentication || jsonb_build_object('acr', sessions.proved_acr, 'amr', sessions.amr) as authentication from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled and users.epoch = sessions.user_epoch
      where ${amongKeys("sessions.id", "session_id", "input")} and ${isClientEnabled("i.client_id", "i.document_client")}
+       and ${strongEnough("sessions", "users", "i.required_acr")}
+       and (i.required_max_age is null or sessions.proved_at >= now() - make_interval(secs => i.required_max_age))
      order by sessions.id for share of sessions),
    agreed as materialized (
      select i.n from present i join consents on ${covers} where i.client_fingerprint is null
@@ -54,15 +68,31 @@ const ISSUE = statement(
      select i.n, consents.id, i.client_fingerprint from present i join consents on ${covers}
      where i.client_fingerprint = coalesce(consents.client_fingerprint, i.client_fingerprint)
      order by consents.id for no key update of consents),
+   consented as (
+     select n from agreed union all select n from fingerprinted
+     union all select n from present where client_id = '${CONSOLE_CLIENT_ID}'),
+   pushed as materialized (
+     select id_hash, code_hash from pushed_requests
+     where ${amongKeys("id_hash", "decode(pushed_request, 'hex')", "input join consented using (n)")} and ${unindexed("expires_at")} > now()
+     order by id_hash for no key update),
+   used as materialized (
+     select distinct on (pushed.id_hash) pushed.id_hash, decode(input.code_hash, 'hex') as code_hash
+     from input join consented using (n) join pushed on pushed.id_hash = decode(input.pushed_request, 'hex')
+     where pushed.code_hash is null or pushed.code_hash = decode(input.code_hash, 'hex') order by pushed.id_hash, n),
+   used_up as (
+     update pushed_requests set code_hash = used.code_hash from used
+     where ${amongKeys("pushed_requests.id_hash", "id_hash", "used")} and pushed_requests.id_hash = used.id_hash
+       and pushed_requests.code_hash is null),
    valid as (
-     select input.*, present.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input join present using (n)
-     where n in (select n from agreed union all select n from fingerprinted)),
+     select input.*, present.user_epoch, present.authentication as stated, ${clientEpoch("input.client_id")} as client_epoch from input join present using (n)
+     where n in (select n from consented)
+       and (pushed_request is null or (decode(pushed_request, 'hex'), decode(input.code_hash, 'hex')) in (select id_hash, code_hash from used))),
    bound as (
      update consents set client_fingerprint = fingerprinted.client_fingerprint from fingerprinted
      where ${amongKeys("consents.id", "id", "fingerprinted")} and consents.id = fingerprinted.id and consents.client_fingerprint is null),
    stored as (
-     insert into authorization_codes (${AUTHORIZATION_CODES.names(NEW)}, expires_at, user_epoch, client_epoch)
-     select ${AUTHORIZATION_CODES.values(NEW)}, now() + make_interval(secs => ttl), user_epoch, client_epoch from valid
+     insert into authorization_codes (${AUTHORIZATION_CODES.names(NEW)}, expires_at, user_epoch, client_epoch, authentication)
+     select ${AUTHORIZATION_CODES.values(NEW)}, now() + make_interval(secs => ttl), user_epoch, client_epoch, stated from valid
      order by code_hash
      on conflict (code_hash) do nothing returning code_hash),
    fresh as (select distinct on (valid.code_hash) valid.* from valid join stored on stored.code_hash = decode(valid.code_hash, 'hex')),
@@ -100,10 +130,14 @@ const newRow = AUTHORIZATION_CODES.writer(NEW);
 
 const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry) => ({
   n,
-  ...newRow({ ...binding, codeHash, documentClient: storedClient(binding.documentClient) }),
+  ...newRow({ ...binding, codeHash, dpopJkt: binding.dpopJkt ?? null, documentClient: storedClient(binding.documentClient) }),
   ttl,
   client_fingerprint: binding.clientFingerprint,
   requested: scopesByResource(binding.scopes, binding.resources),
+  authentication: binding.stated && { ...binding.stated, requested: [...binding.stated.requested] },
+  pushed_request: binding.pushedRequest && hex(binding.pushedRequest),
+  required_acr: binding.demand?.acr,
+  required_max_age: binding.demand?.maxAge,
   audit: newAuditEntry(audit),
 });
 

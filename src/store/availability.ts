@@ -31,6 +31,9 @@ const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
 /** Whether the transaction conflicted with another. It had no effect, and a retry would see what the other did. */
 export const mayBeRepeated = (error: unknown): boolean => COLLIDED.has(stateBehind(error) ?? "");
 
+/** Whether another row has the key already. */
+export const isUniqueViolation = (error: unknown): boolean => stateBehind(error) === "23505";
+
 /** Retries work once after a conflict. A second conflict is temporarily_unavailable: it had no effect, and a later call may succeed. */
 export const repeatedOnce = <Result>(work: () => Promise<Result>): Promise<Result> =>
   work().catch((error: unknown) => {
@@ -63,10 +66,14 @@ type DatabaseError = Readonly<Record<"message" | "table" | "where", string>>;
 const isOfAuditLog = ({ message = "", table = "", where = "" }: Partial<DatabaseError>): boolean =>
   [message, table, where].some((text) => text.includes("audit_records"));
 
-/** A refusal when the database is out of reach, late or unable; else the error itself. */
-export function asUnavailable(error: unknown): unknown {
+/** Of `use_proof` (migration 0017). */
+const PROOF_USED = "CSP01";
+
+/** A refusal when the database is out of reach, late or unable, or a proof was used before; else the error itself. */
+export function asRefusedBy(error: unknown): unknown {
   if (error instanceof Refusal) return error;
   const state = sqlState(error);
+  if (state === PROOF_USED) return new Refusal("invalid_dpop_proof", "dpop_proof_used", { cause: error });
   const unavailable =
     state === undefined
       ? isConnectionLost(error)
@@ -74,12 +81,12 @@ export function asUnavailable(error: unknown): unknown {
   return unavailable ? storageUnavailable(error) : error;
 }
 
-/** Runs a call of a driver and translates its errors by asUnavailable. */
+/** Runs a call of a driver and translates its errors by asRefusedBy. */
 export async function translated<Result>(call: () => Promise<Result>): Promise<Result> {
   try {
     return await call();
   } catch (error) {
-    throw asUnavailable(error);
+    throw asRefusedBy(error);
   }
 }
 

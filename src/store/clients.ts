@@ -1,12 +1,12 @@
 import type { AuditEntry } from "../audit.ts";
 import { type Client, SETTING_MEMBERS } from "../clients/client.ts";
-import type { ClientChange, ClientRegistry, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
+import type { ClientChange, ClientRegistry, ClientSort, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
-import { before, containing, listRows, pageOf } from "./list-query.ts";
+import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { EVERY_EPOCH, removeOfClient } from "./removals.ts";
-import { isStorable, jsonRows, type Sql, type Statement, statement } from "./sql.ts";
+import { jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 import { CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -101,26 +101,39 @@ const REPLACE_SECRET = reaching(
    select ${CLIENTS.select(CLIENT, "changed")} from changed`,
 );
 
+/** Has an index. */
+const LAST_USED = "coalesce(clients.last_used_at, '-infinity')";
+
+/** Neither used nor registered since. @param moment SQL of seconds since the epoch */
+const UNUSED = (moment: string): string => `${LAST_USED} < to_timestamp(${moment}) and clients.created_at < to_timestamp(${moment})`;
+
 const DELETE = reaching(
   "client_delete",
-  (ofOwner) => `with deleted as (delete from clients where id = $1::uuid ${ofOwner} and origin <> 'built_in' returning client_id),
+  (
+    ofOwner,
+  ) => `with deleted as (delete from clients where id = $1::uuid ${ofOwner} and origin <> 'built_in' and ($4::float8 is null or ${UNUSED("$4")})
+     returning client_id),
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
 );
 
+const unused = (since: number | undefined): readonly Fragment[] => (since === undefined ? [] : [[UNUSED("?"), [since, since]]]);
+
+const LIST: ListDescription<ClientSort> = {
+  table: CLIENTS,
+  select: CLIENTS.select(CLIENT),
+  search: ["name", "clientId"],
+  sorts: {
+    created: { by: null, order: "desc" },
+    name: { by: "lower(left(clients.name, 100))", type: "text", order: "asc" },
+    lastUsed: { by: LAST_USED, type: "timestamptz", order: "desc" },
+  },
+};
+
 export const managedClients = (sql: Sql): ManagedClients => ({
   ofOwner: async (userId) => (isUuid(userId) ? sql.query<Client>(OF_OWNER, [userId]) : []),
 
-  list: async ({ search, ...filter }, limit, after) => {
-    if (search !== undefined && !isStorable(search)) return { items: [], next: null };
-    const rows = await listRows<Client>(sql, CLIENTS, {
-      select: CLIENTS.select(CLIENT),
-      where: { ...filter, ...(search && { $or: [{ name: containing(search) }, { clientId: containing(search) }] }), id: before(after) },
-      order: { id: "desc" },
-      limit: limit + 1,
-    });
-    return pageOf(rows, limit);
-  },
+  list: ({ search, unusedSince, ...where }, part) => listPage(sql, LIST, { where, conditions: unused(unusedSince), search }, part),
 
   byId: async (id, reach) => (isUuid(id) ? (await sql.query<Client>(BY_ID[reach.kind], [id, ownerOf(reach)]))[0] : undefined),
 
@@ -137,10 +150,10 @@ export const managedClients = (sql: Sql): ManagedClients => ({
     return (await sql.query<Client>(REPLACE_SECRET[reach.kind], [id, ownerOf(reach), hash, jsonRows([audit])]))[0];
   },
 
-  delete: async (id, reach, audit) => {
+  delete: async (id, reach, audit, unusedSince) => {
     if (!isUuid(id)) return false;
     return sql.transaction(async (tx) => {
-      const parameters = [id, ownerOf(reach), jsonRows([audit])];
+      const parameters = [id, ownerOf(reach), jsonRows([audit]), unusedSince ?? null];
       const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
       if (deleted === undefined) return false;
       // If the client_id is registered again, nothing earlier may count for its new owner.

@@ -4,13 +4,15 @@ import type { AuditEntry } from "../audit.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
 import type { ManagedScopes } from "../management/ports.ts";
+import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
+import { type ListDescription, listPage } from "./list-query.ts";
 import type { Outcome } from "./provisioned-users.ts";
 import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
-import { CONSENTS } from "./tables/accounts.ts";
+import { CONSENTS, SCOPE_DESCRIPTIONS } from "./tables/accounts.ts";
 import { without } from "./tables/table.ts";
 
 const OF = rowsStatement(
@@ -28,7 +30,8 @@ const VOID = statement(
    where user_id = $1::uuid and client_id = $2 and client_fingerprint <> $3`,
 );
 
-const CONSENT = without(CONSENTS.members, ["clientFingerprint", "allowed"]);
+/** What users and operators see of a consent. */
+export const CONSENT = without(CONSENTS.members, ["clientFingerprint", "allowed"]);
 const OF_USER = statement(
   "consents_of_user",
   `select ${CONSENTS.select(CONSENT)} from consents where user_id = $1::uuid order by consents.id desc`,
@@ -109,10 +112,12 @@ const DESCRIPTIONS = statement(
   "select name, title, detail from scope_descriptions where realm_id = $1::uuid and name = any ($2::text[])",
 );
 
-const ALL = statement(
-  "scope_descriptions_all",
-  `select name, title, detail from scope_descriptions where realm_id = $1::uuid order by name collate "C"`,
-);
+const DESCRIPTION_LIST: ListDescription<"name"> = {
+  table: SCOPE_DESCRIPTIONS,
+  select: SCOPE_DESCRIPTIONS.select(["id", "name", "title", "detail"]),
+  search: ["name"],
+  sorts: { name: { by: 'scope_descriptions.name collate "C"', type: "text", order: "asc" } },
+};
 
 // An unchanged description is neither written nor recorded.
 const DESCRIBE = statement(
@@ -157,7 +162,11 @@ export const scopeDescriptions = (sql: Sql): ScopeDescriptions => ({
 });
 
 export const managedScopes = (sql: Sql): ManagedScopes => ({
-  all: async (realmId) => (isUuid(realmId) ? sql.query<ScopeDescription>(ALL, [realmId]) : []),
+  ...scopeDescriptions(sql),
+  list: async ({ search, ...where }, part) =>
+    isUuid(where.realmId)
+      ? listPage<ScopeDescription & { readonly id: string }, "name">(sql, DESCRIPTION_LIST, { where, search }, part)
+      : EMPTY_PAGE,
   set: async (realmId, scope, audit) => isUuid(realmId) && (await describeScope(sql, realmId, scope, audit)) !== undefined,
   remove: async (realmId, name, audit) => {
     if (!isUuid(realmId)) return false;

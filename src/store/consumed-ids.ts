@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { ConsumedIds } from "../core/ports.ts";
+import { identifierHash } from "../random.ts";
 import { inTime } from "./audit-log.ts";
 import { coalesceWrites, verdicts } from "./coalesce.ts";
 import { hex, jsonRows, type Sql, statement } from "./sql.ts";
@@ -19,16 +19,13 @@ const CONSUME = statement(
 
 const CONSUMED = statement("consumed_id_find", "select 1 as consumed from consumed_ids where kind = $1 and id_hash = $2::bytea");
 
-/** The issuer's length is part of the input, so that no two pairs of issuer and id have the same digest. */
-const digest = (issuer: string, id: string): Uint8Array => createHash("sha256").update(`${issuer.length}:${issuer}`).update(id).digest();
-
 type Use = Parameters<ConsumedIds["consume"]>;
 
 async function consumeAll(sql: Pick<Sql, "query">, uses: readonly Use[]): Promise<readonly boolean[]> {
   const rows = uses.map(([kind, issuer, id, ttlSeconds, notAfter], n) => ({
     n,
     kind,
-    id_hash: hex(digest(issuer, id)),
+    id_hash: hex(identifierHash(issuer, id)),
     ttl: Math.max(1, Math.ceil(ttlSeconds)),
     not_after: notAfter,
   }));
@@ -40,7 +37,7 @@ export const consume = async (sql: Pick<Sql, "query">, ...use: Use): Promise<boo
 
 /** Whether an id was consumed. */
 export const isConsumed = async (sql: Pick<Sql, "query">, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
-  (await sql.query(CONSUMED, [kind, digest(issuer, id)])).length === 1;
+  (await sql.query(CONSUMED, [kind, identifierHash(issuer, id)])).length === 1;
 
 export const consumedIds = (sql: Sql): ConsumedIds => {
   const coalesced = coalesceWrites((uses: readonly Use[]) => consumeAll(sql, uses));

@@ -1,9 +1,10 @@
-import type { Delegation, DelegationRepository, EndReason, RootGrant } from "../accounts/delegations.ts";
+import type { Delegation, DelegationRepository, DelegationSort, EndReason, RootGrant } from "../accounts/delegations.ts";
+import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { delegationCuts } from "./delegation-cuts.ts";
-import { brokenAbove, pausedAbove, pausedFor, userOf } from "./delegation-rows.ts";
-import { isClientEnabled } from "./grant-rows.ts";
-import { before, listRows, pageOf } from "./list-query.ts";
+import { delegationGroups } from "./delegation-groups.ts";
+import { APPLICATION, CHAIN, END, GRANT_END, userOf } from "./delegation-rows.ts";
+import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { isStorable, preciseSeconds, type Sql, type Statement, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 import { GRANTS } from "./tables/grants.ts";
@@ -12,34 +13,11 @@ import type { RowOf } from "./tables/table.ts";
 /** The most delegations of one returned tree. */
 const MOST = 1_000;
 
-/** Why a grant is inactive; null while it is active. */
-const GRANT_END = `case
-     when grants.revoked_at is not null then 'grant_ended'
-     when not users.enabled then 'user_disabled'
-     when not ${isClientEnabled("grants.client_id", "grants.document_client")} then 'application_disabled'
-   end`;
-
-/** Likewise for a delegation. Early ends precede its expiry; a pause comes last, for without it the delegation is active. */
-const END = `case
-     when delegations.cut_at is not null then 'cut'
-     when grants.revoked_at < delegations.expires_at then 'grant_ended'
-     when delegations.expires_at <= now() then 'expired'
-     when not exists (select 1 from clients where clients.client_id = delegations.actor and clients.enabled) then 'agent_disabled'
-     when ${brokenAbove("delegations.path")} then 'ended_above'
-     else coalesce(${GRANT_END}, case
-       when ${pausedFor("delegations.actor", "delegations.user_id")} then 'agent_paused'
-       when ${pausedAbove("delegations.path")} then 'paused_above'
-     end)
-   end`;
-
-const APPLICATION = `json_build_object('clientId', grants.client_id, 'name',
-     coalesce((select name from clients where clients.client_id = grants.client_id), grants.document_client ->> 'name')) as application`;
-
 /** The select list of a delegation. @param reason SQL of END, or its value */
 const nodes = (reason: string): string =>
   `${DELEGATIONS.select(["id", "kind", "jti", "parentId", "grantId", "userId", "scopes", "audience", "expiresAt", "cutAt", "cutByType", "cutBy"])},
-     users.email, ${APPLICATION}, json_build_object('clientId', actor, 'name', (select name from clients where clients.client_id = actor)) as agent,
-     array(select above.actor from delegations above where above.id = any(delegations.path) order by cardinality(above.path)) as chain,
+     users.email, ${APPLICATION} as application, json_build_object('clientId', actor, 'name', (select name from clients where clients.client_id = actor)) as agent,
+     ${CHAIN} as chain,
      ${preciseSeconds("delegations.created_at")} as "issuedAt", ${preciseSeconds("grants.revoked_at")} as "revokedAt", ${reason} as reason`;
 
 /** Conditions for active (true) or ended delegations. Cheap ones come first, so that END is evaluated for few long-ended ones. */
@@ -62,18 +40,9 @@ const ofGrant = (live: boolean | undefined): Statement =>
 
 const OF_GRANT = { true: ofGrant(true), false: ofGrant(false), any: ofGrant(undefined) };
 
-const CURSOR = statement("delegation_cursor", 'select created_at::text as "createdAt" from delegations where id = $1::uuid');
-
-/** Conditions for what follows a delegation, newest first. If its row is gone, its id serves: it holds the second of its creation. */
-async function following(sql: Sql, after: string): Promise<Readonly<Record<string, unknown>>> {
-  const [last] = await sql.query<{ createdAt: string }>(CURSOR, [after]);
-  if (last === undefined) return { id: before(after) };
-  return { createdAt: { $lte: last.createdAt }, $or: [{ createdAt: { $lt: last.createdAt } }, { id: before(after) }] };
-}
-
 const ROOT = statement(
   "delegation_root",
-  `select ${GRANTS.select(["id", "userId", "scopes", "audience", "signedOutAt", "revokedAt"])}, users.email, ${APPLICATION},
+  `select ${GRANTS.select(["id", "userId", "scopes", "audience", "signedOutAt", "revokedAt"])}, users.email, ${APPLICATION} as application,
      ${preciseSeconds("grants.created_at")} as "issuedAt", ${GRANT_END} as reason
    from grants join users on users.id = grants.user_id
    where grants.id = $1::uuid and ($2::uuid is null or grants.user_id = $2::uuid)`,
@@ -96,25 +65,24 @@ const delegationOf = ({ revokedAt, reason, cutAt, cutByType, cutBy, ...delegatio
   return { ...delegation, ended: reason && { reason, at: times[reason] ?? null, by } };
 };
 
+const LIST: ListDescription<DelegationSort> = {
+  table: DELEGATIONS,
+  select: nodes(END),
+  joins: { grantId: "grants", userId: "users" },
+  sorts: {
+    created: { by: "delegations.created_at", type: "timestamptz", order: "desc" },
+    expires: { by: "delegations.expires_at", type: "timestamptz", order: "asc" },
+  },
+};
+
 export const delegationRepository = (sql: Sql): DelegationRepository => ({
-  list: async (whose, { userId, agent, grantId, live }, limit, after) => {
-    if (agent !== undefined && !isStorable(agent)) return { items: [], next: null };
+  list: async (whose, { userId, agent, grantId, live }, part) => {
+    if (agent !== undefined && !isStorable(agent)) return EMPTY_PAGE;
     const user = userOf(whose);
-    const rows = await listRows<NodeRow>(sql, DELEGATIONS, {
-      select: nodes(END),
-      joins: { grantId: "grants", userId: "users" },
-      where: {
-        $and: [
-          { actor: agent, grantId, userId },
-          ...(user === null ? [] : [{ userId: user }]),
-          ...(after ? [await following(sql, after)] : []),
-        ],
-      },
-      conditions: liveConditions(live, `(${END})`),
-      order: { createdAt: "desc", id: "desc" },
-      limit: limit + 1,
-    });
-    return pageOf(rows.map(delegationOf), limit);
+    const where = { $and: [{ actor: agent, grantId, userId }, ...(user === null ? [] : [{ userId: user }])] };
+    const conditions = liveConditions(live, `(${END})`).map((condition): Fragment => [condition, []]);
+    const { items, ...page } = await listPage<NodeRow, DelegationSort>(sql, LIST, { where, conditions }, part);
+    return { ...page, items: items.map(delegationOf) };
   },
   tree: async (whose, grantId, live) => {
     if (!isUuid(grantId)) return undefined;
@@ -123,5 +91,6 @@ export const delegationRepository = (sql: Sql): DelegationRepository => ({
     const rows = await sql.query<NodeRow>(OF_GRANT[`${live ?? "any"}`], [grantId, MOST + 1]);
     return { root: rootOf(root), delegations: rows.slice(0, MOST).map(delegationOf), complete: rows.length <= MOST };
   },
+  groups: delegationGroups(sql),
   cut: delegationCuts(sql),
 });

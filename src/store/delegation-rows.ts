@@ -1,4 +1,5 @@
 import type { Whose } from "../accounts/delegations.ts";
+import { isClientEnabled } from "./grant-rows.ts";
 
 /** Whether an agent is paused for all users or for this one. Both are SQL expressions. */
 export const pausedFor = (agent: string, userId: string): string =>
@@ -18,10 +19,10 @@ const PAUSED = pausedFor("above.actor", "above.user_id");
  * revoked.
  * @param path SQL expression of the ids of delegations
  */
-export const brokenAbove = (path: string): string => onPath(path, ENDED);
+const brokenAbove = (path: string): string => onPath(path, ENDED);
 
 /** Whether an agent on a path is paused. @param path SQL expression of the ids of delegations */
-export const pausedAbove = (path: string): string => onPath(path, PAUSED);
+const pausedAbove = (path: string): string => onPath(path, PAUSED);
 
 /** Whether something on a path ended or is paused. @param path SQL expression of the ids of delegations */
 export const endedAbove = (path: string): string => onPath(path, `${ENDED} or ${PAUSED}`);
@@ -32,3 +33,31 @@ export const madeBy = (change: string, entry: string): string =>
 
 /** The user to whom a query is limited; null: none. */
 export const userOf = (whose: Whose): string | null => (whose.kind === "user" ? whose.userId : null);
+
+/** Why a grant is inactive; null while it is active. */
+export const GRANT_END = `case
+     when grants.revoked_at is not null then 'grant_ended'
+     when not users.enabled then 'user_disabled'
+     when not ${isClientEnabled("grants.client_id", "grants.document_client")} then 'application_disabled'
+   end`;
+
+/** Likewise for a delegation. Early ends precede its expiry; a pause comes last, for without it the delegation is active. */
+export const END = `case
+     when delegations.cut_at is not null then 'cut'
+     when grants.revoked_at < delegations.expires_at then 'grant_ended'
+     when delegations.expires_at <= now() then 'expired'
+     when not coalesce((select clients.enabled from clients where clients.client_id = delegations.actor), false) then 'agent_disabled'
+     when ${brokenAbove("delegations.path")} then 'ended_above'
+     else coalesce(${GRANT_END}, case
+       when ${pausedFor("delegations.actor", "delegations.user_id")} then 'agent_paused'
+       when ${pausedAbove("delegations.path")} then 'paused_above'
+     end)
+   end`;
+
+/** The client to which the user gave the grant, as JSON. */
+export const APPLICATION = `json_build_object('clientId', grants.client_id, 'name',
+     coalesce((select name from clients where clients.client_id = grants.client_id), grants.document_client ->> 'name'))`;
+
+/** client_ids of the agents of a delegation, the topmost first. */
+export const CHAIN =
+  "array(select above.actor from delegations above where above.id = any(delegations.path) order by cardinality(above.path))";

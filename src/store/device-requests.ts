@@ -14,8 +14,20 @@ const NEW = [
   "documentClient",
   "address",
   "pollInterval",
+  "dpopJkt",
 ] as const;
-const STATE = ["id", "deviceCodeHash", "clientId", "scopes", "resources", "documentClient", "address", "expiresAt", "deniedAt"] as const;
+const STATE = [
+  "id",
+  "deviceCodeHash",
+  "clientId",
+  "scopes",
+  "resources",
+  "documentClient",
+  "address",
+  "expiresAt",
+  "deniedAt",
+  "dpopJkt",
+] as const;
 
 const OPEN = statement(
   "device_open",

@@ -1,5 +1,5 @@
 import type { Client } from "../clients/client.ts";
-import type { NewFamily } from "../core/ports.ts";
+import type { NewFamily } from "../core/grants/authorization-code/ports.ts";
 import type { NewGrant } from "../core/token-state.ts";
 import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
@@ -22,7 +22,7 @@ export const documentClientOf = (stored: DocumentClient | null): { readonly docu
 export const isClientEnabled = (clientId: string, stored: string): string =>
   `coalesce((select clients.enabled from clients where clients.client_id = ${clientId}), ${stored} is not null)`;
 
-const NEW = ["clientId", "userId", "scopes", "audience", "authTime"] as const;
+const NEW = ["clientId", "userId", "scopes", "audience", "authTime", "authentication"] as const;
 const newRow = GRANTS.writer(NEW);
 
 /** The columns that grantRow fills, for jsonb_to_recordset. Lifetimes are seconds. */
@@ -30,7 +30,7 @@ export const GRANT_INPUT = `grant_id uuid, ${GRANTS.recordset(NEW)}, family_id u
 
 export const grantRow = (grant: NewGrant, family: NewFamily | undefined): { readonly [member: string]: Json } => ({
   grant_id: grant.id,
-  ...newRow(grant),
+  ...newRow({ authentication: undefined, ...grant }),
   family_id: family?.id,
   token_hash: family && hex(family.tokenHash),
   ttl: family?.ttl,

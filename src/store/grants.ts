@@ -2,6 +2,7 @@ import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
+import { strongEnough } from "./sessions.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 // Locks the session until the grant is stored, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). The lock is
@@ -12,10 +13,11 @@ const OPEN = statement(
    valid as materialized (
      select input.*, null::jsonb as document_client, sessions.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input
        join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
-     where ${partiesEnabled("input", "null")} and not ${userEpochPassed("sessions")}
+       join users on users.id = input.user_id
+     where ${partiesEnabled("input", "null")} and not ${userEpochPassed("sessions")} and ${strongEnough("sessions", "users")}
      for no key update of sessions),
    ${openGrants("valid")},
-   assigned as (update sessions set grant_id = valid.grant_id from valid where sessions.id = valid.session_id),
+   assigned as (update sessions set grant_id = valid.grant_id, ended_at = case when valid.family_id is null then now() end from valid where sessions.id = valid.session_id),
    ${touchClients("valid")},
    logged as (${insertAudit("valid")})
    select 1 as opened from valid`,

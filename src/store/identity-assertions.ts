@@ -2,11 +2,10 @@ import type { User } from "../accounts/ports.ts";
 import type { AuditEvent } from "../audit.ts";
 import type { AssertedIdentity, IdentityAssertions } from "../core/grants/jwt-bearer/ports.ts";
 import { ASSERTION_UNUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
-
 import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
-import { clientEpoch, GRANT_INPUT, grantRow, isClientEnabled, openGrants, touchClients } from "./grant-rows.ts";
+import { clientEpoch, GRANT_INPUT, grantRow, openGrants, partiesEnabled, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
@@ -23,11 +22,11 @@ const BY_VERIFIED_EMAIL = statement(
   `select id::text, enabled from users where email_key = $1 and email_verified and realm_id = $2::uuid`,
 );
 
-/** A parallel caller waits here for the first, and then finds the link. */
+/** A parallel caller waits here for the first, and then finds the link. Only an identity that has opened the account may sign in to it. */
 const LINK = statement(
   "identity_link",
   `with linked as (
-     insert into identity_links (issuer, subject, user_id) values ($1, $2, $3::uuid) on conflict (issuer, subject) do nothing returning user_id::text),
+     insert into identity_links (issuer, subject, user_id, confirmed) values ($1, $2, $3::uuid, $5::boolean) on conflict (issuer, subject) do nothing returning user_id::text),
    logged as (
      insert into audit_records (event, outcome, actor_type, actor_id, user_id)
      select event, 'success', 'service', 'identity-assertion', user_id from linked, unnest($4::text[]) as event)
@@ -39,12 +38,14 @@ const ADD = statement("identity_add_user", `insert into users (id, realm_id, ema
 
 const DROP = statement("identity_drop_user", "delete from users where id = $1::uuid");
 
+// The user is read again here, together with the epoch: a user who was disabled since gets no grant, and one who is disabled from now on
+// has another epoch, which ends the grant.
 const OPEN = statement(
   "identity_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${GRANT_INPUT}, audit jsonb)),
    valid as (
      select input.*, null::jsonb as document_client, users.epoch as user_epoch, ${clientEpoch("input.client_id")} as client_epoch
-     from input join users on users.id = input.user_id where ${isClientEnabled("input.client_id", "null::jsonb")}),
+     from input join users on users.id = input.user_id where ${partiesEnabled("input", "null::jsonb")}),
    ${openGrants("valid")},
    ${touchClients("valid")},
    logged as (${insertAudit("valid")})
@@ -70,7 +71,7 @@ async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | 
   if (owner === undefined) await tx.query(ADD, [newUserId, realmId, `${newUserId}@identity.invalid`]);
   const user = owner ?? { id: newUserId, enabled: true };
   const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
-  if ((await tx.query(LINK, [issuer, subject, user.id, events])).length === 1) return user;
+  if ((await tx.query(LINK, [issuer, subject, user.id, events, owner === undefined])).length === 1) return user;
   if (owner === undefined) await tx.query(DROP, [newUserId]);
   return linked();
 }
@@ -84,11 +85,12 @@ export const identityAssertions = (sql: Sql): IdentityAssertions => ({
 
   accept: (identity, grant, audit) =>
     sql.transaction(async (tx) => {
-      const user = await userOf(tx, identity);
-      if (user?.enabled !== true) return refuse("user_disabled", USER_ENABLED.name);
-      const userId = user.id;
-      const row = { ...grantRow({ ...grant, userId }, undefined), audit: { ...audit, userId } };
-      if ((await tx.query(OPEN, [jsonRows([row])])).length === 0) return refuse("client_disabled", "client_enabled");
+      const userId = (await userOf(tx, identity))?.id;
+      const row = userId !== undefined && { ...grantRow({ ...grant, userId }, undefined), audit: { ...audit, userId } };
+      if (!row || (await tx.query(OPEN, [jsonRows([row])])).length === 0) {
+        const [user] = await tx.query<LinkedUser>(LINKED, [identity.issuer, identity.subject]);
+        return user?.enabled === true ? refuse("client_disabled", "client_enabled") : refuse("user_disabled", USER_ENABLED.name);
+      }
       if (!(await consume(tx, "identity_assertion", identity.issuer, identity.jti, identity.remember)))
         return refuse("assertion_replayed", ASSERTION_UNUSED.name);
       return userId;

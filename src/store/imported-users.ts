@@ -25,13 +25,13 @@ const IMPORT = statement(
 );
 
 export const importedUsers = (sql: Sql): ImportedUsers => ({
-  import: (users, audits: readonly AuditEntry[]) =>
+  import: (users, audits: readonly AuditEntry[], dryRun) =>
     sql.transaction(async (tx) => {
       const keys = users.map(({ email }) => emailKey(email));
       const found = await tx.query<{ email_key: string }>(TAKEN, [keys]);
       const taken = new Set(found.map((row) => row.email_key));
       const indexes = keys.flatMap((key, index) => (taken.has(key) || keys.indexOf(key) < index ? [index] : []));
-      if (indexes.length > 0) return indexes;
+      if (dryRun || indexes.length > 0) return indexes;
       const rows = users.map((user, index) => ({ ...user, email_key: keys[index] }));
       await tx.query(IMPORT, [jsonRows(rows), jsonRows(audits)]);
       return [];

@@ -1,9 +1,11 @@
-import type { Invitation, Invitations } from "../accounts/invitations.ts";
+import type { Invitation, InvitationSort, Invitations, SentInvitations } from "../accounts/invitations.ts";
 import type { User } from "../accounts/ports.ts";
-import { insertAudit, record } from "./audit-log.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit, record } from "./audit-log.ts";
+import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { hex, jsonRows, type Sql, statement } from "./sql.ts";
-import { USERS } from "./tables/accounts.ts";
+import { INVITATIONS, USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
 const ISSUE = statement(
@@ -43,6 +45,14 @@ const OPEN_ACCOUNT = statement(
 
 const OPERATOR = statement("invitation_has_operator", `select ${HAS_OPERATOR} as found`);
 
+const WITHDRAW = statement(
+  "invitation_withdraw",
+  `with withdrawn as (
+     delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email),
+   logged as (${insertAudit(`withdrawn, ${entriesIn("$2")}`)})
+   select email from withdrawn`,
+);
+
 /** Undoes the transaction, so that the link stays unused. */
 class AddressTaken extends Error {}
 
@@ -73,4 +83,24 @@ export const invitations = (sql: Sql): Invitations => ({
       return user;
     }),
   hasOperator: async () => (await sql.query<{ found: boolean }>(OPERATOR, []))[0]?.found === true,
+});
+
+const SENT = ["id", "email", "role", "createdAt", "expiresAt"] as const;
+
+const LIST: ListDescription<InvitationSort> = {
+  table: INVITATIONS,
+  select: INVITATIONS.select(SENT),
+  search: ["email"],
+  sorts: {
+    created: { by: null, order: "desc" },
+    email: { by: "invitations.email_key", type: "text", order: "asc" },
+    expires: { by: "invitations.expires_at", type: "timestamptz", order: "asc" },
+  },
+};
+
+export const sentInvitations = (sql: Sql): SentInvitations => ({
+  list: (search, part) =>
+    listPage(sql, LIST, { conditions: [["invitations.email is not null and invitations.expires_at > now()", []]], search }, part),
+  withdraw: async (id, audit) =>
+    isUuid(id) ? (await sql.query<{ email: string }>(WITHDRAW, [id, jsonRows([audit])]))[0]?.email : undefined,
 });

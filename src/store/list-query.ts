@@ -1,61 +1,173 @@
-import { hash } from "node:crypto";
-import type { EntitySchema, FilterQuery, OrderDefinition } from "@mikro-orm/postgresql";
-import type { Page } from "../clients/ports.ts";
+import type { EntitySchema, FilterQuery } from "@mikro-orm/postgresql";
 import { loadOnce } from "../load-once.ts";
-import { type Parameter, type Sql, statement } from "./sql.ts";
+import { EMPTY_PAGE, type Order, type Page, type Part, TOTAL_LIMIT } from "../paging.ts";
+import { isUuid } from "../random.ts";
+import { cursorAt, type NamedSort, positionOf, type SortKey } from "./list-cursor.ts";
+import { isStorable, type Parameter, type Sql } from "./sql.ts";
 import type { Table } from "./tables/table.ts";
 
-/** A list over one table, which is its own alias. SQL in it is fixed; values go only into `where`, and become parameters. */
-export interface ListQuery {
+/** A list over one table, which is its own alias. SQL in it is fixed; values become parameters. */
+export interface ListDescription<Sort extends string> {
+  readonly table: Pick<Table, "name">;
   readonly select: string;
   /** The member that refers to another table, and the alias of that. */
   readonly joins?: Readonly<Record<string, string>>;
+  /** Members in which a text is searched. */
+  readonly search?: readonly string[];
+  /** The first is the default. */
+  readonly sorts: Readonly<Record<Sort, SortKey>>;
+}
+
+/** SQL with a `?` for each value. */
+export type Fragment = readonly [text: string, values: readonly unknown[]];
+
+/** What narrows a list down. */
+export interface ListFilter {
   /** Conditions by member, as MikroORM reads them; undefined ones are left out. */
+  readonly where?: Readonly<Record<string, unknown>>;
+  /** SQL, with its values. */
+  readonly conditions?: readonly Fragment[];
+  /** A part of one of the members that the description names, or an id. */
+  readonly search?: string | undefined;
+}
+
+interface Composition {
+  readonly table: string;
+  readonly select: string;
+  readonly joins: Readonly<Record<string, string>>;
   readonly where: Readonly<Record<string, unknown>>;
-  /** SQL. */
-  readonly conditions?: readonly string[];
-  readonly order: Readonly<Record<string, "asc" | "desc">>;
-  readonly limit?: number;
+  readonly conditions: readonly Fragment[];
+  /** Where the page begins; not part of the count. */
+  readonly after?: Fragment | undefined;
+  /** SQL of what is sorted by. */
+  readonly by: readonly string[];
+  readonly order: Order;
+  readonly limit?: number | undefined;
+  readonly count?: boolean | undefined;
+}
+
+/** A composed statement; each `?` and each `«n»` stands for a value. */
+interface Composed {
+  readonly sql: string;
+  readonly params: readonly unknown[];
+  readonly values: readonly unknown[];
 }
 
 /** MikroORM's query builder over all tables. It opens no connection. */
 const composer = loadOnce(async () => {
   const [{ MikroORM, raw }, { entities }] = await Promise.all([import("@mikro-orm/postgresql"), import("./tables/entities.ts")]);
   const { em } = new MikroORM({ entities: [...entities.values()], dbName: "none", ignoreUndefinedInQuery: true, logger: () => {} });
-  return ({ name }: Pick<Table, "name">, { select, joins = {}, where, conditions = [], order, limit }: ListQuery) => {
-    const query = em.createQueryBuilder(entities.get(name) as EntitySchema<object>, name).select(raw(select));
-    for (const [member, alias] of Object.entries(joins)) query.join(`${name}.${member}` as never, alias);
-    query.where(where as FilterQuery<object>).orderBy(order as OrderDefinition<object>);
-    for (const condition of conditions) query.andWhere(raw(condition));
-    if (limit !== undefined) query.limit(limit);
-    return query.toQuery();
+  const narrowed = ({ table, joins, where, conditions }: Composition, select: string, bound: (fragment: Fragment) => string) => {
+    const query = em.createQueryBuilder(entities.get(table) as EntitySchema<object>, table).select(raw(select));
+    for (const [member, alias] of Object.entries(joins)) query.join(`${table}.${member}` as never, alias);
+    query.where(where as FilterQuery<object>);
+    for (const condition of conditions) query.andWhere(raw(bound(condition)));
+    return query;
+  };
+  return (list: Composition): Composed => {
+    // MikroORM would write the values of raw SQL into its text.
+    const values: unknown[] = [];
+    const bound = ([text, given]: Fragment): string => {
+      let at = 0;
+      return text.replaceAll("?", () => `«${values.push(given[at++]) - 1}»`);
+    };
+    const total = (): string => {
+      const { sql, params } = narrowed(list, "1 as one", bound)
+        .limit(TOTAL_LIMIT + 1)
+        .toQuery();
+      return `, (select count(*)::int from (${bound([sql, params])}) as counted) as "total"`;
+    };
+    const query = narrowed(list, `${list.select}${list.count ? total() : ""}`, bound);
+    if (list.after !== undefined) query.andWhere(raw(bound(list.after)));
+    query.orderBy(list.by.map((by) => ({ [raw(by)]: list.order })));
+    if (list.limit !== undefined) query.limit(list.limit);
+    return { ...query.toQuery(), values };
   };
 });
 
 const asParameter = (value: unknown): Parameter => (value instanceof Date ? value.toISOString() : (value as Parameter));
 
 /**
- * The rows of a list with varying filters. MikroORM composes the statement, which runs like any other. For management only: the statements
- * of token requests are written by hand.
- * @throws {Refusal} temporarily_unavailable, as Sql.query
+ * Runs a statement that MikroORM composes. It has no name, so that the database plans it for its values: one plan for all of them would read
+ * a large table for a rare value.
  */
-export async function listRows<Row>(sql: Pick<Sql, "query">, table: Pick<Table, "name">, list: ListQuery): Promise<Row[]> {
-  const composed = (await composer())(table, list);
-  let parameter = 0;
-  const text = composed.sql.replaceAll("?", () => `$${++parameter}`);
-  // Lists of one shape share a statement, which the database plans once.
-  const shared = statement(`${table.name}_list_${hash("sha256", text).slice(0, 16)}`, text);
-  return sql.query<Row>(shared, composed.params.map(asParameter));
+async function run<Row>(sql: Pick<Sql, "query">, list: Composition): Promise<Row[]> {
+  const composed = (await composer())(list);
+  const parameters: Parameter[] = [];
+  const place = (value: unknown): string => `$${parameters.push(asParameter(value))}`;
+  let at = 0;
+  const text = composed.sql
+    .replaceAll("?", () => place(composed.params[at++]))
+    .replaceAll(/«(\d+)»/g, (_, index: string) => place(composed.values[Number(index)]));
+  return sql.query<Row>({ name: "", text }, parameters);
 }
 
+/** Below three letters only beginnings match: an index on parts of words finds no shorter parts. */
+const SHORT = 3;
+
 /** Matches texts that contain another, case-insensitively. */
-export const containing = (text: string) => ({ $ilike: `%${text.replaceAll(/[\\%_]/g, "\\$&")}%` });
+const containing = (text: string) => ({ $ilike: `${text.length < SHORT ? "" : "%"}${text.replaceAll(/[\\%_]/g, "\\$&")}%` });
 
-/** Matches what follows the last id of a page, newest first. Undefined: the first page. */
-export const before = (id: string | undefined) => id && { $lt: id };
+const searching = (members: readonly string[], text: string) => ({
+  $or: [...members.map((member) => ({ [member]: containing(text) })), ...(isUuid(text) ? [{ id: text }] : [])],
+});
 
-/** A page of items. @param items up to one more than `limit`: the extra one shows that another page follows */
-export function pageOf<Item extends { readonly id: string }>(items: readonly Item[], limit: number): Page<Item> {
-  const page = items.slice(0, limit);
-  return { items: page, next: items.length > limit ? (page.at(-1)?.id ?? null) : null };
+const VALUE = "sortValue";
+
+/**
+ * A page of a list, in one statement with the total if it is counted. For management only: the statements of token requests are written by
+ * hand.
+ * @throws {Refusal} invalid_request for a cursor of another list or order; temporarily_unavailable, as Sql.query
+ */
+export async function listPage<Row extends { readonly id: string }, Sort extends string>(
+  sql: Pick<Sql, "query">,
+  { table: { name: table }, select, joins = {}, search: searched = [], sorts }: ListDescription<Sort>,
+  { where = {}, conditions = [], search }: ListFilter,
+  { limit, cursor, sort, order, count }: Part<Sort>,
+): Promise<Page<Row>> {
+  if (search !== undefined && !isStorable(search)) return EMPTY_PAGE;
+  const name = sort ?? (Object.keys(sorts)[0] as Sort);
+  const sorted: NamedSort = { ...sorts[name], name, ...(order && { order }) };
+  const { by } = sorted;
+  const rows = await run<Row & { readonly [VALUE]?: string; readonly total?: number }>(sql, {
+    table,
+    select: by === null ? select : `${select}, to_jsonb(${by}) #>> '{}' as "${VALUE}"`,
+    joins,
+    where: { $and: [where, ...(search === undefined ? [] : [searching(searched, search)])] },
+    conditions,
+    after: cursor === undefined ? undefined : following(cursor, sorted, `${table}.id`),
+    by: [...(by === null ? [] : [by]), `${table}.id`],
+    order: sorted.order,
+    limit: limit + 1,
+    count,
+  });
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    items: shown.map(({ [VALUE]: _, total: __, ...row }) => row as unknown as Row),
+    next: rows.length > limit && last !== undefined ? cursorAt({ id: last.id, value: last[VALUE] ?? null }, sorted) : null,
+    total: count ? (rows[0]?.total ?? 0) : null,
+  };
+}
+
+/** The rows of a list that is read as a whole, or by the value of a member. @param by SQL */
+export const listRows = <Row>(
+  sql: Pick<Sql, "query">,
+  { table, select }: Pick<ListDescription<never>, "table" | "select">,
+  { where = {}, conditions = [] }: ListFilter,
+  by: string,
+  limit?: number,
+): Promise<Row[]> =>
+  run<Row>(sql, {
+    ...{ table: table.name, select, joins: {}, where, conditions, by: [by], order: "asc", limit },
+  });
+
+/** The condition for what follows a cursor. */
+function following(cursor: string, sort: NamedSort, id: string): Fragment {
+  const { by, type, order } = sort;
+  const position = positionOf(cursor, sort);
+  const than = order === "asc" ? ">" : "<";
+  return by === null
+    ? [`${id} ${than} ?::uuid`, [position.id]]
+    : [`(${by}, ${id}) ${than} (?::${type}, ?::uuid)`, [position.value, position.id]];
 }

@@ -43,10 +43,15 @@ export async function applyMigrations(orm: MikroORM, url?: string): Promise<read
   const up = async () => (await (orm as MikroORM & { readonly migrator: Migrator }).migrator.up()).map(({ name }) => name);
   if (url === undefined) return up();
   const { default: pg } = await import("pg");
-  const keeper = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000, lock_timeout: PATIENCE });
+  const keeper = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
   await keeper.connect();
   try {
-    await keeper.query("select pg_advisory_lock($1)", [LOCK]);
+    // Held by a transaction, which keeps its connection of the server behind a pooler too.
+    await keeper.query("begin");
+    await keeper.query(
+      `set local lock_timeout = ${PATIENCE}; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = 0`,
+    );
+    await keeper.query("select pg_advisory_xact_lock($1)", [LOCK]);
     return await up();
   } finally {
     await keeper.end();

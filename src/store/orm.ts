@@ -1,13 +1,16 @@
 import type { MikroORM } from "@mikro-orm/sql";
-import { embeddedDatabase, pgliteSql } from "./embedded.ts";
+import { translated } from "./availability.ts";
+import { embeddedDatabase, embeddedPool } from "./embedded.ts";
+import { guardSpace } from "./embedded-space.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
+import type { PoolOptions } from "./sql-postgres.ts";
 
 /** A PostgreSQL server, a directory of this process, or (neither) its memory. */
 export type DatabaseLocation = { readonly url?: string | undefined; readonly dir?: string | undefined };
 
-/** `migrate` false: a schema that is not current is refused instead of migrated. `poolSize`: connections to PostgreSQL at most. */
-export type DatabaseOptions = DatabaseLocation & { readonly migrate?: boolean; readonly poolSize?: number };
+/** `migrate` false: a schema that is not current is refused instead of migrated. */
+export type DatabaseOptions = DatabaseLocation & { readonly migrate?: boolean; readonly pool?: PoolOptions };
 
 export interface Database {
   readonly kind: "postgresql" | "embedded";
@@ -27,8 +30,8 @@ export interface Database {
  * @throws {Error} when the data directory is in use, or the schema is not current and `migrate` is false
  * @throws {Refusal} temporarily_unavailable when PostgreSQL does not answer
  */
-export async function openDatabase({ url, dir, migrate = true, poolSize = 8 }: DatabaseOptions): Promise<Database> {
-  const database = await connectDatabase({ url, dir }, poolSize);
+export async function openDatabase({ url, dir, migrate = true, pool }: DatabaseOptions): Promise<Database> {
+  const database = await connectDatabase({ url, dir }, pool);
   try {
     if (await isCurrent(database.sql)) return database;
     if (!migrate) throw new Error("the database schema is not current; run `countersign migrate`, or set MIGRATE_ON_START=true");
@@ -41,17 +44,23 @@ export async function openDatabase({ url, dir, migrate = true, poolSize = 8 }: D
 }
 
 /** Opens the database without checking its schema. */
-export const connectDatabase = ({ url, dir }: DatabaseLocation, poolSize = 8): Promise<Database> =>
-  url === undefined ? openEmbedded(dir) : openPostgres(url, poolSize);
+export const connectDatabase = ({ url, dir }: DatabaseLocation, pool?: PoolOptions): Promise<Database> =>
+  url === undefined ? openEmbedded(dir) : openPostgres(url, pool);
 
-async function openPostgres(url: string, poolSize: number): Promise<Database> {
-  const { postgresPool, postgresSql } = await import("./sql-postgres.ts");
-  const pool = postgresPool(url, poolSize);
+async function openPostgres(url: string, options: PoolOptions = {}): Promise<Database> {
+  const { assertPoolerSettings, postgresPool, postgresSql } = await import("./sql-postgres.ts");
+  const pool = postgresPool(url, options);
+  const sql = postgresSql(pool, options);
   const init = async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/postgresql"), import("./orm-settings.ts")]);
     return MikroORM.init({ ...settings, clientUrl: url, driverOptions: { connectionString: url }, pool: { min: 0, max: 2 } });
   };
-  return databaseOf("postgresql", postgresSql(pool), init, () => pool.end(), url);
+  if (options.pooler === "transaction")
+    await assertPoolerSettings(sql).catch(async (error: unknown) => {
+      await pool.end();
+      throw error;
+    });
+  return databaseOf("postgresql", sql, init, () => pool.end(), url);
 }
 
 async function openEmbedded(dir: string | undefined): Promise<Database> {
@@ -60,7 +69,14 @@ async function openEmbedded(dir: string | undefined): Promise<Database> {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/pglite"), import("./orm-settings.ts")]);
     return MikroORM.init({ ...settings, dbName: "postgres", driverOptions: { pglite: () => pglite } });
   };
-  return databaseOf("embedded", pgliteSql(pglite), init, close);
+  const [pool, { poolSql }] = await Promise.all([embeddedPool(pglite), import("./sql-postgres.ts")]);
+  const sql = poolSql(() => translated(() => pool.connect()));
+  const guard = dir === undefined ? undefined : guardSpace(sql, dir);
+  return databaseOf("embedded", sql, init, async () => {
+    guard?.stop();
+    await pool.end();
+    await close();
+  });
 }
 
 /** @param init opens MikroORM  @param end closes the connection  @param url of a PostgreSQL server */

@@ -1,4 +1,5 @@
-import type { Outbox, QueuedMail } from "../accounts/ports.ts";
+import type { MailMessage, Outbox, QueuedMail } from "../accounts/ports.ts";
+import type { Notices } from "../management/ports.ts";
 import { deleteInOrder, type Sql, statement } from "./sql.ts";
 
 /** The members of a MailMessage, for jsonb_to_recordset. */
@@ -7,9 +8,8 @@ export const MAIL_INPUT = "subject text, text text, html text";
 /** Seconds until a notice is no longer worth sending. */
 export const NOTICE_TTL = 86_400;
 
-/** Deletes the unsent mails of one kind to a user. @param userId SQL expression, or a query in brackets */
-export const unsend = (userId: string, about: "reset"): string =>
-  deleteInOrder("outbox", "id", `user_id = ${userId} and about = '${about}'`);
+/** Deletes the unsent mails to a user with which a password can be reset. @param userId SQL expression, or a query in brackets */
+export const unsend = (userId: string): string => deleteInOrder("outbox", "id", `user_id = ${userId} and about = 'reset'`);
 
 /**
  * An insert into the outbox, as a CTE beside the effect that it is about.
@@ -18,6 +18,26 @@ export const unsend = (userId: string, about: "reset"): string =>
 export const queueMail = (source: string, about: "verification" | "reset" | "notice"): string =>
   `insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
    select recipient, subject, text, html, user_id, '${about}', now() + make_interval(secs => ttl) from ${source}`;
+
+const NOTICE = statement(
+  "outbox_notice",
+  `with notice as (
+     select coalesce($2, users.email) as recipient, $3 as subject, $4 as text, $5 as html, users.id as user_id, ${NOTICE_TTL} as ttl
+     from users where users.id = $1::uuid)
+   ${queueMail("notice", "notice")}`,
+);
+
+/** Queues a mail to a user, in the transaction of its cause. @param to an address other than the user's own */
+export async function notifyUser(
+  tx: Pick<Sql, "query">,
+  userId: string,
+  { subject, text, html }: MailMessage,
+  to: string | null = null,
+): Promise<void> {
+  await tx.query(NOTICE, [userId, to, subject, text, html]);
+}
+
+export const notices = (sql: Sql): Notices => ({ send: (userId, to, mail) => notifyUser(sql, userId, mail, to) });
 
 // A lease is a due time in the future: when a process dies, its mails are due again after it.
 const CLAIM = statement(

@@ -1,12 +1,13 @@
 import type { PasswordChanges } from "../accounts/password-change.ts";
-import type { MailMessage, User } from "../accounts/ports.ts";
+import type { MailMessage, NewSessionRecord, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";
 import { insertAudit, record } from "./audit-log.ts";
-import { MAIL_INPUT, NOTICE_TTL, queueMail, unsend } from "./outbox.ts";
+import { MAIL_INPUT, notifyUser, queueMail, unsend } from "./outbox.ts";
+import { holdUser } from "./passkeys.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { hex, isStorable, jsonRows, type Sql, seconds, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
@@ -22,7 +23,7 @@ const ISSUE = statement(
      select user_id, decode(token_hash, 'hex'), now() + make_interval(secs => ttl) from account
      on conflict (user_id) do update set token_hash = excluded.token_hash, created_at = now(), expires_at = excluded.expires_at
      returning user_id),
-   unsent as (${unsend("(select user_id from link)", "reset")}),
+   unsent as (${unsend("(select user_id from link)")}),
    queued as (${queueMail("account", "reset")}),
    audited as (select audit || jsonb_build_object('userId', user_id) as audit from account)
    ${insertAudit("audited")}`,
@@ -57,24 +58,21 @@ export const SET_PASSWORD = statement(
      password_hash = excluded.password_hash, generation = credentials.generation + 1, updated_at = now()`,
 );
 
-// In the lock order of a reset, so that the two cannot deadlock.
+const PROVED_SESSION = statement(
+  "password_proved_session",
+  `select ${seconds("proved_at")} as "provedAt", proved_acr as acr, amr from sessions join users on users.id = user_id and users.epoch = user_epoch
+   where token_hash = $2::bytea and user_id = $1::uuid and ended_at is null and expires_at > now()`,
+);
 const DROP_RESET = statement("password_reset_drop", "delete from password_resets where user_id = $1::uuid");
-const REPLACE = statement(
-  "password_replace",
-  `update credentials set password_hash = $3, generation = generation + 1, updated_at = now()
-   where user_id = $1::uuid and type = 'password' and generation = $2::int returning 1 as one`,
-);
+const DROP_RESET_MAILS = statement("password_drop_reset_mails", unsend("$1::uuid"));
 
-const NOTIFY = statement(
-  "password_notify",
-  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${MAIL_INPUT}, ttl int)),
-   account as (select input.*, users.id as user_id, users.email as recipient from input, users where users.id = $1::uuid),
-   unsent as (${unsend("$1::uuid", "reset")})
-   ${queueMail("account", "notice")}`,
-);
+async function notify(tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<void> {
+  await tx.query(DROP_RESET_MAILS, [userId]);
+  await notifyUser(tx, userId, mail);
+}
 
-const notify = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<unknown> =>
-  tx.query(NOTIFY, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
+/** How the user of a session proved who they are. */
+type Proof = Required<Pick<NewSessionRecord, "acr" | "amr" | "provedAt">>;
 
 /** The link came by mail, which verifies the address. */
 async function verifyAddress(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
@@ -101,15 +99,20 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
       await record(tx, audit);
       return user;
     }),
-  change: async ({ userId, generation, passwordHash, session }, mail, audits) => {
+  change: async ({ provedBy, passwordHash, session }, mail, audits) => {
+    const { userId } = session;
     if (!isUuid(userId)) return undefined;
     return sql.transaction(async (tx) => {
+      // The user first, as a reset does: of two changes the second sees that its session has ended.
+      await holdUser(tx, userId);
+      const [proof] = await tx.query<Proof>(PROVED_SESSION, [userId, provedBy]);
+      if (proof === undefined) return undefined;
       await tx.query(DROP_RESET, [userId]);
-      if ((await tx.query(REPLACE, [userId, generation, passwordHash])).length === 0) return undefined;
+      await tx.query(SET_PASSWORD, [userId, passwordHash]);
       await endSignIns(tx, userId);
       await notify(tx, userId, mail);
       await record(tx, audits.change);
-      return startSession(tx, session, audits.session);
+      return startSession(tx, { ...session, ...proof }, audits.session);
     });
   },
 });

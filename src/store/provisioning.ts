@@ -1,13 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AuditActor, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import type { Provisioner } from "../management/ports.ts";
+import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { defaultSettings, withSettings } from "../resources/resource.ts";
+import type { SecretBox } from "../secret-box.ts";
 import { record } from "./audit-log.ts";
 import { describeScope } from "./consents.ts";
 import { applyClient } from "./provisioned-clients.ts";
+import { applyConnection } from "./provisioned-connections.ts";
 import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
+import { applyIdentities, applyWorkloadIssuer } from "./provisioned-workloads.ts";
+import { differencesMade } from "./provisioning-preview.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { lockResource, resourceRegistry, storeResource } from "./resources.ts";
 import { type Sql, statement } from "./sql.ts";
@@ -20,6 +24,8 @@ const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 type FileRealm = ProvisionFile["realms"][number];
 type FileClient = ProvisionFile["clients"][number];
 type FileResource = ProvisionFile["resources"][number];
+type FileConnection = ProvisionFile["connections"][number];
+type FileWorkloadIssuer = ProvisionFile["workloadIssuers"][number];
 type FileScope = ProvisionFile["scopes"][number];
 
 /** Processes that start with the same file at once apply it one after the other. */
@@ -37,18 +43,30 @@ const LOCK_CLIENTS = statement(
 
 const UPSERT_REALM = statement(
   "provision_realm",
-  `with before as (select dynamic_registration_scopes as scopes from realms where name = $1),
+  `with before as (select dynamic_registration_scopes as scopes, branding, required_acr from realms where name = $1),
      written as (
-       insert into realms (name, dynamic_registration_scopes) values ($1, $2::text[])
-       on conflict (name) do update set dynamic_registration_scopes = coalesce($2::text[], realms.dynamic_registration_scopes)
-       returning id, dynamic_registration_scopes as scopes)
+       insert into realms (name, dynamic_registration_scopes, branding, required_acr)
+       values ($1, $2::text[], jsonb_strip_nulls($3::jsonb), $4)
+       on conflict (name) do update set
+         dynamic_registration_scopes = coalesce($2::text[], realms.dynamic_registration_scopes),
+         branding = coalesce(jsonb_strip_nulls(coalesce(realms.branding, '{}'::jsonb) || $3::jsonb), realms.branding),
+         required_acr = case when $5::boolean then $4 else realms.required_acr end
+       returning id, dynamic_registration_scopes as scopes, branding, required_acr)
    select id::text as id, case when not exists (select from before) then 'created'
-     when (select scopes from before) is distinct from scopes then 'changed' else 'unchanged' end as outcome
+     when (select row(scopes, branding, required_acr) from before) is distinct from row(scopes, branding, required_acr) then 'changed'
+     else 'unchanged' end as outcome
    from written`,
 );
 
-async function applyRealm({ name, dynamicRegistrationScopes: scopes }: FileRealm, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [done] = await tx.query<{ id: string; outcome: Outcome }>(UPSERT_REALM, [name, scopes ?? null]);
+async function applyRealm(realm: FileRealm, actor: AuditActor, tx: Tx): Promise<Outcome> {
+  const { name, dynamicRegistrationScopes: scopes, branding, requiredAcr } = realm;
+  const [done] = await tx.query<{ id: string; outcome: Outcome }>(UPSERT_REALM, [
+    name,
+    scopes ?? null,
+    branding ? JSON.stringify(branding) : null,
+    requiredAcr ?? null,
+    requiredAcr !== undefined,
+  ]);
   if (done === undefined || done.outcome === "unchanged") return "unchanged";
   const details = { resources: [realmUri(done.id)], ...(scopes !== undefined && { scope: scopes.join(" ") }) };
   await record(tx, { event: "realm.changed", outcome: "success", reason: done.outcome, actor, ...details });
@@ -68,7 +86,7 @@ async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string
 
 /** The issues of a refusal. Rethrows any other error. */
 function issuesOf(error: unknown): readonly Issue[] {
-  if (!isRefusal(error) || (error.code !== "invalid_request" && error.code !== "forbidden")) throw error;
+  if (!isRefusal(error) || (error.code !== "invalid_request" && error.code !== "forbidden" && error.code !== "conflict")) throw error;
   const { description = error.code, issues = [{ path: "", message: description }] } = error.detail;
   return issues;
 }
@@ -82,7 +100,10 @@ async function applyClients(clients: readonly FileClient[], actor: AuditActor, t
     const owner = await ownerOf(client.ownerEmail, tx);
     if (owner === false) report({ path: "ownerEmail", message: "belongs to no user" });
     try {
-      outcomes.push(await applyClient(client, owner === false ? undefined : owner, actor, tx));
+      const outcome = await applyClient(client, owner === false ? undefined : owner, actor, tx);
+      const { clientId, workloadIdentities: identities } = client;
+      const moved = identities !== undefined && (await applyIdentities(clientId, identities, { outcome: "success", actor }, tx));
+      outcomes.push(moved && outcome === "unchanged" ? "changed" : outcome);
     } catch (error) {
       for (const issue of issuesOf(error)) report(issue);
     }
@@ -120,32 +141,87 @@ async function applyResource({ realm, resource, ...settings }: FileResource, ind
   return "changed";
 }
 
-export function provisioner(sql: Sql, passwords: ProvisioningPasswords): Provisioner {
+/** @throws {Refusal} invalid_request, with the path of the issuer */
+async function applyWorkloadIssuers(issuers: readonly FileWorkloadIssuer[], actor: AuditActor, tx: Tx): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const [index, issuer] of issuers.entries()) {
+    try {
+      outcomes.push(await applyWorkloadIssuer(issuer, { outcome: "success", actor }, tx));
+    } catch (error) {
+      throw atEntry(error, `workloadIssuers.${index}`);
+    }
+  }
+  return outcomes;
+}
+
+/** The issues of a refusal, with the place of its entry in the file. */
+function atEntry(error: unknown, entry: string): Refusal {
+  const issues = issuesOf(error).map(({ path, message }) => ({ path: `${entry}${path && `.${path}`}`, message }));
+  return new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
+}
+
+/** @throws {Refusal} invalid_request, with the path of the connection */
+async function applyConnections(
+  connections: readonly FileConnection[],
+  box: SecretBox,
+  actor: AuditActor,
+  tx: Tx,
+): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const [index, { realm, ...connection }] of connections.entries()) {
+    const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
+    if (named === undefined) throw realmUnknown(`connections.${index}`);
+    try {
+      outcomes.push(await applyConnection(connection, named.id, box, { outcome: "success", actor }, tx));
+    } catch (error) {
+      throw atEntry(error, `connections.${index}`);
+    }
+  }
+  return outcomes;
+}
+
+/** Users with their hashes, and the file that names them. */
+type Prepared = { readonly file: ProvisionFile; readonly users: readonly PreparedUser[]; readonly clientIds: readonly string[] };
+
+async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor, box: SecretBox, tx: Tx): Promise<ProvisionSummary> {
+  await tx.query(LOCK, []);
+  await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
+  await tx.query(LOCK_CLIENTS, [clientIds]);
+  const realms: Outcome[] = [];
+  for (const realm of file.realms) realms.push(await applyRealm(realm, actor, tx));
+  const accounts: Outcome[] = [];
+  for (const user of users) accounts.push(await applyUser(user, actor, tx));
+  const workloadIssuers = await applyWorkloadIssuers(file.workloadIssuers, actor, tx);
+  const clients = await applyClients(file.clients, actor, tx);
+  const scopes: Outcome[] = [];
+  for (const [index, scope] of file.scopes.entries()) scopes.push(await applyScope(scope, index, actor, tx));
+  const resources: Outcome[] = [];
+  for (const [index, resource] of file.resources.entries()) resources.push(await applyResource(resource, index, actor, tx));
+  const connections = await applyConnections(file.connections, box, actor, tx);
+  return {
+    ...{ realms: count(realms), users: count(accounts), clients: count(clients) },
+    ...(scopes.length > 0 && { scopes: count(scopes) }),
+    ...(resources.length > 0 && { resources: count(resources) }),
+    ...(connections.length > 0 && { connections: count(connections) }),
+    ...(workloadIssuers.length > 0 && { workloadIssuers: count(workloadIssuers) }),
+  };
+}
+
+export function provisioner(sql: Sql, passwords: ProvisioningPasswords, box: SecretBox): Provisioner {
+  const prepare = async (file: ProvisionFile): Promise<Prepared> => {
+    const users: PreparedUser[] = [];
+    for (const user of file.users) users.push(await prepareUser(sql, passwords, user));
+    return { file, users, clientIds: file.clients.map(({ clientId }) => clientId) };
+  };
   return {
     async apply(file, actor = PROVISIONING) {
-      const users: PreparedUser[] = [];
-      for (const user of file.users) users.push(await prepareUser(sql, passwords, user));
-      const clientIds = file.clients.map(({ clientId }) => clientId);
-      await finishRemovalOfClients(sql, clientIds);
-      return sql.transaction(async (tx) => {
-        await tx.query(LOCK, []);
-        await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
-        await tx.query(LOCK_CLIENTS, [clientIds]);
-        const realms: Outcome[] = [];
-        for (const realm of file.realms) realms.push(await applyRealm(realm, actor, tx));
-        const accounts: Outcome[] = [];
-        for (const user of users) accounts.push(await applyUser(user, actor, tx));
-        const clients = await applyClients(file.clients, actor, tx);
-        const scopes: Outcome[] = [];
-        for (const [index, scope] of file.scopes.entries()) scopes.push(await applyScope(scope, index, actor, tx));
-        const resources: Outcome[] = [];
-        for (const [index, resource] of file.resources.entries()) resources.push(await applyResource(resource, index, actor, tx));
-        return {
-          ...{ realms: count(realms), users: count(accounts), clients: count(clients) },
-          ...(scopes.length > 0 && { scopes: count(scopes) }),
-          ...(resources.length > 0 && { resources: count(resources) }),
-        };
-      });
+      const prepared = await prepare(file);
+      await finishRemovalOfClients(sql, prepared.clientIds);
+      return sql.transaction((tx) => applyFile(prepared, actor, box, tx));
+    },
+    async preview(file) {
+      const prepared = await prepare(file);
+      return differencesMade(sql, file, (tx) => applyFile(prepared, PROVISIONING, box, tx));
     },
   };
 }

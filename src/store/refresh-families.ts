@@ -33,7 +33,7 @@ const HOLDING = rowsStatement(
      union all
      select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash
      where ${amongKeys("token_hash", "hash", "keys")})
-   select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "documentClient"])},
+   select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "authentication", "documentClient"])},
      ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt", "cnf"], "family")},
      family.revoked_at is not null or grants.revoked_at is not null or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
      ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject, ${termsAmong("audience")} as "resourceTerms"
@@ -61,6 +61,25 @@ const ROTATE = statement(
    ${touchConsents("refreshed")},
    logged as (${insertAudit("won")})
    select n from won`,
+);
+
+const KEEP = statement(
+  "family_keep",
+  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(n int, family_id uuid, current_hash text, ttl int, audit jsonb)),
+   live as materialized (
+     select family.id, family.grant_id, family.current_hash from refresh_families family
+     where ${amongKeys("family.id", "family_id", "input")} and ${isActive} order by family.id for no key update),
+   kept as (
+     select input.n, input.ttl, input.audit, live.id, live.grant_id from input
+     join live on live.id = input.family_id and live.current_hash = decode(input.current_hash, 'hex')),
+   extended as (
+     update refresh_families family set expires_at = ${nextExpiry("used.ttl")} from (select id, max(ttl) as ttl from kept group by id) as used
+     where ${amongKeys("family.id", "id", "kept")} and family.id = used.id),
+   refreshed as (select grants.client_id, grants.user_id from kept join grants on grants.id = kept.grant_id),
+   ${touchClients("refreshed")},
+   ${touchConsents("refreshed")},
+   logged as (${insertAudit("kept")})
+   select n from kept`,
 );
 
 // Each replay is recorded, though the family is revoked only once.
@@ -97,12 +116,23 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
     }));
     return verdicts(rows, await sql.query<{ n: number }>(ROTATE, [jsonRows(inOrder(rows, "family_id"))]));
   });
+  const keep = coalesceWrites(async (uses: readonly Parameters<RefreshFamilies["keep"]>[]) => {
+    const rows = uses.map(([familyId, current, ttl, audit], n) => ({
+      n,
+      family_id: familyId,
+      current_hash: hex(current),
+      ttl,
+      audit: newAuditEntry(audit),
+    }));
+    return verdicts(rows, await sql.query<{ n: number }>(KEEP, [jsonRows(rows)]));
+  });
   return {
     holding: coalesceReads(async (hashes: readonly SecretHash[]) => {
       const rows = await readRows<FamilyRow>(sql, HOLDING, [hashes.map(hex)]);
       return new Map(rows.map((row) => [row.key, stateOf(row)]));
     }, hex),
     rotate: async (...parameters) => isUuid(parameters[0]) && rotate(parameters),
+    keep: async (...parameters) => isUuid(parameters[0]) && keep(parameters),
     revoke: async (familyId, audit) => {
       if (isUuid(familyId)) await sql.query(REVOKE, [familyId, jsonRows([audit])]);
     },

@@ -1,16 +1,19 @@
 import type { AuditEntry } from "../audit.ts";
+import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import type {
   ManagedResources,
   OfferedScopes,
   ResourceDirectory,
   ResourceRegistry,
+  ResourceSort,
   ShownRecord,
   ShownResources,
 } from "../resources/ports.ts";
 import { type ResourceRecord, type ResourceSettings, type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
+import { type ListDescription, listPage } from "./list-query.ts";
 import { isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
 import { RESOURCES } from "./tables/resources.ts";
 import { without } from "./tables/table.ts";
@@ -18,7 +21,9 @@ import { without } from "./tables/table.ts";
 type Tx = Pick<Sql, "query">;
 
 const TERMS = `${RESOURCES.select(["realmId", "resource", "clients", "accessTokenLifetime", "enabled"])},
-  jsonb_path_query_array(resources.scopes, '$[*].name') as "scopeNames"`;
+  jsonb_path_query_array(resources.scopes, '$[*].name') as "scopeNames",
+  (select coalesce(jsonb_object_agg(scope ->> 'name', scope -> 'stepUp'), '{}') from jsonb_array_elements(resources.scopes) as scope
+   where scope -> 'stepUp' is not null) as "stepUps"`;
 
 /** SQL for the terms of all realms' records among the resources of an array, as JSON. */
 export const termsAmong = (resources: string): string =>
@@ -93,10 +98,16 @@ export const resourceRegistry = (sql: Tx): ResourceRegistry => ({
   },
 });
 
-const ALL = statement(
-  "resources_all",
-  `select ${RESOURCES.select()} from resources where realm_id = $1::uuid order by resource collate "C"`,
-);
+const LIST: ListDescription<ResourceSort> = {
+  table: RESOURCES,
+  select: RESOURCES.select(),
+  search: ["resource", "name"],
+  sorts: {
+    resource: { by: 'resources.resource collate "C"', type: "text", order: "asc" },
+    name: { by: "lower(left(resources.name, 100))", type: "text", order: "asc" },
+    created: { by: null, order: "desc" },
+  },
+};
 const ONE = statement("resource_one", `select ${RESOURCES.select()} from resources where resource = $1 and realm_id = $2::uuid`);
 const LOCK = statement(
   "resource_lock",
@@ -129,7 +140,8 @@ export const storeResource = async (tx: Tx, { id, resource }: ResourceRecord, se
 
 export const managedResources = (sql: Sql): ManagedResources => ({
   ...resourceRegistry(sql),
-  all: async (realmId) => (isUuid(realmId) ? sql.query<ResourceRecord>(ALL, [realmId]) : []),
+  list: async ({ search, ...where }, part) =>
+    isUuid(where.realmId) ? listPage<ResourceRecord, ResourceSort>(sql, LIST, { where, search }, part) : EMPTY_PAGE,
   one: async (realmId, resource) =>
     isUuid(realmId) ? (await sql.query<ResourceRecord>(ONE, [resourceKey(resource), realmId]))[0] : undefined,
   change: async (realmId, resource, decide, audit) => {

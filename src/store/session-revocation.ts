@@ -1,16 +1,10 @@
 import type { Sessions } from "../accounts/ports.ts";
+import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { removeOfUser } from "./removals.ts";
 import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
-
-const END = statement(
-  "session_end",
-  `with ended as (update sessions set ended_at = now() where token_hash = $1::bytea and ended_at is null returning id),
-   logged as (${insertAudit(`ended, ${entriesIn("$2")}`)})
-   select 1 as one from ended`,
-);
 
 const living = "user_id = $1::uuid and expires_at > now()";
 /** Ends the sessions for which `which` holds, in the order of ids (docs/decisions/0014). */
@@ -46,16 +40,20 @@ export const endSignIns = (tx: Pick<Sql, "query">, userId: string): Promise<void
 
 type EndedColumns = { readonly id: string; readonly grant_id: string | null };
 
+/** Ends one session of a user, with its codes and its token set, within a transaction. @returns false for any other session */
+export async function endSession(tx: Pick<Sql, "query">, id: string, userId: string, audit: AuditEntry): Promise<boolean> {
+  const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([audit])]);
+  if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
+  return ended.length > 0;
+}
+
 /** Runs after the end of the sessions, so that it sees the codes and grants that were being stored for them. */
 async function endCodesAndGrants(tx: Pick<Sql, "query">, userId: string, ended: readonly EndedColumns[]): Promise<void> {
   await tx.query(DROP_THEIR_CODES, [userId, ended.map(({ id }) => id)]);
   await tx.query(END_THEIR_GRANTS, [ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 }
 
-export const sessionEndings = (sql: Sql): Pick<Sessions, "end" | "endAll" | "endOne" | "endOthers"> => ({
-  end: async (hash, audit) => {
-    await sql.query(END, [hash, jsonRows([audit])]);
-  },
+export const sessionEndings = (sql: Sql): Pick<Sessions, "endAll" | "endOne" | "endOthers"> => ({
   endAll: async (userId, audit) => {
     if (!isUuid(userId)) return;
     await sql.transaction(async (tx) => {
@@ -65,11 +63,7 @@ export const sessionEndings = (sql: Sql): Pick<Sessions, "end" | "endAll" | "end
   },
   endOne: async (id, userId, audit) => {
     if (!isUuid(id) || !isUuid(userId)) return false;
-    return sql.transaction(async (tx) => {
-      const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([audit])]);
-      if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
-      return ended.length > 0;
-    });
+    return sql.transaction((tx) => endSession(tx, id, userId, audit));
   },
   endOthers: async (keep, userId, audit) => {
     if (!isUuid(keep) || !isUuid(userId)) return;
@@ -89,17 +83,21 @@ const DROP_WALLETS = statement("unproven_drop_wallets", `delete from credentials
 const DROP_CONSENTS = statement("unproven_drop_consents", dropConsents(OF_USER));
 const DROP_CODES = statement("unproven_drop_codes", dropCodes(OF_USER));
 const END_GRANTS = statement("unproven_end_grants", `with ${endGrants(OF_USER)} select 1 as one from ended`);
+const DROP_PASSKEYS = statement("unproven_drop_passkeys", deleteInOrder("passkeys", "id", OF_USER));
+const DROP_APPS = statement("unproven_drop_apps", deleteInOrder("authenticator_apps", "user_id", OF_USER));
+const DROP_RECOVERY_CODES = statement("unproven_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", OF_USER));
 const DROP_IDENTITIES = statement("unproven_drop_identities", `delete from identity_links where ${OF_USER}`);
 const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id", `${OF_USER} and about = 'verification'`));
 
 /**
  * Ends everything that was started before an account's address was verified, for it may be the work of someone who signed up with another
- * user's address: sessions, grants with their delegations, consents, wallets, linked identities and mailed links. The caller has locked the
+ * user's address: sessions, grants with their delegations, consents, wallets, passkeys, second factors, linked identities and mailed links. The caller has locked the
  * user, and replaces the password in the same transaction. The account's clients stay: they give no access to the user, and others may rely
  * on them.
  */
 export async function endUnproven(tx: Pick<Sql, "query">, userId: string): Promise<void> {
-  for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS]) await tx.query(each, [userId]);
+  for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS, DROP_PASSKEYS, DROP_APPS, DROP_RECOVERY_CODES])
+    await tx.query(each, [userId]);
   await endAllSessions(tx, userId);
   for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS, DROP_IDENTITIES, DROP_MAILS]) await tx.query(each, [userId]);
 }

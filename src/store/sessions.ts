@@ -1,31 +1,60 @@
 import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
+import { ACR_VALUES, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { isUuid, type SecretHash } from "../random.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { insertAudit } from "./audit-log.ts";
 import { isUnavailable } from "./availability.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
 import { sessionEndings } from "./session-revocation.ts";
-import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { USER } from "./users.ts";
 
-const SESSION = ["id", "userId", "authTime", "expiresAt"] as const;
+const hasApp = (row: string): string =>
+  `exists (select 1 from authenticator_apps where authenticator_apps.user_id = ${row}.user_id and confirmed_at is not null)`;
 
-// Locks the proved password until the session is stored: a password change waits, and then ends the session (PasswordChanges.change).
+/** A Session. @param from `sessions`, or a CTE that returns its rows  @param user `users`, or a CTE likewise */
+const session = (from: string, user: string): string =>
+  `${SESSIONS.select(["id", "userId", "amr", "expiresAt"], from)}, ${seconds(`${from}.proved_at`)} as "authTime", ${from}.proved_acr as acr,
+   extract(epoch from now() - ${from}.proved_at)::float8 as "proofAge",
+   (select required_acr from realms where realms.id = ${user}.realm_id) as "requiredAcr",
+   case when exists (select 1 from passkeys where passkeys.user_id = ${from}.user_id and copied_at is null) then '${PHISHING_RESISTANT_ACR}'
+     when ${hasApp(from)} then '${TWO_FACTOR_ACR}' else '${PASSWORD_ACR}' end as "reachableAcr", ${hasApp(from)} as "hasSecondFactor"`;
+
+/** The place of a class in the order of strength; 1 is the weakest. */
+const rank = (acr: string): string => `coalesce(array_position(array[${ACR_VALUES.map((value) => `'${value}'`).join(", ")}], ${acr}), 1)`;
+
+/** Whether a session is as strong as its user's realm and a request demand. @param acr SQL expression, may be null */
+export const strongEnough = (sessions: string, users: string, acr = "null"): string =>
+  `${rank(`${sessions}.proved_acr`)} >= greatest(${rank(acr)}, ${rank(`(select required_acr from realms where realms.id = ${users}.realm_id)`)})`;
+
+// Locks the proved password until the session is stored: a password change waits, and then ends the session (PasswordChanges.change). Of a
+// user who is signed in already in this browser the session goes on, with a new secret.
 const START = statement(
   "session_start",
   `with proved as materialized (
      select user_id from credentials where user_id = $3::uuid and type = 'password' and generation = $7::int for share),
+   owner as (
+     select id, epoch, realm_id from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))),
+   continued as (
+     update sessions set token_hash = $2::bytea, expires_at = now() + make_interval(secs => $4::int), address = $8::text,
+       browser = $9::text, system = $10::text, last_seen_at = now(), proved_at = coalesce(to_timestamp($13::float8), now()), proved_acr = $11::text, amr = $12::text[]
+     from owner where token_hash = $5::bytea and user_id = owner.id and user_epoch = owner.epoch and ended_at is null and expires_at > now()
+     returning sessions.*),
    started as (
-     insert into sessions (id, token_hash, user_id, user_epoch, expires_at, address, browser, system)
-     select $1::uuid, $2::bytea, id, epoch, now() + make_interval(secs => $4::int), $8::text, $9::text, $10::text
-     from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
-     returning id, user_id, auth_time, expires_at),
+     insert into sessions (id, token_hash, user_id, user_epoch, expires_at, address, browser, system, proved_acr, amr, proved_at)
+     select $1::uuid, $2::bytea, id, epoch, now() + make_interval(secs => $4::int), $8::text, $9::text, $10::text, $11::text, $12::text[],
+       coalesce(to_timestamp($13::float8), now())
+     from owner where not exists (select 1 from continued) and not $14::boolean
+     returning *),
    replaced as (
-     update sessions set ended_at = now() from started where token_hash = $5::bytea and ended_at is null),
-   logged as (${insertAudit(`started, ${entriesIn("$6")}`)})
-   select ${SESSIONS.select(SESSION, "started")} from started`,
+     update sessions set ended_at = now() from started where sessions.token_hash = $5::bytea and sessions.ended_at is null),
+   present as (select * from continued union all select * from started),
+   logged as (${insertAudit(`(
+     select case when exists (select 1 from continued) then value || '{"event": "session.proved"}' else value end as audit
+     from present, jsonb_array_elements($6::jsonb)) as entries`)})
+   select ${session("present", "owner")} from present, owner`,
 );
 
 /** `last_seen_at` is updated at most this often: a write for each request would cost too much. */
@@ -34,7 +63,7 @@ const LAST_SEEN = "interval '10 minutes'";
 const BY_HASH = rowsStatement(
   "session_by_hash",
   `select encode(token_hash, 'hex') as key, last_seen_at < now() - ${LAST_SEEN} as stale,
-     (select found from (select ${SESSIONS.select(SESSION)}) as found) as session, (select found from (select ${USERS.select(USER)}) as found) as "user"
+     (select found from (select ${session("sessions", "users")}) as found) as session, (select found from (select ${USERS.select(USER)}) as found) as "user"
    from sessions join users on users.id = sessions.user_id and users.enabled and users.epoch = sessions.user_epoch
    where ${amongKeys("token_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")} and ended_at is null and expires_at > now()`,
 );
@@ -56,11 +85,24 @@ const OF_USER = statement(
 /** Starts a session, by itself or within another transaction. */
 export async function startSession(
   tx: Pick<Sql, "query">,
-  { id, hash, userId, ttl, place, replaces, generation }: NewSessionRecord,
-  audit: AuditEntry,
+  { id, hash, userId, ttl, place, replaces, generation, acr = PASSWORD_ACR, amr = ["pwd"], provedAt, raises = false }: NewSessionRecord,
+  audit: AuditEntry | undefined,
 ): Promise<Session | undefined> {
   const origin = [place?.address ?? null, place?.browser ?? null, place?.system ?? null];
-  const parameters = [id, hash, userId, ttl, replaces ?? null, jsonRows([audit]), generation ?? null, ...origin];
+  const parameters = [
+    id,
+    hash,
+    userId,
+    ttl,
+    replaces ?? null,
+    jsonRows(audit === undefined ? [] : [audit]),
+    generation ?? null,
+    ...origin,
+    acr,
+    amr,
+    provedAt ?? null,
+    raises,
+  ];
   return (await tx.query<Session>(START, parameters))[0];
 }
 
@@ -81,6 +123,7 @@ export function sessions(sql: Sql): Sessions {
   }, hex);
   return {
     start: async (session, audit) => (isUuid(session.userId) ? startSession(sql, session, audit) : undefined),
+    startUnrecorded: async (session) => (isUuid(session.userId) ? startSession(sql, session, undefined) : undefined),
     byHash: load,
     ...sessionEndings(sql),
     ofUser: async (userId) => (isUuid(userId) ? sql.query<LiveSession>(OF_USER, [userId]) : []),

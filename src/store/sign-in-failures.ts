@@ -43,6 +43,16 @@ const SETTLE = statement(
 
 const CLEAR = statement("sign_in_clear", "update sign_in_failures set failures = 0 where key = $1::bytea");
 
+const COUNT = statement(
+  "sign_in_count",
+  `insert into sign_in_failures as budget (key, failures, window_ends_at, pending, pending_until)
+   values ($1::bytea, 1, now() + make_interval(secs => $2::int), 0, now())
+   on conflict (key) do update set
+     failures = ${failures} + 1,
+     window_ends_at = case when budget.window_ends_at <= now() then excluded.window_ends_at else budget.window_ends_at end`,
+);
+const FAILURES = statement("sign_in_count_of", "select failures from sign_in_failures where key = $1::bytea and window_ends_at > now()");
+
 export const signInFailures = (sql: Pick<Sql, "query">): SignInFailures => ({
   reserve: async (key, { limit, window }) => {
     const [row] = await sql.query<{ wait: number }>(RESERVE, [key, limit, window]);
@@ -51,6 +61,10 @@ export const signInFailures = (sql: Pick<Sql, "query">): SignInFailures => ({
   settle: async ({ pair, address }, verdict, window) => {
     await sql.query(SETTLE, [pair ?? null, address, verdict, window]);
   },
+  count: async (key, window) => {
+    await sql.query(COUNT, [key, window]);
+  },
+  failures: async (key) => (await sql.query<{ failures: number }>(FAILURES, [key]))[0]?.failures ?? 0,
   clear: async (pair) => {
     await sql.query(CLEAR, [pair]);
   },

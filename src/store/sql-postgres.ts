@@ -1,6 +1,6 @@
 import pg from "pg";
 import { leavesConnection, repeatedOnce, storageUnavailable, translated } from "./availability.ts";
-import type { Parameter, Sql, Statement } from "./sql.ts";
+import { type Parameter, type Sql, type Statement, statement } from "./sql.ts";
 
 /** Milliseconds. */
 const CONNECT = 1_000;
@@ -16,13 +16,29 @@ const bytes = (text: string): Uint8Array => {
 };
 
 /** Bytes as Uint8Array, as the embedded database returns them; all other types as the driver does. */
-const types: pg.CustomTypesConfig = {
+export const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: "text" | "binary") =>
     oid === BYTEA && format !== "binary" ? bytes : pg.types.getTypeParser(oid, format as "text")) as pg.CustomTypesConfig["getTypeParser"],
 };
 
-/** @param size connections at most */
-export function postgresPool(url: string, size: number): pg.Pool {
+/** `size`: connections at most. `pooler`: `transaction` where a pooler gives each transaction another connection of the server. */
+export interface PoolOptions {
+  readonly size?: number;
+  readonly pooler?: "none" | "transaction";
+}
+
+/**
+ * What a connection of the server is set to. An acknowledged write is on disk, whatever the server's and role's defaults. JIT compilation
+ * takes longer than these statements: 200 ms when an estimate is too high.
+ */
+const SESSION = {
+  statement_timeout: STATEMENT,
+  lock_timeout: 500,
+  idle_in_transaction_session_timeout: 5_000,
+  options: "-c synchronous_commit=on -c jit=off",
+};
+
+export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
@@ -31,13 +47,8 @@ export function postgresPool(url: string, size: number): pg.Pool {
     connectionTimeoutMillis: CONNECT,
     idleTimeoutMillis: 60_000,
     query_timeout: ANSWER,
-    statement_timeout: STATEMENT,
-    lock_timeout: 500,
-    idle_in_transaction_session_timeout: 5_000,
     application_name: "countersign",
-    // An acknowledged write is on disk, whatever the server's and role's defaults. JIT compilation takes longer than these statements: 200
-    // ms when an estimate is too high.
-    options: "-c synchronous_commit=on -c jit=off",
+    ...(pooler === "none" && SESSION), // a pooler has to set them itself, when it connects
   });
   // The waiting call gets the error of a lost connection; without listeners it would end the process.
   pool.on("error", () => {});
@@ -66,8 +77,11 @@ async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-async function withConnection<Result>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-  const client = await connection(pool);
+async function withConnection<Result>(
+  connected: Promise<pg.PoolClient>,
+  work: (client: pg.PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await connected;
   let keep = true;
   try {
     return await work(client);
@@ -79,10 +93,16 @@ async function withConnection<Result>(pool: pg.Pool, work: (client: pg.PoolClien
   }
 }
 
-const run = <Row>(client: pg.PoolClient, { name, text }: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
+type Run = <Row>(client: pg.PoolClient, statement: Statement, parameters: readonly Parameter[]) => Promise<Row[]>;
+
+const run: Run = <Row>(client: pg.PoolClient, { name, text }: Statement, parameters: readonly Parameter[]) =>
   translated(async () => (await client.query({ name, text, values: [...parameters] })).rows as Row[]);
 
-async function inTransaction<Result>(client: pg.PoolClient, work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result> {
+/** Without names, which a connection of the server would know that served another transaction before. */
+const runUnnamed: Run = <Row>(client: pg.PoolClient, { text }: Statement, parameters: readonly Parameter[]) =>
+  translated(async () => (await client.query({ text, values: [...parameters] })).rows as Row[]);
+
+async function inTransaction<Result>(client: pg.PoolClient, run: Run, work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result> {
   await translated(() => client.query("begin"));
   try {
     const result = await work({ query: (statement, parameters) => run(client, statement, parameters) });
@@ -94,8 +114,30 @@ async function inTransaction<Result>(client: pg.PoolClient, work: (tx: Pick<Sql,
   }
 }
 
-/** A connection is reused only after success or an ordinary error of the server. */
-export const postgresSql = (pool: pg.Pool): Sql => ({
-  query: (statement, parameters) => repeatedOnce(() => withConnection(pool, (client) => run(client, statement, parameters))),
-  transaction: (work) => repeatedOnce(() => withConnection(pool, (client) => inTransaction(client, work))),
+/**
+ * A connection is reused only after success or an ordinary error of the server.
+ * @param connect takes a connection from the pool
+ */
+export const poolSql = (connect: () => Promise<pg.PoolClient>, named = run): Sql => ({
+  query: (statement, parameters) => repeatedOnce(() => withConnection(connect(), (client) => named(client, statement, parameters))),
+  transaction: (work) => repeatedOnce(() => withConnection(connect(), (client) => inTransaction(client, named, work))),
 });
+
+export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql =>
+  poolSql(() => connection(pool), pooler === "transaction" ? runUnnamed : run);
+
+const READ_SESSION = statement(
+  "pooler_session",
+  `select current_setting('synchronous_commit') not in ('off', 'local') as durable,
+     (select bool_and(setting::int between 1 and 60000) from pg_settings
+      where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')) as bounded`,
+);
+
+/** @throws {Error} when the connections that a pooler opens lack the settings that this process gives to its own */
+export async function assertPoolerSettings(sql: Pick<Sql, "query">): Promise<void> {
+  const [session] = await sql.query<{ durable: boolean; bounded: boolean }>(READ_SESSION, []);
+  if (session?.durable === true && session.bounded) return;
+  throw new Error(
+    "DATABASE_POOLER: the pooler's connections lack synchronous_commit, statement_timeout, lock_timeout or idle_in_transaction_session_timeout; set its connect_query as docs/production.md says.",
+  );
+}

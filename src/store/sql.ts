@@ -3,12 +3,11 @@ export type Statement = { readonly name: string; readonly text: string };
 
 export const statement = (name: string, text: string): Statement => ({ name, text });
 
-/** Values that both drivers encode alike. Times are passed as seconds (`to_timestamp($1)`), UUIDs as text. */
+/** Values that the driver encodes. Times are passed as seconds (`to_timestamp($1)`), UUIDs as text. */
 export type Parameter = string | number | boolean | null | Uint8Array | readonly string[];
 
 /**
- * The database. Both drivers return the same rows if statements select only text, boolean, int4, float8 (times as `seconds` or
- * `preciseSeconds`), jsonb, text[] and bytea.
+ * The database. Statements select only text, boolean, int4, float8 (times as `seconds` or `preciseSeconds`), jsonb, text[] and bytea.
  */
 export interface Sql {
   /**

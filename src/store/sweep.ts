@@ -3,25 +3,37 @@ import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 
-/** Rows to delete, by table. Used codes stay for a day to detect replays; revocations and consumed ids an hour, in case clocks differ. */
+/** Rows to delete, by table; the condition begins with an indexed column. Used codes stay for a day to detect replays; revocations and consumed ids an hour, in case clocks differ. */
 const EXPIRED: Readonly<Record<string, string>> = {
   pending_requests: "expires_at < now()",
   verification_tokens: "expires_at < now()",
   password_resets: "expires_at < now()",
   invitations: "expires_at < now()",
+  proof_challenges: "expires_at < now()",
+  address_changes: "stop_until < now()",
   sessions: "expires_at < now()",
   // The user can read the outcome for an hour.
   wallet_links: "expires_at < now() - interval '1 hour'",
+  known_devices: "expires_at < now()",
   sign_in_failures: "window_ends_at < now()",
   authorization_codes: "expires_at < now() - interval '1 day'",
   // For an hour a device that polls gets expired_token instead of invalid_grant.
   device_requests: "expires_at < now() - interval '1 hour'",
+  pushed_requests: "expires_at < now()",
   revocation_events: "expires_at < now() - interval '1 hour'",
   revocations: "expires_at < now() - interval '1 hour'",
   consumed_ids: "expires_at < now() - interval '1 hour'",
   delegations: "expires_at < now() - interval '1 day'",
   detached_signatures: "expires_at < now()",
+  // The trail begins with a signed record, which stays.
+  // Later partitions are dropped whole (audit-partitions.ts).
+  audit_records_first: "seq < (select audit_start.seq from audit_start)",
+  audit_checkpoints: "seq < (select audit_start.seq from audit_start)",
+  client_documents:
+    "seen_at < now() - interval '90 days' and (select count(*) from consents where consents.client_id = client_documents.client_id) = 0",
+  resource_refusals: "at < now() - interval '90 days'",
   refresh_families: "expires_at < now() - interval '1 day'",
+  figures: "starts_at < now() - case span when 'hour' then interval '49 hours' else interval '91 days' end",
   // No family outlives 90 days, and no token of a grant without one outlives a day. A grant is deleted once no row refers to it, because
   // rows that a foreign key deletes cannot be skipped when they are locked. `not exists` might become a join that reads whole tables.
   grants: ["refresh_families", "delegations", "authorization_codes"].reduce(
@@ -32,12 +44,16 @@ const EXPIRED: Readonly<Record<string, string>> = {
 
 type Sweep = { readonly table: string; readonly statement: Statement };
 
+/** In its order the index is read, and not a table from its beginning until enough rows are found. */
+const columnOf = (expired: string): string => expired.slice(0, expired.indexOf(" "));
+
 const SWEEPS: readonly Sweep[] = Object.entries(EXPIRED).map(([table, expired]) => ({
   table,
   statement: statement(
     `sweep_${table}`,
     `with swept as (
-       delete from ${table} where ctid = any(array(select ctid from ${table} where ${expired} limit $1::int for update skip locked)) returning 1)
+       delete from ${table} where ctid = any(array(
+         select ctid from ${table} where ${expired} order by ${columnOf(expired)} limit $1::int for update skip locked)) returning 1)
      select count(*)::int as swept from swept`,
   ),
 }));
@@ -102,8 +118,8 @@ const sweepBatch = (sql: Sql, one: Sweep, size: number): Promise<number> =>
 export const SWEEP_BATCH = { embedded: 500, postgresql: 4_000 } as const;
 const FIRST = 500;
 /** Milliseconds: a slower batch is followed by a smaller one, a faster one by a larger one. */
-const SHORT = 50;
-const LONG = 150;
+const SHORT = 25;
+const LONG = 75;
 
 /** The size of the next batch. Pure. @param milliseconds of the last one; undefined when it failed */
 export function nextBatch(size: number, most: number, milliseconds: number | undefined): number {
@@ -112,18 +128,24 @@ export function nextBatch(size: number, most: number, milliseconds: number | und
   return milliseconds < SHORT ? Math.min(most, size * 2) : size;
 }
 
+/** Milliseconds for which a sweep leaves three quarters of the time to others; then half of it, so that it ends. */
+const PATIENT = 20_000;
+
+/** Milliseconds to pause after a batch. Pure. @param milliseconds of the batch  @param elapsed since the sweep began */
+export const restAfter = (milliseconds: number, elapsed: number): number => milliseconds * (elapsed < PATIENT ? 3 : 1);
+
 export interface SweepOptions {
   /** Stops after the running batch. */
   readonly signal?: AbortSignal;
   readonly most?: number;
-  /** Pauses after a batch that took `milliseconds`, so that the database can serve others. */
+  /** Pauses after a batch, so that the database can serve others. */
   readonly rest?: (milliseconds: number) => Promise<unknown>;
   readonly swept?: (table: string, rows: number) => void;
   readonly failed?: (table: string, error: unknown) => void;
 }
 
 /** `failures`: consecutive failed batches. */
-type TableSweep = { readonly sweep: Sweep; size: number; failures: number };
+type TableSweep = { readonly sweep: Sweep; readonly began: number; size: number; failures: number };
 
 /** Consecutive failed batches, each smaller, after which a table is left to the next sweep. */
 const PATIENCE = 4;
@@ -140,7 +162,7 @@ async function advance(sql: Sql, table: TableSweep, options: SweepOptions): Prom
     table.size = nextBatch(size, most, took);
     if (gone > 0) {
       swept?.(sweep.table, gone);
-      await rest?.(took);
+      await rest?.(restAfter(took, performance.now() - table.began));
     }
     return { gone, more: gone === size };
   } catch (error) {
@@ -158,17 +180,18 @@ async function advance(sql: Sql, table: TableSweep, options: SweepOptions): Prom
  */
 export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ readonly gone: number; readonly more: boolean }> {
   const outcome = { gone: 0, more: false };
+  const began = performance.now();
   for (const stage of STAGES) {
-    const { gone, more } = await sweepStage(sql, stage, options);
+    const { gone, more } = await sweepStage(sql, stage, began, options);
     outcome.gone += gone;
     outcome.more ||= more;
   }
   return outcome;
 }
 
-async function sweepStage(sql: Sql, stage: readonly Sweep[], options: SweepOptions): ReturnType<typeof sweep> {
+async function sweepStage(sql: Sql, stage: readonly Sweep[], began: number, options: SweepOptions): ReturnType<typeof sweep> {
   const { signal, most = FIRST } = options;
-  let tables: readonly TableSweep[] = stage.map((one) => ({ sweep: one, size: Math.min(FIRST, most), failures: 0 }));
+  let tables: readonly TableSweep[] = stage.map((one) => ({ sweep: one, began, size: Math.min(FIRST, most), failures: 0 }));
   let total = 0;
   let incomplete = false;
   while (tables.length > 0) {

@@ -1,9 +1,9 @@
 import type { Account, User, Users } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
-import type { ManagedUsers } from "../management/ports.ts";
+import type { ManagedUsers, UserSort } from "../management/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { before, containing, listRows, pageOf } from "./list-query.ts";
+import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
@@ -60,9 +60,14 @@ const BY_ID = statement("user_by_id", `select ${USERS.select(USER)} from users w
 const userById = async (sql: Pick<Sql, "query">, id: string): Promise<User | undefined> =>
   isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined;
 
+/** Of a row of `users`. */
+export const HAS_SECOND_FACTOR =
+  'exists (select 1 from authenticator_apps where authenticator_apps.user_id = users.id and confirmed_at is not null) as "hasSecondFactor"';
+
 const BY_EMAIL = statement(
   "user_by_email",
-  `select ${USERS.select(USER)}, password_hash as "passwordHash", coalesce(generation, 0) as generation
+  `select ${USERS.select(USER)}, password_hash as "passwordHash", coalesce(generation, 0) as generation,
+     ${HAS_SECOND_FACTOR}
    from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
 );
 
@@ -124,10 +129,10 @@ export const users = (sql: Sql): Users => ({
   byId: (id) => userById(sql, id),
   byEmail: async (email) => {
     if (!isStorable(email)) return undefined;
-    const [row] = await sql.query<User & Pick<Account, "passwordHash" | "generation">>(BY_EMAIL, [emailKey(email)]);
+    const [row] = await sql.query<User & Pick<Account, "passwordHash" | "generation" | "hasSecondFactor">>(BY_EMAIL, [emailKey(email)]);
     if (row === undefined) return undefined;
-    const { passwordHash, generation, ...user } = row;
-    return { user, passwordHash, generation };
+    const { passwordHash, generation, hasSecondFactor, ...user } = row;
+    return { user, passwordHash, generation, hasSecondFactor };
   },
   issueVerification: async (userId, { tokenHash, ttl }, mail) => {
     if (isUuid(userId)) await sql.query(ISSUE_VERIFICATION, [userId, tokenHash, ttl, mail.to, mail.subject, mail.text, mail.html]);
@@ -151,19 +156,24 @@ const setting = (name: string, assignment: string) =>
 const SET_ENABLED = setting("user_set_enabled", "enabled = $2::boolean");
 const SET_ROLE = setting("user_set_role", "role = $2");
 
+const ADDRESSES = statement(
+  "user_addresses",
+  `select ${USERS.select(["id", "email"])} from users where id = any($1::uuid[]) and deleted_at is null`,
+);
+
+const LIST: ListDescription<UserSort> = {
+  table: USERS,
+  select: USERS.select(USER),
+  search: ["email", "firstName", "lastName"],
+  sorts: { created: { by: null, order: "desc" }, email: { by: "users.email_key", type: "text", order: "asc" } },
+};
+
 export const managedUsers = (sql: Sql): ManagedUsers => ({
-  list: async ({ role, enabled, search }, limit, after) => {
-    if (search !== undefined && !isStorable(search)) return { items: [], next: null };
-    const users = await listRows<User>(sql, USERS, {
-      select: USERS.select(USER),
-      where: { deletedAt: null, role, enabled, email: search && containing(search), id: before(after) },
-      order: { id: "desc" },
-      limit: limit + 1,
-    });
-    return pageOf(users, limit);
-  },
+  list: ({ search, ...where }, part) => listPage(sql, LIST, { where: { ...where, deletedAt: null }, search }, part),
 
   byId: (id) => userById(sql, id),
+
+  addresses: (ids) => sql.query<Pick<User, "id" | "email">>(ADDRESSES, [ids.filter(isUuid)]),
 
   setEnabled: async (id, enabled, audit) => {
     if (!isUuid(id)) return undefined;

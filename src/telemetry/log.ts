@@ -39,6 +39,8 @@ const FORM = {
   /** Setting name, never its value. */
   setting: "text",
   version: "text",
+  /** A command that helps. */
+  command: "text",
 } as const satisfies Readonly<Record<string, "text" | "number">>;
 
 export type LogFields = {

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { AggregatorRegistry, Counter, type CounterConfiguration, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { CATALOGUE, type RefusalCode } from "../errors.ts";
 import { FORWARDED_IGNORED } from "./metric-names.ts";
 
@@ -14,10 +14,14 @@ export interface Metrics {
   forwardedIgnored(): void;
   /** Rows removed in the background. @param work `sweep_` and a table, or `removal_` and its kind */
   backgroundRows(work: string, rows: number): void;
+  /** Sealed records that AUDIT_STREAM has not got yet. */
+  auditStream(waiting: number): void;
   /** A failed batch, which is retried. */
   backgroundFailure(work: string): void;
   /** The Prometheus text exposition. */
   text(): Promise<string>;
+  /** The same of this process alone, as objects. */
+  series(): ReturnType<Registry["getMetricsAsJSON"]>;
   readonly contentType: string;
 }
 
@@ -40,28 +44,32 @@ const fewWords = (most: number) => {
 };
 
 /** Counts per text and adds the sums when metrics are read: labels are the dearest part of a request after its answer. */
-function tally<Label extends string>(counter: Counter<Label>, names: readonly Label[]) {
+function tally<Label extends string>(configuration: CounterConfiguration<Label>) {
   const sums = new Map<string, { readonly values: readonly string[]; count: number }>();
+  const counter: Counter<Label> = new Counter({
+    ...configuration,
+    collect() {
+      for (const { values, count } of sums.values()) {
+        const named = (configuration.labelNames ?? []).map((name, at) => [name, values[at] ?? ""]);
+        counter.inc(Object.fromEntries(named) as Record<Label, string>, count);
+      }
+      sums.clear();
+    },
+  });
   return {
+    counter,
     add(...values: readonly string[]): void {
       const key = values.join(" ");
       const sum = sums.get(key);
       if (sum === undefined) sums.set(key, { values, count: 1 });
       else sum.count += 1;
     },
-    handOver(): void {
-      for (const { values, count } of sums.values()) {
-        const labels = Object.fromEntries(names.map((name, at) => [name, values[at] ?? ""])) as Record<Label, string>;
-        counter.inc(labels, count);
-      }
-      sums.clear();
-    },
   };
 }
 
 function seriesOf(register: Registry) {
   const registers = [register];
-  const requests = new Counter({
+  const requests = tally({
     name: "countersign_http_requests_total",
     help: "HTTP requests answered.",
     labelNames: ["route", "method", "status"],
@@ -74,7 +82,7 @@ function seriesOf(register: Registry) {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15],
     registers,
   });
-  const authentications = new Counter({
+  const authentications = tally({
     name: "countersign_authentications_total",
     help: "Clients, users and bearers that presented a credential.",
     labelNames: ["surface", "outcome", "reason"],
@@ -99,23 +107,30 @@ function seriesOf(register: Registry) {
     labelNames: ["work"],
     registers,
   });
-  return { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures };
+  const auditWaiting = new Gauge({
+    name: "countersign_audit_stream_waiting_records",
+    help: "Sealed audit records that the receiver of AUDIT_STREAM has not got yet.",
+    aggregator: "max", // of workers: each one counts the same records
+    registers,
+  });
+  return { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures, auditWaiting };
 }
 
 /**
  * @param routes every route pattern that the front serves; a front adds its own when it has built them
  * @param grants every label of `tokenIssued`
+ * @param textOfAll in a worker: the metrics of all workers, which their supervisor collects
  */
-export function createMetrics(routes: ReadonlySet<string>, grants: readonly string[]): Metrics {
+export function createMetrics(routes: ReadonlySet<string>, grants: readonly string[], textOfAll?: () => Promise<string>): Metrics {
   const register = new Registry();
+  if (textOfAll !== undefined) contribute(register);
   processMetrics(register);
-  const { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures } = seriesOf(register);
-  for (const surface of SURFACES) authentications.inc({ surface, outcome: "success", reason: "none" }, 0);
+  const series = seriesOf(register);
+  const { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures } = series;
+  for (const surface of SURFACES) authentications.counter.inc({ surface, outcome: "success", reason: "none" }, 0);
   for (const grant of grants) tokens.inc({ grant }, 0);
   for (const code of Object.keys(CATALOGUE)) refusals.inc({ code }, 0);
 
-  const requestTally = tally(requests, ["route", "method", "status"]);
-  const authenticationTally = tally(authentications, ["surface", "outcome", "reason"]);
   const route = among(routes);
   const method = among(new Set<string>(METHODS));
   const surface = among(new Set<string>(SURFACES));
@@ -126,22 +141,26 @@ export function createMetrics(routes: ReadonlySet<string>, grants: readonly stri
   return {
     httpRequest: (path, verb, status, seconds) => {
       const known = route(path);
-      requestTally.add(known, method(verb), status >= 100 && status <= 599 ? String(Math.trunc(status)) : "other");
+      requests.add(known, method(verb), status >= 100 && status <= 599 ? String(Math.trunc(status)) : "other");
       durations.observe({ route: known }, seconds);
     },
-    authentication: (where, outcome, why) => authenticationTally.add(surface(where), outcome, why === undefined ? "none" : reason(why)),
+    authentication: (where, outcome, why) => authentications.add(surface(where), outcome, why === undefined ? "none" : reason(why)),
     tokenIssued: (name) => tokens.inc({ grant: grant(name) }),
     refusal: (name) => refusals.inc({ code: code(name) }),
     forwardedIgnored: () => forwarded.inc(),
     backgroundRows: (name, rows) => backgroundRows.inc({ work: work(name) }, rows),
+    auditStream: (waiting) => series.auditWaiting.set(waiting),
     backgroundFailure: (name) => backgroundFailures.inc({ work: work(name) }),
-    text() {
-      requestTally.handOver();
-      authenticationTally.handOver();
-      return register.metrics();
-    },
+    text: textOfAll ?? (() => register.metrics()),
+    series: () => register.getMetricsAsJSON(),
     contentType: register.contentType,
   };
+}
+
+/** Lets the supervisor collect a worker's metrics: the library answers its messages once an aggregator exists. */
+function contribute(register: Registry): void {
+  AggregatorRegistry.setRegistries(register);
+  new AggregatorRegistry();
 }
 
 /** The library's metrics of the process, less those whose label values follow what happens to be open. */

@@ -58,7 +58,8 @@ test.for([
       await page.waitForLoadState();
     };
     await page.goto(`${server.url}/signup`);
-    await fill({ email, password: PASSWORD, firstName, lastName }, "/signup");
+    await fill({ email, password: PASSWORD }, "/signup");
+    await fill({ firstName, lastName }, "/account/profile");
     await look("account-new");
     await page.goto(
       server.url +

@@ -15,7 +15,6 @@ async function signUp(page: Page, email: string): Promise<void> {
   await page.getByRole("link", { name: "Create an account" }).click();
   await page.getByLabel("E-mail address").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
-  await page.getByLabel("First name").fill("Ada");
   await page.getByRole("button", { name: "Create account" }).click();
   await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
 }

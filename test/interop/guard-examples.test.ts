@@ -1,23 +1,43 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { describe, expect, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
+import { freePort } from "../support/free-port.ts";
+import { approve, recordOf } from "../support/mcp-hosts.ts";
+import { scratch } from "../support/packed.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
+import { gitHub, kubernetes, SERVICE_ACCOUNT } from "../support/workloads.ts";
 
 vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
-const examples = join(root, "examples");
 const scripts: Record<string, string> = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).scripts;
-const clientsOf = (name: string) => JSON.parse(readFileSync(join(examples, name, "provision.json"), "utf8")).clients;
-
-const [agent] = clientsOf("agent");
-const [job] = clientsOf("rest-api");
-const test = testOn({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, agent, job] } });
+const [job, provisioned] = JSON.parse(readFileSync(join(root, "examples/provision.json"), "utf8")).clients;
+const [cluster, actions] = await Promise.all([kubernetes(), gitHub()]);
+const { dir, remove } = scratch();
+afterAll(async () => {
+  remove();
+  await Promise.all([cluster.close(), actions.close()]);
+});
+/** The agent of the file, on platforms of these tests. */
+const agent = {
+  ...provisioned,
+  workloadIdentities: [
+    { issuer: cluster.issuer, subject: SERVICE_ACCOUNT },
+    { issuer: actions.issuer, subject: "repo:acme/agents:environment:production" },
+  ],
+};
+const workloadIssuers = [
+  { issuer: cluster.issuer, kind: "kubernetes", allowPrivate: true },
+  { issuer: actions.issuer, kind: "oidc", allowPrivate: true },
+];
+const port = await freePort();
+const resources = [recordOf(`http://localhost:${port}/mcp`)];
+const test = testOn({ provision: { ...PROVISIONED, workloadIssuers, clients: [...PROVISIONED.clients, agent, job], resources } });
 
 /** Runs the command of `npm run example:…`. */
 function run(script: string, env: Record<string, string>): ChildProcessByStdio<Writable, Readable, Readable> {
@@ -102,22 +122,67 @@ describe("the example API", () => {
   });
 });
 
+describe("the example client", () => {
+  test("registers itself, is allowed by its user, and again for the scope of a second tool; the tools answer", async ({ server }) => {
+    const notes = await startNotesServer({ issuer: server.url, port });
+    onTestFinished(notes.close);
+    const { browser } = await server.signedInUser();
+    const child = run("mcp-client", { RESOURCE: notes.resource, BROWSER: "true" });
+    let said = "";
+    child.stdout.on("data", (text) => {
+      said += text;
+    });
+    const complained = text(child.stderr);
+    const opened = () => [...said.matchAll(/asks you:\n(\S+)/g)].map(([, url = ""]) => url);
+    for (const times of [1, 2]) {
+      while (opened().length < times) await once(child.stdout, "data");
+      await fetch(await approve(browser, opened().at(-1) ?? ""));
+    }
+    expect(await complained).toBe("");
+    expect(said).toContain("list_notes: []\nYour browser asks you:");
+    expect(said).toMatch(/add_note: {"added":"buy milk","count":1}\nlist_notes: \["buy milk"\]\n$/);
+    expect(opened().map((url) => new URL(url).searchParams.get("scope")?.includes("notes:write"))).toEqual([false, true]);
+  });
+
+  test("reports an MCP server that does not answer", async () => {
+    const { complained, code } = await ended(run("mcp-client", { RESOURCE: "http://127.0.0.1:1/mcp" }));
+    expect([code, complained]).toEqual([1, "http://127.0.0.1:1/mcp does not answer. Is `npm run example:mcp-server` running?\n"]);
+  });
+});
+
 describe("the example agent", () => {
-  test("exchanges the token it is given, and calls the MCP server on behalf of the user", async ({ server }) => {
-    const notes = await startNotesServer({ issuer: server.url });
+  /** The variable that Kubernetes' projected token is found by. */
+  const pod = (audience: string) => {
+    const TOKEN_FILE = join(dir, `token-${Buffer.from(audience).toString("hex")}`);
+    writeFileSync(TOKEN_FILE, cluster.token([audience]));
+    return { TOKEN_FILE };
+  };
+  /** The variables of a job of GitHub Actions. */
+  const job = (issuer: string) => {
+    const path = "/token?api-version=2.0";
+    actions.answers = {
+      [`${path}&audience=${encodeURIComponent(issuer)}`]: (response) => response.end(JSON.stringify({ value: actions.token(issuer) })),
+    };
+    return { ACTIONS_ID_TOKEN_REQUEST_URL: `${actions.url}${path}`, ACTIONS_ID_TOKEN_REQUEST_TOKEN: "of the job" };
+  };
+
+  test("acts for the user whose token it is given, without a secret, in a pod and in a workflow", async ({ server }) => {
+    const notes = await startNotesServer({ issuer: server.url, dpop: "required" });
     onTestFinished(notes.close);
     const { browser, id } = await server.signedInUser();
     const resource = [notes.resource, agent.clientId];
     const { access_token: handed } = await server.tokens(server.clients.web, browser, { scope: "notes:read notes:write", resource });
-    const settings = { ISSUER: server.url, RESOURCE: notes.resource, CLIENT_SECRET: agent.clientSecret };
-    const child = run("agent", settings);
-    child.stdin.end(`${handed}\n`);
-    const { said, complained, code } = await ended(child);
-    expect([complained, code]).toEqual(["", 0]);
-    expect(JSON.parse(said)).toEqual({ user: id, actors: [agent.clientId], notes: 0, longest: 0 });
+    const settings = { ISSUER: server.url, RESOURCE: notes.resource };
+    const started = [pod(server.url), job(server.url)].map((platform) => run("agent", { ...settings, ...platform }));
+    for (const child of started) {
+      child.stdin.end(`${handed}\n`);
+      const { said, complained, code } = await ended(child);
+      expect([complained, code]).toEqual(["", 0]);
+      expect(JSON.parse(said)).toEqual({ user: id, actors: [agent.clientId], notes: 0, longest: 0 });
+    }
 
     const { access_token: notForIt } = await server.tokens(server.clients.web, browser, { scope: "notes:read", resource: notes.resource });
-    const refused = run("agent", settings);
+    const refused = run("agent", { ...settings, ...pod(server.url) });
     refused.stdin.end(notForIt);
     const { complained: why, code: failed } = await ended(refused);
     expect(failed).toBe(1);
@@ -134,21 +199,16 @@ describe("the example agent", () => {
       resource: [`${away}/mcp`, agent.clientId],
     });
     const complaint = async (settings: Record<string, string>, token = handed) => {
-      const child = run("agent", { ISSUER: server.url, RESOURCE: `${away}/mcp`, CLIENT_SECRET: agent.clientSecret, ...settings });
+      const child = run("agent", { ISSUER: server.url, RESOURCE: `${away}/mcp`, ...pod(server.url), ...settings });
       child.stdin.end(token);
       return (await ended(child)).complained;
     };
-    expect(await complaint({ CLIENT_SECRET: "wrong" })).toMatch(/^the agent did not do it: .*invalid_client/);
+    expect(await complaint(pod("https://elsewhere.example"))).toMatch(/^the agent did not do it: .*invalid_client/);
     expect(await complaint({}, "no-token")).toMatch(/^the agent did not do it: .*invalid_request/);
     expect(await complaint({ RESOURCE: "http://127.0.0.1:2/mcp" })).toMatch(/^the agent did not do it: .*invalid_target/);
     expect(await complaint({ ISSUER: away })).toContain(`${away} does not answer`);
     expect(await complaint({})).toContain(`${away}/mcp does not answer`);
-  });
-
-  test("reports a missing token or secret", async () => {
-    const child = run("agent", { CLIENT_SECRET: "s" });
-    child.stdin.end("");
-    expect((await ended(child)).complained).toContain("standard input");
-    expect((await ended(run("agent", { CLIENT_SECRET: "" }))).complained).toContain("CLIENT_SECRET is not set");
+    expect(await complaint({ TOKEN_FILE: join(dir, "none") })).toContain("no workload token: ");
+    expect(await complaint({}, "")).toContain("standard input");
   });
 });

@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client, InsufficientScopeError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { clientSnippets, serverSnippets } from "../../console/src/routes/resources/snippets.ts";
 import { freePort } from "../support/free-port.ts";
 import { install, packed, scratch } from "../support/packed.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
+import { runAll } from "../support/shell.ts";
 
 vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
@@ -117,12 +119,31 @@ test("every program of the README has a name and is run by a test below", () => 
   ]);
 });
 
-test("the MCP server of the README works unchanged", async ({ server }) => {
+/** What the console shows for a resource, in its Connect tab. */
+const SHOWN = {
+  issuer: "https://auth.example",
+  resource: "http://localhost:4000/notes",
+  name: "Notes",
+  scopes: ["notes:read", "notes:write"],
+};
+const forClients = (resource: string) => new Map(clientSnippets({ ...SHOWN, resource }).map(({ id, code }) => [id, code] as const));
+
+/** The addresses that Claude Code, VS Code and Cursor have from there. */
+async function addressesIn(resource: string): Promise<readonly string[]> {
+  const shown = forClients(resource);
+  const given = await runAll(['claude() { echo "$6"; }', shown.get("claude") ?? ""], root);
+  const [code, cursor] = [JSON.parse(shown.get("vscode") ?? ""), JSON.parse(shown.get("cursor") ?? "")];
+  return [given.trim(), code.servers.notes.url, cursor.mcpServers.notes.url];
+}
+
+test("the MCP server of the README works unchanged, at the address that the console shows for clients", async ({ server }) => {
   const origin = await start(servers[0]!, plain!, server);
   const { id, reader, writer } = await tokensFor(server, MCP);
+  const [fromClaude, ...others] = await addressesIn(`${origin}/mcp`);
+  expect(others).toEqual([fromClaude, fromClaude]);
   const connect = async (token: string) => {
     const client = new Client({ name: "reader", version: "1" });
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { authProvider: { token: async () => token } }));
+    await client.connect(new StreamableHTTPClientTransport(new URL(fromClaude ?? ""), { authProvider: { token: async () => token } }));
     onTestFinished(() => client.close());
     return client;
   };
@@ -148,4 +169,25 @@ describe("the APIs of the README work unchanged", () => {
       await expectNotesApi(origin, server, MCP);
     },
   );
+});
+
+describe("what the console shows for a resource works unchanged", () => {
+  const [guard, ...files] = serverSnippets(SHOWN);
+  const frameworks = files.filter(({ code }) => code.includes("@countersign/guard/"));
+
+  test("the frameworks are those below", () => {
+    expect(frameworks.map(({ id }) => id)).toEqual(["Express", "Koa", "Fastify", "Hono", "node:http"]);
+  });
+
+  test.for(frameworks)("$label, called by the command for curl", async ({ id, code }, { server }) => {
+    const origin = await start({ name: `${id.replace(":", "-")}.js`, code }, guard?.code ?? "", server);
+    const resource = `${origin.replace("127.0.0.1", "localhost")}/notes`;
+    const { id: owner, reader, other } = await tokensFor(server, resource);
+    const shown = forClients(resource);
+    const call = (token: string) => runAll([shown.get("curl") ?? ""], root, { token });
+    expect(await call(reader)).toMatch(new RegExp(`^HTTP/1.1 200 [\\s\\S]*{"owner":"${owner}"}`));
+    expect(await call(other)).toMatch(/^HTTP\/1.1 403 [\s\S]*error="insufficient_scope"/);
+    expect(await call("unknown")).toMatch(/^HTTP\/1.1 401 [\s\S]*error="invalid_token"/);
+    if (id === "Express") expect(await runAll([shown.get("doctor") ?? ""], root)).toContain("0 faults");
+  });
 });

@@ -8,6 +8,8 @@ import { basename, delimiter, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, vi } from "vitest";
+import { serverSnippets } from "../../console/src/routes/resources/snippets.ts";
+import { filled } from "../support/documents.ts";
 import { freePort } from "../support/free-port.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
 
@@ -90,6 +92,12 @@ const present = await Promise.all(
   Object.entries(EXAMPLES).map(async ([name, example]) => ({ name, example, ready: await example.prepare(workplace(name)) })),
 );
 
+/** The command that the console shows for the program in Go. */
+function commandOf(issuer: string, address: string, port: number): string {
+  const { code = "" } = serverSnippets({ issuer, resource: RESOURCE, name: "Notes", scopes: [] }).find(({ id }) => id === "go") ?? {};
+  return filled(code, { "127.0.0.1:3001": address, "PORT=4100": `PORT=${port}`, "./notes": "exec ./notes" });
+}
+
 /** Starts an example that introspects at `address`. @param onLog receives its log  @returns its origin */
 async function start(
   name: string,
@@ -97,14 +105,19 @@ async function start(
   issuer: string,
   address: string,
   onLog: (said: string) => void = () => undefined,
+  command?: typeof commandOf,
 ): Promise<string> {
   const cwd = workplace(name);
-  const [file, ...args] = await example.build(cwd);
+  const built = await example.build(cwd);
   const port = await freePort();
+  const [file, ...args] = command === undefined ? built : ["sh", "-c", command(issuer, address, port)];
   const settings = { PORT: `${port}`, RESOURCE, ISSUER: issuer, GRPC_ADDRESS: address, GRPC_PLAINTEXT: "true" };
   const child = spawn(file, args, {
     cwd,
-    env: { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" },
+    env:
+      command === undefined
+        ? { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" }
+        : { ...env, client_id: "agent", client_secret: "agent-secret" },
     stdio: ["ignore", "ignore", "pipe"],
   });
   child.stderr.setEncoding("utf8").on("data", onLog);
@@ -198,7 +211,7 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   test.skipIf(!ready)(
     titled(ready, example, "names its metadata document in the challenge, and serves it there (RFC 9728 §3.1)"),
     async ({ server }) => {
-      const origin = await start(name, example, server.url, server.grpc);
+      const origin = await start(name, example, server.url, server.grpc, undefined, name === "go-resource-server" ? commandOf : undefined);
       const { headers } = await fetch(origin);
       const named = /resource_metadata="([^"]*)"/.exec(headers.get("www-authenticate") ?? "")?.[1];
       expect(named).toBe("https://crm.example.test/.well-known/oauth-protected-resource/mcp");

@@ -4,13 +4,26 @@ import { copyFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { afterAll, describe, expect, vi } from "vitest";
+import { keyFor } from "../support/assertions.ts";
+import { aProof } from "../support/dpop.ts";
+import { basicAuth } from "../support/flow.ts";
 import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
 import { install, packed, scratch } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
-import { type TestServer, test } from "../support/server.ts";
+import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 
 vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
+const READER = {
+  clientId: "notes-reader",
+  clientSecret: "notes-reader-secret",
+  name: "Notes reader",
+  tokenEndpointAuthMethod: "client_secret_basic",
+  grantTypes: ["client_credentials"],
+  scopes: ["notes:read"],
+  audience: [RESOURCE],
+};
+const test = testOn({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, READER] } });
 const { dir, remove } = scratch();
 const children: ChildProcess[] = [];
 afterAll(async () => {
@@ -43,6 +56,21 @@ async function statusOfTwoCredentials(port: number, token: string): Promise<numb
   const [response] = (await once(asked.end(), "response")) as [IncomingMessage];
   response.resume();
   return response.statusCode;
+}
+
+/** The status of a request with a bound token and a proof by an algorithm, once it has the guard's nonce. */
+async function statusOfBound(server: TestServer, port: number, alg: Parameters<typeof keyFor>[0]): Promise<number> {
+  const key = keyFor(alg);
+  const fields = { grant_type: "client_credentials", scope: "notes:read" };
+  const dpop = aProof(key, { url: `${server.url}/oauth/token` });
+  const headers = { authorization: basicAuth(READER.clientId, READER.clientSecret), dpop };
+  const accessToken: string = (await server.form("/oauth/token", fields, headers)).body.access_token;
+  const send = (nonce: string | null) => {
+    const proof = aProof(key, { url: new URL("/local", RESOURCE).href, method: "GET", accessToken, claims: { nonce } });
+    return fetch(`http://127.0.0.1:${port}/local`, { headers: { authorization: `DPoP ${accessToken}`, dpop: proof } });
+  };
+  const refused = await send(null);
+  return (await send(refused.headers.get("dpop-nonce"))).status;
 }
 
 const TITLE = "the installed guard accepts valid tokens and refuses others, with each kind of verification";
@@ -80,6 +108,8 @@ describe.for(Object.entries(servers))("on %s", ([runtime, command]) => {
         ]);
       }
       expect([kind, await statusOfTwoCredentials(port, good)]).toEqual([kind, 400]);
+      for (const alg of ["ES256", "PS256", "EdDSA"] as const)
+        expect([kind, alg, await statusOfBound(server, port, alg)]).toEqual([kind, alg, 200]);
       const mine = await tokenFor("notes:read");
       expect((await call("/revocations", mine)).status).toBe(200);
       await server.revoke(server.clients.web, mine);

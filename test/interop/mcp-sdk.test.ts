@@ -1,4 +1,4 @@
-import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
+import { Client, DpopSession, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 import { expect } from "vitest";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { agentHost, type StoredByHost } from "../support/agent-host.ts";
@@ -40,6 +40,32 @@ describe("the client of the MCP TypeScript SDK", () => {
       expect(stored.tokens?.refresh_token).not.toBe(refreshToken);
       expect(opened).toHaveLength(1);
       await again.close();
+    } finally {
+      await notes.close();
+    }
+  });
+
+  test("RFC 9449: calls a tool of a server that requires bound tokens; a copied token is useless", async ({ server }) => {
+    const notes = await startNotesServer({ issuer: server.url, dpop: "required" });
+    try {
+      const { provider, stored, opened } = agentHost();
+      const session = await DpopSession.create();
+      const transport = () =>
+        new StreamableHTTPClientTransport(new URL(notes.resource), { authProvider: { ...provider, dpop: () => session } });
+      const first = transport();
+      await expect(new Client({ name: "interop", version: "1" }).connect(first)).rejects.toThrow(UnauthorizedError);
+      const { browser } = await server.signedInUser();
+      const back = await browser.submit(await browser.follow(opened[0]?.href ?? ""), { decision: "approve" });
+      await first.finishAuth(new URL(back.url).searchParams);
+      const token = stored.tokens?.access_token ?? "";
+      expect(claimsOf(token).cnf).toEqual({ jkt: session.thumbprint });
+
+      const client = new Client({ name: "interop", version: "1" });
+      await client.connect(transport());
+      expect((await client.callTool({ name: "list_notes", arguments: {} })).content).toEqual([{ type: "text", text: "[]" }]);
+      await client.close();
+      const copied = await fetch(notes.resource, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+      expect([copied.status, copied.headers.get("www-authenticate")]).toEqual([401, expect.stringMatching(/^DPoP error="invalid_token"/)]);
     } finally {
       await notes.close();
     }

@@ -39,13 +39,13 @@ const FORMS: readonly Endpoint[] = [
   form("/account/revoke", "page", "form_token=x&consent=x"),
   form("/account/resend", "page", "form_token=x"),
   form("/account/profile", "page", "form_token=x&firstName=x"),
-  form("/account/password", "page", "form_token=x&currentPassword=x&password=x"),
+  form("/account/security/password", "page", "form_token=x&password=x"),
   form("/account/sessions/end", "page", "form_token=x&session=x"),
   form("/account/sessions/end-others", "page", "form_token=x"),
   form("/account/agents/end", "page", "form_token=x&agent=x"),
   form("/account/agents/pause", "page", "form_token=x&agent=x"),
   form("/account/agents/resume", "page", "form_token=x&agent=x"),
-  form("/account/delete", "page", "form_token=x&currentPassword=x"),
+  form("/account/delete", "page", "form_token=x"),
   form("/forgot", "page", "form_token=x&email=a%40example.test"),
   form("/reset", "page", `form_token=x&token=${HEX}&password=x`),
 ];
@@ -66,7 +66,7 @@ const BARE: readonly Endpoint[] = [
   { path: "/consents/x", method: "DELETE", shape: "api" },
 ];
 const GETS: readonly Endpoint[] = [
-  ...["/", "/health", "/health/live", "/metrics", "/docs", "/docs/start.js", "/openapi.json", "/auth/verify", "/consents", "/consents/"],
+  ...["/", "/health", "/health/live", "/metrics", "/docs", "/openapi.json", "/auth/verify", "/consents", "/consents/"],
   ...["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/jwks.json"],
 ]
   .map((path) => get(path, "api"))
@@ -80,6 +80,7 @@ const GETS: readonly Endpoint[] = [
       "/account",
       "/account/agents",
       "/account/security",
+      "/account/security/password",
       "/account/delete",
       "/account/deleted",
       "/forgot",

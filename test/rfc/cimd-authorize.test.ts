@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { compose } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
+import { operatorAt } from "../support/admin.ts";
 import { keyFor } from "../support/assertions.ts";
 import { PUBLISHED } from "../support/client-documents.ts";
 import { claimsOf, type TestClient } from "../support/flow.ts";
@@ -56,8 +58,10 @@ describe("docs/protocol.md#metadata-documents: clients of metadata documents", (
     const client = published();
     const page = await browser.follow(server.authorizeUrl(client, { code_challenge: server.pkce().challenge }));
     expect(page.html).toContain("Document client");
-    expect(page.html).toMatch(/Published by<\/dt><dd><span class="host">localhost:\d+<\/span> <span class="tag tag-good">Verified/);
-    expect(page.html).toContain("Name not verified");
+    expect(page.html).toMatch(
+      /<bdi>[^<]+<\/bdi>, <span class="from">from <span class="host">localhost:\d+<\/span>.<span class="proved" role="img" aria-label="verified">/,
+    );
+    expect(page.html).not.toContain("not verified");
     expect(page.html).toContain(`localhost:${site.port}`);
     expect(page.html).toContain("app.client.example.test");
   });
@@ -72,6 +76,51 @@ describe("docs/protocol.md#metadata-documents: clients of metadata documents", (
     expect((await server.userinfo(tokens.access_token)).body.sub).toBe(id);
     const refreshed = await server.refresh(client, tokens.refresh_token);
     expect([refreshed.status, refreshed.body.scope]).toEqual([200, "openid notes:read"]);
+  });
+
+  test("operators see the document of a client that a user allowed something, with its digest", async () => {
+    const { browser } = await server.signedInUser();
+    const [client, stranger] = [published({ logo_uri: "https://app.client.example.test/logo" }), published()];
+    await server.tokens(client, browser);
+    await authorize(stranger.clientId);
+    const { clients } = await operatorAt(server.url);
+    const { versions } = await clients.document.query({ clientId: client.clientId });
+    const text = JSON.stringify(documents.get(new URL(client.clientId).pathname));
+    const digest = createHash("sha256").update(text).digest("hex");
+    expect(versions).toMatchObject([{ version: 1, document: text, digest, size: text.length, until: null, changes: [] }]);
+    await expect(clients.document.query({ clientId: stranger.clientId })).rejects.toMatchObject({ data: { error: "not_found" } });
+  });
+
+  test("RFC 9126: a client pushes its request, which opens in a browser and gives a code", async () => {
+    const { browser, id } = await server.signedInUser();
+    const client = published({ require_pushed_authorization_requests: true });
+    const { verifier, challenge } = server.pkce();
+    const plain = await server.get(server.authorizeUrl(client, { code_challenge: challenge }));
+    expect(new URL(plain.headers.get("location") ?? "").searchParams.get("error")).toBe("invalid_request");
+    const sent = {
+      client_id: client.clientId,
+      response_type: "code",
+      redirect_uri: REDIRECT,
+      scope: "openid",
+      code_challenge: challenge,
+      code_challenge_method: "S256",
+    };
+    const other = await server.form("/oauth/par", { ...sent, redirect_uri: "https://other.example.test/cb" });
+    expect([other.status, other.body.error]).toEqual([400, "invalid_request"]);
+    const pushed = await server.form("/oauth/par", sent);
+    expect(pushed.status).toBe(201);
+    const asked = await browser.follow(
+      `/oauth/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri: pushed.body.request_uri })}`,
+    );
+    const back = await browser.submit(asked, { decision: "approve" });
+    const code = new URL(back.url).searchParams.get("code") ?? "";
+    const tokens = await server.token(client, {
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: REDIRECT,
+      code_verifier: verifier,
+    });
+    expect(claimsOf(tokens.body.access_token)).toMatchObject({ sub: id, client_id: client.clientId });
   });
 
   test("a client whose document names no refresh grant gets no refresh token", async () => {

@@ -100,7 +100,7 @@ describe("CIMD and private_key_jwt", () => {
     const { body } = await authorizeDevice(assertionBy(client));
     served = false;
     const asked = await browser.submit(await browser.follow("/device"), { user_code: body.user_code });
-    expect(asked.html).toContain("Verified");
+    expect(asked.html).toContain('aria-label="verified"');
     await browser.submit(asked, { decision: "approve" });
     const request = { grant_type: DEVICE_CODE, device_code: body.device_code };
     expect(statusAndError(await token({ ...request, client_id: client.clientId }))).toEqual([401, "invalid_client"]);

@@ -131,7 +131,7 @@ describe("countersign token", () => {
   });
 });
 
-test("token --device prints a user code, and the token after the user has allowed it", { timeout: 30_000 }, async () => {
+test("token --device prints a user code, and the token after the user has allowed it", async () => {
   const home = mkdtempSync(join(tmpdir(), "countersign-home-"));
   const run = runInTerminal(["token", "--device", "--scope", "notes:read", "--decode"], { HOME: home, COUNTERSIGN_URL: server.url });
   onTestFinished(async () => {

@@ -6,7 +6,7 @@ import { CROWD, seeded } from "../support/crowd-ways.ts";
 import { serverDriver } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
+import { aDataDirectory, aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
 
 /** Low enough that a slow machine refuses no request for lack of capacity. Raise or vary the values to search by hand. */
@@ -21,7 +21,7 @@ interface Fleet {
 
 /** One process on the embedded database. */
 async function startAlone(): Promise<Fleet> {
-  const [DATA_DIR, PROVISION_FILE] = [aDirectory(), provisionFile(CROWD)];
+  const [DATA_DIR, PROVISION_FILE] = [await aDataDirectory(), provisionFile(CROWD)];
   const alone = await startProcess({ DATA_DIR, PROVISION_FILE });
   return { processes: [alone], fronts: [alone], outbox: join(DATA_DIR, "outbox") };
 }

@@ -7,7 +7,7 @@ import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { registerClientCommands } from "../../src/cli/clients.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "../../src/cli/keys.ts";
-import { provisionThroughServer } from "../../src/cli/management-api.ts";
+import { provisionThroughServer } from "../../src/cli/provision.ts";
 import { registerScopeCommands } from "../../src/cli/scopes.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { printable } from "../../src/cli/table.ts";
@@ -15,6 +15,7 @@ import { running, type ServerAccess } from "../../src/cli/terminal.ts";
 import { registerRealmCommands, registerUserCommands } from "../../src/cli/users-and-realms.ts";
 import { systemClock } from "../../src/clock.ts";
 import { statement } from "../../src/store/sql.ts";
+import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 import { aTerminal, type Registers } from "../support/terminal.ts";
@@ -40,16 +41,12 @@ const COMMANDS: readonly Registers[] = [
   registerScopeCommands,
 ];
 
-/** A terminal with the credentials of the developer; prompts are answered with those of the operator. */
+/** A terminal with the credentials of the developer. */
 function atTerminal(access: Partial<ServerAccess> = {}) {
-  const asked: string[] = [];
   const state = { serverUrl: server.url, email: developer.email, password: PASSWORD, ...access };
-  const { run, leave, ...rest } = aTerminal(state, async (question) => {
-    asked.push(question);
-    return question.startsWith("E-mail") ? OPERATOR.email : OPERATOR.password;
-  });
+  const { run, leave, ...rest } = aTerminal(state);
   onTestFinished(leave);
-  return { ...rest, asked, state, configDir: rest.terminal.configDir, run: (...words: string[]) => run(COMMANDS, words) };
+  return { ...rest, state, configDir: rest.terminal.configDir, run: (...words: string[]) => run(COMMANDS, words) };
 }
 
 const SHOWN_ONCE = "Keep the clientSecret now: it is shown only this once.\n";
@@ -251,12 +248,9 @@ test("creating a private_key_jwt client as a developer warns that only operators
 });
 
 describe("sign-in on the command line", () => {
-  test("asks once and stores the session in a file that only its owner can read", async () => {
-    const { run, asked, configDir } = atTerminal({ email: undefined, password: undefined });
-    expect((await run("keys", "list")).code).toBe(0);
-    expect(asked).toEqual(["E-mail: ", "Password: "]);
-    expect((await run("keys", "list")).code).toBe(0);
-    expect(asked).toHaveLength(2);
+  test("stores the session in a file that only its owner can read", async () => {
+    const { run, configDir } = atTerminal();
+    await run("login");
     expect([statSync(configDir).mode & 0o777, statSync(join(configDir, "sessions.json")).mode & 0o777]).toEqual([0o700, 0o600]);
   });
 
@@ -268,12 +262,12 @@ describe("sign-in on the command line", () => {
     const program = new Command().exitOverride();
     registerClientCommands(program, late);
     await program.parseAsync(["clients", "list"], { from: "user" });
-    expect([early.said.code, early.said.err, early.asked]).toEqual([0, "", []]);
+    expect([early.said.code, early.said.err]).toEqual([0, ""]);
   });
 
   test("uses a given email and password instead of the stored session, also when the password is wrong", async () => {
     const { run, state } = atTerminal(OPERATOR);
-    expect((await run("login")).out).toBe(`signed in as ${OPERATOR.email}\n`);
+    expect((await run("login")).out).toBe(`signed in as ${OPERATOR.email} (operator)\n`);
     Object.assign(state, { email: developer.email, password: PASSWORD });
     expect((await run("keys", "list")).code).toBe(1);
     Object.assign(state, { ...OPERATOR, password: "wrong" });
@@ -283,7 +277,7 @@ describe("sign-in on the command line", () => {
   });
 
   test("stores a session for each user; commands without an email use the latest until it is signed out", async () => {
-    const { run, state, asked } = atTerminal(OPERATOR);
+    const { run, state } = atTerminal(OPERATOR);
     await run("login");
     Object.assign(state, { email: developer.email, password: PASSWORD });
     await run("login");
@@ -291,11 +285,9 @@ describe("sign-in on the command line", () => {
     expect(JSON.parse((await run("whoami", "--json")).out)).toMatchObject({ email: developer.email, server: `${server.url}/` });
     Object.assign(state, { email: OPERATOR.email.toUpperCase() });
     expect((await run("whoami")).out).toContain(OPERATOR.email);
-    expect(asked).toEqual([]);
     expect((await run("logout")).out).toBe(`signed out ${OPERATOR.email}\n`);
     expect((await run("logout")).out).toBe("no user was signed in\n");
-    await run("whoami");
-    expect(asked).toHaveLength(1);
+    expect(await run("whoami")).toMatchObject({ code: 3, err: expect.stringContaining("is not signed in at") });
   });
 
   test("with email and password lasts for one command, a stored session until logout, and other sessions stay", async () => {
@@ -315,7 +307,19 @@ describe("sign-in on the command line", () => {
     ];
     const { run, state } = atTerminal({ email });
     expect(await living()).toEqual([1, 1]); // the browser that the user signed in with
+    const audited = () =>
+      server.database.sql.query<{ event: string; reason: string; address: string }>(
+        statement(
+          "test_audited",
+          "select event, reason, address from audit_records where user_id = (select id::text from users where email = $1) order by id desc",
+        ),
+        [email],
+      );
+    const before = (await audited()).length;
     expect((await run("clients", "list")).code).toBe(0);
+    expect((await audited()).slice(0, -before)).toEqual([
+      { event: "token.issued", reason: "one_call", address: expect.stringMatching(/1$/) },
+    ]);
     expect((await run("clients", "show", "nosuch")).code).toBe(4);
     expect(await living()).toEqual([1, 1]);
     await run("login");
@@ -324,6 +328,19 @@ describe("sign-in on the command line", () => {
     expect((await run("clients", "list")).code).toBe(0);
     expect((await run("logout")).out).toBe(`signed out ${email}\n`);
     expect(await living()).toEqual([1, 1]);
+  });
+
+  test("of a user with a second factor needs the browser", async () => {
+    const { email, id } = await server.signedInUser();
+    await runText(
+      server.database.sql,
+      "insert into authenticator_apps (user_id, secret, confirmed_at) values ($1::uuid, ''::bytea, now())",
+      [id],
+    );
+    expect(await atTerminal({ email }).run("clients", "list")).toMatchObject({
+      code: 3,
+      err: expect.stringContaining("run `countersign login`"),
+    });
   });
 
   test("exits with 5 and says so when the server is not Countersign", async () => {
@@ -366,7 +383,9 @@ describe("keys and provisioning", () => {
     const file = {
       clients: [{ clientId: "from-cli", name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const }],
     };
-    await provisionThroughServer(file, terminal);
+    await provisionThroughServer(file, terminal, { dryRun: true });
+    expect(said.out).toBe("+ clients from-cli\nNothing was written: this was a dry run.\n");
+    await provisionThroughServer(file, terminal, {});
     expect(said.out).toMatch(/^clients +1 +0 +0$/m);
   });
 
@@ -374,7 +393,7 @@ describe("keys and provisioning", () => {
     const { terminal, said } = atTerminal(OPERATOR);
     const common = { name: "C", grantTypes: ["authorization_code" as const], tokenEndpointAuthMethod: "none" as const };
     const file = { clients: [{ ...common, clientId: "orphan", ownerEmail: "unknown@example.test" }] };
-    await running(terminal, provisionThroughServer)(file, terminal, false);
+    await running(terminal, provisionThroughServer)(file, terminal, {});
     expect([said.out, said.code, said.err]).toEqual(["", 1, expect.stringContaining("clients.0.ownerEmail: belongs to no user")]);
   });
 });

@@ -1,5 +1,6 @@
 import { Agent, request } from "node:http";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { aBrowser } from "../support/browser.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { endProcesses, pause, provisionFile, type ServiceProcess, startProcess } from "../support/processes.ts";
 
@@ -32,8 +33,8 @@ afterEach(async () => {
 });
 afterAll(() => agent.destroy());
 
-function post(path: string, body: object, address: string): Promise<Answer> {
-  const headers = { "content-type": "application/json", "x-forwarded-for": address };
+function post(path: string, body: object, address: string, cookie?: string): Promise<Answer> {
+  const headers = { "content-type": "application/json", "x-forwarded-for": address, ...(cookie !== undefined && { cookie }) };
   return new Promise((resolve, reject) => {
     const sent = request(`${server.url}${path}`, { method: "POST", agent, headers }, (response) => {
       response.resume();
@@ -56,6 +57,8 @@ function flood(send: (n: number) => Promise<Answer>, inFlight = IN_FLIGHT) {
   };
   const all = Promise.all(Array.from({ length: inFlight }, one));
   return {
+    /** The passwords that were judged so far. Refusals for want of room or budget cost none. */
+    judged: () => answers.filter(({ status }) => status === 401 || status === 201).length,
     async stop(): Promise<readonly Answer[]> {
       stopped = true;
       await all;
@@ -71,17 +74,29 @@ function expectVerdictsOrRetries(answers: readonly Answer[], verdicts: readonly 
   expect(retries.every(({ retryAfter }) => Number(retryAfter) >= 1)).toBe(true);
 }
 
-/** Signs the owner in 20 times. @returns the statuses other than 200, and the longest duration in ms */
-async function signOwnerIn() {
+/** The cookie of a browser in which the owner has signed in. */
+async function knownBrowser(): Promise<string> {
+  const browser = aBrowser(server.url, { accept: "text/html", "x-forwarded-for": OWNERS_ADDRESS });
+  await browser.submit(await browser.follow("/login"), OWNER);
+  return `countersign-device=${browser.cookies.get("countersign-device")}`;
+}
+
+/**
+ * Signs the owner in 20 times. On a machine with other work a password may wait too long: then the owner tries again as Retry-After says,
+ * and what is judged until then counts, so that a server that prefers the others is noticed at any speed.
+ * @returns the statuses other than 200 and 503, and the most passwords of others that were judged during one of the 20
+ */
+async function signOwnerIn(judged: () => number, owner: () => Promise<Answer> = asOwner) {
   const refused: number[] = [];
-  let longest = 0;
+  let most = 0;
   for (let n = 0; n < 20; n++) {
-    const start = performance.now();
-    const { status } = await asOwner();
-    longest = Math.max(longest, performance.now() - start);
-    if (status !== 200) refused.push(status);
+    const before = judged();
+    let answer = await owner();
+    for (; answer.status === 503; answer = await owner()) await pause(Number(answer.retryAfter) * 1_000);
+    most = Math.max(most, judged() - before);
+    if (answer.status !== 200) refused.push(answer.status);
   }
-  return { refused, longest };
+  return { refused, most };
 }
 
 async function expectFullBudget(): Promise<void> {
@@ -103,19 +118,30 @@ describe("many requests in flight from one address", () => {
       (n: number) => post("/auth/register", { email: `new${n}@example.test`, password: "correct horse battery" }, ATTACKERS_ADDRESS),
     ],
   ] as const)(
-    "%s: the owner signs in 20 times from another address, each within 2 s, and keeps the full budget of failed sign-ins",
+    "%s: the owner signs in 20 times from another address, each before 20 more passwords are judged, and keeps the full budget of failed sign-ins",
+    { timeout: 120_000 },
     async ([, inFlight, send]) => {
       const attack = flood(send, inFlight);
-      await pause(500);
-      const { refused, longest } = await signOwnerIn();
+      await pause(500); // until the flood is there
+      const { refused, most } = await signOwnerIn(attack.judged);
       const answers = await attack.stop();
       expect(refused).toEqual([]);
-      expect(longest).toBeLessThan(2_000);
+      expect(most).toBeLessThan(20);
       expectVerdictsOrRetries(answers, [401, 201]);
       await expectFullBudget();
       expect(server.said()).not.toContain('"event":"fault"');
     },
   );
+
+  test("300 wrong passwords for the owner's account: the owner signs in 20 times from the same address in a known browser", async () => {
+    const cookie = await knownBrowser();
+    const attack = flood(() => signIn(OWNER.email, "wrong", ATTACKERS_ADDRESS));
+    await pause(500);
+    const { refused, most } = await signOwnerIn(attack.judged, () => post("/auth/login", OWNER, ATTACKERS_ADDRESS, cookie));
+    expectVerdictsOrRetries(await attack.stop(), [401]);
+    expect(refused).toEqual([]);
+    expect(most).toBeLessThan(20);
+  }, 120_000);
 
   test("300 wrong passwords in flight from many addresses: the owner signs in after waiting as Retry-After says", async () => {
     const attack = flood((n) => signIn(`user${n % 50}@example.test`, "wrong", `10.1.${n % 2}.${n % 250}`));
@@ -127,7 +153,7 @@ describe("many requests in flight from one address", () => {
     }
     expectVerdictsOrRetries(await attack.stop(), [401]);
     await expectFullBudget();
-  });
+  }, 120_000);
 });
 
 describe("1,000 accounts tried from one address", () => {
@@ -141,12 +167,12 @@ describe("1,000 accounts tried from one address", () => {
     expect(all.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(100);
     expect((await signIn(OWNER.email, OWNER.password, ATTACKERS_ADDRESS)).status).toBe(429);
     expect((await asOwner()).status).toBe(200);
-  });
+  }, 120_000);
 
   test("addresses of one IPv6 /64 share one budget", async () => {
     const all: Answer[] = [];
     for (let n = 0; n < 110; n++) all.push(await signIn(`user${n}@example.test`, "Password1", `2001:db8:1:2::${n + 1}`));
     expect(all.filter(({ status }) => status === 401)).toHaveLength(100);
     expect((await signIn(OWNER.email, OWNER.password, "2001:db8:1:3::1")).status).toBe(200);
-  });
+  }, 120_000);
 });

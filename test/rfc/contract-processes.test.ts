@@ -1,23 +1,22 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { type ServerProcess, startServerProcess } from "../../examples/demo/server-process.ts";
-import { ProvisionError, parseProvisionFile } from "../../src/management/provision.ts";
-import { freshDataDir } from "../support/database.ts";
+import { provisionOnly } from "../../src/compose.ts";
+import { loadConfig } from "../../src/config.ts";
+import { ProvisionError, parseProvisionFile, readProvisionFile } from "../../src/management/provision.ts";
+import { openDatabase } from "../../src/store/orm.ts";
+import { runText } from "../support/database.ts";
 import { freePort } from "../support/free-port.ts";
-import { COMPILED } from "../support/processes.ts";
+import { aDataDirectory, aDirectory, COMPILED, endProcesses, NODE_ARGS, type ServiceProcess, startProcess } from "../support/processes.ts";
 
 // Each test starts several processes, each with its own database.
 vi.setConfig({ testTimeout: 120_000 });
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
-
 /** Runs a command until it exits. */
 async function countersign(args: readonly string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, ["--conditions=countersign", MAIN, ...args], {
+  const child = spawn(process.execPath, [...NODE_ARGS, ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
   });
   let [out, err] = ["", ""];
@@ -27,52 +26,31 @@ async function countersign(args: readonly string[], env: Record<string, string> 
   return { code: code as number, out, err };
 }
 
-const opened: ServerProcess[] = [];
-const directories: string[] = [];
-const aDirectory = (): string => {
-  const directory = mkdtempSync(join(tmpdir(), "countersign-process-"));
-  directories.push(directory);
-  return directory;
-};
-/** A data directory with a migrated database, for tests that are not about the first start. */
-const aDataDirectory = async (): Promise<string> => {
-  const directory = await freshDataDir();
-  directories.push(directory);
-  return directory;
-};
 const freePorts = async () => ({ PORT: String(await freePort()), GRPC_PORT: String(await freePort()) });
-const serve = async (env: Record<string, string>): Promise<ServerProcess> => {
-  const server = await startServerProcess({ NODE_COMPILE_CACHE: COMPILED, ...env });
-  opened.push(server);
-  return server;
+const serve = (env: Record<string, string>): Promise<ServiceProcess> => startProcess({ NODE_ENV: "development", ...env });
+const stop = ({ child, ended }: ServiceProcess): Promise<number | null> => {
+  child.kill("SIGINT");
+  return ended;
 };
 
-afterEach(async () => {
-  for (const server of opened.splice(0)) await server.stop();
-  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
-});
+afterEach(endProcesses);
 
 describe("contract: the process", () => {
-  test("SIGINT exits with 0, a restart keeps the keys, and only the owner can read the data directory", async () => {
-    const dataDir = join(aDirectory(), "data");
-    const first = await serve({ DATA_DIR: dataDir });
-    const keys = await (await fetch(`${first.url}/.well-known/jwks.json`)).json();
-    expect(await first.stop()).toBe(0);
-    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
-    expect(statSync(join(dataDir, "keys/ed25519.pem")).mode & 0o777).toBe(0o600);
-    const second = await serve({ DATA_DIR: dataDir });
-    expect(await (await fetch(`${second.url}/.well-known/jwks.json`)).json()).toEqual(keys);
-  });
-
-  test("only the owner can read files under DATA_DIR, whatever the umask", async () => {
+  test("SIGINT exits with 0, a restart keeps the keys, and only the owner can read files under DATA_DIR, whatever the umask", async () => {
     const before = process.umask(0);
     onTestFinished(() => void process.umask(before));
     const dataDir = join(aDirectory(), "data");
-    await serve({ DATA_DIR: dataDir });
+    const first = await serve({ DATA_DIR: dataDir });
     const open = readdirSync(dataDir, { recursive: true, encoding: "utf8" }).filter(
       (path) => (statSync(join(dataDir, path)).mode & 0o077) !== 0,
     );
     expect(open).toEqual([]);
+    const keys = await (await fetch(`${first.url}/.well-known/jwks.json`)).json();
+    expect(await stop(first)).toBe(0);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dataDir, "keys/ed25519.pem")).mode & 0o777).toBe(0o600);
+    const second = await serve({ DATA_DIR: dataDir });
+    expect(await (await fetch(`${second.url}/.well-known/jwks.json`)).json()).toEqual(keys);
   });
 
   test("R4: a second process on the same DATA_DIR exits with 1 and names the first, which keeps running", async () => {
@@ -139,7 +117,6 @@ describe("contract: the process", () => {
     const { code, out } = await countersign(["keys", "generate"]);
     expect(code).toBe(0);
     const [privateKey, publicKey] = out.match(/-----BEGIN (?:PRIVATE|PUBLIC) KEY-----[^-]+-----END (?:PRIVATE|PUBLIC) KEY-----/g) ?? [];
-    const { loadConfig } = await import("../../src/config.ts");
     expect(loadConfig({ JWT_PRIVATE_KEY: privateKey, JWT_PUBLIC_KEY: publicKey }).keys.privateKeyPem).toBe(privateKey);
   });
 
@@ -156,6 +133,19 @@ describe("contract: the process", () => {
     expect([missing.code, missing.err.trim()]).toEqual([1, "/nowhere.json: the provisioning file cannot be read"]);
   });
 });
+
+/** What `countersign provision` does with a file, in this process. */
+async function provision(path: string, env: Record<string, string>) {
+  return provisionOnly(loadConfig(env, "command"), readProvisionFile(path), path);
+}
+
+/** The addresses of the users in a data directory. */
+async function usersUnder(dir: string): Promise<readonly string[]> {
+  const { sql, close } = await openDatabase({ dir, migrate: false });
+  return runText<{ email: string }>(sql, "select email from users")
+    .then((rows) => rows.map(({ email }) => email))
+    .finally(close);
+}
 
 /** The faults of a provisioning file, one a line. */
 function faultsOf(text: string): string {
@@ -201,12 +191,11 @@ describe("contract: provisioning", () => {
       "realms: 0 created, 1 changed, 0 unchanged\nusers: 1 created, 0 changed, 0 unchanged\nclients: 1 created, 0 changed, 0 unchanged\n" +
         written,
     );
-    expect((await countersign(["provision", path], env)).out).toBe(
-      "realms: 0 created, 0 changed, 1 unchanged\nusers: 0 created, 0 changed, 1 unchanged\nclients: 0 created, 0 changed, 1 unchanged\n" +
-        written,
-    );
+    const unchanged = { created: 0, changed: 0, unchanged: 1 };
+    expect(await provision(path, env)).toMatchObject({ realms: unchanged, users: unchanged, clients: unchanged });
     const renamed = { ...plan, clients: plan.clients.map((client) => ({ ...client, name: "Renamed" })) };
-    expect((await countersign(["provision", file(renamed)], env)).out).toContain("clients: 0 created, 1 changed, 0 unchanged");
+    const changed = { created: 0, changed: 1, unchanged: 0 };
+    expect(await provision(file(renamed), env)).toMatchObject({ realms: unchanged, users: unchanged, clients: changed });
   });
 
   test.for([
@@ -222,11 +211,13 @@ describe("contract: provisioning", () => {
     ],
   ] as const)("rejects %s and writes nothing", async ([, content, fault]) => {
     const env = { DATA_DIR: await aDataDirectory() };
-    const { code, err } = await countersign(["provision", file({ ...content, users: plan.users })], env);
-    expect(code).toBe(1);
-    expect(err).toContain(fault);
-    expect(err).not.toContain("s3cr3t");
-    expect((await countersign(["provision", file(plan)], env)).out).toContain("users: 1 created");
+    const { message } = await provision(file({ ...content, users: plan.users }), env).then(
+      () => new Error("nothing was refused"),
+      (error: Error) => error,
+    );
+    expect(message).toContain(fault);
+    expect(message).not.toContain("s3cr3t");
+    expect(await usersUnder(env.DATA_DIR)).toEqual([]);
   });
 
   test.for([
@@ -254,6 +245,6 @@ describe("contract: provisioning", () => {
     const env = { DATA_DIR: await aDataDirectory() };
     const orphan = { ...plan, clients: [{ ...plan.clients[0], ownerEmail: "unknown@example.test" }] };
     expect((await countersign(["provision", file(orphan)], env)).code).toBe(1);
-    expect((await countersign(["provision", file(plan)], env)).out).toContain("users: 1 created");
+    expect(await usersUnder(env.DATA_DIR)).toEqual([]);
   });
 });

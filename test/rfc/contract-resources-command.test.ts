@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, onTestFinished } from "vitest";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { registerResourceCommands } from "../../src/cli/resources.ts";
@@ -20,7 +23,9 @@ test("adds a resource by its metadata document, shows what it has grown, changes
   onTestFinished(notes.close);
 
   const added = await countersign("add", notes.resource, "--client", "named", "--client", "document", "--lifetime", "60");
-  expect(added.out).toMatch(/name +Notes\nscopes +notes:read notes:write\nclients +document named\naccess token lifetime +60 s/);
+  expect(added.out).toMatch(
+    /name +Notes\nscopes +notes:read notes:write\nsign-in that they demand +-\nclients +document named\naccess token lifetime +60 s/,
+  );
   expect((await countersign("list")).out).toContain(`${notes.resource}  Notes  notes:read notes:write`);
 
   expect((await countersign("diff", notes.resource)).out).toContain("has the scopes of the metadata document");
@@ -53,7 +58,7 @@ test("adds a resource by its metadata document, shows what it has grown, changes
   expect((await countersign("remove", notes.resource)).out).toBe(`removed ${notes.resource}\n`);
   expect(await countersign("show", notes.resource)).toMatchObject({
     code: 4,
-    err: expect.stringContaining("Not found"),
+    err: expect.stringContaining("This resource has no record at"),
   });
 });
 
@@ -63,10 +68,41 @@ test("says why metadata cannot be used, and adds a resource without it by its sc
   const refused = await countersign("add", resource);
   expect(refused).toMatchObject({
     code: 1,
-    err: expect.stringContaining("/.well-known/oauth-protected-resource/mcp cannot be used: unreachable."),
+    err: expect.stringContaining("/.well-known/oauth-protected-resource/mcp cannot be used: nothing answers there (unreachable)."),
   });
   expect(refused.err).toContain("--scope");
   expect((await countersign("add", resource, "--scope", "a:b", "--name", "A")).out).toMatch(/name +A\nscopes +a:b/);
   expect((await countersign("remove", resource)).code).toBe(0);
   expect((await countersign("diff", resource)).code).toBe(1);
+});
+
+const json = (response: ServerResponse, value: unknown): void =>
+  void response.setHeader("content-type", "application/json").end(JSON.stringify(value));
+
+test.for<[string, string, (response: ServerResponse, document: Record<string, unknown>) => void]>([
+  ["is huge", "it is larger than 64 KiB", (response, document) => json(response, { ...document, padding: "x".repeat(70_000) })],
+  ["redirects", "redirects are not followed", (response) => void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end()],
+  [
+    "names another server",
+    "its `authorization_servers` do not name this server",
+    (response, document) => json(response, { ...document, authorization_servers: ["https://a.test"] }),
+  ],
+  [
+    "lies about its resource",
+    "its `resource` is another one",
+    (response, document) => json(response, { ...document, resource: "https://bank.example.test/" }),
+  ],
+])("add refuses a metadata document that %s, and says so", async ([, words, answer], { server }) => {
+  const site = createServer((_, response) =>
+    answer(response, { resource, authorization_servers: [server.url], scopes_supported: ["notes:read"] }),
+  ).listen(0, "127.0.0.1");
+  await once(site, "listening");
+  onTestFinished(() => {
+    site.closeAllConnections();
+    site.close();
+  });
+  const resource = `http://127.0.0.1:${(site.address() as AddressInfo).port}/mcp`;
+  const countersign = atTerminal(server);
+  expect(await countersign("add", resource)).toMatchObject({ code: 1, out: "", err: expect.stringContaining(words) });
+  expect((await countersign("show", resource)).code).toBe(4);
 });

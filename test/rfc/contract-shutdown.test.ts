@@ -40,10 +40,12 @@ describe("R11: shutdown", () => {
     expect(await health(server)).toEqual([503, { status: "draining", services: ALL_WELL }]);
     expect((await health(server, "/health/live"))[0]).toBe(200);
     const during = await fetch(`${server.url}/.well-known/jwks.json`);
-    expect([during.status, during.headers.get("connection")]).toEqual([200, "close"]);
+    expect([during.status, during.headers.get("connection")]).toEqual([200, "keep-alive"]);
     await pause(3800);
     expect((await fetch(`${server.url}/`)).status).toBe(200);
     await pause(1700);
+    const last = await fetch(`${server.url}/`); // on a connection that is open
+    expect([last.status, last.headers.get("connection")]).toEqual([200, "close"]);
     await expect(fetch(`${server.url}/`)).rejects.toThrow();
     slow.write("type=x");
     await once(slow, "close");

@@ -4,19 +4,19 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aBalancer } from "../support/balancer.ts";
 import { type Answer, serverDriver, type TestClient } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
-import { NGINX, nginxBefore } from "../support/nginx.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aDirectory, endProcesses, pause, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
+import { aDirectory, endProcesses, named, pause, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
 
 const { TEST_DATABASE_URL } = process.env;
 const client = (clientId: string): TestClient => ({ clientId, secret: `${clientId}-secret`, redirectUri: "https://app.example.test/cb" });
 const [WEB, WORKER] = [client("web"), client("worker")];
 const FAMILIES = 24;
 
-type Balance = (ports: readonly number[]) => Promise<{ readonly port: number; close(): unknown }>;
+/** How a front reaches two cores: by a balancer of connections, or by a name with two addresses. */
+type Reach = "balancer" | "name";
+const NAME = "cores.example.test";
 
-/** One front and two cores behind a balancer of connections or streams. */
-async function startBehind(balance: Balance, database: TestDatabase) {
+async function startWith(reach: Reach, database: TestDatabase) {
   const [port, ...grpc] = [String(await freePort()), String(await freePort()), String(await freePort())];
   const dataDir = aDirectory();
   const shared = {
@@ -26,13 +26,16 @@ async function startBehind(balance: Balance, database: TestDatabase) {
     TOKEN_CORE_SECRET: "the secret of the fronts of this test",
     PROVISION_FILE: provisionFile(),
   };
-  const cores = [];
-  for (const GRPC_PORT of grpc) cores.push(await startProcess({ ...shared, GRPC_PORT }, "core"));
-  const balancer = await balance(grpc.map(Number));
-  const front = await startProcess({ ...shared, PORT: port, TOKEN_CORE_URL: `http://127.0.0.1:${balancer.port}` }, "front");
+  const hosts = ["127.0.0.1", reach === "name" ? "127.0.0.2" : "127.0.0.1"];
+  const cores: ServiceProcess[] = [];
+  for (const [n, GRPC_HOST] of hosts.entries())
+    cores.push(await startProcess({ ...shared, GRPC_HOST, GRPC_PORT: grpc[reach === "name" ? 0 : n] ?? "" }, "core"));
+  const balancer = reach === "balancer" ? await aBalancer(grpc.map(Number)) : undefined;
+  const url = balancer === undefined ? `http://${NAME}:${grpc[0]}` : `http://127.0.0.1:${balancer.port}`;
+  const front = await startProcess({ ...shared, PORT: port, TOKEN_CORE_URL: url, ...named(NAME, hosts) }, "front");
   return { ...serverDriver(front.url, join(dataDir, "outbox")), cores, balancer, front };
 }
-type Service = Awaited<ReturnType<typeof startBehind>>;
+type Service = Awaited<ReturnType<typeof startWith>>;
 
 /** Repeats a request after Retry-After seconds while the answer is 503. */
 async function repeated(request: () => Promise<Answer>): Promise<{ answer: Answer; refused: number }> {
@@ -43,20 +46,20 @@ async function repeated(request: () => Promise<Answer>): Promise<{ answer: Answe
   }
 }
 
-const stoppedCore = (balance: Balance) => (): void => {
+const stoppedCore = (reach: Reach) => (): void => {
   let database: TestDatabase | undefined;
   let service: Service;
   let direct: pg.Client;
   beforeAll(async () => {
     database = await createTestDatabase();
     if (database === undefined) throw new Error("TEST_DATABASE_URL is not set");
-    service = await startBehind(balance, database);
+    service = await startWith(reach, database);
     direct = new pg.Client({ connectionString: database.url });
     await direct.connect();
   });
   afterAll(async () => {
     await direct?.end();
-    await service?.balancer.close();
+    service?.balancer?.close();
     await endProcesses();
     await database?.drop();
   });
@@ -120,6 +123,6 @@ const stoppedCore = (balance: Balance) => (): void => {
 
 // Two cores need one PostgreSQL between them.
 if (TEST_DATABASE_URL !== undefined) {
-  describe("a hanging core behind a balancer of connections", { timeout: 120_000 }, stoppedCore(aBalancer));
-  describe.skipIf(NGINX === undefined)("a hanging core behind deploy/cores.conf", { timeout: 120_000 }, stoppedCore(nginxBefore));
+  describe("a hanging core behind a balancer of connections", { timeout: 120_000 }, stoppedCore("balancer"));
+  describe("a hanging core of two behind one name", { timeout: 120_000 }, stoppedCore("name"));
 }

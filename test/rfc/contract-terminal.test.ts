@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { freshDataDir } from "../support/database.ts";
+import { freshDataDir } from "../support/data-directory.ts";
 import { freePort } from "../support/free-port.ts";
 import { runInTerminal } from "../support/pseudo-terminal.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
@@ -39,29 +39,6 @@ test("a development server logs readable lines in a terminal, with the link of a
   await fetch(`http://localhost:${ports.PORT}/auth/register`, { method: "POST", headers, body });
   await run.shows("/auth/verify?token=");
   expect(run.screen()).toContain("mail_written");
-});
-
-test("login shows the prompts and the typed email address, but not the password", async () => {
-  const run = inTerminal(["login"]);
-  await run.shows("E-mail: ");
-  run.type(OPERATOR.email);
-  await run.shows("Password: ");
-  expect(run.screen()).toContain(`E-mail: ${OPERATOR.email}`);
-  run.type(OPERATOR.password);
-  await run.shows(`signed in as ${OPERATOR.email}`);
-  expect(run.screen()).not.toContain(OPERATOR.password);
-  expect(run.screen().split("\n")).toEqual([`E-mail: ${OPERATOR.email}`, "Password: ", `signed in as ${OPERATOR.email}`]);
-  expect(await run.ended).toBe(0);
-});
-
-test("a wrong password exits with 3 and a message", async () => {
-  const run = inTerminal(["login"]);
-  await run.shows("E-mail: ");
-  run.type(OPERATOR.email);
-  await run.shows("Password: ");
-  run.type("not the password");
-  expect(await run.ended).toBe(3);
-  expect(run.screen()).toContain("Wrong e-mail address or password.");
 });
 
 const OPERATOR_ENV = { COUNTERSIGN_EMAIL: OPERATOR.email, COUNTERSIGN_PASSWORD: OPERATOR.password };

@@ -24,7 +24,7 @@ async function loadedWith(env: Record<string, string>) {
   const modules = readFileSync(notes, "utf8").split("\n");
   return { statuses: paths.map(({ status }) => status), modules };
 }
-const WALLET = /node_modules\/(?:@openid4vc|@sd-jwt|dcql|valibot|uqr)\/|\/src\/(?:wallet|front\/wallet|compose\/wallet)/;
+const WALLET = /node_modules\/(?:@openid4vc|@sd-jwt|dcql|valibot)\/|\/src\/(?:wallet|front\/wallet|compose\/wallet)/;
 
 test("without WALLET_FEDERATION_ENABLED the wallet paths return 404 and no wallet module is loaded", async () => {
   const { statuses, modules } = await loadedWith({});

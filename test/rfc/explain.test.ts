@@ -7,6 +7,7 @@ import { adminAs, refusedWith } from "../support/admin.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor } from "../support/assertions.ts";
 import { runText } from "../support/database.ts";
 import { ACCESS_TOKEN, CRM, DELEGATION_CLIENTS, delegating, TOKEN_EXCHANGE } from "../support/delegation.ts";
+import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { type IdentityIssuer, identityIssuer } from "../support/identity-issuer.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
@@ -98,6 +99,27 @@ describe("a dry run of a token request returns the result of the token endpoint 
     expect((await server.refresh(web, tokens.body.refresh_token)).status).toBe(200);
   });
 
+  test("RFC 9449: a proof that is given is checked and stays unused", async () => {
+    const { web } = server.clients;
+    const [key, url] = [proofKey(), `${server.url}/oauth/token`];
+    const { browser } = await server.signedInUser();
+    const code = fieldsOf(await server.code(web, browser, { scope: "crm:read", dpop_jkt: thumbprintOf(key) }));
+    const withProof = (dpop: string) =>
+      admin.operator.explain.tokenRequest.mutate({ parameters: { client_id: web.clientId, ...code }, dpop });
+    const proof = aProof(key, { url });
+    expect((await explain(web, code)).granted).toMatchObject({ scope: "crm:read" });
+    expect(refusedBy(await withProof("x"))).toEqual(["dpop_proof", "invalid_dpop_proof", "dpop_malformed"]);
+    expect(refusedBy(await withProof(aProof(proofKey(), { url })))).toEqual(["dpop_key", "invalid_grant", "dpop_key_differs"]);
+    expect((await withProof(proof)).granted).toMatchObject({ scope: "crm:read" });
+    const words = Object.entries({ client_id: web.clientId, ...code }).map(([name, value]) => `${name}=${value}`);
+    expect(await operator.run([registerExplainCommand], ["explain", ...words, "--dpop", proof])).toMatchObject({
+      out: expect.stringContaining("Would be granted"),
+    });
+    const headers = { authorization: basicAuth(web.clientId, web.secret ?? ""), dpop: proof };
+    expect((await server.form("/oauth/token", code, headers)).body.token_type).toBe("DPoP");
+    expect(refusedBy(await withProof(proof))).toEqual(["dpop_proof", "invalid_dpop_proof", "dpop_proof_used"]);
+  });
+
   test("refresh_token: the explained token stays current, and explaining a used token does not revoke the family", async () => {
     const { web } = server.clients;
     const { refresh_token: first } = await server.tokens(web, (await server.signedInUser()).browser, { scope: "crm:read crm:write" });
@@ -164,6 +186,7 @@ describe("a dry run of a token request returns the result of the token endpoint 
     const wrong = await explain(worker, fields, basicAuth("worker", "wrong"));
     expect(refusedBy(wrong)).toEqual(["client_proven", "invalid_client", "wrong_secret"]);
     expect(wrong.rules.filter(({ verdict }) => verdict === "not_reached").map(({ rule }) => rule)).toEqual([
+      "dpop_proof",
       "grant_held",
       "parameters_present",
       "confidential_client",

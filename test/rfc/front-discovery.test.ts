@@ -35,10 +35,12 @@ const options = {
     },
   },
   resources: { offered: async () => offered },
+  trustsPlatforms: async () => false,
   defaultScopes: ["openid", "offline_access"],
   clock: () => now,
   idTokenAlgorithms: ["EdDSA"],
   cimdEnabled: true,
+  requirePushedRequests: false,
   grantTypes: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
 };
 let front: TestFront;
@@ -76,6 +78,7 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
       grant_types_supported: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
       token_endpoint_auth_methods_supported: AUTH_METHODS,
       scopes_supported: ["openid", "offline_access"],
+      ui_locales_supported: ["en", "de"],
     });
     expect(json.token_endpoint_auth_signing_alg_values_supported).toEqual(expect.arrayContaining(["EdDSA", "Ed25519", "ES256", "RS256"]));
     expect(json.token_endpoint_auth_signing_alg_values_supported.join()).not.toMatch(/none|HS/);

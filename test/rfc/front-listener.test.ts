@@ -127,17 +127,32 @@ describe("the listener", () => {
 });
 
 describe("draining", () => {
-  test("serves requests during the notice with Connection: close, finishes open requests, then refuses connections", async () => {
-    const { port, life, front } = await start("127.0.0.1");
+  test("serves requests during the notice, finishes open requests, then refuses connections", async () => {
+    const { port, life, front } = await start("127.0.0.1", { keepAlive: 300 });
     const slow = fetch(`http://127.0.0.1:${port}/slow`);
     await new Promise((resolve) => setTimeout(resolve, 50));
     const drained = front.drain(150, 5000);
     expect(life.draining).toBe(true);
     const during = await fetch(`http://127.0.0.1:${port}/quick`);
-    expect([during.status, during.headers.get("connection")]).toEqual([200, "close"]);
+    expect([during.status, during.headers.get("connection")]).toEqual([200, "keep-alive"]);
     expect(await (await slow).json()).toEqual({ slow: true });
     await drained;
     await expect(fetch(`http://127.0.0.1:${port}/quick`)).rejects.toThrow();
+  });
+
+  test("a connection that is open when the notice ends carries one more request, and is closed with its response", async () => {
+    const { port, life, front } = await start("127.0.0.1", { keepAlive: 2_000 });
+    const socket = connect(port, "127.0.0.1");
+    const request = "GET /quick HTTP/1.1\r\nHost: x\r\n\r\n";
+    const answer = () => new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
+    socket.write(request);
+    await answer();
+    const drained = front.drain(1, 5000);
+    while (!life.leaving) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 100)); // the sweep of idle connections has run
+    socket.write(request);
+    expect(await answer()).toMatch(/^HTTP\/1\.1 200 [\s\S]*Connection: close/i);
+    await drained;
   });
 
   test("closes the connections of requests that do not finish within the grace", async () => {

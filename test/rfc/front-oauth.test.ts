@@ -55,7 +55,7 @@ const core = coreWith({
 });
 
 const routes = (of = core) => [
-  tokenRoute({ core: of, issuer: ISSUER, grantTypes: SELF_SERVICE_GRANT_TYPES }),
+  tokenRoute({ core: of, issuer: ISSUER, grantTypes: SELF_SERVICE_GRANT_TYPES, trustsPlatforms: async () => false }),
   introspectRoute({ core: of, issuer: ISSUER }),
   revokeRoute({ core: of, issuer: ISSUER }),
   ...userinfoRoutes({ core: of, issuer: ISSUER }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import manifest from "../../package.json" with { type: "json" };
 import type { Lifecycle } from "../../src/front/http/steps.ts";
 import { introspectRoute } from "../../src/front/oauth/introspect.ts";
 import { type RegisterRouteOptions, registerRoute } from "../../src/front/oauth/register.ts";
@@ -7,10 +8,11 @@ import { revokeRoute } from "../../src/front/oauth/revoke.ts";
 import { tokenRoute } from "../../src/front/oauth/token.ts";
 import { userinfoRoutes } from "../../src/front/oauth/userinfo.ts";
 import { docsRoutes } from "../../src/front/system/docs.ts";
-import { healthRoutes, systemRoutes } from "../../src/front/system/health.ts";
+import { type HealthOptions, healthRoutes, systemRoutes } from "../../src/front/system/health.ts";
 import { openApiDocument } from "../../src/front/system/openapi.ts";
 import type { UserPorts } from "../../src/front/user-ports.ts";
 import { userRoutes } from "../../src/front/user-routes.ts";
+import { aBrandings } from "../support/builders.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "../support/front.ts";
 
@@ -26,12 +28,9 @@ const failing = async (): Promise<boolean> => {
 };
 const hanging = () => new Promise<boolean>(() => {});
 
-async function withProbes(
-  probes: Partial<Record<"database" | "redis" | "core", () => Promise<boolean>>>,
-  run: (world: World) => Promise<void>,
-) {
+async function withProbes(probes: Partial<Omit<HealthOptions, "issuer" | "lifecycle">>, run: (world: World) => Promise<void>) {
   const life: Lifecycle = { draining: false };
-  const routes = healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, ...probes, lifecycle: life });
+  const routes = healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, clock: () => undefined, ...probes, lifecycle: life });
   const front = await startFront({ routes, lifecycle: life });
   try {
     await run({ front, life });
@@ -71,12 +70,20 @@ describe("health", () => {
       expect((await fetch(`${world.front.url}/health/live`)).status).toBe(200);
     }));
 
+  test.for(["corrected", "uncertain"] as const)("says that a wrong clock is %s", (clock) =>
+    withProbes({ clock: () => clock }, async (world) => {
+      expect(await health(world)).toMatchObject([200, { status: "ok", clock }]);
+    }),
+  );
+
   test("returns 503 while draining, although every service is connected", () =>
     withProbes({}, async (world) => {
       world.life.draining = true;
       expect(await health(world)).toMatchObject([503, { status: "draining" }]);
       const live = await fetch(`${world.front.url}/health/live`);
-      expect([live.status, live.headers.get("connection")]).toEqual([200, "close"]);
+      expect([live.status, live.headers.get("connection")]).toEqual([200, "keep-alive"]);
+      world.life.leaving = true;
+      expect((await fetch(`${world.front.url}/health/live`)).headers.get("connection")).toBe("close");
     }));
 
   test("probes a service once for 20 concurrent requests", async () => {
@@ -96,7 +103,7 @@ describe("greeting, metrics and reference", () => {
   let front: TestFront;
   beforeAll(async () => {
     const exposition = async () => ({ contentType: "text/plain; version=0.0.4; charset=utf-8", text: "up 1\n" });
-    const options = { core: coreWith({}), issuer: ISSUER, grantTypes: [] };
+    const options = { core: coreWith({}), issuer: ISSUER, grantTypes: [], trustsPlatforms: async () => false };
     const described = [
       tokenRoute(options),
       introspectRoute(options),
@@ -104,11 +111,14 @@ describe("greeting, metrics and reference", () => {
       ...userinfoRoutes(options),
       registerRoute({ issuer: ISSUER } as RegisterRouteOptions),
       ...userRoutes({ issuer: ISSUER } as UserPorts),
-      ...healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, lifecycle: { draining: false } }),
+      ...healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, clock: () => undefined, lifecycle: { draining: false } }),
     ];
     const describeApi = async () => openApiDocument(ISSUER, described);
     front = await startFront({
-      routes: [...systemRoutes({ issuer: ISSUER, exposition }), ...docsRoutes({ issuer: ISSUER, describe: describeApi })],
+      routes: [
+        ...systemRoutes({ issuer: ISSUER, brandings: aBrandings(), exposition }),
+        ...docsRoutes({ issuer: ISSUER, brandings: aBrandings(), describe: describeApi }),
+      ],
     });
   });
   afterAll(() => front.close());
@@ -124,7 +134,7 @@ describe("greeting, metrics and reference", () => {
     const response = await fetch(front.url, { headers: { accept, "accept-language": "de" } });
     const { headers } = response;
     expect([headers.get("content-type"), headers.get("content-language")]).toEqual(["text/html; charset=utf-8", "de"]);
-    expect(headers.get("vary")).toBe("Accept, Accept-Language");
+    expect(headers.get("vary")).toBe("Accept, Accept-Language, Cookie");
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");
     const page = await response.text();
     expect(page).toContain("Anmeldedienst");
@@ -148,7 +158,7 @@ describe("greeting, metrics and reference", () => {
   test("browsers are kept to https where the issuer is https, and nowhere else", async () => {
     const secure = await startFront({
       issuer: "https://id.example.test",
-      routes: systemRoutes({ issuer: ISSUER, exposition: async () => ({ contentType: "text/plain", text: "" }) }),
+      routes: systemRoutes({ issuer: ISSUER, brandings: aBrandings(), exposition: async () => ({ contentType: "text/plain", text: "" }) }),
     });
     const sent = async (url: string) => (await fetch(url)).headers.get("strict-transport-security");
     expect([await sent(secure.url), await sent(`${secure.url}/unknown`), await sent(front.url)]).toEqual([
@@ -164,25 +174,24 @@ describe("greeting, metrics and reference", () => {
     expect([response.headers.get("content-type"), await response.text()]).toEqual(["text/plain; version=0.0.4; charset=utf-8", "up 1\n"]);
   });
 
-  test("/docs refers to no other origin, forbids that by CSP, and is revalidated by ETag", async () => {
+  test("/docs is a page without scripts of its own, in the look of the other pages, with OAuth first and the version of the software", async () => {
     const response = await fetch(`${front.url}/docs`);
-    const policy = response.headers.get("content-security-policy") ?? "";
-    expect(policy).toContain("default-src 'self'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).not.toMatch(/https?:|\*|script-src|unsafe/);
-    for (const path of ["/docs", "/docs/start.js", "/openapi.json"]) {
-      const { headers } = await fetch(front.url + path);
-      expect(headers.get("cache-control")).toBe("no-cache");
-      const again = await fetch(front.url + path, { headers: { "if-none-match": headers.get("etag") ?? "" } });
-      expect([again.status, again.headers.get("cache-control")]).toEqual([304, "no-cache"]);
-    }
+    expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
     const page = await response.text();
-    expect(page).not.toMatch(/https?:\/\//);
-    expect(page).not.toMatch(/<script>|onload=/);
-    const links = [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link]) => link ?? "");
-    expect(links.length).toBeGreaterThan(4);
-    for (const link of links) expect((await fetch(new URL(link, `${front.url}/docs`))).status).toBe(200);
-    expect((await fetch(`${front.url}/docs/swagger-ui-bundle.js`)).headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect([...page.matchAll(/<h2 id="([^"]+)"/g)].map(([, id]) => id)[0]).toBe("oauth");
+    expect(page).toContain(`Server ${manifest.version}, API 1.0.0.`);
+    expect(page).toContain("<code>/oauth/token</code>");
+    const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+    expect(links.filter((id) => !ids.has(id))).toEqual([]);
+    expect(links.length).toBeGreaterThan(10);
+  });
+
+  test("/openapi.json is revalidated by ETag", async () => {
+    const { headers } = await fetch(`${front.url}/openapi.json`);
+    expect(headers.get("cache-control")).toBe("no-cache");
+    const again = await fetch(`${front.url}/openapi.json`, { headers: { "if-none-match": headers.get("etag") ?? "" } });
+    expect([again.status, again.headers.get("cache-control")]).toEqual([304, "no-cache"]);
   });
 
   test("/openapi.json is OpenAPI 3.1.0, version 1.0.0, with every path", async () => {

@@ -4,6 +4,8 @@ import { createGuard, introspection } from "@countersign/guard";
 import { grpcIntrospection } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
 import { statement } from "../../src/store/sql.ts";
+import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
+import { basicAuth } from "../support/flow.ts";
 import { AS_RESOURCE_SERVER, aGuardClock, guardFor, INTROSPECTION, KINDS, RESOURCE } from "../support/guard-modes.ts";
 import { refusalOf } from "../support/guard-refusal.ts";
 import { SERVER_KINDS, serve } from "../support/guard-servers.ts";
@@ -31,6 +33,23 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     const principal = await aGuard(server, kind).guard.verifyToken(token);
     expect(principal).toMatchObject({ sub: ada.id, clientId: "web", scopes: ["notes:read"], actors: [], audience: [RESOURCE] });
     expect(principal).toEqual(await guardFor(server, {}).verifyToken(token));
+  });
+
+  test("RFC 9449 §6.2: accepts a bound token with a proof, and refuses it as a bearer token or with another key", async ({ server }) => {
+    const key = proofKey();
+    const proof = aProof(key, { url: `${server.url}/oauth/token` });
+    const fields = { grant_type: "client_credentials", scope: "crm:read", resource: RESOURCE };
+    const { body } = await server.form("/oauth/token", fields, { authorization: basicAuth("agent", "agent-secret"), dpop: proof });
+    const token: string = body.access_token;
+    const guard = guardFor(server, { verification: INTROSPECTION[kind]!(server, AS_RESOURCE_SERVER), dpop: "accepted" });
+    onTestFinished(() => guard.close());
+    const request = (scheme: string, by = key) => {
+      const dpop = aProof(by, { url: RESOURCE, method: "GET", accessToken: token });
+      return guard.verifyRequest(new Request(RESOURCE, { headers: { authorization: `${scheme} ${token}`, dpop } }));
+    };
+    expect(await request("DPoP")).toMatchObject({ clientId: "agent", jkt: thumbprintOf(key) });
+    expect(await refusalOf(() => request("Bearer"))).toEqual(["invalid_token", "token_bound"]);
+    expect(await refusalOf(() => request("DPoP", proofKey()))).toEqual(["invalid_token", "token_bound_to_another_key"]);
   });
 
   test("refuses malformed and overlong tokens, and tokens for another resource", async ({ server }) => {

@@ -1,3 +1,4 @@
+import { agent, clientSecret } from "@countersign/agent";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CRM, DELEGATION_CLIENTS, delegating, ID_JAG, MAIL } from "../support/delegation.ts";
 import { type Answer, claimsOf, headerOf } from "../support/flow.ts";
@@ -85,6 +86,15 @@ describe("identity assertions between two servers", () => {
     expect((await bring(minted.body.access_token)).body).toEqual({ error: "invalid_grant" });
     const second = await bring((await mint(subject)).body.access_token);
     expect(claimsOf(second.body.access_token).sub).toBe(there.sub);
+  });
+
+  test("the agent library carries the user from one server to the other", async () => {
+    const { subject } = await subjectFor();
+    const agentAt = ({ url }: Server) => agent({ issuer: url, clientId: "agent-1", credential: clientSecret("agent-1-secret") });
+    const [here, there] = [agentAt(home), agentAt(abroad)];
+    const target = { resource: CRM, scope: "crm:read" };
+    const crm = there.withAssertion(() => here.assertionFor(abroad.url, { token: subject, ...target }), target);
+    expect(claimsOf((await crm.token()).value)).toMatchObject({ iss: abroad.url, aud: CRM, client_id: "agent-1", scope: "crm:read" });
   });
 
   test("the actors of the subject token are carried over to the token of the other server", async () => {

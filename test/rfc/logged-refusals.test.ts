@@ -45,11 +45,21 @@ describe.each<Shape>(["one", "split"])("log lines of refusals, %s", (shape) => {
   });
 
   test("concurrent requests for one document log one line, and an invalid URL logs none", async () => {
-    site.serve((_request, response) => void setTimeout(() => response.writeHead(404).end(), 300));
+    site.serve((_request, response) => void setTimeout(() => response.writeHead(404).end(), 1000));
     const before = lines("client_document_refused").length;
     await Promise.all(Array.from({ length: 10 }, () => authorize(`https://localhost:${site.port}/slow`)));
     await authorize(`https://localhost:${site.port}/a?canary=1`);
     expect(lines("client_document_refused")).toHaveLength(before + 1);
+    expect(server.logged.join("\n")).not.toContain("canary");
+  });
+
+  test("a refused pushed request logs one line with reason, route and request id, without its parameters", async () => {
+    const form = { client_id: "public-app", response_type: "code", state: "canary-state", redirect_uri: "https://canary.example.test/" };
+    const answers = [await server.form("/oauth/par", form), await server.form("/oauth/par", { ...form, state: ["canary-1", "canary-2"] })];
+    expect(lines("push_refused").map(({ level, route, code, reason, requestId }) => [level, route, code, reason, requestId])).toEqual([
+      [30, "/oauth/par", "invalid_request", "redirect_uri_not_registered", answers[0]?.headers.get("x-request-id")],
+      [30, "/oauth/par", "invalid_request", "parameter_repeated", answers[1]?.headers.get("x-request-id")],
+    ]);
     expect(server.logged.join("\n")).not.toContain("canary");
   });
 

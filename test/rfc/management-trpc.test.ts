@@ -43,7 +43,9 @@ describe("developers", () => {
       admin(ada).operator.users.setRole.mutate({ id: ada, role: "operator" }),
       admin(ada).operator.audit.list.query({}),
       admin(ada).operator.provision.mutate({}),
+      admin(ada).operator.previewProvision.mutate({}),
       admin(ada).operator.signingKeys.list.query(),
+      admin(ada).operator.signingKeys.withdraw.mutate({ kid: "k" }),
     ]) {
       expect(await refusedWith(call)).toMatchObject({ error: "forbidden", httpStatus: 403 });
     }
@@ -57,7 +59,7 @@ describe("developers", () => {
 });
 
 test("a client that manages clients for an operator is refused operator procedures", async () => {
-  const bearer = { userId: operator.slice(3), clientId: "assistant", role: "operator" } as const;
+  const bearer = { userId: operator.slice(3), clientId: "assistant", scopes: ["server:manage"], role: "operator" } as const;
   const front = await startManagement({ bearers: { judge: async () => bearer } });
   const assistant = createAdminClient({ url: front.url, token: "t" });
   expect(await assistant.clients.list.query()).toEqual({ clients: [] });
@@ -118,6 +120,22 @@ describe("tRPC over HTTP", () => {
       expect(answer.headers.get("cache-control")).toBe("no-store");
       expect(await answer.text()).not.toMatch(/stack|\.ts|node_modules/);
     }
+    expect(api.faults).toEqual([]);
+  });
+
+  test("times and texts that the database cannot store return 400 without a fault", async () => {
+    const { audit, clients, explain } = admin(operator).operator;
+    const beyond = 253_402_300_800_000; // the year 10000
+    const refusals = await Promise.all(
+      [
+        audit.list.query({ since: beyond }),
+        audit.list.query({ until: beyond }),
+        clients.list.query({ unusedSince: beyond }),
+        explain.refusal.query({ requestId: "a\0b" }),
+        explain.refusal.query({ requestId: "a\ud800" }),
+      ].map(refusedWith),
+    );
+    for (const refusal of refusals) expect(refusal).toMatchObject({ error: "invalid_request", httpStatus: 400 });
     expect(api.faults).toEqual([]);
   });
 
@@ -204,7 +222,7 @@ describe("operators", () => {
     const ops = admin(operator).operator.clients;
     const { clients } = await ops.list.query({ origin: "built_in" });
     const id = clients[0]?.id ?? "";
-    expect(clients.map(({ clientId }) => clientId)).toEqual(["countersign"]);
+    expect(clients.map(({ clientId }) => clientId)).toEqual(["countersign-console", "countersign-cli", "countersign"]);
     expect(await refusedWith(ops.update.mutate({ id, patch: { enabled: false } }))).toMatchObject({ error: "forbidden" });
     expect(await refusedWith(ops.delete.mutate({ id }))).toMatchObject({ error: "not_found" });
   });

@@ -35,6 +35,12 @@ describe("OIDC Core §3.1.2.1", () => {
     expect(await ask(server, browser, { prompt: "create" })).toMatchObject({ code: expect.any(String) });
   });
 
+  test("a repeated parameter is reported to the client, also beside ui_locales", async ({ server }) => {
+    const { browser } = await ready(server);
+    const { url } = await browser.follow(`${authorizePath(server, { ui_locales: "de" })}&nonce=a&nonce=b`);
+    expect(redirectParams({ url })).toMatchObject({ error: "invalid_request", state: "st" });
+  });
+
   test("id_token_hint of the same user is accepted, expired or not; that of another user returns login_required", async ({ server }) => {
     const [one, other] = [await ready(server), await ready(server)];
     for (const id_token_hint of [one.idToken, expired(server, one.idToken)]) {

@@ -91,13 +91,15 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(page.html).toContain('name="form_token"');
   });
 
-  test("without a hint the user is asked to confirm, and is not redirected to the client", async () => {
-    const { browser } = await signedIn();
+  test("without a hint the user is asked to confirm, and is not redirected to the client; the tokens of the sign-in end too", async () => {
+    const { browser, login } = await signedIn();
     const page = await browser.follow(path({ client_id: "web", post_logout_redirect_uri: BACK, state: "s" }));
     expect([page.status, await isSignedIn(browser)]).toEqual([200, true]);
     const done = await browser.submit(page, { form_token: /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "" });
     expect(done.url).toBe(`${server.url}/logout`);
     expect(await isSignedIn(browser)).toBe(false);
+    const refresh = { grant_type: "refresh_token", refresh_token: String(login.refresh_token), client_id: "countersign" };
+    expect((await server.form("/oauth/token", refresh)).body.error).toBe("invalid_grant");
   });
 
   test("a hint of another user signs no one out, and the user is asked to confirm", async () => {

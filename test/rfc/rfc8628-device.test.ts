@@ -8,6 +8,7 @@ import {
 import { expect } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser, type Browser, type Visit } from "../support/browser.ts";
+import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
 import { type Answer, claimsOf, type TestClient } from "../support/flow.ts";
 import { describe, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 
@@ -65,7 +66,7 @@ async function decide(browser: Browser, user_code: string, decision: "approve" |
 }
 
 describe("openid-client", () => {
-  test("gets tokens on a device while the user allows it in a browser", { timeout: 30_000 }, async ({ server }) => {
+  test("gets tokens on a device while the user allows it in a browser", async ({ server }) => {
     const config = await discovery(new URL(server.url), "printer", "printer-secret", ClientSecretBasic("printer-secret"), {
       execute: [allowInsecureRequests],
     });
@@ -206,6 +207,26 @@ describe("clients of the device grant", () => {
       expect(body.device_authorization_endpoint).toBe(`${server.url}/oauth/device_authorization`);
       expect(body.grant_types_supported).toContain(DEVICE_CODE);
     }
+  });
+
+  test("RFC 9449 §5: the key of the device request is the only one that redeems the device code, and gets bound tokens", async ({
+    server,
+  }) => {
+    const key = proofKey();
+    const send = (path: string, fields: Record<string, string>, by = key) =>
+      server.form(path, { client_id: "television", ...fields }, { dpop: aProof(by, { url: `${server.url}${path}` }) });
+    const { device_code, user_code } = (await send("/oauth/device_authorization", { scope: "openid offline_access" })).body;
+    const { browser } = await server.signedInUser();
+    await decide(browser, user_code, "approve");
+    const redeem = { grant_type: DEVICE_CODE, device_code };
+    expect((await poll(server, television, device_code)).body.error).toBe("invalid_dpop_proof");
+    expect((await send("/oauth/token", redeem, proofKey())).body.error).toBe("invalid_grant");
+    const { body, status } = await send("/oauth/token", redeem);
+    expect([status, body.token_type, claimsOf(body.access_token).cnf]).toEqual([200, "DPoP", { jkt: thumbprintOf(key) }]);
+    const refresh = { grant_type: "refresh_token", refresh_token: body.refresh_token };
+    expect((await send("/oauth/token", refresh, proofKey())).body.error).toBe("invalid_grant");
+    const malformed = { client_id: "television" };
+    expect((await server.form("/oauth/device_authorization", malformed, { dpop: "x" })).body.error).toBe("invalid_dpop_proof");
   });
 
   test("explain reports device_approved as the refusing rule until the approval, and consumes nothing", async ({ server }) => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerAuditCommands } from "../../src/cli/audit.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
+import { eventsOf, nextEvent } from "../support/event-stream.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 import { aTerminal, type TestTerminal } from "../support/terminal.ts";
 
@@ -33,7 +34,7 @@ const fileOf = (text: string): string => {
 };
 const verified = (text: string, ...words: string[]) => nowhere.run([registerAuditCommands], ["audit", "verify", fileOf(text), ...words]);
 
-const sealed = () => expect.poll(async () => (await admin.operator.audit.chain.query()).waiting, { timeout: 5_000 }).toBe(0);
+const sealed = () => expect.poll(async () => (await admin.operator.audit.chain.query()).waiting).toBe(0);
 const signed = () =>
   expect
     .poll(
@@ -41,7 +42,7 @@ const signed = () =>
         const { head, signed } = await admin.operator.audit.chain.query();
         return signed?.seq === head?.seq;
       },
-      { timeout: 15_000, interval: 200 },
+      { interval: 200 },
     )
     .toBe(true);
 const issue = () => server.token(server.clients.worker, { grant_type: "client_credentials", scope: "notes:read" });
@@ -176,6 +177,19 @@ describe("the audit chain of a running server", () => {
       ),
     );
     expect((await run(["tail", "--event", "nothing.such"])).code).toBe(1);
+  });
+
+  test("is followed live, record by record, as it is sealed", async () => {
+    const { body } = await aBrowser(server.url).json("/auth/login", OPERATOR);
+    const input = encodeURIComponent(JSON.stringify({ event: "token.issued", clientId: "worker" }));
+    const headers = { authorization: `Bearer ${body.access_token}` };
+    const events = eventsOf(await fetch(`${server.url}/trpc/live.audit?input=${input}`, { headers }));
+    await nextEvent(events, "connected");
+    await issue();
+    const seen: unknown[] = [];
+    while (seen.length === 0) seen.push(...JSON.parse((await nextEvent(events)).data).records);
+    expect(seen[0]).toMatchObject({ event: "token.issued", seq: expect.any(Number) });
+    await events.return();
   });
 
   test("is readable only by operators", async () => {

@@ -85,7 +85,7 @@ describe("GET and DELETE", () => {
     expect(Object.keys(bodies[0]).sort()).toEqual(MEMBERS);
     expect(bodies[0].revokedAt).toBeGreaterThan(0);
     expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1);
-    const { items } = await api.ports.auditTrail.list({ clientId }, 10);
+    const { items } = await api.ports.auditTrail.list({ clientId }, { limit: 10 });
     expect(items.map(({ event }) => event)).toEqual(["api_key.revoked", "api_key.created", "client.registered"]);
   });
 

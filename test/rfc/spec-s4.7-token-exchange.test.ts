@@ -1,7 +1,9 @@
 import { expect } from "vitest";
 import { statement } from "../../src/store/sql.ts";
+import type { TestKey } from "../support/assertions.ts";
 import { ACCESS_TOKEN, CRM, MAIL, ROOT, TOKEN_EXCHANGE, test } from "../support/delegation.ts";
-import { claimsOf, headerOf } from "../support/flow.ts";
+import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
+import { basicAuth, claimsOf, headerOf } from "../support/flow.ts";
 import { describe } from "../support/server.ts";
 
 describe("docs/protocol.md#token-exchange", () => {
@@ -45,6 +47,20 @@ describe("docs/protocol.md#token-exchange", () => {
         depth: 1,
       },
     ]);
+  });
+
+  test("RFC 9449: a bound token is exchanged only with a proof, by a key of the agent", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const proof = (key: TestKey) => ({ dpop: aProof(key, { url: `${server.url}/oauth/token` }) });
+    const code = await server.code(server.clients.web, browser, { scope: "openid crm:read", resource: [CRM, "agent-1"] });
+    const redeemed = await server.form("/oauth/token", code, { authorization: basicAuth("web", "web-secret"), ...proof(proofKey()) });
+    const subject: string = redeemed.body.access_token;
+    expect((await server.exchange("agent-1", subject)).body.error).toBe("invalid_dpop_proof");
+    const fields = { grant_type: TOKEN_EXCHANGE, subject_token: subject, subject_token_type: ACCESS_TOKEN };
+    const key = proofKey();
+    const agent = { authorization: basicAuth("agent-1", "agent-1-secret"), ...proof(key) };
+    const { body } = await server.form("/oauth/token", fields, agent);
+    expect([body.token_type, claimsOf(body.access_token).cnf]).toEqual(["DPoP", { jkt: thumbprintOf(key) }]);
   });
 
   test("rule 1, abuse 37: a client that is not an agent or lacks the grant gets unauthorized_client", async ({ server }) => {

@@ -77,7 +77,7 @@ describe("the page of a user's agents", () => {
     const [mine, theirs] = [await server.chainOf(["agent-4"]), await server.chainOf(["agent-4"])];
     const { browser } = mine.user;
     const paused = await press(browser, await browser.follow(PATH), "Pause agent-4");
-    expect(textOf(paused)).toMatch(/The agent is paused\. .* agent-4 Paused Paused by you on \d/);
+    expect(textOf(paused)).toMatch(/The agent is paused\. .* agent-4 Paused Paused by you \d/);
     expect(await Promise.all([mine.accessTokens[1]!, theirs.accessTokens[1]!].map(server.active))).toEqual([false, true]);
     expect((await server.exchange("agent-4", mine.accessTokens[0]!)).body).toEqual({ error: "unauthorized_client" });
     expect((await server.exchange("agent-4", theirs.accessTokens[0]!)).status).toBe(200);
@@ -92,7 +92,7 @@ describe("the page of a user's agents", () => {
     await agents.pause.mutate({ clientId: "agent-5" });
     const { browser } = user;
     const page = await browser.follow(PATH);
-    expect(textOf(page)).toMatch(/agent-5 Paused Paused for all users by the operators of this service on \d/);
+    expect(textOf(page)).toMatch(/agent-5 Paused Paused for all users by the operators of this service \d/);
     await press(browser, await press(browser, page, "Pause agent-5"), "Resume agent-5");
     expect(await server.active(accessTokens[1]!)).toBe(false);
     await press(browser, await browser.follow(PATH), "Pause agent-5");

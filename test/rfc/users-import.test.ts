@@ -72,12 +72,21 @@ test.for([
   ["no address", JSON.stringify({ email: "x" }), "line 3: email is not an e-mail address"],
   ["an unknown hash", JSON.stringify({ email: "x@example.test", passwordHash: "$1$md5" }), "line 3: passwordHash is neither"],
   ["an address with an account", JSON.stringify({ email: OPERATOR.email.toUpperCase() }), "line 3: email has an account already"],
-  ["an address named twice", JSON.stringify({ email: "FINE@example.test" }), "line 3: email has an account already"],
+  ["an address named twice", JSON.stringify({ email: "FINE@example.test" }), "line 3: email is named twice"],
 ] as const)("a file with %s in one line imports nothing, and the line is named", async ([, bad, fault]) => {
   const said = await users(["import"], [JSON.stringify({ email: "fine@example.test" }), "", bad]);
   expect([said.code, said.out]).toEqual([1, ""]);
   expect(said.err).toContain(fault);
   expect((await users(["list", "--search", "fine@"])).out).not.toContain("fine@");
+});
+
+test("a file of several requests is imported as a whole, or not at all where a line in its second part is faulty", async () => {
+  const line = (index: number) => JSON.stringify({ email: `many${index}@example.test` });
+  const lines = Array.from({ length: 2_001 }, (_, index) => line(index));
+  expect((await users(["import"], [...lines, JSON.stringify({ email: OPERATOR.email })])).err).toContain("line 2002: email has an account");
+  expect((await users(["list", "--search", "many7@"])).out).not.toContain("many7@");
+  expect(await users(["import"], lines)).toMatchObject({ code: 0, out: "Imported 2001 users.\n" });
+  expect((await users(["list", "--search", "many2000@"])).out).toContain("many2000@");
 });
 
 test.for([

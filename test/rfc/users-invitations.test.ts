@@ -104,6 +104,7 @@ describe("countersign users", () => {
     expect(await users("create", email, "--role", "developer")).toMatchObject({ code: 0, err: "" });
     expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(200);
     expect((await users("create", email)).err).toContain("There is already an account with this e-mail address.");
+    await expect(users("create", "ada")).rejects.toThrow("must be an e-mail address");
     await users("disable", email);
     expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(401);
     expect(await users("enable", email)).toMatchObject({ code: 0, err: "" });
@@ -113,10 +114,24 @@ describe("countersign users", () => {
     expect((await users("delete", OPERATOR.email, "--yes")).err).toContain("This is your own account.");
   });
 
+  test("lists open invitations, and withdraws one, whose link stops working", async () => {
+    const [kept, withdrawn] = [anEmail(), anEmail()];
+    const users = operatorsTerminal("");
+    for (const email of [kept, withdrawn]) await users("invite", email, "--role", "user");
+    const link = await invitationFor(withdrawn);
+    expect((await users("invitations")).out).toMatch(new RegExp(`^${withdrawn} +user +\\S+Z +\\S+Z\n${kept} `, "m"));
+    expect((await users("withdraw", withdrawn.toUpperCase())).out).toBe(`Withdrew the invitation of ${withdrawn}.\n`);
+    expect((await aBrowser(server.url).follow(link)).status).toBe(400);
+    expect((await users("invitations")).out).not.toContain(withdrawn);
+    expect(await users("withdraw", withdrawn)).toMatchObject({ code: 4, err: `No invitation of ${withdrawn} waits.\n` });
+    expect((await auditOf(server.database.sql, "user.invited")).at(-1)).toMatchObject({ reason: "withdrawn" });
+  });
+
   test("invites, and says how long the link works", async () => {
     const email = anEmail();
     const said = await operatorsTerminal("")("invite", email, "--role", "operator", "--hours", "1");
-    expect([said.code, said.out]).toEqual([0, `Invited ${email} as operator; the link works for 1 h.\n`]);
+    expect([said.code, said.out]).toEqual([0, `Invited ${email} as operator; the link works for 1 hour.\n`]);
     expect(await invitationFor(email)).toMatch(/[0-9a-f]{64}$/);
+    expect((await operatorsTerminal("")("invite", anEmail())).out).toContain("; the link works for 7 days.");
   });
 });

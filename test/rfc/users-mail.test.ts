@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 /** The outbox is polled every second. */
-const eventually = <T>(probe: () => T) => expect.poll(probe, { timeout: 20_000 });
+const eventually = <T>(probe: () => T) => expect.poll(probe);
 
 let count = 0;
 const freshEmail = () => `m${++count}@example.test`;

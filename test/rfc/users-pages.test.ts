@@ -41,12 +41,12 @@ describe("static files of the pages", () => {
 describe("sign-up", () => {
   test("errors are listed with links to their fields, and input is kept except the password", async () => {
     const browser = aBrowser(server.url);
-    const page = await browser.submit(await browser.follow("/signup"), { email: "x@", password: "short", firstName: 'A"da', lastName: "" });
+    const page = await browser.submit(await browser.follow("/signup"), { email: 'x"@', password: "short" });
     expect(page.status).toBe(400);
     expect(page.html).toContain('role="alert"');
     expect(page.html).toContain('<a href="#email">');
     expect(page.html).toContain('aria-invalid="true"');
-    expect(page.html).toContain('value="A&quot;da"');
+    expect(page.html).toContain('value="x&quot;@"');
     expect(page.html).not.toContain('value="short"');
     const weak = await browser.submit(page, { email: `w${++count}@example.test`, password: "iloveyou" });
     expect([weak.status, weak.html.includes('<a href="#password">')]).toEqual([400, true]);
@@ -160,7 +160,7 @@ describe("the account page", () => {
     const elsewhere = aBrowser(server.url);
     await elsewhere.json("/auth/login", { email, password: PASSWORD });
     await elsewhere.submit(await elsewhere.follow("/account/security"), { everywhere: "yes" });
-    const again = await browser.submit(page, { currentPassword: PASSWORD });
+    const again = await browser.submit(page, {});
     expect(again.url).toBe(`${server.url}/login?next=%2Faccount%2Fdelete`);
     expect((await browser.submit(again, { email, password: PASSWORD })).url).toBe(`${server.url}/account/delete`);
   });

@@ -16,6 +16,8 @@ const signIn = async (server: TestServer, email: string, password: string, agent
 const refresh = (server: TestServer, refreshToken: string) =>
   server.form("/oauth/token", { grant_type: "refresh_token", refresh_token: refreshToken, client_id: "countersign" });
 const security = (browser: Browser) => browser.follow("/account/security");
+const changePassword = async (browser: Browser, password: string) =>
+  browser.submit(await browser.follow("/account/security/password"), { password });
 
 describe("changing the password", () => {
   test("ends every other session and refresh family, and renews this browser's session", async ({ server }) => {
@@ -23,7 +25,7 @@ describe("changing the password", () => {
     const other = await signIn(server, email, PASSWORD);
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
     const before = browser.cookies.get("countersign") ?? "";
-    const done = await browser.submit(await security(browser), { currentPassword: PASSWORD, password: NEW });
+    const done = await changePassword(browser, NEW);
     expect([done.status, done.html.includes("Your password has been changed")]).toEqual([200, true]);
     expect(browser.cookies.get("countersign")).not.toBe(before);
     expect([await alive(browser), await alive(other.browser)]).toEqual([true, false]);
@@ -35,25 +37,32 @@ describe("changing the password", () => {
     expect([(await signIn(server, email, PASSWORD)).status, (await signIn(server, email, NEW)).status]).toEqual([401, 200]);
   });
 
-  test("a wrong current password is reported at its field, counts as a failed sign-in, and changes nothing", async ({ server }) => {
-    const { email, browser } = await server.signedInUser();
-    let page = await security(browser);
-    for (let guess = 0; guess < 10; guess++) {
-      page = await browser.submit(page, { currentPassword: "wrong", password: NEW });
-      expect([page.status, page.html.includes('<a href="#currentPassword">That password is not right.')]).toEqual([401, true]);
-    }
-    page = await browser.submit(page, { currentPassword: PASSWORD, password: NEW });
-    expect(page.status).toBe(429);
-    expect(Number(page.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect((await signIn(server, email, PASSWORD)).status).toBe(429);
-    expect(await alive(browser)).toBe(true);
+  test("needs a fresh proof and no password: the session goes on with that proof, and the form returns to its page", async ({ server }) => {
+    const { email, browser, id } = await server.signedInUser();
+    const { sql } = server.database;
+    await runText(sql, "delete from credentials where user_id = $1::uuid", [id]); // as of a user who has passkeys alone
+    await runText(
+      sql,
+      "update sessions set proved_acr = 'phr', amr = '{hwk,user}', proved_at = now() - interval '4 minutes' where user_id = $1::uuid",
+      [id],
+    );
+    expect((await changePassword(browser, NEW)).html).toContain("Your password has been changed");
+    const kept =
+      "select proved_acr, amr, now() - proved_at > interval '4 minutes' as old from sessions where user_id = $1::uuid and ended_at is null";
+    expect(await runText(sql, kept, [id])).toEqual([{ proved_acr: "phr", amr: ["hwk", "user"], old: true }]);
+    const form = await browser.follow("/account/security/password");
+    await runText(sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
+    const asked = await browser.submit(form, { password: PASSWORD });
+    expect(asked.url).toBe(`${server.url}/login?again=yes&next=%2Faccount%2Fsecurity%2Fpassword`);
+    expect((await signIn(server, email, PASSWORD)).status).toBe(401);
+    expect((await browser.submit(asked, { email, password: NEW })).url).toBe(`${server.url}/account/security/password`);
   });
 
   test.for(["short", "iloveyou", "x".repeat(129)])(
     "a new password %j is refused at its field, as at registration",
     async (password, { server }) => {
       const { email, browser } = await server.signedInUser();
-      const page = await browser.submit(await security(browser), { currentPassword: PASSWORD, password });
+      const page = await changePassword(browser, password);
       expect([page.status, page.html.includes('<a href="#password">')]).toEqual([400, true]);
       expect((await signIn(server, email, PASSWORD)).status).toBe(200);
     },
@@ -61,7 +70,7 @@ describe("changing the password", () => {
 
   test("the user's own email address is refused as password", async ({ server }) => {
     const { email, browser } = await server.signedInUser();
-    expect((await browser.submit(await security(browser), { currentPassword: PASSWORD, password: email })).status).toBe(400);
+    expect((await changePassword(browser, email)).status).toBe(400);
   });
 });
 
@@ -72,7 +81,7 @@ describe("sessions of a user", () => {
     const { html, url } = await security(browser);
     expect(html).toContain("<bdi>Firefox on Linux</bdi>");
     expect(html).toContain("127.0.0.1");
-    expect(html.match(/This browser/g)).toHaveLength(1);
+    expect(html.match(/This device/g)).toHaveLength(1);
     expect(formsOf(html, url).filter(({ fields }) => "session" in fields)).toHaveLength(1);
   });
 

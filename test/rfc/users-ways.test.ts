@@ -172,4 +172,28 @@ describe("a user who resets a forgotten password continues with", () => {
     const there = await browser.submit(await browser.follow(`/login${search}`), { email, password: "a brand new battery" });
     expect(there.url.startsWith(server.url + end)).toBe(true);
   });
+
+  test("both of an application's requests in two tabs: the link leads to the later one, and each gets its code", async () => {
+    const { email, browser } = newcomer();
+    await browser.json("/auth/register", { email, password: PASSWORD });
+    const searches: string[] = [];
+    const forgot = async (state: string) => {
+      const { search } = new URL((await browser.follow(authorizePath({ state }))).url);
+      searches.push(search);
+      await browser.submit(await browser.follow(`/forgot${search}`), { email });
+    };
+    await forgot("one");
+    const earlier = await server.resetTokenFor(email, 2);
+    await forgot("two");
+    const links = (await server.mailsTo(email, 3)).join("\n").matchAll(/\/reset\?token=([0-9a-f]{64})/g);
+    const [token] = [...links].flatMap(([, each]) => (each === earlier ? [] : [each]));
+    const changed = await browser.submit(await browser.follow(`/reset?token=${token}`), { password: "a brand new battery" });
+    expect(hrefs(changed.html)).toEqual([`/login${searches[1]}`]);
+    const consent = await browser.submit(await browser.follow(`/login${searches[1]}`), { email, password: "a brand new battery" });
+    const ends = [await browser.submit(consent, { decision: "approve" }), await browser.follow(`/login${searches[0]}`)];
+    expect(ends.map(({ url }) => [new URL(url).searchParams.get("state"), url.includes("code=")])).toEqual([
+      ["two", true],
+      ["one", true],
+    ]);
+  });
 });

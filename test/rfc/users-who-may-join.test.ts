@@ -72,7 +72,7 @@ describe("DEVELOPERS=role", () => {
     const { email, id } = await server.signedInUser();
     const { admin } = await adminAs(server.url, { email, password: PASSWORD });
     expect(await refusedWith(admin.clients.create.mutate(client))).toMatchObject({ error: "forbidden", httpStatus: 403 });
-    expect((await admin.clients.list.query()).clients).toEqual([]);
+    expect([(await admin.account.get.query()).role, (await admin.clients.list.query()).clients]).toEqual(["user", []]);
     const operator = await operatorAt(server.url);
     expect((await operator.users.get.query({ id })).role).toBe("user");
     await operator.users.setRole.mutate({ id, role: "developer" });

@@ -9,6 +9,7 @@ import { userRoutes } from "../../src/front/user-routes.ts";
 import { walletHandlers } from "../../src/front/wallet/handlers.ts";
 import { walletRoutes } from "../../src/front/wallet/routes.ts";
 import type { LinkingPorts } from "../../src/wallet/linking.ts";
+import { aBrandings } from "../support/builders.ts";
 import { coreWith } from "../support/fake-core.ts";
 import { ISSUER, postForm, startFront, type TestFront } from "../support/front.ts";
 
@@ -39,7 +40,16 @@ async function front(sessions: object, links: object = down): Promise<TestFront>
     randomBytes,
   } as unknown as LinkingPorts;
   const ports = { users: down, consents: down, pendingRequests: down, attempts: down, passwords: down, realms: down, limits: {} };
-  const known = { issuer: ISSUER, core: coreWith({}), clock: systemClock, randomBytes, sessionTtl: 60, fault: () => undefined, sessions };
+  const known = {
+    issuer: ISSUER,
+    core: coreWith({}),
+    clock: systemClock,
+    randomBytes,
+    sessionTtl: 60,
+    fault: () => undefined,
+    sessions,
+    brandings: aBrandings(),
+  };
   const routes = userRoutes({
     ...({ ...ports, ...known } as unknown as UserPorts), // these tests use no other ports
     wallets: (kit) => [...walletRoutes(ISSUER, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })],

@@ -16,7 +16,17 @@ const WAYS = {
   "/revocations": { verification: localWithRevocations({ ...overGrpc, whenStale: "refuse" }) },
 };
 const guards = Object.entries(WAYS).map(([path, way]) => {
-  return [path, createGuard({ resource, authorizationServers: [ISSUER], scopes: ["notes:read"], ...way })];
+  return [
+    path,
+    createGuard({
+      resource,
+      authorizationServers: [ISSUER],
+      scopes: ["notes:read"],
+      dpop: "accepted",
+      dpopNonce: "a nonce secret of the tests, long enough",
+      ...way,
+    }),
+  ];
 });
 
 /** The principal, and all that a handler can see of the request. */

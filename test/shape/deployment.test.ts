@@ -3,6 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { SETTING_NAMES } from "../../src/config/settings.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -31,6 +32,37 @@ describe("docker-compose.yml", () => {
   });
 });
 
+describe("the Helm chart", () => {
+  const chart = (path: string) => read(`deploy/helm/countersign/${path}`);
+  const templates = ["_helpers.tpl", "front.yaml", "core.yaml", "both.yaml"].map((path) => chart(`templates/${path}`)).join("\n");
+
+  test("sets only settings of Countersign, from secrets that its values name", () => {
+    const keys = [...templates.matchAll(/\(list ((?:"[a-z_]+" ?)+)\)/g)].flatMap(([, list = ""]) => list.match(/\w+_\w+/g) ?? []);
+    const fixed = [...templates.matchAll(/(?:name: |")([A-Z][A-Z_]+)\b/g)].map(([, name = ""]) => name);
+    expect(keys.length).toBeGreaterThan(5);
+    expect(fixed.length).toBeGreaterThan(5);
+    expect([...fixed, ...keys.map((key) => key.toUpperCase())].filter((name) => !known.has(name))).toEqual([]);
+    expect(keys.filter((key) => !chart("values.yaml").includes(key))).toEqual([]);
+  });
+
+  test("mounts the signing key into cores only, and is of this version", () => {
+    expect(templates.match(/jwt_private_key/g)).toHaveLength(1);
+    expect(chart("templates/core.yaml")).toContain("jwt_private_key");
+    expect(chart("Chart.yaml")).toContain(`\nappVersion: ${JSON.parse(read("package.json")).version}\n`);
+  });
+});
+
+test("the database cluster of deploy/ha acknowledges nothing that its standby lacks", () => {
+  const { bootstrap } = parse(read("deploy/ha/patroni.yml"));
+  const { ttl, loop_wait: wait, retry_timeout: retry, ...dcs } = bootstrap.dcs;
+  expect(dcs).toMatchObject({
+    synchronous_mode: true,
+    postgresql: { parameters: { synchronous_commit: "on", fsync: "on", full_page_writes: "on" } },
+  });
+  expect(ttl).toBeGreaterThanOrEqual(wait + 2 * retry);
+  expect(read("deploy/ha/haproxy.cfg")).toMatch(/GET \/primary[\s\S]*on-marked-down shutdown-sessions/);
+});
+
 test("the proxy does not pass on metrics", () => {
   const blocked = /location ~ (\S+) \{\s+return 404;/.exec(read("deploy/proxy.conf"))?.[1] ?? "";
   const paths = ["/metrics", "/tenant/metrics", "/metrics/", "/", "/oauth/token", "/docs/metrics-of-mine"];
@@ -39,7 +71,7 @@ test("the proxy does not pass on metrics", () => {
 
 describe("Dockerfile", () => {
   test("runs as a user other than root, has a health check, and copies only files that .dockerignore allows", () => {
-    expect(dockerfile).toMatch(/^USER node$/m);
+    expect(dockerfile).toMatch(/^USER [1-9]\d*:[1-9]\d*$/m);
     expect(dockerfile).toMatch(/^HEALTHCHECK /m);
     const allowed = read(".dockerignore").match(/(?<=^!).+/gm) ?? [];
     const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => (match[1] ?? "").split(" "));
@@ -47,8 +79,8 @@ describe("Dockerfile", () => {
   });
 
   test("starts Node with the options of `npm start`", () => {
-    const options = (text: string) => text.match(/--(?:conditions|disable-sigusr1|report-exclude-env)[\w=-]*/g);
-    const expected = ["--disable-sigusr1", "--report-exclude-env", "--conditions=countersign"];
+    const options = (text: string) => text.match(/--(?:conditions|disable-sigusr1|report-exclude-env)[\w=-]*/g)?.toSorted();
+    const expected = ["--conditions=countersign", "--disable-sigusr1", "--report-exclude-env"];
     expect(options(dockerfile)).toEqual(expected);
     expect(options(read("bin/countersign"))).toEqual(expected);
     expect(JSON.parse(read("package.json")).scripts.start).toBe("exec bin/countersign serve");

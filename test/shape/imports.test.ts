@@ -3,17 +3,19 @@ import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 
 /** Shared modules that most rooms may import. */
-const WORDS = ["errors", "clock", "random", "audit", "language", "load-once", "concurrency-limit"];
+const WORDS = ["errors", "clock", "random", "audit", "texts", "branding", "load-once", "concurrency-limit", "paging"];
 
 /** Which room of src may import which. A room may always import its own files. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   clock: [],
-  language: [],
+  texts: [],
   "load-once": [],
   "concurrency-limit": [],
+  paging: [],
   "ml-dsa-key": [],
-  config: ["ml-dsa-key"],
+  config: ["ml-dsa-key", "branding"],
+  branding: [],
   gen: [],
   audit: [],
   "audit-chain": [], // verifies a log without the server
@@ -22,15 +24,30 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   telemetry: ["errors"],
   protocol: ["errors", "gen"],
   clients: [...WORDS, "protocol", "telemetry"],
-  accounts: [...WORDS, "protocol", "telemetry"],
+  accounts: [...WORDS, "secret-box", "protocol", "telemetry"],
+  "secret-box": ["errors"],
+  upstream: [...WORDS, "secret-box", "protocol", "clients", "accounts", "telemetry"],
   wallet: [...WORDS, "protocol", "clients", "accounts", "core", "telemetry"],
   resources: [...WORDS, "protocol", "clients", "accounts", "telemetry"],
   core: [...WORDS, "ml-dsa-key", "gen", "protocol", "clients", "resources", "telemetry"],
   grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
-  management: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "resources", "grpc", "telemetry"],
-  front: [...WORDS, "gen", "protocol", "clients", "accounts", "resources", "grpc", "management", "wallet", "telemetry"],
-  cli: [...WORDS, "audit-chain", "protocol", "clients", "resources", "telemetry"],
-  store: [...WORDS, "audit-chain", "protocol", "clients", "accounts", "resources", "core", "management", "wallet", "telemetry"], // for the ports that it implements
+  management: [...WORDS, "secret-box", "audit-chain", "protocol", "clients", "accounts", "resources", "upstream", "grpc", "telemetry"],
+  front: [...WORDS, "gen", "protocol", "clients", "accounts", "resources", "grpc", "management", "upstream", "wallet", "telemetry"],
+  cli: [...WORDS, "audit-chain", "protocol", "clients", "resources", "upstream", "telemetry"],
+  store: [
+    ...WORDS,
+    "secret-box",
+    "audit-chain",
+    "protocol",
+    "clients",
+    "accounts",
+    "resources",
+    "core",
+    "management",
+    "upstream",
+    "wallet",
+    "telemetry",
+  ], // for the ports that it implements
   outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
 };
 /** These compose the server and may import everything. */
@@ -89,12 +106,13 @@ describe("import directions", () => {
   });
 });
 
-test("the guard imports nothing of the server, and the admin client only its types", () => {
+test("guard and agent import nothing of the server, and the admin client only its types", () => {
   const root = join(source, "..");
   const reaching = (room: string, pattern: RegExp) =>
     readdirSync(join(root, room, "src"), { recursive: true, encoding: "utf8" })
       .filter((path) => path.endsWith(".ts") && pattern.test(readFileSync(join(root, room, "src", path), "utf8")))
       .map((path) => `${room}/src/${path}`);
+  expect(reaching("agent-sdk", /from "(?:\.\.\/)+(?:src|guard-sdk)\//)).toEqual([]);
   expect(reaching("guard-sdk", /from "(?:\.\.\/)+src\//)).toEqual([]);
   expect(reaching("admin", /^(?!import type|export type).*from "(?:\.\.\/)+src\//m)).toEqual([]);
 });

@@ -14,6 +14,7 @@ const { dir, remove } = scratch();
 afterAll(remove);
 
 const PACKAGES = [
+  { workspace: "agent-sdk", needs: [], linked: ["@types/node"] },
   { workspace: "guard-sdk", needs: ["jose"], linked: ["@types/node"] },
   { workspace: "admin", needs: ["@trpc/client", "@trpc/server"], linked: [] },
 ] as const;
@@ -46,6 +47,23 @@ createGuard({ authorizationServers: [issuer] });
 // @ts-expect-error scopes are a list
 node.protect(guard, () => undefined, { scopes: "notes:read" });
 `;
+
+/** A program that uses both entries of the agent library. */
+const AGENT_USE = `
+import { type Access, AgentError, agent, clientSecret, generateProofKey, privateKey, publicClient, workloadToken } from "@countersign/agent";
+import { commandToken, githubToken, kubernetesToken } from "@countersign/agent/workload";
+
+const own = agent({ issuer: "https://auth.example.test", clientId: "a", credential: kubernetesToken("/token"), dpop: "required" });
+export const answered: Promise<Response> = own.onBehalfOf("t", { scope: "a b", tokenType: "id_token" }).fetch("https://notes.example.test");
+export const access: Access = own.withAssertion(({ resource = "" }) => own.assertionFor("https://other.example.test", { token: "t", resource }));
+export const credentials = [clientSecret("s"), privateKey({ kty: "OKP" }, { kid: "k" }), publicClient(), workloadToken(githubToken(), { use: "grant" })];
+export const others = [commandToken(["svid", "{issuer}"]), generateProofKey, AgentError];
+// @ts-expect-error the client_id is required
+agent({ issuer: "https://auth.example.test", credential: publicClient() });
+// @ts-expect-error a secret is wrapped, so that it is not mistaken for a token
+agent({ issuer: "https://auth.example.test", clientId: "a", credential: "secret" });
+`;
+const USES = { "agent-sdk": AGENT_USE, "guard-sdk": GUARD_USE };
 
 describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, linked }) => {
   const bytes = new Uint8Array(readFileSync(tarball));
@@ -90,8 +108,8 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
     const project = join(dir, `${workspace}-user`);
     await install(project, tarball, needs, linked);
     const strictly = ["--module", "nodenext", "--exactOptionalPropertyTypes"];
-    if (workspace === "guard-sdk") {
-      writeFileSync(join(project, "use.ts"), GUARD_USE);
+    if (workspace !== "admin") {
+      writeFileSync(join(project, "use.ts"), USES[workspace]);
       expect(await compile(project, ...strictly, "--types", "node", "use.ts")).toBe("");
     } else {
       copyFileSync(join(root, "test/types/admin-client.ts"), join(project, "use.ts"));
@@ -105,6 +123,6 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
     const { stdout } = await promisify(execFile)(process.execPath, ["-e", `console.log(Object.keys(require("${name}")).join())`], {
       cwd: project,
     });
-    expect(stdout).toMatch(/create(?:Guard|AdminClient)/);
+    expect(stdout).toMatch(/createGuard|createAdminClient|\bagent\b/);
   });
 });

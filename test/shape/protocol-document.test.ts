@@ -41,7 +41,7 @@ const tracked = (...paths: string[]): readonly string[] =>
   execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "--", ...paths], { cwd: root, encoding: "utf8" })
     .split("\n")
     .filter((path) => path !== "" && existsSync(join(root, path)));
-const code = tracked("src", "test", "guard-sdk", "admin", "proto", "scripts", "examples", "bench").filter((path) =>
+const code = tracked("src", "test", "agent-sdk", "guard-sdk", "admin", "proto", "scripts", "examples", "bench").filter((path) =>
   /\.(?:[cm]?[jt]s|proto|md)$/.test(path),
 );
 const documents = tracked("docs", "*.md").filter((path) => path.endsWith(".md"));
@@ -59,7 +59,7 @@ describe("documents", () => {
   });
 
   test("every repository file that a document names exists", () => {
-    const NAMED = /`((?:src|test|proto|bench|examples|scripts|bin|guard-sdk|admin)\/[^`\s#]*)`/g;
+    const NAMED = /`((?:src|test|proto|bench|examples|scripts|bin|agent-sdk|guard-sdk|admin|console)\/[^`\s#]*)`/g;
     const named = documents.flatMap((by) => [...read(by).matchAll(NAMED)].map(([, path = ""]) => ({ by, path })));
     expect(named.length).toBeGreaterThan(50);
     expect(named.filter(({ path }) => globSync(path.replaceAll(/<[^>]+>/g, "*"), { cwd: root }).length === 0)).toEqual([]);
@@ -91,6 +91,11 @@ const RULES_OF: Readonly<Record<GrantCase, string>> = {
   jwtBearer: "identity-assertion-rules",
   deviceCode: "device-authorization-rules",
 };
+
+test("docs/protocol.md lists every rule of the workload grant", () => {
+  const listed = sectionsOf(read("docs/protocol.md")).get("workload-grant-rules");
+  expect(rulesOf("jwtBearer", true).filter(({ name }) => !listed?.includes(`| \`${name}\` |`))).toEqual([]);
+});
 
 test.for(Object.keys(GRANTS) as GrantCase[])("docs/protocol.md lists every rule of %s", (grant) => {
   const sections = sectionsOf(read("docs/protocol.md"));

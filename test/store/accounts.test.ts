@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
+import type { SecretHash } from "../../src/random.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { sessions } from "../../src/store/sessions.ts";
@@ -42,7 +44,12 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       });
       expect(user?.createdAt).toSatisfy((at: number) => at >= begun / 1_000 - 1 && at <= Date.now() / 1_000 + 1);
       expect(await count(database, "outbox")).toBe(before + 1);
-      expect(await users(database.sql).byEmail("gRACE@example.TEST")).toEqual({ user, passwordHash: newUser.passwordHash, generation: 0 });
+      expect(await users(database.sql).byEmail("gRACE@example.TEST")).toEqual({
+        user,
+        passwordHash: newUser.passwordHash,
+        generation: 0,
+        hasSecondFactor: false,
+      });
       expect(await users(database.sql).byId(newUser.id)).toEqual(user);
       expect(await auditOf(database.sql, "user.registered")).toContainEqual(expect.objectContaining({ user_id: newUser.id }));
     });
@@ -124,9 +131,9 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       const session = await store.start({ id: anId(), hash, userId: user.id, ttl: 3600 }, anAudit("session.started", { userId: user.id }));
       expect(session).toMatchObject({ userId: user.id });
       expect((session?.expiresAt ?? 0) - (session?.authTime ?? 0)).toBe(3600);
-      expect(await store.byHash(hash)).toEqual({ session, user });
-      await store.end(hash, anAudit("session.ended", { userId: user.id }));
-      await store.end(hash, anAudit("session.ended", { userId: user.id }));
+      expect(await store.byHash(hash)).toEqual({ session: { ...session, proofAge: expect.any(Number) }, user });
+      const end = () => store.endOne(session?.id ?? "", user.id, anAudit("session.ended", { userId: user.id }));
+      expect([await end(), await end()]).toEqual([true, false]);
       expect(await store.byHash(hash)).toBeUndefined();
       expect((await auditOf(database.sql, "session.ended")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
     });
@@ -139,6 +146,22 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       await store.start({ id: anId(), hash: second, userId: user.id, ttl: 60, replaces: first }, anAudit("session.started"));
       expect(await store.byHash(first)).toBeUndefined();
       expect(await store.byHash(second)).toBeDefined();
+    });
+
+    test("a session is raised only while it lives: none starts by the second factor alone", async () => {
+      const user = await aUser(database.sql);
+      const [first, second, third] = [aHash(), aHash(), aHash()];
+      const store = sessions(database.sql);
+      await store.start({ id: anId(), hash: first, userId: user.id, ttl: 60 }, anAudit("session.started"));
+      const raise = (hash: SecretHash, replaces: SecretHash) =>
+        store.start(
+          { id: anId(), hash, userId: user.id, ttl: 60, replaces, raises: true, acr: TWO_FACTOR_ACR },
+          anAudit("session.started"),
+        );
+      expect(await raise(second, first)).toMatchObject({ acr: TWO_FACTOR_ACR });
+      await store.endAll(user.id, anAudit("session.ended"));
+      expect(await raise(third, second)).toBeUndefined();
+      expect(await store.byHash(third)).toBeUndefined();
     });
 
     test("a disabled or unknown user cannot start a session, and a disabled user's sessions are not found", async () => {
@@ -169,11 +192,10 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       const start = (userId: string, more = {}) =>
         store.start({ id: anId(), hash: aHash(), userId, ttl: 60, ...more }, anAudit("session.started"));
       const first = await start(user.id, { place });
-      const ended = aHash();
-      await start(user.id, { hash: ended });
+      const ended = await start(user.id);
       await start(other.id);
       const last = await start(user.id);
-      await store.end(ended, anAudit("session.ended"));
+      await store.endOne(ended?.id ?? "", user.id, anAudit("session.ended"));
       await runText(database.sql, "update sessions set last_seen_at = now() - interval '1 hour' where id = $1::uuid", [first?.id ?? ""]);
       const listed = await store.ofUser(user.id);
       expect(listed.map(({ id }) => id)).toEqual([last?.id, first?.id]);

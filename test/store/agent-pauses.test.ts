@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
+import { auditTrail } from "../../src/store/audit-trail.ts";
 import { delegationRepository } from "../../src/store/delegation-repository.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { revocationEvents } from "../../src/store/revocation-events.ts";
@@ -13,9 +14,6 @@ const EVERYONE = { kind: "everyone" } as const;
 const user = (userId: string) => ({ kind: "user", userId }) as const;
 const PAUSED = anAudit("agent.paused");
 const RESUMED = anAudit("agent.resumed");
-
-/** Makes what follows newer by every clock: the clock of the embedded database has millisecond resolution. */
-const aMoment = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe.each(databaseKinds)("pauses of agents on $name", ({ fresh }) => {
   let database: Database;
@@ -106,6 +104,15 @@ describe.each(databaseKinds)("pauses of agents on $name", ({ fresh }) => {
     expect([entry?.client_id, entry?.user_id]).toEqual([agent, null]);
   });
 
+  test("a reason is kept on the pause and in the log", async () => {
+    const { agent } = await aRoot();
+    await pauses().pause(EVERYONE, agent, { ...PAUSED, note: "It answers strangers." });
+    const { items } = await pauses().list(EVERYONE, { agent }, { limit: 1, count: false });
+    expect(items).toMatchObject([{ reason: "It answers strangers.", userId: null }]);
+    const log = await auditTrail(database.sql).list({ event: "agent.paused", clientId: agent }, { limit: 1, count: false });
+    expect(log.items).toMatchObject([{ note: "It answers strangers." }]);
+  });
+
   test("64 concurrent calls: exactly one pauses the agent, and exactly one resumes it", async () => {
     const { agent, scene } = await aRoot();
     const at64 = (act: () => Promise<boolean | undefined>) => Promise.all(Array.from({ length: 64 }, act));
@@ -118,20 +125,18 @@ describe.each(databaseKinds)("pauses of agents on $name", ({ fresh }) => {
     const [mine, theirs] = [await aChain(), await aChain()];
     const me = user(mine.scene.userId);
     await pauses().pause(me, mine.agent, anAudit("agent.paused", { actor: { type: "user", id: mine.scene.userId } }));
-    await aMoment();
     await pauses().pause(EVERYONE, mine.agent, PAUSED);
     await pauses().pause(EVERYONE, theirs.agent, PAUSED);
-    await aMoment();
     await pauses().pause(user(theirs.scene.userId), theirs.agent, PAUSED);
-    const own = await pauses().list(me, {}, 50);
+    const own = await pauses().list(me, {}, { limit: 50 });
     expect(own.items.map(({ agent, userId }) => [agent.clientId, userId])).toEqual([
       [mine.agent, null],
       [mine.agent, mine.scene.userId],
     ]);
     expect(own.items[1]).toMatchObject({ by: { type: "user", id: mine.scene.userId }, agent: { name: "A client" } });
-    const listed = await pauses().list(EVERYONE, { agent: theirs.agent }, 1);
+    const listed = await pauses().list(EVERYONE, { agent: theirs.agent }, { limit: 1 });
     expect([listed.items.map(({ userId }) => userId), listed.next === null]).toEqual([[theirs.scene.userId], false]);
-    expect((await pauses().list(EVERYONE, { userId: mine.scene.userId }, 50)).items).toHaveLength(1);
+    expect((await pauses().list(EVERYONE, { userId: mine.scene.userId }, { limit: 50 })).items).toHaveLength(1);
   });
 
   test("pausing, resuming and cutting each write a revocation event", async () => {

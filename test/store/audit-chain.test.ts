@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CheckpointSigner, checkpointKey } from "../../src/audit-chain/checkpoint.ts";
 import { type ExportLine, headerLine, interleave } from "../../src/audit-chain/export.ts";
 import { GENESIS } from "../../src/audit-chain/link.ts";
@@ -7,23 +7,20 @@ import { verification } from "../../src/audit-chain/verify.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
-import type { Database } from "../../src/store/orm.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { anAudit, anId } from "../support/accounts.ts";
-import { databaseKinds, runText } from "../support/database.ts";
+import { databaseKinds, runText, sharedDatabase } from "../support/database.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const jwk = publicKey.export({ format: "jwk" });
 const signer: CheckpointSigner = { issuer: "https://id.example.test", kid: checkpointKey(jwk)?.kid ?? "", privateKey };
 
 describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
-  let database: Database;
+  const database = sharedDatabase(fresh);
   let sql: Sql;
-  beforeAll(async () => {
-    database = await fresh();
-    sql = database.sql;
+  beforeAll(() => {
+    sql = database().sql;
   });
-  afterAll(() => database.close());
   beforeEach(() => sealAll());
 
   /** Also waits for the lock of a crashed sealer, which PostgreSQL releases once it notices the closed connection. */
@@ -142,7 +139,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
       reached = page.reached;
     }
     expect([seen.length, new Set(seen).size, reached]).toEqual([20, 20, await head()]);
-    const listed = (await auditTrail(sql).list({ requestId }, 50)).items;
+    const listed = (await auditTrail(sql).list({ requestId }, { limit: 50 })).items;
     expect(listed.every(({ link }) => link !== null)).toBe(true);
     expect((await auditTrail(sql).follow({}, 3, 1_000_000)).reached).toBe(1_000_000);
   });

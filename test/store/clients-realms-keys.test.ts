@@ -163,6 +163,22 @@ describe.for(databaseKinds)("clients, realms and signing keys on $name", ({ fres
       expect(await stateOf(own)).toBe("published");
     });
 
+    test("of 8 operators who withdraw a key at once one leaves a record; it is never published again; a key that signs stays", async () => {
+      const [own, stolen] = [aKey(), aKey()];
+      const [register, operators] = [keyRegister(database.sql, 3_600), publishedKeys(database.sql, 3_600)];
+      const withdraw = ({ kid }: { readonly kid: string }) => operators.withdraw(kid, anAudit("key.withdrawn"));
+      const records = async () => (await auditOf(database.sql, "key.withdrawn")).length;
+      const before = await records();
+      await register.publish([own, stolen], [own.kid]);
+      expect([await withdraw(own), await operators.withdraw("unknown", anAudit("key.withdrawn"))]).toEqual(["signs", undefined]);
+      expect(new Set(await Promise.all(Array.from({ length: 8 }, () => withdraw(stolen))))).toEqual(new Set(["withdrawn"]));
+      expect(await records()).toBe(before + 1);
+      await pass("2 hours");
+      const served = await register.publish([own, stolen], [own.kid, stolen.kid]);
+      expect(served.filter(({ withdrawn }) => withdrawn).map(({ jwk }) => jwk.kid)).toEqual([stolen.kid]);
+      expect((await operators.all()).find(({ kid }) => kid === stolen.kid)?.state).toBe("withdrawn");
+    });
+
     test("R9: during a rolling key change each core signs with a key that has been published for 300 s, and all cores serve and verify both keys", async () => {
       const register = keyRegister(database.sql, 3_600);
       await pass("2 hours"); // so that all earlier keys are withdrawn

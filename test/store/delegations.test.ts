@@ -6,7 +6,7 @@ import { grants } from "../../src/store/grants.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import { statement } from "../../src/store/sql.ts";
+import { type Sql, statement } from "../../src/store/sql.ts";
 import { sweep } from "../../src/store/sweep.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { anAudit, anId, auditOf, DEFAULT_REALM_ID } from "../support/accounts.ts";
@@ -147,8 +147,8 @@ describe.each(databaseKinds)("identity assertions on $name", ({ fresh }) => {
       jti: anId(),
       remember: 300,
     };
-    return (more: Partial<typeof identity> = {}) =>
-      identityAssertions(database.sql)
+    return (more: Partial<typeof identity> = {}, sql: Pick<Sql, "query" | "transaction"> = database.sql) =>
+      identityAssertions(sql as Sql)
         .accept(
           { ...identity, newUserId: anId(), ...more },
           { id: anId(), clientId: client.clientId, scopes: ["a"], audience: ["b"], authTime: 1_790_000_000 },
@@ -204,5 +204,25 @@ describe.each(databaseKinds)("identity assertions on $name", ({ fresh }) => {
     expect(await present()).toBe("user_disabled");
     await database.sql.query(statement("test_enable", "update users set enabled = true where id = $1::uuid"), [userId]);
     expect(await present()).toBe(userId);
+  });
+
+  test("a user who is disabled while an assertion is accepted gets no grant", async () => {
+    const present = await presenting();
+    const userId = await present();
+    const disable = statement("test_disable_and_end", "update users set enabled = false, epoch = epoch + 1 where id = $1::uuid");
+    const disabling: Pick<Sql, "query" | "transaction"> = {
+      query: database.sql.query,
+      transaction: (work) =>
+        database.sql.transaction((tx) =>
+          work({
+            ...tx,
+            query: async (sent, parameters) => {
+              if (sent.name === "identity_open") await tx.query(disable, [userId as string]);
+              return tx.query(sent, parameters);
+            },
+          }),
+        ),
+    };
+    expect(await present({ jti: anId() }, disabling)).toBe("user_disabled");
   });
 });

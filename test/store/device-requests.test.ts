@@ -16,6 +16,7 @@ const aRequest = (members: Partial<NewDeviceRequest> = {}): NewDeviceRequest => 
   scopes: ["crm:read"],
   resources: ["https://crm.example.test/mcp"],
   address: "192.0.2.1",
+  dpopJkt: null,
   pollInterval: 5,
   ...members,
 });
@@ -29,10 +30,11 @@ describe.for(databaseKinds)("device requests on $name", ({ fresh }) => {
   const store = () => deviceRequests(database.sql);
 
   test("are found by each of their keys until they are decided upon", async () => {
-    const request = aRequest();
+    const request = aRequest({ dpopJkt: "thumbprint" });
     expect(await store().open(request, 600)).toBe(true);
     const found = await store().byId(request.id);
     expect(found).toMatchObject({
+      dpopJkt: "thumbprint",
       clientId: "c",
       scopes: request.scopes,
       resources: request.resources,

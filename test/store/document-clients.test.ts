@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Client } from "../../src/clients/client.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { documentHistory, documentVersions, KEPT_VERSIONS } from "../../src/store/client-documents.ts";
 import { clientRegistry } from "../../src/store/clients.ts";
 import { consentRepository, consents } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
@@ -54,6 +56,24 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     expect(await authorizationCodes(database.sql).redeem(code, grant, family, issued)).toBe(true);
     return { code, grant, family };
   };
+
+  test("documents of a client with a consent are stored when they differ, the newest 20 of them", async () => {
+    const [versions, history] = [documentVersions(database.sql), documentHistory(database.sql)];
+    expect(await versions.store(`${client.clientId}/stranger`, "{}")).toBe(false);
+    const first = JSON.stringify({ client_name: "Döcument 🔑" });
+    expect([await versions.store(client.clientId, first), await versions.store(client.clientId, first)]).toEqual([true, true]);
+    const digest = createHash("sha256").update(first).digest("hex");
+    expect(await history.of(client.clientId)).toMatchObject([{ version: 1, document: first, digest, size: Buffer.byteLength(first) }]);
+    for (let count = 2; count <= KEPT_VERSIONS + 1; count++) expect(await versions.store(client.clientId, `{"a":${count}}`)).toBe(true);
+    const kept = await history.of(client.clientId);
+    expect([kept.length, kept[0]?.document, kept.at(-1)?.version]).toEqual([KEPT_VERSIONS, `{"a":${KEPT_VERSIONS + 1}}`, 2]);
+  });
+
+  test("of two processes that store a document at once one does", async () => {
+    const { store } = documentVersions(database.sql);
+    await Promise.all(Array.from({ length: 8 }, () => store(client.clientId, '{"raced":true}')));
+    expect(await documentHistory(database.sql).of(client.clientId)).toHaveLength(1);
+  });
 
   test("a code and its refresh family keep the client as its metadata document described it, without a row in clients", async () => {
     const code = aHash();

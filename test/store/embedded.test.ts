@@ -8,7 +8,7 @@ import { lockDirectory } from "../../src/store/directory-lock.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
 import { aUser } from "../support/accounts.ts";
-import { freshDataDir } from "../support/database.ts";
+import { freshDataDir } from "../support/data-directory.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -29,7 +29,7 @@ test("data is kept when the directory is opened again", async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-test("creates a missing directory with mode 0700, and repeats a first start that was interrupted", async () => {
+test("creates a missing directory with mode 0700, and repeats a first start that was interrupted", { timeout: 120_000 }, async () => {
   const data = join(dir, "below", "data");
   await (await openDatabase({ dir: data })).close();
   expect(statSync(data).mode & 0o777).toBe(0o700);

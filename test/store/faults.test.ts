@@ -1,19 +1,23 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { rmSync } from "node:fs";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { readiness } from "../../src/store/availability.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { type Database, openDatabase } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { statement } from "../../src/store/sql.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
-import { emptyPostgresDatabase, freshEmbedded, TEST_DATABASE_URL } from "../support/database.ts";
+import { freshDataDir } from "../support/data-directory.ts";
 import { anOpenFamily, aScene } from "../support/grants.ts";
+import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/postgres.ts";
 import { type Wire, wireTo } from "../support/wire.ts";
 
 const unavailable = { code: "temporarily_unavailable", reason: "storage_unavailable", detail: { retryAfter: 5 } };
 const sleep = (seconds: number) => statement("test_sleep", `select 1 as one from pg_sleep(${seconds})`);
 
 test("a closed embedded database is reported as temporarily_unavailable", async () => {
-  const database = await freshEmbedded();
+  const dir = await freshDataDir();
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const database = await openDatabase({ dir });
   const directory = clientDirectory(database.sql);
   await database.close();
   await expect(directory.byClientId("countersign")).rejects.toMatchObject(unavailable);
@@ -41,7 +45,7 @@ if (TEST_DATABASE_URL !== undefined)
       closing.push(wire.close);
       through.hostname = "127.0.0.1";
       through.port = String(wire.port);
-      const database = await openDatabase({ url: through.href, poolSize });
+      const database = await openDatabase({ url: through.href, pool: { size: poolSize } });
       closing.push(database.close);
       return { database, wire };
     }

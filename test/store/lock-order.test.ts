@@ -15,6 +15,7 @@ import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 import { racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
+import { A_SECRET_BOX } from "../support/secret-box.ts";
 
 const MANY = 16;
 const MESSAGE = { subject: "s", text: "t", html: "h" };
@@ -47,7 +48,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     return { ...scene, userId, sessionId: await aSession(userId) };
   };
   const idOf = async (clientId: string): Promise<string> =>
-    (await managedClients(sql).list({ search: clientId }, 1, undefined)).items[0]?.id ?? "";
+    (await managedClients(sql).list({ search: clientId }, { limit: 1 })).items[0]?.id ?? "";
   const issuing = (scenes: readonly Scene[]) => {
     const codes = authorizationCodes(sql);
     return scenes.map((scene) => codes.issue(aHash(), aBinding(scene), 60, anAudit("code.issued")));
@@ -185,7 +186,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
           })),
         }),
       );
-      const provision = provisioner(sql, { hash: async () => "$argon2id$y", verify: async () => ({ kind: "wrong" }) });
+      const provision = provisioner(sql, { hash: async () => "$argon2id$y", verify: async () => ({ kind: "wrong" }) }, A_SECRET_BOX);
       await allAtOnce([
         provision.apply(file),
         ...leaving.map(({ id }) => close(id)),

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mintApiKey } from "../../src/clients/api-key.ts";
 import type { Client } from "../../src/clients/client.ts";
-import type { ClientChange, Reach } from "../../src/clients/ports.ts";
+import type { ClientChange, ClientSort, Reach } from "../../src/clients/ports.ts";
 import { Refusal } from "../../src/errors.ts";
+import type { Part } from "../../src/paging.ts";
 import { asSecretHash, hashSecret } from "../../src/random.ts";
 import { apiKeyDirectory, apiKeys } from "../../src/store/api-keys.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
@@ -92,7 +93,7 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
     };
     await expect(clients.change(id, mine, refuse, audit)).rejects.toMatchObject({ reason: "client_incoherent" });
     expect((await clients.byId(id, mine))?.name).toBe(name);
-    expect((await auditTrail(database.sql).list({ clientId }, 10)).items).toHaveLength(1);
+    expect((await auditTrail(database.sql).list({ clientId }, { limit: 10 })).items).toHaveLength(1);
   });
 
   test("docs/protocol.md#client-management: disabling a client revokes its codes and refresh families, and enabling it again restores none", async () => {
@@ -117,7 +118,7 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
     const clients = managedClients(database.sql);
     const found = await Promise.all(Array.from({ length: 8 }, () => clients.delete(id, mine, { ...audit, event: "client.deleted" })));
     expect(found.filter(Boolean)).toHaveLength(1);
-    expect((await auditTrail(database.sql).list({ clientId, event: "client.deleted" }, 10)).items).toHaveLength(1);
+    expect((await auditTrail(database.sql).list({ clientId, event: "client.deleted" }, { limit: 10 })).items).toHaveLength(1);
   });
 
   test("a revoked API key is no longer accepted, also while it is in use", async () => {
@@ -155,6 +156,41 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
     expect(await clients.replaceSecret(id, all, hashSecret("x"), audit)).toBeUndefined();
   });
 
+  test("lists are sorted page by page and counted on the first page; a cursor of another order is refused", async () => {
+    const user = await addUser(database, "sorter@example.test");
+    for (const name of ["Alpha", "beta"]) await stored({ ownerId: user, name });
+    const clients = managedClients(database.sql);
+    const sorted = async (part: Partial<Part<ClientSort>>) => {
+      const names: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = await clients.list({ ownerId: user }, { limit: 1, cursor, count: cursor === undefined, ...part });
+        expect(page.total).toBe(cursor === undefined ? 2 : null);
+        names.push(...page.items.map(({ name }) => name));
+        if (page.next === null) return names;
+        cursor = page.next;
+      }
+    };
+    expect(await sorted({ sort: "name" })).toEqual(["Alpha", "beta"]);
+    expect(await sorted({ sort: "name", order: "desc" })).toEqual(["beta", "Alpha"]);
+    expect(await sorted({ order: "asc" })).toEqual((await sorted({})).toReversed());
+    expect((await sorted({ sort: "lastUsed" })).toSorted()).toEqual(["Alpha", "beta"]);
+    const { next } = await clients.list({ ownerId: user }, { limit: 1, sort: "name" });
+    for (const part of [{ sort: "name", order: "desc" }, { sort: "lastUsed" }, {}] as const) {
+      const refused = clients.list({ ownerId: user }, { limit: 1, cursor: next ?? "", ...part });
+      await expect(refused).rejects.toMatchObject({ code: "invalid_request", reason: "cursor_unusable" });
+    }
+    expect((await clients.list({ unusedSince: 4e9, search: "ALP" }, { limit: 5 })).items.map(({ name }) => name)).toContain("Alpha");
+    expect((await clients.list({ ownerId: user, unusedSince: 5 }, { limit: 5, count: true })).total).toBe(0);
+    for (const name of ["What? 'a' «0» $1", "What? 'b'"]) await stored({ ownerId: user, name });
+    const odd = await clients.list({ search: "what? 'a' «0»" }, { limit: 5, count: true, sort: "name" });
+    expect([odd.items.map(({ name }) => name), odd.total]).toEqual([["What? 'a' «0» $1"], 1]);
+    const last = await clients.list({ ownerId: user }, { limit: 3, sort: "name" });
+    const rest = await clients.list({ ownerId: user }, { limit: 3, sort: "name", cursor: last.next ?? "" });
+    expect(rest.items.map(({ name }) => name)).toEqual(["What? 'b'"]);
+    const [mine] = (await managedUsers(database.sql).list({ search: user }, { limit: 5, sort: "email" })).items;
+    expect(mine?.id).toBe(user);
+  });
+
   test("client lists are sorted newest first, paged and filtered", async () => {
     const user = await addUser(database, "lister@example.test");
     const made = [
@@ -162,17 +198,17 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
       await stored({ ownerId: user, name: "beta", enabled: false, isAgent: true }),
     ];
     const clients = managedClients(database.sql);
-    const first = await clients.list({ ownerId: user }, 1);
-    const second = await clients.list({ ownerId: user }, 1, first.next ?? undefined);
+    const first = await clients.list({ ownerId: user }, { limit: 1 });
+    const second = await clients.list({ ownerId: user }, { limit: 1, cursor: first.next ?? undefined });
     expect([first.items.length, second.items.length, second.next]).toEqual([1, 1, null]);
     expect([...first.items, ...second.items].map(({ id }) => id).sort()).toEqual(made.map(({ id }) => id).sort());
     for (const filter of [{ enabled: false }, { isAgent: true }, { search: "BET" }]) {
-      expect((await clients.list({ ownerId: user, ...filter }, 5)).items.map(({ name }) => name)).toEqual(["beta"]);
+      expect((await clients.list({ ownerId: user, ...filter }, { limit: 5 })).items.map(({ name }) => name)).toEqual(["beta"]);
     }
-    expect((await clients.list({ ownerId: user, origin: "dynamic" }, 5)).items).toEqual([]);
-    expect((await clients.list({ ownerId: user, environment: "development" }, 5)).items).toHaveLength(2);
+    expect((await clients.list({ ownerId: user, origin: "dynamic" }, { limit: 5 })).items).toEqual([]);
+    expect((await clients.list({ ownerId: user, environment: "development" }, { limit: 5 })).items).toHaveLength(2);
     expect(await clients.ofOwner(user)).toHaveLength(2);
-    expect(await clients.list({ search: "\0" }, 5)).toEqual({ items: [], next: null });
+    expect(await clients.list({ search: "\0" }, { limit: 5 })).toEqual({ items: [], next: null, total: 0 });
   });
 
   test("changes of users and realms write an audit record", async () => {
@@ -181,9 +217,11 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
     const entry = { ...audit, event: "user.changed", userId: id } as const;
     expect(await users.setEnabled(id, false, entry)).toMatchObject({ enabled: false });
     expect(await users.setRole(id, "operator", entry)).toMatchObject({ role: "operator", enabled: false });
-    expect((await users.list({ search: "mixed@", role: "operator", enabled: false }, 5)).items.map((user) => user.id)).toEqual([id]);
+    expect((await users.list({ search: "mixed@", role: "operator", enabled: false }, { limit: 5 })).items.map((user) => user.id)).toEqual([
+      id,
+    ]);
     const trail = auditTrail(database.sql);
-    expect((await trail.list({ userId: id, event: "user.changed", since: 0, until: 4e9 }, 5)).items).toHaveLength(2);
+    expect((await trail.list({ userId: id, event: "user.changed", since: 0, until: 4e9 }, { limit: 5 })).items).toHaveLength(2);
     const realms = managedRealms(database.sql);
     expect(await realms.setRegistrationScopes(DEFAULT_REALM, ["a", "b"], audit)).toMatchObject({ dynamicRegistrationScopes: ["a", "b"] });
     expect(await realms.setRegistrationScopes(DEFAULT_REALM, null, audit)).toMatchObject({ dynamicRegistrationScopes: null });

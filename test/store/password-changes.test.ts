@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MailMessage } from "../../src/accounts/ports.ts";
+import type { SecretHash } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
@@ -222,29 +223,52 @@ describe.for(databaseKinds)("password resets and changes on $name", ({ fresh }) 
   });
 
   describe("password changes", () => {
-    const change = (userId: string, generation: number, passwordHash: string, hash = aHash()) =>
-      store().change({ userId, generation, passwordHash, session: { id: anId(), hash, userId, ttl: 60 } }, message("news"), {
+    const change = (userId: string, provedBy: SecretHash, passwordHash: string, hash = aHash()) =>
+      store().change({ provedBy, passwordHash, session: { id: anId(), hash, userId, ttl: 60 } }, message("news"), {
         change: changed(),
         session: anAudit("session.started"),
       });
+    const signedIn = async (userId: string, more: { readonly acr?: string; readonly provedAt?: number } = {}) => {
+      const hash = aHash();
+      await sessions(database.sql).start({ id: anId(), hash, userId, ttl: 60, ...more }, anAudit("session.started"));
+      return hash;
+    };
 
-    test("a change ends all sessions, starts a new one and invalidates a reset link", async () => {
+    test("a change ends all sessions, starts a new one with the proof of the old one, and invalidates a reset link", async () => {
       const { user, hash } = await linked();
-      const [old, renewed] = [aHash(), aHash()];
-      await sessions(database.sql).start({ id: anId(), hash: old, userId: user.id, ttl: 60 }, anAudit("session.started"));
-      const session = await change(user.id, 0, "new hash", renewed);
-      expect(await sessions(database.sql).byHash(old)).toBeUndefined();
-      expect(await sessions(database.sql).byHash(renewed)).toEqual({ session, user });
+      const [other, renewed] = [await signedIn(user.id), aHash()];
+      const provedAt = Math.floor(Date.now() / 1000) - 100;
+      const old = await signedIn(user.id, { acr: "phr", provedAt });
+      const session = await change(user.id, old, "new hash", renewed);
+      for (const ended of [old, other]) expect(await sessions(database.sql).byHash(ended)).toBeUndefined();
+      expect(session).toMatchObject({ acr: "phr", authTime: provedAt });
+      expect(await sessions(database.sql).byHash(renewed)).toEqual({ session: { ...session, proofAge: expect.any(Number) }, user });
       expect(await store().ownerOfReset(hash)).toBeUndefined();
       expect(await account(user.email)).toMatchObject({ passwordHash: "new hash", generation: 1 });
     });
 
-    test("64 concurrent changes with the same old password: exactly one succeeds, and the others leave nothing", async () => {
+    test("64 concurrent changes in the same session: exactly one succeeds, and the others leave nothing", async () => {
       const user = await aUser(database.sql);
-      const results = await Promise.all(Array.from({ length: 64 }, (_, n) => change(user.id, 0, `hash ${n}`)));
-      expect(results.filter((session) => session !== undefined)).toHaveLength(1);
+      const session = await signedIn(user.id);
+      const results = await Promise.all(Array.from({ length: 64 }, (_, n) => change(user.id, session, `hash ${n}`)));
+      expect(results.filter((started) => started !== undefined)).toHaveLength(1);
       expect(await sessions(database.sql).ofUser(user.id)).toHaveLength(1);
       expect((await waiting(user.id)).filter((subject) => subject === "news")).toHaveLength(1);
+    });
+
+    test("of a change and a reset at once the later one counts, and no session of before stays", async () => {
+      for (let round = 0; round < 10; round++) {
+        const { user, hash } = await linked();
+        const session = await signedIn(user.id);
+        const [started, reset] = await Promise.all([
+          change(user.id, session, "changed"),
+          store().reset(hash, "reset", message("news"), changed()),
+        ]);
+        const { passwordHash } = await account(user.email);
+        // A change drops the link; a reset ends the session. So exactly one of them was done.
+        expect([started !== undefined, reset !== undefined]).toEqual([passwordHash === "changed", passwordHash === "reset"]);
+        expect(await sessions(database.sql).byHash(session)).toBeUndefined();
+      }
     });
 
     test("a sign-in with the old password before, during or after a change has no session", async () => {
@@ -252,7 +276,7 @@ describe.for(databaseKinds)("password resets and changes on $name", ({ fresh }) 
       const start = (generation: number) =>
         sessions(database.sql).start({ id: anId(), hash: aHash(), userId: user.id, ttl: 60, generation }, anAudit("session.started"));
       const starts = Array.from({ length: 16 }, () => start(0));
-      const changing = change(user.id, 0, "new hash");
+      const changing = change(user.id, await signedIn(user.id), "new hash");
       const [session] = await Promise.all([changing, ...starts, ...Array.from({ length: 16 }, () => start(0))]);
       expect((await sessions(database.sql).ofUser(user.id)).map(({ id }) => id)).toEqual([session?.id]);
       expect(await start(0)).toBeUndefined();

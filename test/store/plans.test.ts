@@ -15,9 +15,10 @@ import type { Parameter, Sql, Statement } from "../../src/store/sql.ts";
 import { sweep } from "../../src/store/sweep.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { aHash, anAudit, anId } from "../support/accounts.ts";
-import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/database.ts";
 import { connect, fill } from "../support/filled.ts";
 import { aBinding, aFamily, aGrant, type Scene } from "../support/grants.ts";
+import { furtherLists, joinedLists, largestLists } from "../support/list-questions.ts";
+import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/postgres.ts";
 
 interface StatementCall {
   readonly statement: Statement;
@@ -28,13 +29,21 @@ interface PlanNode {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
   readonly "Index Name"?: string;
+  readonly "Total Cost"?: number;
   readonly Plans?: readonly PlanNode[];
 }
 
 /** Number of rows from which on a sequential scan of a table is a fault. */
 const MANY = 5_000;
+/** Number of rows at which the costs of every index and scan are far apart. */
+const ENOUGH = 600_000;
+/** Tables with lists. */
+const LISTED = [
+  ...["clients", "connections", "realms", "resources", "scope_descriptions"],
+  ...["users", "workload_identities", "workload_issuers"],
+];
 /** Indexes that select far more rows than a batch needs. */
-const TOO_WIDE = new Set(["authorization_codes_expires_at_index", "consents_client_id_index", "grants_created_at_index"]);
+const TOO_WIDE = new Set(["authorization_codes_expires_at_index", "consents_client_id_id_index", "grants_created_at_index"]);
 
 const literal = (value: Parameter): string => {
   if (value === null) return "null";
@@ -47,6 +56,13 @@ const literal = (value: Parameter): string => {
         : String(value);
   return `'${text.replaceAll("'", "''")}'`;
 };
+
+/** A statement with a name has one plan for all values. */
+const keyOf = ({ statement, parameters }: StatementCall): string => statement.name || `${statement.text} ${JSON.stringify(parameters)}`;
+
+/** A statement without a name is planned for its values each time. */
+const modesOf = ({ statement }: StatementCall) =>
+  statement.name === "" ? (["force_custom_plan"] as const) : (["force_generic_plan", "force_custom_plan"] as const);
 
 const nodesOf = (node: PlanNode): readonly PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
@@ -72,7 +88,7 @@ if (TEST_DATABASE_URL !== undefined)
     async function statementsOf(work: (sql: Sql) => Promise<unknown>): Promise<ReadonlyMap<string, StatementCall>> {
       const all = new Map<string, StatementCall>();
       const query: Sql["query"] = (statement, parameters) => {
-        all.set(statement.name, { statement, parameters });
+        all.set(keyOf({ statement, parameters }), { statement, parameters });
         return database.sql.query(statement, parameters);
       };
       const sql: Sql = {
@@ -81,7 +97,7 @@ if (TEST_DATABASE_URL !== undefined)
           database.sql.transaction((tx) =>
             run({
               query: (statement, parameters) => {
-                all.set(statement.name, { statement, parameters });
+                all.set(keyOf({ statement, parameters }), { statement, parameters });
                 return tx.query(statement, parameters);
               },
             }),
@@ -115,7 +131,7 @@ if (TEST_DATABASE_URL !== undefined)
       const large = new Set(rows.map(({ name }) => name));
       const faults: string[] = [];
       for (const [name, one] of statements)
-        for (const mode of ["force_generic_plan", "force_custom_plan"] as const)
+        for (const mode of modesOf(one))
           for (const node of nodesOf(await planOf(one, mode))) {
             const relation = node["Relation Name"] ?? "";
             const reads = node["Node Type"] === "Seq Scan" && large.has(relation);
@@ -173,6 +189,9 @@ if (TEST_DATABASE_URL !== undefined)
       await many(() => tokenStates(sql).of({ jti: anId(), clientId: "client-1", userId: scene.userId, grantId: anId() }));
     }
 
+    const costOf = async (text: string): Promise<number> =>
+      (await planOf({ statement: { name: "", text }, parameters: [] }, "force_custom_plan"))["Total Cost"] ?? 0;
+
     const filters = {
       event: "token.refused",
       outcome: "failure",
@@ -187,7 +206,7 @@ if (TEST_DATABASE_URL !== undefined)
 
     describe.for([
       [1, 10_000],
-      [10_001, 1_000_000],
+      [10_001, ENOUGH],
     ] as const)("with rows %i to %i in each large table", ([from, to]) => {
       beforeAll(() => fill(url, from, to), 300_000);
 
@@ -200,16 +219,43 @@ if (TEST_DATABASE_URL !== undefined)
       test("a list of audit records with one filter uses an index and no sequential scan", async () => {
         const lists = await statementsOf(async (sql) => {
           const { list } = auditTrail(sql);
-          await list({}, 50, undefined);
+          await list({}, { limit: 50 });
           for (const [member, value] of Object.entries(filters)) {
-            const { items } = await list({ [member]: value }, 50, undefined);
+            const { items } = await list({ [member]: value }, { limit: 50 });
             expect([member, items.length > 0]).toEqual([member, true]);
-            await list({ [member]: value }, 50, items.at(-1)?.id);
+            await list({ [member]: value }, { limit: 50, cursor: items.at(-1)?.id });
           }
-          expect((await list({ since: 3, until: 5 }, 50, undefined)).items).toHaveLength(50);
+          expect((await list({ since: 3, until: 5 }, { limit: 50 })).items).toHaveLength(50);
         });
         expect(await faultsOf(lists)).toEqual([]);
       });
+
+      if (to === ENOUGH)
+        test("no question of a list costs half of reading its table", async () => {
+          const costs = new Map<string, number>();
+          const dear: string[] = [];
+          const calls = await statementsOf(async (sql) => {
+            await largestLists(sql);
+            await furtherLists(sql);
+          });
+          for (const call of calls.values()) {
+            const [, table = ""] = /from "(\w+)"/.exec(call.statement.text) ?? [];
+            const whole = costs.get(table) ?? (await costOf(`select count(*) from ${table}`));
+            costs.set(table, whole);
+            const cost = (await planOf(call, "force_custom_plan"))["Total Cost"] ?? 0;
+            if (cost > whole / 2)
+              dear.push(
+                `${cost} of ${whole}: ${call.parameters.join(", ")} in ${call.statement.text.slice(call.statement.text.lastIndexOf(" from "))}`,
+              );
+          }
+          expect(dear).toEqual([]);
+          expect([...costs.keys()].sort()).toEqual(LISTED);
+        });
+
+      if (to === ENOUGH)
+        test("lists of refusals, consents and delegations, and groups of these, scan no large table", async () => {
+          expect(await faultsOf(await statementsOf(joinedLists), new Set())).toEqual([]);
+        });
 
       test("the sweep scans no large table", async () => {
         const statements = await statementsOf(async (sql) => {

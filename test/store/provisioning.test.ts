@@ -10,6 +10,7 @@ import { sessions } from "../../src/store/sessions.ts";
 import { users } from "../../src/store/users.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
+import { A_SECRET_BOX } from "../support/secret-box.ts";
 
 /** A readable stand-in for password hashes: what is stored and when matters here, not the hash. */
 const passwords = {
@@ -26,7 +27,18 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     database = await fresh();
   });
   afterAll(() => database.close());
-  const apply = (more: object) => provisioner(database.sql, passwords).apply(plan(more));
+  const apply = (more: object) => provisioner(database.sql, passwords, A_SECRET_BOX).apply(plan(more));
+
+  test("the sign-in that a realm demands is set, kept where the file does not name it, and removed by null", async () => {
+    const acr = () => runText(database.sql, "select required_acr from realms where name = 'guarded'");
+    const realm = (more: object = {}) => apply({ realms: [{ name: "guarded", ...more }] });
+    expect((await realm({ requiredAcr: "phr" })).realms).toEqual({ ...none, created: 1 });
+    for (const unchanged of [{}, { requiredAcr: "phr" }]) expect((await realm(unchanged)).realms).toEqual({ ...none, unchanged: 1 });
+    expect(await acr()).toEqual([{ required_acr: "phr" }]);
+    expect((await realm({ requiredAcr: null })).realms).toEqual({ ...none, changed: 1 });
+    expect(await acr()).toEqual([{ required_acr: null }]);
+    expect(() => plan({ realms: [{ name: "guarded", requiredAcr: "gold" }] })).toThrow("realms.0.requiredAcr");
+  });
 
   test("a file applied by four processes at once creates its client once, and a second application changes nothing", async () => {
     const file = {
@@ -53,6 +65,66 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     const owner = await users(database.sql).byEmail("op@example.test");
     expect(owner?.user.role).toBe("operator");
     expect(await clientDirectory(database.sql).byClientId("crm-agent")).toMatchObject({ origin: "operator", ownerId: owner?.user.id });
+  });
+
+  test("a preview names what is created, changed and removed, without secrets, and writes nothing", async () => {
+    const issuer = "https://ci.example.test";
+    const identity = (subject: string) => ({ issuer, subject });
+    const file = {
+      users: [{ email: "seen@example.test", password: "correct horse battery" }],
+      workloadIssuers: [{ issuer, kind: "oidc" }],
+      clients: [
+        {
+          clientId: "seen",
+          name: "Seen",
+          grantTypes: ["client_credentials"],
+          tokenEndpointAuthMethod: "workload_jwt",
+          workloadIdentities: [identity("repo:a")],
+        },
+        {
+          clientId: "kept",
+          name: "Kept",
+          grantTypes: ["client_credentials"],
+          tokenEndpointAuthMethod: "client_secret_basic",
+          clientSecret: "a secret of more than thirty-two characters",
+        },
+      ],
+      resources: [{ resource: "https://seen.example.test/mcp", name: "Seen", scopes: [{ name: "seen:read" }] }],
+    };
+    const preview = (more: object) => provisioner(database.sql, passwords, A_SECRET_BOX).preview(plan(more));
+    const created = (section: string, entry: string) => ({ change: "created", section, entry, members: [] });
+    const everything = [
+      created("users", "seen@example.test"),
+      created("workloadIssuers", issuer),
+      created("clients", "kept"),
+      created("clients", "seen"),
+      created("workloadIdentities", `seen ${issuer} repo:a`),
+      created("resources", "https://seen.example.test/mcp"),
+    ];
+    const records = () => runText(database.sql, "select id from audit_records order by id");
+    const before = await records();
+    expect(await preview(file)).toEqual(everything);
+    expect(await preview(file)).toEqual(everything);
+    expect(await records()).toEqual(before);
+    await apply(file);
+    expect(await preview(file)).toEqual([]);
+    const [seen, kept] = file.clients;
+    const next = {
+      users: [{ email: "seen@example.test", password: "another horse battery" }],
+      clients: [
+        { ...seen, scopes: ["notes:read"], workloadIdentities: [identity("repo:b")] },
+        { ...kept, clientSecret: "another secret of more than thirty-two characters" },
+      ],
+    };
+    expect(await preview(next)).toEqual([
+      { change: "changed", section: "users", entry: "seen@example.test", members: [{ member: "password" }] },
+      { change: "changed", section: "clients", entry: "kept", members: [{ member: "clientSecret" }] },
+      { change: "changed", section: "clients", entry: "seen", members: [{ member: "scopes", before: [], after: ["notes:read"] }] },
+      { change: "removed", section: "workloadIdentities", entry: `seen ${issuer} repo:a`, members: [] },
+      created("workloadIdentities", `seen ${issuer} repo:b`),
+    ]);
+    const unsound = { clients: [{ ...seen, ownerEmail: "unknown@example.test" }] };
+    await expect(preview(unsound)).rejects.toMatchObject({ code: "invalid_request" });
   });
 
   test("a new password revokes the user's sessions, codes and refresh families", async () => {
@@ -83,7 +155,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     const all = async () => Promise.all(["realm.changed", "user.provisioned", "client.registered", "client.changed"].map(recorded));
     const before = await all();
     const news = async () => (await all()).map((records, index) => records.slice(before[index]?.length));
-    await provisioner(database.sql, passwords).apply(plan(file), { type: "user", id: "olga" });
+    await provisioner(database.sql, passwords, A_SECRET_BOX).apply(plan(file), { type: "user", id: "olga" });
     const about = [expect.stringMatching(/^realm:[0-9a-f-]{36}$/)];
     const created = [
       [{ reason: "created", actor: "olga", client: null, scope: "openid", about }],

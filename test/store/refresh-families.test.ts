@@ -42,6 +42,49 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     expect(await families().holding(next)).toMatchObject({ usedAt: expect.any(Number) });
   });
 
+  test("32 uses of a token that stays current all succeed, and extend the family", async () => {
+    const { family } = await anOpenFamily(database.sql, scene);
+    const before = await families().holding(family.tokenHash);
+    const store = families();
+    const uses = await Promise.all(Array.from({ length: 32 }, () => store.keep(family.id, family.tokenHash, 50_000, issued)));
+    expect(uses).toEqual(Array(32).fill(true));
+    const after = await families().holding(family.tokenHash);
+    expect(after).toMatchObject({ usedAt: null, revoked: false });
+    expect(after?.expiresAt).toBeGreaterThan(before?.expiresAt ?? 0);
+    expect(await store.keep(family.id, aHash(), 60, issued)).toBe(false);
+    await store.revoke(family.id, replayed);
+    expect(await store.keep(family.id, family.tokenHash, 60, issued)).toBe(false);
+  });
+
+  test("a rotation with a used proof of possession is undone, with others of its batch unharmed", async () => {
+    const open = () => anOpenFamily(database.sql, scene);
+    const [bound, other, third] = [await open(), await open(), await open()];
+    const proof = { id: Buffer.from(aHash()).toString("hex"), ttl: 60 };
+    const store = families();
+    const next = aHash();
+    expect(await store.rotate(other.family.id, other.family.tokenHash, aHash(), 3_600, { ...issued, proof })).toBe(true);
+    const [refused, unharmed] = await Promise.allSettled([
+      store.rotate(bound.family.id, bound.family.tokenHash, next, 3_600, { ...issued, proof }),
+      store.rotate(third.family.id, third.family.tokenHash, aHash(), 3_600, issued),
+    ]);
+    expect(refused).toMatchObject({ status: "rejected", reason: { code: "invalid_dpop_proof", reason: "dpop_proof_used" } });
+    expect(unharmed).toMatchObject({ value: true });
+    expect(await store.holding(bound.family.tokenHash)).toMatchObject({ usedAt: null, revoked: false });
+    expect(await store.holding(next)).toBeUndefined();
+    expect(await store.rotate(bound.family.id, bound.family.tokenHash, next, 3_600, issued)).toBe(true);
+  });
+
+  test("of 32 rotations of as many families with one proof of possession one takes effect", async () => {
+    const opened = await Promise.all(Array.from({ length: 32 }, () => anOpenFamily(database.sql, scene)));
+    const proof = { id: Buffer.from(aHash()).toString("hex"), ttl: 60 };
+    const stores = [families(), families()];
+    const rotations = opened.map(({ family }, n) =>
+      stores[n % 2]?.rotate(family.id, family.tokenHash, aHash(), 3_600, { ...issued, proof }),
+    );
+    const settled = await Promise.allSettled(rotations);
+    expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
   test("a family keeps its sender constraint across rotations", async () => {
     const grant = { id: anId(), clientId: scene.clientId, userId: scene.userId, scopes: ["openid"], audience: [], authTime: 1_000 };
     const cnf = { jkt: "thumbprint" };

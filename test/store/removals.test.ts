@@ -18,6 +18,7 @@ import { aHash, aNewUser, anAudit, anId } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { aCode, aFamily, aGrant, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
 import { manyGrants } from "../support/many.ts";
+import { A_SECRET_BOX } from "../support/secret-box.ts";
 
 /** More rows than two batches of a removal. */
 const MANY = 1_200;
@@ -174,8 +175,16 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       redirectUris: ["https://client.example.test/cb"],
       grantTypes: ["authorization_code", "refresh_token"],
     };
-    const file = { realms: [], users: [], scopes: [], resources: [], clients: [{ ...client, tokenEndpointAuthMethod: "none" }] };
-    await provisioner(sql, passwords).apply(file as never);
+    const file = {
+      realms: [],
+      users: [],
+      scopes: [],
+      resources: [],
+      connections: [],
+      workloadIssuers: [],
+      clients: [{ ...client, tokenEndpointAuthMethod: "none" }],
+    };
+    await provisioner(sql, passwords, A_SECRET_BOX).apply(file as never);
     expect(await liveFamilies(scene)).toBe(0);
     expect(await state()).toMatchObject({ clientEnabled: true, grantLives: false });
     expect(await refreshFamilies(sql).holding(family.tokenHash)).toMatchObject({ revoked: true });

@@ -9,7 +9,7 @@ import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { signInFailures } from "../../src/store/sign-in-failures.ts";
 import type { Sql } from "../../src/store/sql.ts";
-import { nextBatch, SWEEP_BATCH, sweep } from "../../src/store/sweep.ts";
+import { nextBatch, restAfter, SWEEP_BATCH, sweep } from "../../src/store/sweep.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -154,8 +154,12 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
   });
 
   test("batches grow while they are fast, shrink while they are slow, and never fall below one row", () => {
-    expect([nextBatch(500, 4_000, 10), nextBatch(3_000, 4_000, 10), nextBatch(500, 4_000, 100)]).toEqual([1_000, 4_000, 500]);
+    expect([nextBatch(500, 4_000, 10), nextBatch(3_000, 4_000, 10), nextBatch(500, 4_000, 50)]).toEqual([1_000, 4_000, 500]);
     expect([nextBatch(500, 4_000, 200), nextBatch(1, 4_000, 200), nextBatch(3, 4_000, undefined)]).toEqual([250, 1, 1]);
+  });
+
+  test("a sweep leaves three quarters of the time to others, and half of it once it takes long", () => {
+    expect([restAfter(40, 0), restAfter(40, 19_000), restAfter(40, 21_000)]).toEqual([120, 120, 40]);
   });
 
   // Three times the rows that one minute at 1,000 tokens a second leaves; the time it takes depends on the machine.
@@ -234,6 +238,6 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     expect(left.map(({ client_id }) => client_id).sort()).toEqual([clients.new, clients.resting, clients.alive].sort());
     expect((await consents(sql).ofUser(scene.userId)).map(({ clientId }) => clientId)).toEqual([scene.clientId]);
     expect((await auditOf(sql, "client.deleted")).map(({ client_id }) => client_id).sort()).toEqual([clients.unused, clients.idle].sort());
-    await sessions(sql).end(scene.sessionHash, anAudit("session.ended"));
+    await sessions(sql).endOne(scene.sessionId, scene.userId, anAudit("session.ended"));
   });
 });

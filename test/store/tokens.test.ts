@@ -100,7 +100,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
     });
 
     const endings: readonly [string, (scene: Scene) => Promise<unknown>][] = [
-      ["the session has ended", (s) => sessions(database.sql).end(s.sessionHash, anAudit("session.ended"))],
+      ["the session has ended", (s) => sessions(database.sql).endOne(s.sessionId, s.userId, anAudit("session.ended"))],
       ["the user is disabled", (s) => run("update users set enabled = false where id = $1::uuid", s.userId)],
       ["the client is disabled", (s) => run("update clients set enabled = false where client_id = $1", s.clientId)],
     ];

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readiness, watchWrites } from "../../src/store/availability.ts";
+import { assertSpace, guardSpace } from "../../src/store/embedded-space.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { type Sql, statement } from "../../src/store/sql.ts";
@@ -32,6 +33,27 @@ describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fr
     full = false;
     await ready.writes();
     expect(watched.full.since).toBe(false);
+  });
+
+  if (name === "embedded")
+    test("reads but does not write while its disk is nearly full, and writes again when there is room", async () => {
+      let free = 47 * 2 ** 20;
+      const guard = guardSpace(database.sql, "data", async () => free);
+      const write = () => database.sql.query(statement("test_touch", "update realms set name = name returning 1 as one"), []);
+      await guard.look();
+      await expect(write()).rejects.toMatchObject(unavailable);
+      await expect(readiness(database.sql).writes()).rejects.toMatchObject(unavailable);
+      await readiness(database.sql).ping();
+      free *= 2;
+      await guard.look();
+      guard.stop();
+      expect(await write()).toHaveLength(1);
+      await readiness(database.sql).writes();
+    });
+
+  test("a data directory on a full disk is refused in one line", async () => {
+    await expect(assertSpace("data", async () => 0)).rejects.toThrow(/^DATA_DIR: less than 48 MiB are free on the disk of data; .*\.$/);
+    await assertSpace("data", async () => 2 ** 30);
   });
 
   if (name === "postgresql")

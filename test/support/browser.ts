@@ -59,9 +59,9 @@ export function aBrowser(origin: string, always: Readonly<Record<string, string>
     return { status: response.status, url: at, html: await response.text(), headers: response.headers };
   }
 
-  /** Fills in and submits the form that contains the given field or button. */
+  /** Fills in and submits the form that contains the given field or button; the first one of the page without any. */
   async function submit(page: Visit, entries: Record<string, string>): Promise<Visit> {
-    const [name = ""] = Object.keys(entries);
+    const [name = "form_token"] = Object.keys(entries);
     const blocks = [...page.html.matchAll(/<form\b[^>]*>[\s\S]*?<\/form>/g)].map(([text]) => text);
     const index = blocks.findIndex((text) => text.includes(`name="${name}"`));
     const form = formsOf(page.html, page.url)[index];

@@ -1,6 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Branding } from "../../src/branding/branding.ts";
 import type { Client } from "../../src/clients/client.ts";
-import type { CodeState, FamilyState } from "../../src/core/ports.ts";
+import type { CodeState } from "../../src/core/grants/authorization-code/ports.ts";
+import type { FamilyState } from "../../src/core/ports.ts";
 import type { Subject, TokenState } from "../../src/core/token-state.ts";
 import { Refusal } from "../../src/errors.ts";
 import {
@@ -16,6 +18,14 @@ import type { ResourceRecord, ResourceTerms } from "../../src/resources/resource
 export const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 export const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
+/** Brandings of a deployment whose realms have none. */
+export const aBrandings = (branding: Branding = {}) => ({
+  of: () => branding,
+  all: () => [branding],
+  current: async () => [branding],
+  refresh: async () => {},
+});
+
 export const aClient = (members: Partial<Client> = {}): Client => ({
   id: "01900000-0000-7000-8000-000000000001",
   clientId: "notes-app",
@@ -26,6 +36,8 @@ export const aClient = (members: Partial<Client> = {}): Client => ({
   description: null,
   redirectUris: ["https://notes.example.test/cb"],
   postLogoutRedirectUris: [],
+  backchannelLogoutUri: null,
+  backchannelLogoutSessionRequired: false,
   scopes: ["openid", "profile", "email", "notes:read", "notes:write"],
   grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
   responseTypes: ["code"],
@@ -34,6 +46,9 @@ export const aClient = (members: Partial<Client> = {}): Client => ({
   enabled: true,
   environment: "production",
   isAgent: false,
+  dpopBoundAccessTokens: false,
+  requirePushedAuthorizationRequests: false,
+  securityProfile: null,
   maxAgentMode: null,
   audience: null,
   jwks: null,

@@ -57,7 +57,7 @@ function findFlaws(): string[] {
     if (next > level + 1) flaws.push(`heading jumps to ${heading.textContent}`);
     level = next;
   }
-  for (const input of all<HTMLInputElement>("input:not([type=hidden])")) {
+  for (const input of all<HTMLInputElement>("input:not([type=hidden]):not([hidden])")) {
     if ((input as HTMLInputElement).labels?.length !== 1) flaws.push(`no label: ${(input as HTMLInputElement).name}`);
     const described = input.getAttribute("aria-describedby")?.split(" ") ?? [];
     for (const id of described) if (!document.getElementById(id)) flaws.push(`describes nothing: ${id}`);

@@ -17,11 +17,14 @@ import { detachedSignatures } from "../../src/store/detached-signatures.ts";
 import { deviceRequests } from "../../src/store/device-requests.ts";
 import { grants } from "../../src/store/grants.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
+import { logoutSubscriptions } from "../../src/store/logouts.ts";
+import { pushedRequests } from "../../src/store/pushed-requests.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { resourceDirectory } from "../../src/store/resources.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { aThrottle } from "./throttle.ts";
+import { NO_WORKLOADS } from "./workloads.ts";
 
 export const ISSUER = "https://issuer.example.test";
 
@@ -51,9 +54,13 @@ export async function coreOver(sql: Sql, clock: Clock) {
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),
+    workloads: NO_WORKLOADS,
     consumedIds: consumedIds(sql),
+    logoutSubscriptions: logoutSubscriptions(sql),
     codes: authorizationCodes(sql),
     devices: deviceRequests(sql),
+    pushedRequests: pushedRequests(sql),
+    requirePushedRequests: false,
     families: refreshFamilies(sql),
     grants: grants(sql),
     tokens: tokenStates(sql),

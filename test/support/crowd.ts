@@ -73,7 +73,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
     }),
     "change the password": async (member: Member) => {
       const password = member.password === PASSWORD ? `${PASSWORD} and more` : PASSWORD;
-      const statuses = await accountPageHandler(member, "/account/security", { currentPassword: member.password, password });
+      const statuses = await accountPageHandler(member, "/account/security/password", { password });
       if (statuses.at(-1) === 200 && statuses.length === 2) member.password = password;
       return { statuses };
     },

@@ -10,6 +10,8 @@ export function coreWith(methods: Partial<TokenCoreImplementation>): TokenCore {
     token: absent,
     validateAuthorization: absent,
     issueCode: absent,
+    pushAuthorization: absent,
+    openPushedRequest: absent,
     authorizeDevice: absent,
     findDeviceRequest: absent,
     denyDeviceRequest: absent,

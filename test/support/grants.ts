@@ -1,6 +1,6 @@
 import type { Client } from "../../src/clients/client.ts";
 import type { NewClient } from "../../src/clients/ports.ts";
-import type { CodeBinding, NewFamily } from "../../src/core/ports.ts";
+import type { CodeBinding, NewFamily } from "../../src/core/grants/authorization-code/ports.ts";
 import type { NewGrant } from "../../src/core/token-state.ts";
 import type { SecretHash } from "../../src/random.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
@@ -22,6 +22,8 @@ export const aNewClient = (more: Partial<NewClient> = {}): NewClient => {
     description: null,
     redirectUris: ["https://client.example.test/cb"],
     postLogoutRedirectUris: [],
+    backchannelLogoutUri: null,
+    backchannelLogoutSessionRequired: false,
     scopes: ["openid", "crm:read", "crm:write"],
     grantTypes: ["authorization_code", "refresh_token"],
     responseTypes: ["code"],
@@ -30,6 +32,9 @@ export const aNewClient = (more: Partial<NewClient> = {}): NewClient => {
     enabled: true,
     environment: null,
     isAgent: false,
+    dpopBoundAccessTokens: false,
+    requirePushedAuthorizationRequests: false,
+    securityProfile: null,
     maxAgentMode: null,
     audience: null,
     jwks: null,

@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { systemClock } from "../../src/clock.ts";
 import { managementPorts as composed } from "../../src/compose/management.ts";
+import { mailingStores } from "../../src/compose/routes.ts";
 import { Refusal } from "../../src/errors.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
@@ -9,9 +11,11 @@ import { hashSecret, newId } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { users } from "../../src/store/users.ts";
 import { OPEN_SIGN_UP } from "./accounts.ts";
+import { aBrandings } from "./builders.ts";
 import { freshEmbedded } from "./database.ts";
 import { coreWith } from "./fake-core.ts";
 import { ISSUER, startFront, type TestFront } from "./front.ts";
+import { A_SECRET_BOX } from "./secret-box.ts";
 
 export const DEFAULT_REALM = "00000000-0000-7000-8000-000000000001";
 const clock = (): number => Math.floor(Date.now() / 1000);
@@ -95,6 +99,7 @@ const DEPLOYMENT: Awaited<ReturnType<ManagementPorts["deployment"]>> = {
   mail: "files",
   redis: false,
   database: { kind: "embedded", settings: {} },
+  unsafe: [],
 };
 
 const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
@@ -113,6 +118,7 @@ const managementPorts = (database: Database): ManagementPorts => ({
       issuer: ISSUER,
       environment: "test",
       host: "127.0.0.1",
+      branding: {},
       defaultClientEnvironment: "development",
       signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 },
     },
@@ -122,6 +128,10 @@ const managementPorts = (database: Database): ManagementPorts => ({
       hash: async () => "no hash",
       verify: async () => ({ kind: "wrong" }),
     },
-    async () => DEPLOYMENT,
+    { deployment: async () => DEPLOYMENT, settings: { settings: [], limits: [] } },
+    aBrandings(),
+    { box: A_SECRET_BOX, clock: systemClock },
+    mailingStores(database.sql, () => undefined),
+    { draining: () => false, failed: () => undefined },
   ),
 });

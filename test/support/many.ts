@@ -3,7 +3,7 @@ import { runText } from "./database.ts";
 import type { Scene } from "./grants.ts";
 
 /** Rows per insert statement: few enough to finish within the statement timeout. */
-const AT_ONCE = 10_000;
+const AT_ONCE = 2_000;
 
 /** Grants of a scene's user and client, each with a refresh family of unknown tokens. */
 export async function manyGrants(sql: Sql, { userId, clientId }: Pick<Scene, "userId" | "clientId">, count: number): Promise<void> {

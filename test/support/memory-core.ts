@@ -1,13 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Client } from "../../src/clients/client.ts";
+import type { CodeState } from "../../src/core/grants/authorization-code/ports.ts";
 import type { DeviceState } from "../../src/core/grants/device-code/ports.ts";
-import type { CallContext, CodeState, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
+import type { CallContext, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { createSigner, parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../src/core/signing/keys.ts";
 import type { Refusal } from "../../src/errors.ts";
 import { aClient, aTokenState } from "./builders.ts";
+import { NO_WORKLOADS } from "./workloads.ts";
 
 export const ISSUER = "https://issuer.example.test";
 /** Seconds since the epoch, by every clock of these tests. */
@@ -67,8 +69,12 @@ export async function memoryCore({ clients = [aClient()], code, device, family, 
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: { current: async () => [], refreshed: async () => [] },
+    workloads: NO_WORKLOADS,
     consumedIds: { consume: write("consume", succeeds), isConsumed: async () => false },
+    logoutSubscriptions: { subscribe: write("subscribe", undefined) },
     codes: { issue: write("code.issue", succeeds), byHash: async () => code, redeem: write("code.redeem", succeeds) },
+    pushedRequests: { put: write("pushed.put", undefined), open: async () => undefined, opened: async () => undefined },
+    requirePushedRequests: false,
     devices: {
       open: write("device.open", succeeds),
       byDeviceCode: async () => device,
@@ -77,7 +83,12 @@ export async function memoryCore({ clients = [aClient()], code, device, family, 
       poll: write("device.poll", false),
       deny: write("device.deny", undefined),
     },
-    families: { holding: async () => family, rotate: write("family.rotate", succeeds), revoke: write("family.revoke", undefined) },
+    families: {
+      holding: async () => family,
+      rotate: write("family.rotate", succeeds),
+      keep: write("family.keep", succeeds),
+      revoke: write("family.revoke", undefined),
+    },
     grants: { open: write("grant.open", succeeds), revoke: write("grant.revoke", undefined) },
     tokens: { of: async () => aTokenState(), revoke: write("token.revoke", undefined) },
     detachedSignatures: { keep: write("signature.keep", undefined), of: async () => undefined },

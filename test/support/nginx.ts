@@ -13,14 +13,20 @@ export const NGINX = /nginx\/(\d+\.\d+)/.exec(spawnSync("nginx", ["-v"], { encod
 const listening = (port: number): string =>
   Number(NGINX?.split(".")[1]) < 25 ? `listen ${port} http2;` : `listen ${port};\n    http2 on;`;
 
-/** nginx in front of cores on this machine, with the configuration of deploy/cores.conf. */
-export async function nginxBefore(ports: readonly number[]) {
+/**
+ * nginx in front of processes on this machine, with the configuration of deploy/proxy.conf.
+ * @param fronts `host:port` of HTTP  @param cores `host:port` of gRPC
+ */
+export async function nginxBefore(fronts: readonly string[], cores: readonly string[], port: number) {
   const directory = mkdtempSync(join(tmpdir(), "countersign-nginx-"));
-  const port = await freePort();
-  const shipped = readFileSync(new URL("../../deploy/cores.conf", import.meta.url), "utf8");
-  const config = ports
-    .reduce((text, core, n) => text.replace(`core-${n + 1}:3001`, `127.0.0.1:${core}`), shipped)
-    .replace(/listen 3001;\s+http2 on;/, listening(port))
+  const grpcPort = await freePort();
+  const shipped = readFileSync(new URL("../../deploy/proxy.conf", import.meta.url), "utf8");
+  const placed = (text: string, [name, ports]: readonly [string, readonly string[]]) =>
+    ports.reduce((all, address, n) => all.replace(new RegExp(`${name}-${n + 1}:\\d+`), address), text);
+  const config = [["front", fronts] as const, ["core", cores] as const]
+    .reduce(placed, shipped)
+    .replace(/listen 3001;\s+http2 on;/, listening(grpcPort))
+    .replace("listen 3000;", `listen ${port};`)
     .replaceAll("/tmp/", `${directory}/`);
   writeFileSync(join(directory, "nginx.conf"), config);
   const child: ChildProcess = spawn("nginx", ["-c", join(directory, "nginx.conf"), "-g", "daemon off;"], { stdio: "ignore" });
@@ -34,7 +40,7 @@ export async function nginxBefore(ports: readonly number[]) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return {
-    port,
+    grpcPort,
     async close() {
       child.kill("SIGTERM");
       await once(child, "exit");

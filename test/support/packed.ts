@@ -21,7 +21,8 @@ const root = join(import.meta.dirname, "../..");
 const modules = join(root, "node_modules");
 const run = promisify(execFile);
 
-export type Workspace = "guard-sdk" | "admin";
+/** "." is the server. */
+export type Workspace = "agent-sdk" | "guard-sdk" | "admin" | ".";
 
 /** A temporary directory, and a function that removes it. */
 export function scratch(): { readonly dir: string; remove(): void } {
@@ -30,7 +31,12 @@ export function scratch(): { readonly dir: string; remove(): void } {
 }
 
 /** The files that a packed workspace depends on; package-lock.json stands for node_modules. */
-const sourcesOf = (workspace: Workspace) => ["package.json", "tsconfig.json", "src", workspace] as const;
+const sourcesOf = (workspace: Workspace): readonly string[] => [
+  ...["package.json", "tsconfig.json", "src"],
+  ...(workspace === "."
+    ? ["tsconfig.build.json", "scripts/build.ts", "bin", "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"]
+    : [workspace]),
+];
 const isSource = (path: string): boolean => !["dist", "node_modules"].includes(basename(path));
 
 /** A digest of the files' content. */
@@ -60,7 +66,7 @@ export function packed(workspace: Workspace): Promise<string> {
 
 async function packedOnce(workspace: Workspace): Promise<string> {
   const sources = [...sourcesOf(workspace), "package-lock.json"].map((name) => join(root, name));
-  const path = join(tmpdir(), `countersign-${workspace}-${digestOf(sources)}.tgz`);
+  const path = join(tmpdir(), `countersign-${workspace.replace(".", "server")}-${digestOf(sources)}.tgz`);
   if (existsSync(path)) return path;
   const { dir, remove } = scratch();
   try {
@@ -99,5 +105,27 @@ export async function install(dir: string, tarball: string, needs: readonly stri
     const at = join(dir, "node_modules", name);
     mkdirSync(dirname(at), { recursive: true });
     symlinkSync(join(modules, name), at);
+  }
+}
+
+/**
+ * An empty project with tarballs unpacked to where npm installs them, their commands, and links to this repository's packages: quicker than
+ * `install` where there are many dependencies.
+ * @param tarballs by the names of their packages
+ * @param linked every other package that the project has
+ */
+export async function unpack(dir: string, tarballs: Readonly<Record<string, string>>, linked: readonly string[]): Promise<void> {
+  const at = (name: string) => join(dir, "node_modules", name);
+  mkdirSync(at(".bin"), { recursive: true });
+  writeFileSync(join(dir, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  for (const [name, tarball] of Object.entries(tarballs)) {
+    mkdirSync(at(name), { recursive: true });
+    await run("tar", ["xzf", tarball, "-C", at(name), "--strip-components=1"]);
+    const { bin = {} } = JSON.parse(readFileSync(join(at(name), "package.json"), "utf8")) as { readonly bin?: Record<string, string> };
+    for (const [command, path] of Object.entries(bin)) symlinkSync(join(at(name), path), at(join(".bin", command)));
+  }
+  for (const name of linked) {
+    mkdirSync(dirname(at(name)), { recursive: true });
+    symlinkSync(join(modules, name), at(name));
   }
 }

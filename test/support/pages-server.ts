@@ -30,8 +30,8 @@ const DECEIVING = "<img src=x onerror=alert(1)>\u202eknaB\u200d\u0007";
 const decoded = (mail: string): string => mail.replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=");
 
 /** A server with these clients. It trusts X-Forwarded-For, so that each test can have rate limits of its own. */
-export async function startPagesServer() {
-  const server = await startServer({ env: { TRUST_PROXY: "true" }, provision: { users: [], clients: CLIENTS } });
+export async function startPagesServer(env: Readonly<Record<string, string>> = {}) {
+  const server = await startServer({ env: { TRUST_PROXY: "true", ...env }, provision: { users: [], clients: CLIENTS } });
   const outbox = join(server.dataDir, "outbox");
 
   /** The mails to an address, once there are at least that many. */

@@ -3,14 +3,19 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freshDataDir } from "./database.ts";
+import { freshDataDir } from "./data-directory.ts";
 import { freePort } from "./free-port.ts";
-import { PROVISIONED } from "./server.ts";
+import { PROVISIONED } from "./provisioned.ts";
 
 /** The compile cache that processes share: a start takes a third less time. */
 export const COMPILED = join(tmpdir(), "countersign-test-compiled");
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+/** The source that processes run, unless a test says otherwise. */
+const ROOT = join(import.meta.dirname, "../..");
+
+/** Arguments of Node for the command line. To optimise the embedded database takes longer than these processes live. */
+const nodeArgs = (root: string) => ["--liftoff-only", "--conditions=countersign", join(root, "src/main.ts")];
+export const NODE_ARGS = nodeArgs(ROOT);
 
 export interface ServiceProcess {
   readonly url: string;
@@ -50,6 +55,7 @@ export function provisionFile(plan: object = PROVISIONED): string {
 /** Ends the processes of a test file that are still running. */
 export async function endProcesses(): Promise<void> {
   for (const child of running) {
+    if (child.exitCode !== null || child.signalCode !== null) continue; // its output may still be open in a process that it started
     child.kill("SIGCONT");
     child.kill("SIGKILL");
     await once(child, "exit");
@@ -57,8 +63,8 @@ export async function endProcesses(): Promise<void> {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 }
 
-function launch(args: readonly string[], env: Record<string, string>) {
-  const child = spawn(process.execPath, ["--conditions=countersign", MAIN, ...args], {
+function launch(args: readonly string[], env: Record<string, string>, root = ROOT) {
+  const child = spawn(process.execPath, [...nodeArgs(root), ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -80,10 +86,10 @@ export async function countersign(args: readonly string[], env: Record<string, s
 
 /**
  * Starts `countersign serve` and waits until it answers.
- * @param env PORT and GRPC_PORT default to free ports
+ * @param env PORT and GRPC_PORT default to free ports  @param root another checkout
  * @throws {Error} with its output when it exits before
  */
-export async function startProcess(env: Record<string, string>, role?: "front" | "core"): Promise<ServiceProcess> {
+export async function startProcess(env: Record<string, string>, role?: "front" | "core", root?: string): Promise<ServiceProcess> {
   const [port, grpcPort] = [env.PORT ?? String(await freePort()), env.GRPC_PORT ?? String(await freePort())];
   const given = {
     NODE_ENV: "test",
@@ -93,11 +99,11 @@ export async function startProcess(env: Record<string, string>, role?: "front" |
     ...env,
   };
   const settings = { ...given, PORT: port, GRPC_PORT: grpcPort };
-  const { child, ended, said } = launch(["serve", ...(role === undefined ? [] : ["--role", role])], settings);
+  const { child, ended, said } = launch(["serve", ...(role === undefined ? [] : ["--role", role])], settings, root);
   const url = `http://localhost:${port}`;
   const isUp = role === "core" ? async () => said().includes("Countersign is up") : () => answers(url);
   for (let tries = 0; !(await isUp()); tries++) {
-    if (child.exitCode !== null || tries > 600) throw new Error(`the process did not start:\n${said()}`);
+    if (child.exitCode !== null || tries > 2_400) throw new Error(`the process did not start:\n${said()}`);
     await pause(50);
   }
   return { url, grpc: `127.0.0.1:${grpcPort}`, child, said, ended };
@@ -119,3 +125,46 @@ export async function until(what: string, holds: () => Promise<boolean>, patienc
     await pause(50);
   }
 }
+
+const preloaded = (source: string): Record<string, string> => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}`,
+});
+
+/** One environment of several that preload something. */
+export const preloads = (...each: readonly Record<string, string>[]): Record<string, string> => ({
+  NODE_OPTIONS: each.map(({ NODE_OPTIONS }) => NODE_OPTIONS ?? "").join(" "),
+});
+
+/** The environment of a process that hashes passwords at a low cost. */
+export const cheapHashes = (): Record<string, string> =>
+  preloaded(`
+    import processes from "node:child_process";
+    import { syncBuiltinESMExports } from "node:module";
+    const { fork } = processes;
+    const cost = { memoryCost: 1024, timeCost: 1, parallelism: 1 };
+    processes.fork = (...given) => {
+      const child = fork(...given);
+      const send = child.send.bind(child);
+      child.send = (message, ...more) => send(message?.job?.cost ? { ...message, job: { ...message.job, cost } } : message, ...more);
+      return child;
+    };
+    syncBuiltinESMExports();`);
+
+/** The environment of a process whose clock is `seconds` ahead of this machine's. */
+export const shiftedClock = (seconds: number): Record<string, string> =>
+  preloaded(`
+    const { Date: Real } = globalThis;
+    globalThis.Date = class Date extends Real {
+      constructor(...given) { super(...(given.length === 0 ? [Date.now()] : given)); }
+      static now() { return Real.now() + ${seconds * 1_000}; }
+    };`);
+
+/** The environment of a process for which a name has the given addresses. */
+export const named = (name: string, addresses: readonly string[]): Record<string, string> =>
+  preloaded(`
+    import dns from "node:dns/promises";
+    import { syncBuiltinESMExports } from "node:module";
+    const { lookup } = dns;
+    const found = ${JSON.stringify(addresses.map((address) => ({ address, family: 4 })))};
+    dns.lookup = (host, options) => (host === ${JSON.stringify(name)} ? Promise.resolve(found) : lookup(host, options));
+    syncBuiltinESMExports();`);

@@ -3,7 +3,7 @@ import { spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 
 const COMMAND = join(import.meta.dirname, "../../bin/countersign");
-const SIZE = { cols: 120, rows: 30 };
+const SIZE = { cols: 120, rows: 50 };
 
 /** A run of the command line in a real pseudo-terminal, with its screen. */
 export interface TerminalRun {

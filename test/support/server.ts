@@ -5,79 +5,27 @@ import { compose, type Running } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
-import { aDataDir, freshDataDir } from "./database.ts";
-import { serverDriver, type TestClient } from "./flow.ts";
+import { aDataDir } from "./data-directory.ts";
+import { serverDriver } from "./flow.ts";
 import { freePort } from "./free-port.ts";
-import { createTestDatabase } from "./postgres.ts";
+import { type LentDatabase, lentDatabase } from "./lent-database.ts";
+import { TEST_DATABASE_URL } from "./postgres.ts";
+import { clients, PROVISIONED } from "./provisioned.ts";
 import { freshRedis } from "./redis.ts";
 
+export { OPERATOR, PROVISIONED } from "./provisioned.ts";
 export { describe };
-
-const REDIRECT = "https://app.example.test/cb";
-const USER_GRANTS = ["authorization_code", "refresh_token"];
-const SCOPES = ["openid", "profile", "email", "offline_access", "notes:read", "notes:write"];
-
-/** Clients of every kind that the tests use. */
-const CLIENTS = [
-  { clientId: "web", clientSecret: "web-secret", grantTypes: USER_GRANTS, scopes: SCOPES, redirectUris: [REDIRECT] },
-  { clientId: "other", clientSecret: "other-secret", grantTypes: USER_GRANTS, scopes: SCOPES, redirectUris: [REDIRECT] },
-  { clientId: "one-shot", clientSecret: "one-shot-secret", grantTypes: ["authorization_code"], scopes: SCOPES, redirectUris: [REDIRECT] },
-  {
-    clientId: "public-app",
-    tokenEndpointAuthMethod: "none",
-    grantTypes: USER_GRANTS,
-    scopes: SCOPES,
-    redirectUris: [REDIRECT, "http://127.0.0.1/cb"],
-    environment: "development",
-  },
-  { clientId: "worker", clientSecret: "worker-secret", grantTypes: ["client_credentials"], scopes: ["openid", "notes:read"] },
-  {
-    clientId: "poster",
-    clientSecret: "poster-secret",
-    grantTypes: ["client_credentials"],
-    scopes: ["notes:read"],
-    tokenEndpointAuthMethod: "client_secret_post",
-  },
-  { clientId: "disabled", clientSecret: "disabled-secret", grantTypes: ["client_credentials"], scopes: ["notes:read"], enabled: false },
-  { clientId: "urn:example:client 1", clientSecret: "s%:+ /", grantTypes: ["client_credentials"], scopes: ["notes:read"] },
-  {
-    clientId: "agent",
-    clientSecret: "agent-secret",
-    grantTypes: ["client_credentials"],
-    scopes: ["crm:read"],
-    audience: ["https://crm.example.test/mcp", "https://mail.example.test/mcp"],
-  },
-].map((client) => ({ name: client.clientId, tokenEndpointAuthMethod: "client_secret_basic", environment: "production", ...client }));
-
-/** The credentials of the operator of the tests. */
-export const OPERATOR = { email: "operator@example.test", password: "operator password 1" };
-
-export const PROVISIONED = {
-  users: [{ ...OPERATOR, emailVerified: true, firstName: "Olga", role: "operator" }],
-  clients: CLIENTS,
-} as const;
-
-const client = (clientId: string): TestClient => {
-  const secret = CLIENTS.find((each) => each.clientId === clientId)?.clientSecret;
-  return { clientId, redirectUri: REDIRECT, ...(secret !== undefined && { secret }) };
-};
-
-const clients = {
-  web: client("web"),
-  other: client("other"),
-  oneShot: client("one-shot"),
-  publicApp: client("public-app"),
-  worker: client("worker"),
-  poster: client("poster"),
-  disabled: client("disabled"),
-  urn: client("urn:example:client 1"),
-  agent: client("agent"),
-};
 
 export type Shape = "one" | "split";
 
 /** The lowest cost that argon2 accepts. test/unit/accounts/password-hash.test.ts checks the production cost. */
-const LOW_COST = { memoryCost: 8, timeCost: 1, parallelism: 1 };
+export const LOW_COST = { memoryCost: 8, timeCost: 1, parallelism: 1 };
+
+/** The database that DATABASE_URL names, or a lent one. */
+const databaseOf = async ({ DATABASE_URL: url, DATABASE_POOLER }: Readonly<Record<string, string>>): Promise<LentDatabase> =>
+  url === undefined
+    ? lentDatabase(TEST_DATABASE_URL === undefined ? "embedded" : "postgresql")
+    : { database: await openDatabase({ url, pool: { pooler: DATABASE_POOLER === "transaction" ? "transaction" : "none" } }), url };
 
 export interface ServerOptions {
   readonly env?: Record<string, string>;
@@ -87,7 +35,7 @@ export interface ServerOptions {
 }
 
 /**
- * A whole server on free loopback ports with a database of its own: embedded, or PostgreSQL (and Redis) where TEST_DATABASE_URL (and
+ * A whole server on free loopback ports with a lent database: embedded, or PostgreSQL (and Redis) where TEST_DATABASE_URL (and
  * TEST_REDIS_URL) are set. In the split shape front and core share one database and communicate over gRPC.
  */
 export async function startServer({
@@ -96,8 +44,9 @@ export async function startServer({
   provision = PROVISIONED,
 }: ServerOptions = {}) {
   const plan = parseProvisionFile(JSON.stringify(provision));
-  const [postgres, redisUrl] = [await createTestDatabase(), await freshRedis()];
-  const dataDir = postgres === undefined ? await freshDataDir() : aDataDir();
+  const redisUrl = await freshRedis();
+  const dataDir = aDataDir();
+  const { database, url: databaseUrl } = await databaseOf(env);
   const [port, grpcPort] = [await freePort(), await freePort()];
   const settings = {
     NODE_ENV: "test",
@@ -109,13 +58,12 @@ export async function startServer({
     REGISTER_CLIENT_RATE_LIMIT: "1000",
     SIGN_UP_RATE_LIMIT: "1000",
     TOKEN_CORE_SECRET: "the front's secret, long enough to be one",
-    ...(postgres && { DATABASE_URL: postgres.url }),
+    ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     ...env,
   };
   const config =
     shape === "split" ? loadConfig({ ...settings, TOKEN_CORE_URL: `http://127.0.0.1:${grpcPort}` }, "front") : loadConfig(settings);
-  const database = await openDatabase(config.databaseUrl === undefined ? { dir: dataDir } : { url: config.databaseUrl });
   const running: Running[] = [];
   const logged: string[] = [];
   const logSink = { write: (line: string) => void logged.push(line) };
@@ -154,7 +102,6 @@ export async function startServer({
     async close() {
       await stop();
       await database.close();
-      await postgres?.drop();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };

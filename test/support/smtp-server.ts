@@ -24,6 +24,7 @@ export async function startSmtpServer(answer: (command: string) => string | unde
       const own = answer(line);
       if (own !== undefined) return say(own);
       if (line.startsWith("EHLO")) return say("250 mail.test");
+      if (line === "STARTTLS") return say("502 no TLS here");
       if (line.startsWith("MAIL FROM:")) {
         from = line.slice(10);
         to = [];

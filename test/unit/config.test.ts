@@ -269,6 +269,7 @@ describe("contradicting settings", () => {
     ["TOKEN_CORE_URL", { TOKEN_CORE_URL: "http://core:3001" }, "all"],
     ["GRPC_TLS_KEY", { GRPC_TLS_KEY: ed.private }],
     ["WALLET_TRUSTED_ISSUERS", { WALLET_TRUSTED_ISSUERS: "http://localhost:4000" }],
+    ["AUDIT_ARCHIVE", { AUDIT_KEEP_DAYS: "365" }],
     ["SIGN_UP_DOMAINS", { SIGN_UP: "domains" }],
     ["SIGN_UP_DOMAINS", { SIGN_UP: "invited", SIGN_UP_DOMAINS: "example.com" }],
     ["WALLET_VERIFIER_CERT", { JWT_ISSUER: VERIFIER, WALLET_VERIFIER_CERT: verifier.cert }],
@@ -369,4 +370,57 @@ test("no fault contains the value", () => {
   });
   expect(faults.length).toBeGreaterThan(30);
   expect(faults.join("\n")).not.toContain("canary");
+});
+
+describe("branding", () => {
+  const logoIn = (content: string): Environment => {
+    const path = join(mkdtempSync(join(tmpdir(), "logo-")), "logo.svg");
+    writeFileSync(path, content);
+    return { BRAND_LOGO: path };
+  };
+  const drawing = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>';
+
+  test("is read from its settings, and gives mails their sender", () => {
+    const env = { BRAND_NAME: 'Acme "ID"', BRAND_ACCENT: "#B3005E", BRAND_SUPPORT: "help@acme.test", JWT_ISSUER: "https://id.acme.test" };
+    const { branding, mail } = loadConfig({ ...env, ...logoIn(drawing) });
+    expect(branding).toMatchObject({ name: 'Acme "ID"', accent: "#b3005e", logo: Buffer.from(drawing).toString("base64") });
+    expect(mail.from).toBe('"Acme ID" <no-reply@id.acme.test>');
+    expect(loadConfig({}).mail.from).toBe("Countersign <no-reply@localhost>");
+  });
+
+  test.for([
+    [
+      { BRAND_ACCENT: "#ffff00" },
+      /^BRAND_ACCENT: has a contrast of 1\.0 to 1 on light pages, .* a darker shade such as #[0-9a-f]{6} has enough\.$/,
+    ],
+    [{ BRAND_ACCENT: "red" }, /^BRAND_ACCENT: is no colour;/],
+    [
+      logoIn(drawing.replace("path", "script")),
+      /^BRAND_LOGO: is an SVG image with the element <script>, which draws nothing; save it as plain SVG/,
+    ],
+    [{ BRAND_LOGO: "/nowhere/logo.png" }, /^BRAND_LOGO: names a file that cannot be read;/],
+    [{ BRAND_TERMS_URL: "javascript:alert(1)" }, /^BRAND_TERMS_URL: is not a URL/],
+    [{ BRAND_SUPPORT: "call us" }, /^BRAND_SUPPORT: is neither an e-mail address nor a URL;/],
+    [{ BRAND_NAME: "A\u202eb" }, /^BRAND_NAME: is not one line/],
+  ] as const)("a fault of %o stops the start", ([env, words]) => {
+    expect(faultsOf(env)).toEqual([expect.stringMatching(words)]);
+  });
+});
+
+test("operators see every setting with its origin, and no value of one that may hold a secret", () => {
+  const url = "postgres://countersign:hunter2@db/countersign";
+  const { shown } = loadConfig({ DATABASE_URL: url, PORT: "4000" });
+  const of = (name: string) => shown.find((each) => each.name === name);
+  expect(of("DATABASE_URL")).toMatchObject({ origin: "environment", value: null, isSecret: true });
+  expect(of("PORT")).toMatchObject({ origin: "environment", value: "4000" });
+  expect(of("SIGN_UP")).toMatchObject({ origin: "default", value: "open", group: "Users" });
+  expect(of("SMTP_URL")).toMatchObject({ origin: "default", value: null });
+  expect(shown.map(({ name }) => name)).toEqual(SETTING_NAMES);
+  expect(JSON.stringify(shown)).not.toContain("hunter2");
+});
+
+test("a collector takes no credentials in its address, which operators can read", () => {
+  expect(() => loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://user:pass@collector.example.test" })).toThrow(
+    /^OTEL_EXPORTER_OTLP_ENDPOINT: has a user name or password; give credentials in OTEL_EXPORTER_OTLP_HEADERS\.$/,
+  );
 });

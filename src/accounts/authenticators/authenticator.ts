@@ -4,7 +4,10 @@ import type { Account, User } from "../ports.ts";
 /** How and when (seconds since the epoch) a user proved who they are. @see OIDC Core §2, RFC 9470 §3, RFC 8176 §2 */
 export type Authentication = { readonly acr: string; readonly amr: readonly string[]; readonly provedAt: number };
 
-export type ProvedAccount = Authentication & { readonly account: Account };
+/** `generation` is that of a password that was proved. */
+export type ProvedAccount = Authentication & {
+  readonly account: Pick<Account, "user"> & Partial<Pick<Account, "generation" | "hasSecondFactor">>;
+};
 
 export type ProofOutcome<Result> =
   | { readonly kind: "proved"; readonly result: Result }
@@ -15,15 +18,12 @@ export type ProofOutcome<Result> =
 export interface Authenticator<Proof> {
   /** Names the authenticator in audit records of the sessions that it starts. */
   readonly name: string;
+  /** The error description of every refusal, whatever its reason. */
+  readonly refusal: string;
   /**
-   * Verifies a proof for the account of an e-mail address, within the failure budgets of that account and of the caller's address.
+   * Verifies a proof, within the failure budgets of its account and of the caller's address.
    * @param use acts on a valid proof while the attempt is reserved; undefined (as for a disabled user) counts as a failure
    * @throws {Refusal} too_many_requests, temporarily_unavailable
    */
-  verify<Result>(
-    email: string,
-    proof: Proof,
-    caller: Caller,
-    use: (proved: ProvedAccount) => Promise<Result | undefined>,
-  ): Promise<ProofOutcome<Result>>;
+  verify<Result>(proof: Proof, caller: Caller, use: (proved: ProvedAccount) => Promise<Result | undefined>): Promise<ProofOutcome<Result>>;
 }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { managing } from "../management-api.ts";
+import { everyPage, managing } from "../management-api.ts";
 import { running, type Terminal } from "../terminal.ts";
 import type { Finding } from "./finding.ts";
 
@@ -50,8 +50,25 @@ export function registerDoctorCommand(program: Command, terminal: Terminal, data
 /** What the server at COUNTERSIGN_URL reports about itself to an operator. @throws {CommandFailure} */
 async function deploymentSeen(terminal: Terminal): Promise<readonly Finding[]> {
   const { operator } = await managing(terminal);
-  const [deployment, { signingKeys }] = await Promise.all([operator.deployment.get.query(), operator.signingKeys.list.query()]);
-  return (await import("./deployment.ts")).deploymentFindings(deployment, signingKeys, terminal.clock() * 1000);
+  const [deployment, { signingKeys }, connections, identities] = await Promise.all([
+    operator.deployment.get.query(),
+    operator.signingKeys.list.query(),
+    everyPage(
+      (at) => operator.connections.list.query({ ...at, enabled: true }),
+      (page) => page.connections,
+    ),
+    everyPage(
+      (at) => operator.workloadIdentities.list.query(at),
+      (page) => page.identities,
+    ),
+  ]);
+  const tested = connections.map(async ({ name }) => ({ name, ...(await operator.connections.test.query({ name })) }));
+  const { connectionFindings, deploymentFindings, workloadFindings } = await import("./deployment.ts");
+  return [
+    ...deploymentFindings(deployment, signingKeys, terminal.clock() * 1000),
+    ...connectionFindings(await Promise.all(tested)),
+    ...workloadFindings(identities),
+  ];
 }
 
 /** Issuers are compared as texts, and those without a path are written without the slash at the end. */

@@ -1,5 +1,5 @@
 import type { ManagementOutputs } from "@countersign/admin";
-import { isLoopbackHost } from "../../protocol/access.ts";
+import { isOpenIdentity } from "../../clients/workload.ts";
 import { databaseFindings } from "./database.ts";
 import { type Finding, findingsAbout, shown } from "./finding.ts";
 
@@ -24,29 +24,28 @@ export function deploymentFindings(deployment: Deployment, keys: readonly Signin
 }
 
 /** What is right for a trial and wrong in production. */
-function environmentFindings(about: string, { environment, issuer, signUp, mail, redis, database }: Deployment): readonly Finding[] {
+function environmentFindings(about: string, { environment, issuer, signUp, unsafe }: Deployment): readonly Finding[] {
   const { ok, warning, fault } = findingsAbout(about);
   if (environment !== "production")
     return [ok("environment", `runs for ${environment}: sign-up, mail and database are not checked as they would be in production`)];
-  const { protocol, hostname } = new URL(issuer);
-  const secure =
-    protocol === "https:"
-      ? ok("https", "its issuer is https, and browsers are kept to it (HSTS)")
-      : fault("https", "its issuer is plain http", "put a TLS proxy before it, and set JWT_ISSUER=https://…");
+  const isUnsafe = (setting: string) => unsafe.includes(setting);
+  const secure = issuer.startsWith("https:") ? "its issuer is https, and browsers are kept to it (HSTS)" : "its issuer is this machine";
   return [
-    protocol !== "https:" && isLoopbackHost(hostname) ? ok("https", "its issuer is this machine") : secure,
-    signUp === "open"
+    isUnsafe("JWT_ISSUER")
+      ? fault("https", "its issuer is plain http", "put a TLS proxy before it, and set JWT_ISSUER=https://…")
+      : ok("https", secure),
+    isUnsafe("SIGN_UP")
       ? warning("sign_up", "anyone may open an account", "set SIGN_UP=domains, invited or closed if that is not intended")
       : ok("sign_up", `sign-up is limited (SIGN_UP=${signUp})`),
-    mail === "smtp"
-      ? ok("mail", "mails are sent by SMTP")
-      : fault("mail", "mails are written to files under DATA_DIR/outbox: users never get them", "set SMTP_URL and MAIL_FROM"),
-    database.kind === "postgresql"
-      ? ok("database", "data is in PostgreSQL")
-      : fault("database", "data is in the embedded database, which may lose changes in a power failure", "set DATABASE_URL"),
-    redis
-      ? ok("redis_configured", "rates are counted in Redis")
-      : warning("redis_configured", "each process counts rates on its own", "set REDIS_URL if there is more than one front"),
+    isUnsafe("SMTP_URL")
+      ? fault("mail", "mails are written to files under DATA_DIR/outbox: users never get them", "set SMTP_URL and MAIL_FROM")
+      : ok("mail", "mails are sent by SMTP"),
+    isUnsafe("DATABASE_URL")
+      ? fault("database", "data is in the embedded database, which may lose changes in a power failure", "set DATABASE_URL")
+      : ok("database", "data is in PostgreSQL"),
+    isUnsafe("REDIS_URL")
+      ? warning("redis_configured", "each process counts rates on its own", "set REDIS_URL if there is more than one front")
+      : ok("redis_configured", "rates are counted in Redis"),
   ];
 }
 
@@ -70,6 +69,41 @@ function callerFindings(about: string, { trustProxy, callers }: Deployment): rea
       ),
     ];
   return [ok("callers", "requests come from more than one address, or are still few")];
+}
+
+type TestedConnection = ManagementOutputs["operator"]["connections"]["test"] & { readonly name: string };
+
+/** Whether users can sign in by each identity provider. Pure. */
+export function connectionFindings(tested: readonly TestedConnection[]): readonly Finding[] {
+  const { ok, fault } = findingsAbout("Connections");
+  return tested.map(({ name, works, stage, reason }) =>
+    works
+      ? ok(`connection_${name}`, `${shown(name)}: the provider can be used, and knows this server`)
+      : fault(
+          `connection_${name}`,
+          `${shown(name)}: ${stage === "metadata" ? "its metadata cannot be used" : "it does not accept the client id and secret"} (${shown(reason ?? "")})`,
+          stage === "metadata"
+            ? "check the issuer: countersign connections show"
+            : "check client id, secret and redirect URI at the provider",
+        ),
+  );
+}
+
+type Identity = ManagementOutputs["operator"]["workloadIdentities"]["list"]["identities"][number];
+
+/** Whether the workloads that are clients are as few as their operators think. Pure. */
+export function workloadFindings(identities: readonly Identity[]): readonly Finding[] {
+  if (identities.length === 0) return [];
+  const { ok, warning } = findingsAbout("Workloads");
+  const open = identities.filter(isOpenIdentity);
+  if (open.length === 0) return [ok("workload_subjects", "no identity of a repository is open to all of its branches")];
+  return open.map(({ clientId, subject }) =>
+    warning(
+      "workload_subjects",
+      `any branch or pull request could present ${shown(subject)}, and act as the client ${shown(clientId)}`,
+      "name an environment or a ref, in the subject or as a claim: countersign workloads assign",
+    ),
+  );
 }
 
 function keyAgeFinding(about: string, keys: readonly SigningKey[], now: number): Finding {

@@ -22,8 +22,12 @@ const MOST_SERVERS = 3;
 /** No JSON: it shows whether registration is open, and no server can register a client by it. */
 const NO_REGISTRATION = "{";
 
-/** Recognizes what answers at a URL, and follows the chain from there. @param clock in seconds */
-export async function examine(url: string, web: Web, clock: () => number): Promise<Report> {
+/**
+ * Recognizes what answers at a URL, and follows the chain from there.
+ * @param clock in seconds
+ * @param known an authorization server that is not asked
+ */
+export async function examine(url: string, web: Web, clock: () => number, known?: string): Promise<Report> {
   const [resource, metadata] = await Promise.all([observeResource(url, web), observeMetadata(url, web)]);
   const named = metadataOf(metadata)?.issuer;
   // With or without the root path, as its metadata writes it.
@@ -31,7 +35,7 @@ export async function examine(url: string, web: Web, clock: () => number): Promi
   const isResource = resource.challenge !== undefined || resourceMetadata(resource) !== undefined;
   if (named !== undefined && (resource.challenge === undefined || named === issuer))
     return reportOf(url, "authorization-server", await examineServer(url, issuer, [], web, clock));
-  if (isResource) return reportOf(url, "protected-resource", await examineResource(url, resource, web, clock));
+  if (isResource) return reportOf(url, "protected-resource", await examineResource(url, resource, web, clock, known));
   const health = await web.get(`${url}/health`);
   if (isCountersign(health)) return reportOf(url, "authorization-server", await examineServer(url, url, [], web, clock));
   return reportOf(url, "unknown", [neither(url, resource)]);
@@ -70,8 +74,15 @@ async function unauthenticated(url: string, web: Web): Promise<Answer> {
   return posted.status === undefined ? answer : posted;
 }
 
-async function examineResource(url: string, resource: ResourceObservations, web: Web, clock: () => number): Promise<readonly Finding[]> {
-  const issuers = (stringsOf(resourceMetadata(resource)?.body?.authorization_servers) ?? []).filter((issuer) => mayFollow(url, issuer));
+async function examineResource(
+  url: string,
+  resource: ResourceObservations,
+  web: Web,
+  clock: () => number,
+  known: string | undefined,
+): Promise<readonly Finding[]> {
+  const isAsked = (issuer: string) => mayFollow(url, issuer) && (known === undefined || !sameResource(issuer, known));
+  const issuers = (stringsOf(resourceMetadata(resource)?.body?.authorization_servers) ?? []).filter(isAsked);
   const wanted = scopesOf(resource);
   const servers = await Promise.all(issuers.slice(0, MOST_SERVERS).map((issuer) => examineServer(url, issuer, wanted, web, clock)));
   return [...resourceFindings(resource), ...servers.flat()];

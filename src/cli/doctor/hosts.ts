@@ -14,11 +14,11 @@ interface Host {
 export const HOSTS: readonly Host[] = [
   { name: "Claude", document: true, redirect: "https://claude.ai/api/mcp/auth_callback" },
   { name: "Claude Code", document: true, redirect: "http://localhost:<port>/callback" },
-  { name: "ChatGPT", document: true, redirect: "https://chatgpt.com/connector_platform_oauth_redirect" },
+  { name: "ChatGPT", document: true, redirect: "https://chatgpt.com/connector/oauth/<id>" },
   { name: "VS Code", document: true, redirect: "http://127.0.0.1:<port>/ and https://vscode.dev/redirect" },
-  { name: "Cursor", document: false, redirect: "cursor://anysphere.cursor-mcp/oauth/callback" },
+  { name: "Cursor", document: false, redirect: "http://localhost:8787/callback or cursor://anysphere.cursor-mcp/oauth/callback" },
   { name: "Copilot CLI", document: false, redirect: "http://127.0.0.1:<port>/" },
-  { name: "opencode", document: false, redirect: "http://127.0.0.1:19876/mcp/oauth/callback" },
+  { name: "opencode", document: true, redirect: "http://127.0.0.1:19876/mcp/oauth/callback" },
 ];
 
 /** What each of today's MCP hosts will meet at an authorization server. Pure. */

@@ -64,7 +64,8 @@ const CONNECTION_PROBLEMS: readonly (readonly [code: RegExp, problem: string])[]
   [/CERT|TLS|SELF_SIGNED|SSL/, "its TLS certificate is not trusted here (NODE_EXTRA_CA_CERTS names further authorities)"],
 ];
 
-function connectionProblem(error: unknown): string {
+/** Why a connection failed, in words. @param error whose cause is that of the connection */
+export function connectionProblem(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   // Of several attempts, one for each address, the first is representative.
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
@@ -85,13 +86,20 @@ async function bodyOf(response: Response, bounds: Bounds, signal: AbortSignal): 
   try {
     const text = await textOf(response, bounds.bytes);
     if (text === undefined) return { body: undefined, problem: `more than ${bounds.bytes / 1024} kB` };
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return { body: value, problem: `status ${status}` };
-    return { body: undefined, problem: "JSON, but not an object" };
-  } catch (error) {
+    return jsonProblem(text, status);
+  } catch {
     if (signal.aborted) return { body: undefined, problem: tooSlow(bounds) };
-    const problem = error instanceof SyntaxError ? "something other than JSON" : "the connection breaks off";
-    return { body: undefined, problem: status === 200 ? problem : `status ${status}` };
+    return { body: undefined, problem: status === 200 ? "the connection breaks off" : `status ${status}` };
+  }
+}
+
+/** The JSON object of a response, or in words why there is none. Pure. */
+export function jsonProblem(text: string, status: number): Pick<Answer, "body" | "problem"> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? { body: value, problem: `status ${status}` } : { body: undefined, problem: "JSON, but not an object" };
+  } catch {
+    return { body: undefined, problem: status === 200 ? "something other than JSON" : `status ${status}` };
   }
 }
 

@@ -2,9 +2,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { z } from "zod";
 import { CommandFailure, EXIT } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
-import { CALLBACK, failureOf, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
+import { CALLBACK, failureOf, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
 
 /** Milliseconds that the command waits for the user. */
 const PATIENCE = 10 * 60_000;
@@ -56,6 +57,24 @@ async function assertAcceptable(url: URL, clientId: string): Promise<void> {
   throw failureOf({ error, ...(description != null && { error_description: description }) }, clientId);
 }
 
+const Pushed = z.object({ request_uri: z.string() });
+
+/** The address to open: of the request itself, or of the pushed one where the server demands that. @throws {CommandFailure} */
+async function addressOf({ server, clientId }: TokenRequest, members: readonly (readonly string[])[]): Promise<URL> {
+  const url = new URL(server.authorization_endpoint);
+  const endpoint = server.require_pushed_authorization_requests === true ? server.pushed_authorization_request_endpoint : undefined;
+  if (endpoint === undefined) {
+    for (const [name = "", value = ""] of members) url.searchParams.append(name, value);
+    await assertAcceptable(url, clientId);
+    return url;
+  }
+  const pushed = await postForm(endpoint, members, Pushed);
+  if ("error" in pushed) throw failureOf(pushed, clientId);
+  url.searchParams.append("client_id", clientId);
+  url.searchParams.append("request_uri", pushed.answer.request_uri);
+  return url;
+}
+
 /**
  * Signs the user in through the browser, and gets tokens by authorization code with PKCE.
  * @throws {CommandFailure}, {UnknownClient}
@@ -66,7 +85,6 @@ export async function tokensByBrowser(request: TokenRequest, terminal: Terminal)
   const [state, verifier] = [randomBytes(16).toString("base64url"), randomBytes(32).toString("base64url")];
   const callback = await listenForCallback(state);
   try {
-    const url = new URL(server.authorization_endpoint);
     const members = [
       ["response_type", "code"],
       ...requestMembers(request),
@@ -75,8 +93,7 @@ export async function tokensByBrowser(request: TokenRequest, terminal: Terminal)
       ["code_challenge", createHash("sha256").update(verifier).digest("base64url")],
       ["code_challenge_method", "S256"],
     ];
-    for (const [name = "", value = ""] of members) url.searchParams.append(name, value);
-    await assertAcceptable(url, clientId);
+    const url = await addressOf(request, members);
     terminal.complain(`Sign in with your browser. Without one on this machine, stop this and use --device.\n\n${url}\n`);
     terminal.open(url.href);
     const code = codeOf(await callback.parameters, request);

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { collect } from "../client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "../failure.ts";
 import { addCommand, type Output } from "../management-api.ts";
 import { asJson } from "../table.ts";
@@ -18,8 +19,6 @@ Examples:
   curl -H "Authorization: Bearer $(countersign token --resource https://notes.example.com/mcp --scope notes:read)" …
   countersign token --resource http://localhost:4000/mcp --decode
   countersign token --device --scope "openid email" --json`;
-
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 /** `countersign token`. */
 export function registerTokenCommand(program: Command, terminal: Terminal): void {

@@ -12,6 +12,8 @@ const Metadata = z.object({
   token_endpoint: z.url(),
   registration_endpoint: z.url().optional(),
   device_authorization_endpoint: z.url().optional(),
+  pushed_authorization_request_endpoint: z.url().optional(),
+  require_pushed_authorization_requests: z.boolean().optional(),
 });
 /** The members of an authorization server's metadata that commands read (RFC 8414 §2). */
 export type Server = z.infer<typeof Metadata>;

@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { z } from "zod";
 import { p256Private, tlsCertificate } from "../key-material.ts";
-import { DAY, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, seconds, settingsOf, text, url } from "./forms.ts";
+import { DAY, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, says, seconds, settingsOf, text, url, whole } from "./forms.ts";
 
 const features = settingsOf("Identity assertions, post-quantum signatures");
 
@@ -97,21 +97,80 @@ export const OPERATION_SETTINGS = {
     oneOf(["production", "development", "test"]).default("development"),
     "`production` refuses what only suits development: generated keys, a plain-http issuer.",
   ),
+  WORKERS: operation(
+    whole(1, 256, "a number of processes").default(1),
+    "Processes that serve on the same ports, on PostgreSQL and Redis: one for each CPU. A supervisor replaces what ends, and on SIGHUP all of them, one by one.",
+  ),
   PROVISION_FILE: operation(
     text(isReadable, "names a file that cannot be read", "give the path of a readable JSON file").optional(),
-    "JSON file of realms, users, clients and descriptions of scopes, applied idempotently at every start.",
+    "JSON file of realms, users, clients, resources and more (docs/provisioning.md), applied idempotently at every start.",
   ),
   LOG_LEVEL: operation(
     oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
     "How much is logged, as JSON lines on stdout; as plain lines where stdout is a terminal and NODE_ENV is `development`.",
   ),
+  AUDIT_STREAM: operation(
+    url(["https", "http", "syslog", "syslogs", "otlp+https", "otlp+http"]).optional(),
+    "Where the audit trail is sent: a signed webhook (`https://`), syslog over TCP or TLS (`syslog://`, `syslogs://`), or OTLP logs (`otlp+https://…/v1/logs`). See docs/audit.md.",
+    { unset: "it is not sent", file: true },
+  ),
+  AUDIT_STREAM_SECRET: operation(
+    text((value) => value.length >= 16, "is too short", "give at least 16 random characters").optional(),
+    "Signs the webhooks of AUDIT_STREAM; with OTLP it is sent as bearer token.",
+    { file: true },
+  ),
+  AUDIT_KEEP_DAYS: operation(
+    whole(1, 36_500, "days").optional(),
+    "Days for which audit records stay in the database. Older ones are first exported to AUDIT_ARCHIVE, and sent to AUDIT_STREAM if that is set. See docs/audit.md.",
+    { unset: "they are kept" },
+  ),
+  AUDIT_ARCHIVE: operation(
+    z.string().optional(),
+    "Folder for the exports of audit records that AUDIT_KEEP_DAYS removes. Created when missing, mode 0700.",
+  ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: operation(
+    url(["https", "http"])
+      .refine(
+        (value) => !URL.parse(value)?.username && !URL.parse(value)?.password,
+        says("has a user name or password", "give credentials in OTEL_EXPORTER_OTLP_HEADERS"),
+      )
+      .optional(),
+    "OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, calls of the core and statements, under `/v1/traces`, and the metrics under `/v1/metrics`.",
+    { unset: "nothing is traced, and metrics are at `/metrics` only" },
+  ),
+  OTEL_TRACES_EXPORTER: operation(oneOf(["otlp", "none"]).default("otlp"), "Whether the collector gets traces."),
+  OTEL_METRICS_EXPORTER: operation(oneOf(["otlp", "none"]).default("otlp"), "Whether the collector gets metrics."),
+  OTEL_METRIC_EXPORT_INTERVAL: operation(
+    whole(1_000, 3_600_000, "milliseconds").default(60_000),
+    "Milliseconds between two exports of the metrics to the collector.",
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: operation(
+    text(
+      (value) => value.split(",").every((pair) => /^[\w-]+=[\x20-\x7e]+$/.test(pair)),
+      "is not a list of headers",
+      "give NAME=value, separated by commas",
+    )
+      .transform((value) =>
+        Object.fromEntries(value.split(",").map((pair) => [pair.split("=", 1)[0] ?? "", pair.slice(pair.indexOf("=") + 1)])),
+      )
+      .optional(),
+    "Headers of the requests to the collector, such as `authorization=Bearer …`.",
+    { file: true },
+  ),
+  OTEL_TRACES_SAMPLER_ARG: operation(
+    text((value) => /^(?:0|0?\.\d{1,9}|1|1\.0|0\.\d{1,9})$/.test(value), "is not a number from 0 to 1", "give a share such as 0.1")
+      .transform(Number)
+      .default(1),
+    "The share of requests that are traced, from 0 to 1.",
+  ),
   COUNTERSIGN_URL: operation(url(["http", "https"]).optional(), "The running server that the command line talks to.", {
     unset: "JWT_ISSUER",
   }),
-  COUNTERSIGN_EMAIL: operation(z.string().optional(), "E-mail address with which the command line signs in.", { unset: "it asks" }),
-  COUNTERSIGN_PASSWORD: operation(
-    z.string().optional(),
-    "The password with which the command line signs in; the session ends with the command.",
-    { unset: "it asks", file: true },
-  ),
+  COUNTERSIGN_EMAIL: operation(z.string().optional(), "The user as whom the command line acts, and with whose password it signs in.", {
+    unset: "who signed in last",
+  }),
+  COUNTERSIGN_PASSWORD: operation(z.string().optional(), "The password with which the command line signs in for one command.", {
+    unset: "the session of `countersign login`",
+    file: true,
+  }),
 };

@@ -40,7 +40,7 @@ const split = settingsOf("Front and token core as separate processes");
 export const SPLIT_SETTINGS = {
   TOKEN_CORE_URL: split(
     url(["http", "https"]).optional(),
-    "Address of the token core that a front uses, `http://` (h2c) or `https://`. For `--role front` only.",
+    "Address of the token core that a front uses, `http://` (h2c) or `https://`. The front balances over all addresses of its name. For `--role front` only.",
     { unset: "in this process" },
   ),
   TOKEN_CORE_SECRET: split(

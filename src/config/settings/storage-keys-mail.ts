@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ed25519Private, ed25519Public, mldsaPrivate, rsaPrivate, verificationKeys } from "../key-material.ts";
-import { flag, oneOf, settingsOf, text, url } from "./forms.ts";
+import { flag, listOf, oneOf, SPACES_OR_COMMAS, settingsOf, text, url, whole } from "./forms.ts";
 
 const storage = settingsOf("Storage");
 
@@ -9,6 +9,15 @@ export const STORAGE_SETTINGS = {
     unset: "an embedded database under DATA_DIR/pg",
     file: true,
   }),
+  DATABASE_CONNECTIONS: storage(
+    whole(2, 1_000, "a number of connections").optional(),
+    "Connections to PostgreSQL that this process and its WORKERS open at most, together.",
+    { unset: "8 for each worker" },
+  ),
+  DATABASE_POOLER: storage(
+    oneOf(["none", "transaction"]).default("none"),
+    "`transaction` where DATABASE_URL leads to PgBouncer or another pooler in transaction mode. See docs/production.md.",
+  ),
   REDIS_URL: storage(
     url(["redis", "rediss"]).optional(),
     "Redis for rate limits, shared caches and wake-up messages. It never holds the only copy of anything that security depends on.",
@@ -41,6 +50,8 @@ export const MAIL_SETTINGS = {
 
 const key = settingsOf("Keys");
 
+const isVaultKey = (value: string) => /^[A-Za-z0-9+/_-]+=?$/.test(value) && Buffer.from(value, "base64").length === 32;
+
 export const KEY_SETTINGS = {
   JWT_PRIVATE_KEY: key(ed25519Private().optional(), "Ed25519 private key, PKCS#8 PEM, that signs tokens.", {
     unset: "generated once and kept under DATA_DIR; in production the start is refused",
@@ -68,6 +79,21 @@ export const KEY_SETTINGS = {
     unset: "generated with RS256 outside production; in production RS256 is refused without it",
     file: true,
   }),
+  VAULT_KEY: key(
+    text(isVaultKey, "is not a base64 text of 32 bytes", "make one with `openssl rand -base64 32`").optional(),
+    "Encrypts the secrets that the server must be able to read again, such as client secrets of connections (AES-256-GCM). Every front needs the same.",
+    { unset: "generated once and kept under DATA_DIR; in production such secrets are refused", file: true },
+  ),
+  VAULT_KEY_PREVIOUS: key(
+    listOf(
+      SPACES_OR_COMMAS,
+      isVaultKey,
+      "contains something that is not a base64 text of 32 bytes",
+      "give keys separated by commas",
+    ).default([]),
+    "Earlier and upcoming keys for VAULT_KEY, which open secrets and encrypt none. Where it is set, a start encrypts all secrets by VAULT_KEY. See docs/keys.md.",
+    { file: true },
+  ),
   JWT_MLDSA_PRIVATE_KEY: key(
     mldsaPrivate().optional(),
     "ML-DSA-65 private key, PKCS#8 PEM or JWK. When set, its public key is published even while hybrid signing is off.",

@@ -64,6 +64,14 @@ export const CLIENT_SETTINGS = {
     flag().default(false),
     "Refuses authorization requests for a resource without a record (`invalid_target`). See docs/resources.md.",
   ),
+  REQUIRE_PAR: clients(
+    flag().default(false),
+    "Refuses authorization requests that were not pushed to `/oauth/par` first (RFC 9126), of all clients.",
+  ),
+  DPOP_NONCE: clients(
+    flag().default(false),
+    "Whether proofs of possession must contain a nonce of this server (`DPoP-Nonce`, RFC 9449 section 8). See docs/dpop.md.",
+  ),
   REGISTER_CLIENT_RATE_LIMIT: clients(
     whole(1, 1_000_000, "a number of requests").default(30),
     "Open registrations that one address may make in a window.",
@@ -76,7 +84,7 @@ export const CLIENT_SETTINGS = {
   ),
   CLIENT_ASSERTION_AUDIENCE: clients(
     oneOf(["strict", "compat"]).default("strict"),
-    "Audience of client assertions: the issuer alone (`strict`), or the token endpoint's URL too (`compat`).",
+    "Audience of client assertions: the issuer alone (`strict`), or the URLs of the token endpoint and of `/oauth/par` too (`compat`).",
   ),
   CIMD_ENABLED: clients(flag().default(true), "Whether an https URL may be a client_id (Client ID Metadata Documents)."),
 };

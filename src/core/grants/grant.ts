@@ -7,9 +7,12 @@ import { isAbsoluteUri, printScope } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
 import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
-import type { CodeState, Core, FamilyState } from "../ports.ts";
+import type { Core, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import { type AccessTokenContents, accessTokenClaims, type Confirmation, tokenTypeOf } from "../tokens/access-token.ts";
+import type { KnownWorkload } from "../workload/authentication.ts";
+import type { WorkloadUse } from "../workload/rules.ts";
+import type { CodeState } from "./authorization-code/ports.ts";
 import type { DeviceState } from "./device-code/ports.ts";
 
 /** The records that are being read for a token request: its client, and what belongs to the code or the refresh token that it presents. */
@@ -24,13 +27,24 @@ export interface Prefetched {
 /** What the rules found for the audit record of a refusal before they refused. */
 export type RefusalDetails = { -readonly [Member in "userId" | "grantId" | "jti" | "actChain"]?: AuditEntry[Member] };
 
+/** A workload in audit records. */
+export type WorkloadName = Pick<AuditEntry, "workloadIssuer" | "workloadSubject">;
+
+/** `proof` is set where the token is the grant, which is used up with it. */
+export interface RequestWorkload {
+  readonly name: WorkloadName;
+  readonly proof?: { readonly known: KnownWorkload; readonly use: WorkloadUse | undefined };
+}
+
 /** A token request whose client has authenticated. */
 export interface GrantRequest<Case extends GrantCase = GrantCase> {
   readonly client: Client;
   readonly grant: Extract<TokenRequest["grant"], { readonly case: Case }>;
   readonly requestId: string;
   readonly prefetched: Prefetched;
-  /** The key whose possession the request proved. No proof is read yet. */
+  /** The workload whose token the request presented. */
+  readonly workload?: RequestWorkload;
+  /** The key whose possession the request proved. */
   readonly confirmation?: Confirmation;
   /** Filled in while the rules run. */
   readonly refusalDetails: RefusalDetails;

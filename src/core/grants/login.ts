@@ -9,6 +9,9 @@ import { newJti } from "../tokens/access-token.ts";
 import { newRefresh } from "./authorization-code/grant.ts";
 import { accessTokenAnswer } from "./grant.ts";
 
+/** Seconds. */
+const ONE_CALL_LIFETIME = 300;
+
 const LOGIN_SCOPES = ["openid", "profile", "email"];
 
 /**
@@ -16,7 +19,7 @@ const LOGIN_SCOPES = ["openid", "profile", "email"];
  * @throws {Refusal} access_denied when the user or the session is no longer valid
  * @see docs/protocol.md#login-tokens
  */
-export async function loginTokens({ userId, sessionId, authTime, requestId }: LoginTokensRequest, core: Core) {
+export async function loginTokens({ userId, sessionId, authTime, requestId, oneCall, address }: LoginTokensRequest, core: Core) {
   const client = await core.clients.byClientId(FIRST_PARTY_CLIENT_ID);
   if (client === undefined || !client.enabled) throw new Refusal("access_denied", "first_party_client_disabled");
   const audience = [core.issuer];
@@ -29,8 +32,8 @@ export async function loginTokens({ userId, sessionId, authTime, requestId }: Lo
     authTime,
   };
   const jti = newJti(core.randomBytes, grant.id);
-  const { token: refreshToken, family } = newRefresh(core);
-  const opened = await core.grants.open(grant, family, sessionId, {
+  const refresh = oneCall ? undefined : newRefresh(core);
+  const opened = await core.grants.open(grant, refresh?.family, sessionId, {
     event: "token.issued",
     outcome: "success",
     actor: { type: "user", id: userId },
@@ -42,11 +45,13 @@ export async function loginTokens({ userId, sessionId, authTime, requestId }: Lo
     jti,
     grantId: grant.id,
     requestId,
+    ...(oneCall && { reason: "one_call", address }),
   });
   if (!opened) throw new Refusal("access_denied", "session_not_live");
+  const lifetime = core.lifetimes.accessToken;
   const { accessToken, expiresIn, tokenType } = await accessTokenAnswer(
-    { subject: userId, client, scopes: LOGIN_SCOPES, audience, jti, lifetime: core.lifetimes.accessToken },
+    { subject: userId, client, scopes: LOGIN_SCOPES, audience, jti, lifetime: oneCall ? Math.min(lifetime, ONE_CALL_LIFETIME) : lifetime },
     core,
   );
-  return { accessToken, expiresIn, tokenType, refreshToken };
+  return { accessToken, expiresIn, tokenType, refreshToken: refresh?.token ?? "" };
 }

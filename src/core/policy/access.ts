@@ -1,4 +1,4 @@
-import { AGENT_MODES, audienceOf, type Client, PERSONAL_SCOPES } from "../../clients/client.ts";
+import { AGENT_MODES, audienceOf, type Client, isOwnProgram, MANAGE_CLIENTS, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parseScope, sameResource } from "../../protocol/access.ts";
 import { clientKind, disabledAmong, isResourceScope, type ResourceTerms, termsOf } from "../../resources/resource.ts";
@@ -104,7 +104,7 @@ export function exchangedScopes(scope: string | undefined, subjectScopes: readon
 }
 
 /** The scopes of the agent modes, the lowest first. */
-const AGENT_SCOPES = AGENT_MODES.map((mode) => `agent:${mode}`);
+export const AGENT_SCOPES: readonly string[] = AGENT_MODES.map((mode) => `agent:${mode}`);
 
 /**
  * The agent modes that a client may not have: each is a scope of its own, and `maxAgentMode` is the highest that the client may have.
@@ -132,6 +132,14 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
 
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
 
+/** Whether a client may ask for a token for this service itself: the command line and the console may ask for no other one. */
+export type ServiceReach = "never" | "also" | "only";
+
+export const serviceReach = (clientId: string, scopes: readonly string[]): ServiceReach => {
+  if (isOwnProgram(clientId)) return "only";
+  return scopes.includes(MANAGE_CLIENTS) ? "also" : "never";
+};
+
 const NO_RECORDS = { terms: [], requireKnown: false } as const;
 
 /**
@@ -143,7 +151,7 @@ const NO_RECORDS = { terms: [], requireKnown: false } as const;
 export async function requestableResources(
   resources: readonly string[],
   issuer: string,
-  mayManage: boolean,
+  service: ServiceReach,
   isClient: (clientId: string) => Promise<boolean>,
   { terms, requireKnown }: { readonly terms: readonly ResourceTerms[]; readonly requireKnown: boolean } = NO_RECORDS,
 ): Promise<readonly string[]> {
@@ -152,7 +160,8 @@ export async function requestableResources(
   if (disabledAmong(requested, terms).length > 0) refuse("resource_disabled");
   for (const resource of requested) {
     const isUri = resource !== issuer && isResourceUri(resource);
-    if (resource === issuer ? !mayManage : !isUri && !(await isClient(resource))) refuse("resource_not_allowed");
+    const isAllowed = resource === issuer ? service !== "never" : service !== "only" && (isUri || (await isClient(resource)));
+    if (!isAllowed) refuse("resource_not_allowed");
     if (requireKnown && isUri && termsOf(resource, terms) === undefined && !(await isClient(resource))) refuse("resource_unknown");
   }
   return requested;

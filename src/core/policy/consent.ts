@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Client } from "../../clients/client.ts";
+import { type Client, CONSOLE_CLIENT_ID } from "../../clients/client.ts";
 import type { ValidRequest } from "../authorization-request.ts";
 import type { ConsentView } from "../ports.ts";
 
@@ -10,6 +10,9 @@ export function missingConsent(scopes: readonly string[], resources: readonly st
     resources: resources.filter((resource) => !consent?.resources.includes(resource)),
   };
 }
+
+/** Whether a client is never asked for: the console is the service itself. @see docs/protocol.md#console-sign-in */
+export const needsNoConsent = ({ clientId }: Pick<Client, "clientId">): boolean => clientId === CONSOLE_CLIENT_ID;
 
 /**
  * Whether a prior consent covers each scope at each resource. What was allowed at one resource says nothing about another.
@@ -38,29 +41,34 @@ export function consentFingerprint(client: Client): string | undefined {
   const hosts = [...new Set(client.redirectUris.map(originOf))].toSorted();
   const keySource = client.jwksUri ?? (client.jwks === null ? null : "inline");
   return createHash("sha256")
-    .update(JSON.stringify([methods, hosts, keySource]))
+    .update(JSON.stringify([methods, hosts, keySource, ...(client.spiffe ? [client.spiffe.id, client.spiffe.bundleEndpoint] : [])]))
     .digest("base64url");
 }
 
 const PROVEN_REDIRECT = /^https:/;
 
 /**
- * Whether the user must be asked each time: any program on a device can pose as a document's client that redirects to the device.
+ * Whether the user must be asked each time: any program on a device can pose as the client of a document, or as the command line, when that
+ * redirects to the device.
  * @see OAuth 2.1 §7.3.1
  */
 export const mustAlwaysAsk = (client: Client): boolean =>
-  client.origin === "metadata_document" && !client.redirectUris.every((uri) => PROVEN_REDIRECT.test(uri));
+  (client.origin === "metadata_document" || client.origin === "built_in") &&
+  !needsNoConsent(client) &&
+  !client.redirectUris.every((uri) => PROVEN_REDIRECT.test(uri));
 
-type InteractionParameters = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "hintedSub">;
+type InteractionParameters = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "acrValues" | "hintedSub">;
 
 /**
  * Whether a code can be issued without interaction. Pure. Sign-in and consent are checked when the code is stored. Clients of metadata
  * documents always need the full check, which voids outdated consents.
  */
-export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, hintedSub }: InteractionParameters, userId: string): boolean =>
+export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, acrValues, hintedSub }: InteractionParameters, userId: string): boolean =>
   client.origin !== "metadata_document" &&
+  !mustAlwaysAsk(client) &&
   prompt.every((value) => value === "none") &&
   maxAge === undefined &&
+  !acrValues?.length &&
   (hintedSub === undefined || hintedSub === userId);
 
 const CLIENT_ITSELF = "";

@@ -7,6 +7,8 @@ export interface RuleHead {
   readonly demand: string;
   /** Where that is written: an RFC, a draft, or a section of docs/protocol.md. */
   readonly source: string;
+  /** Listed only where a request is subject to it. */
+  readonly conditional?: true;
 }
 
 /** A rule: it refuses with its own reason, or returns what it found. */

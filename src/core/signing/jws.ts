@@ -4,7 +4,7 @@ import type { Keys } from "./key-ring.ts";
 import type { SigningAlgorithm, SigningKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";
 
-export type TokenType = "at+jwt" | "JWT" | "oauth-id-jag+jwt";
+export type TokenType = "at+jwt" | "JWT" | "oauth-id-jag+jwt" | "logout+jwt" | "token-introspection+jwt";
 
 /** The parts of a well-formed JWS. Nothing has been verified. */
 export interface ParsedJws {
@@ -51,7 +51,7 @@ export function createSigner(): Sign {
 }
 
 /** Longer texts are refused before they are decoded. No token of this issuer is nearly as long. */
-const MAX_TOKEN_LENGTH = 8192;
+export const MAX_TOKEN_LENGTH = 8192;
 
 /** Members that would let a token choose its own key or change what is signed (RFC 8725 §3). */
 const FORBIDDEN_HEADERS = ["crit", "jwk", "jku", "x5u", "x5c", "zip", "b64"];
@@ -143,20 +143,24 @@ const REMEMBERED_TOKENS = 10_000;
  * @see RFC 8725 §3, RFC 9068 §4
  */
 export function issuedTokens(issuer: string, keys: Keys) {
-  const remembered = new LRUCache<string, VerifiedClaims>({ max: REMEMBERED_TOKENS });
+  const remembered = new LRUCache<string, { readonly claims: VerifiedClaims; readonly kid: string }>({ max: REMEMBERED_TOKENS });
 
   const keyOf = (token: string, type: TokenType): string => `${type} ${hash("sha256", token, "base64")}`;
+  const recall = (key: string): VerifiedClaims | undefined => {
+    const known = remembered.get(key);
+    return known !== undefined && keys.byId(known.kid) !== undefined ? known.claims : undefined;
+  };
   return {
-    /** The same for a token whose signature was verified before. Never verifies a signature. */
-    remembered: (token: string, type: TokenType): VerifiedClaims | undefined => remembered.get(keyOf(token, type)),
+    /** The same for a token whose signature was verified before, by a key that is still published. Never verifies a signature. */
+    remembered: (token: string, type: TokenType): VerifiedClaims | undefined => recall(keyOf(token, type)),
     /** The claims of a token that this issuer signed, expired or not; undefined for everything else. */
     verify(token: string, type: TokenType): VerifiedClaims | undefined {
       const key = keyOf(token, type);
-      const known = remembered.get(key);
+      const known = recall(key);
       if (known !== undefined) return known;
       const parsed = parseJwt(token);
       if (parsed === undefined || parsed.claims.iss !== issuer || !signatureHolds(parsed, type, keys)) return undefined;
-      remembered.set(key, parsed.claims);
+      remembered.set(key, { claims: parsed.claims, kid: String(parsed.header.kid) });
       return parsed.claims;
     },
   };
@@ -168,6 +172,8 @@ const isOurHeader = (parsed: ParsedJwt, type: TokenType, own: SigningKey, second
 
 function signatureHolds(parsed: ParsedJwt, type: TokenType, keys: Keys): boolean {
   const { alg, typ, kid } = parsed.header;
+  const key = typeof kid === "string" ? keys.byId(kid) : undefined;
+  if (key === undefined) return false;
   const own = keys.own.find(({ jwk }) => jwk.alg === "EdDSA" && jwk.kid === kid);
   const second = type === "at+jwt" ? keys.hybrid : undefined;
   if (own !== undefined && isOurHeader(parsed, type, own, second)) {
@@ -175,8 +181,7 @@ function signatureHolds(parsed: ParsedJwt, type: TokenType, keys: Keys): boolean
     const expected = signNow(parsed.signingInput, own);
     return expected.length === parsed.signature.length && timingSafeEqual(expected, parsed.signature);
   }
-  const key = typeof kid === "string" ? keys.byId(kid) : undefined;
   // Only ID tokens may be RS256.
-  if (key === undefined || typ !== type || alg !== key.jwk.alg || (type !== "JWT" && alg !== "EdDSA")) return false;
+  if (typ !== type || alg !== key.jwk.alg || (type !== "JWT" && alg !== "EdDSA")) return false;
   return verify(alg === "RS256" ? "RSA-SHA256" : null, Buffer.from(parsed.signingInput), key.publicKey, parsed.signature);
 }

@@ -2,12 +2,12 @@ import { Refusal } from "../../errors.ts";
 import { type ClassicalJwk, type PublicJwk, type SigningKey, type VerificationKey, verificationKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";
 
-/** A published key. `age` in seconds since its publication, by the clock of the register. */
-export type ServedKey = { readonly jwk: PublicJwk; readonly age: number };
+/** A published key. `age` in seconds since its publication, by the clock of the register. `withdrawn`: an operator has withdrawn it. */
+export type ServedKey = { readonly jwk: PublicJwk; readonly age: number; readonly withdrawn?: boolean };
 
 /** The published public keys of all cores, so that every front serves the union during a roll-out. */
 export interface KeyRegister {
-  /** Publishes new keys, marks `inUse` as signing now, and returns every key that is still served. */
+  /** Publishes new keys, marks `inUse` as signing now, and returns every key that is still served, and those that were withdrawn. */
   publish(keys: readonly PublicJwk[], inUse: readonly string[]): Promise<readonly ServedKey[]>;
 }
 
@@ -25,7 +25,7 @@ export interface Keys {
   signing(): SigningKeys;
   /** The same without a refusal: undefined while no key may sign. */
   current(): SigningKeys | undefined;
-  /** Every key whose private half this core has, whether it may sign yet or not. */
+  /** Every key whose private half this core has, whether it may sign or not. */
   readonly own: readonly SigningKey[];
   /** The second key of access tokens, whether it may sign yet or not; undefined while hybrid signing is off. */
   readonly hybrid: MldsaKey | undefined;
@@ -67,7 +67,10 @@ type Judgement = { readonly kind: "signs"; readonly keys: SigningKeys } | { read
 
 /** Decides which keys sign now: one of each configured kind, or none. Pure. */
 export function judgeRing({ accessToken, rsa, mldsa, signsAtOnce = false }: KeyRing, served: readonly ServedKey[]): Judgement {
-  const wait = ({ jwk }: { readonly jwk: PublicJwk }): number => noticeLeft(jwk, served);
+  const withdrawn = withdrawnOf(served);
+  const live = served.filter((key) => key.withdrawn !== true);
+  const wait = ({ jwk }: { readonly jwk: PublicJwk }): number =>
+    withdrawn.has(jwk.kid) ? Number.POSITIVE_INFINITY : noticeLeft(jwk, live);
   const signer = accessToken.find((key) => wait(key) === 0);
   const hybrid = mldsa?.hybrid === true ? mldsa.key : undefined;
   const seconds = Math.max(
@@ -75,10 +78,14 @@ export function judgeRing({ accessToken, rsa, mldsa, signsAtOnce = false }: KeyR
     rsa === undefined ? 0 : wait(rsa),
     hybrid === undefined ? 0 : wait(hybrid),
   );
-  if ((signer === undefined || seconds > 0) && !signsAtOnce) return { kind: "waits", seconds };
-  const chosen = signer ?? accessToken[0];
+  const chosen = signer ?? accessToken.find((key) => Number.isFinite(wait(key)));
+  if (chosen === undefined || !Number.isFinite(seconds)) return { kind: "waits", seconds: Number.POSITIVE_INFINITY };
+  if (seconds > 0 && !signsAtOnce) return { kind: "waits", seconds };
   return { kind: "signs", keys: { accessToken: chosen, idToken: rsa ?? chosen, hybrid } };
 }
+
+const withdrawnOf = (served: readonly ServedKey[]): ReadonlySet<string> =>
+  new Set(served.flatMap(({ jwk, withdrawn }) => (withdrawn === true ? [jwk.kid] : [])));
 
 function kidsOf(judgement: Judgement): readonly string[] {
   if (judgement.kind === "waits") return [];
@@ -86,7 +93,7 @@ function kidsOf(judgement: Judgement): readonly string[] {
   return [...new Set([accessToken, idToken, ...(hybrid === undefined ? [] : [hybrid])].map(({ jwk }) => jwk.kid))];
 }
 
-/** Publishes the keys of this core beside those of other cores. */
+/** Publishes the keys of this core beside those of other cores. @throws {Error} where a key that has to sign was withdrawn */
 export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Keys> {
   const own = [...ring.accessToken, ...(ring.rsa === undefined ? [] : [ring.rsa])];
   const held: readonly PublicJwk[] = [...own.map(({ jwk }) => jwk), ...(ring.mldsa === undefined ? [] : [ring.mldsa.key.jwk])];
@@ -97,7 +104,10 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
 
   const publish = async (signing: readonly string[]): Promise<Judgement> => {
     const served = await register.publish(configured, signing);
-    const all = new Map([...configured, ...served.map(({ jwk }) => jwk)].map((jwk) => [jwk.kid, jwk]));
+    const withdrawn = withdrawnOf(served);
+    const all = new Map(
+      [...configured, ...served.map(({ jwk }) => jwk)].flatMap((jwk) => (withdrawn.has(jwk.kid) ? [] : [[jwk.kid, jwk] as const])),
+    );
     const classical = [...all.values()].filter((jwk): jwk is ClassicalJwk => jwk.kty !== "AKP");
     verifying = new Map(classical.map((jwk) => [jwk.kid, verifying.get(jwk.kid) ?? verificationKey(jwk)]));
     document = JSON.stringify({ keys: [...all.values()] });
@@ -105,20 +115,25 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
   };
 
   const refresh = async (): Promise<void> => {
-    const before = kidsOf(judgement);
-    const next = await publish(before);
-    // A key is marked as in use before it signs.
-    if (kidsOf(next).join(" ") !== before.join(" ")) await publish(kidsOf(next));
+    let marked = kidsOf(judgement);
+    let next = await publish(marked);
+    // A key is marked as in use before it signs, and may have been withdrawn before it was marked.
+    while (kidsOf(next).join(" ") !== marked.join(" ")) {
+      marked = kidsOf(next);
+      next = await publish(marked);
+    }
     judgement = next;
   };
   await refresh();
+  if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds))
+    throw new Error("JWT_PRIVATE_KEY: a key that has to sign was withdrawn (`countersign keys list`); configure another one.");
 
   return {
     signing() {
       if (judgement.kind === "signs") return judgement.keys;
       throw new Refusal("temporarily_unavailable", "signing_key_not_published_long_enough", {
         description: `The signing key is new: it signs when it has been published for ${NOTICE} seconds.`,
-        retryAfter: judgement.seconds,
+        retryAfter: Math.min(judgement.seconds, NOTICE),
       });
     },
     current: () => (judgement.kind === "signs" ? judgement.keys : undefined),

@@ -38,8 +38,8 @@ const SIGNATURE_LENGTHS: Readonly<Record<string, number>> = { ES256: 64, ES384: 
 
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 
-/** Verifies on this thread: Web Crypto, with which jose verifies, hands each signature to another one and costs a third more. */
-function signatureHolds({ header: { alg }, signingInput, signature }: ParsedJws, key: KeyObject): boolean {
+/** Verifies by one key whose type fits `alg`, on this thread: Web Crypto, with which jose verifies, hands each signature to another one and costs a third more. */
+export function signatureHolds({ header: { alg }, signingInput, signature }: ParsedJws, key: KeyObject): boolean {
   const input = Buffer.from(signingInput);
   if (typeof alg !== "string") return false;
   if (isEd25519(alg)) return verify(null, input, key, signature);

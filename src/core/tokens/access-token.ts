@@ -1,6 +1,7 @@
 import { MAX_ACTORS } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { printScope } from "../../protocol/access.ts";
+import { authenticationClaims, type StatedAuthentication } from "../../protocol/authentication-context.ts";
 import { isUuid, type RandomBytes } from "../../random.ts";
 import type { Core } from "../ports.ts";
 import type { VerifiedClaims } from "../signing/jws.ts";
@@ -29,6 +30,10 @@ export interface AccessTokenClaims {
   /** The ancestors of an exchanged token, the nearest first: revoking one of them revokes this token. */
   readonly exchanged_from?: readonly AncestorToken[];
   readonly cnf?: Confirmation;
+  /** How and when the user signed in, where the authorization request asked for it (RFC 9470 §6.1). */
+  readonly acr?: string;
+  readonly amr?: readonly string[];
+  readonly auth_time?: number;
   /** The only client that may act for the subject (RFC 8693 §4.4). */
   readonly may_act?: { readonly sub?: unknown };
 }
@@ -47,7 +52,22 @@ export interface AccessTokenContents {
   readonly act?: Actor | undefined;
   readonly exchangedFrom?: readonly AncestorToken[] | undefined;
   readonly cnf?: Confirmation | undefined;
+  readonly signedIn?: SignInClaims | undefined;
 }
+
+/** What a token says about the sign-in of its user. */
+export type SignInClaims = Pick<AccessTokenClaims, "acr" | "amr" | "auth_time">;
+
+/** Empty where the authorization request did not ask. @param authTime seconds since the epoch */
+export const signInClaims = (authentication: StatedAuthentication | null | undefined, authTime: number): SignInClaims =>
+  authentication ? { ...authenticationClaims(authentication), auth_time: authTime } : {};
+
+/** Those of the token that is exchanged: the user who signed in is the same. */
+export const sameSignIn = ({ acr, amr, auth_time }: AccessTokenClaims): SignInClaims => ({
+  ...(acr !== undefined && { acr }),
+  ...(amr !== undefined && { amr }),
+  ...(auth_time !== undefined && { auth_time }),
+});
 
 export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims {
   const [only, ...more] = token.audience;
@@ -64,6 +84,7 @@ export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims
     ...(token.act && { act: token.act }),
     ...(token.exchangedFrom && { exchanged_from: token.exchangedFrom }),
     ...(token.cnf && { cnf: token.cnf }),
+    ...token.signedIn,
   };
 }
 
@@ -86,7 +107,8 @@ export function ancestors({ jti, client_id, exchanged_from: above }: AccessToken
   return [{ jti, client_id }, ...(delegated && above !== undefined ? above : [])];
 }
 
-const packed = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
+/** The form of an id in a `jti`. */
+export const packed = (uuid: string): string => Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url");
 
 function unpacked(text: string): string {
   const hex = Buffer.from(text, "base64url").toString("hex");
@@ -97,7 +119,7 @@ const absentOr = (value: unknown, isWellFormed: (value: unknown) => boolean): bo
 
 /** The claims of an access token, or undefined for claims of another kind or shape. */
 export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undefined {
-  const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, cnf, may_act } = claims;
+  const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, cnf, may_act, acr, amr, auth_time } = claims;
   const wellFormed =
     token_use === "access" &&
     isReference(jti, sub, DELEGATED) &&
@@ -109,7 +131,10 @@ export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undef
     absentOr(act, isActor) &&
     absentOr(exchanged_from, isAncestry) &&
     absentOr(cnf, isConfirmation) &&
-    absentOr(may_act, isObject);
+    absentOr(may_act, isObject) &&
+    absentOr(acr, isText) &&
+    absentOr(amr, (value) => Array.isArray(value) && value.every(isText)) &&
+    absentOr(auth_time, isTime);
   // Each member has just been checked.
   return wellFormed ? (claims as unknown as AccessTokenClaims) : undefined;
 }

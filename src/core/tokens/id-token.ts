@@ -1,3 +1,4 @@
+import { authenticationClaims, type StatedAuthentication } from "../../protocol/authentication-context.ts";
 import type { Core } from "../ports.ts";
 import type { Subject } from "../token-state.ts";
 import { type AccessTokenContents, isText } from "./access-token.ts";
@@ -7,10 +8,24 @@ interface IdTokenContents extends Pick<AccessTokenContents, "issuer" | "clientId
   /** Seconds since the epoch. */
   readonly authTime: number;
   readonly nonce: string | null;
+  /** For clients that are notified of its end. @see OpenID Connect Back-Channel Logout 1.0 §2.1 */
+  readonly sid?: string | undefined;
+  readonly authentication?: StatedAuthentication | null | undefined;
 }
 
 /** The claims of an ID token. @see docs/protocol.md#id-tokens, OIDC Core §2 */
-export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, nonce, now, lifetime }: IdTokenContents): object {
+export function idTokenClaims({
+  issuer,
+  subject,
+  clientId,
+  scopes,
+  authTime,
+  nonce,
+  now,
+  lifetime,
+  authentication,
+  sid,
+}: IdTokenContents): object {
   const name = [subject.firstName, subject.lastName].filter((part) => part !== null && part !== "").join(" ");
   return {
     iss: issuer,
@@ -20,6 +35,8 @@ export function idTokenClaims({ issuer, subject, clientId, scopes, authTime, non
     iat: now,
     auth_time: authTime,
     ...(nonce !== null && { nonce }),
+    ...(sid !== undefined && { sid }),
+    ...(authentication?.inIdToken && authenticationClaims(authentication)),
     ...(name !== "" && { name }),
     ...(scopes.includes("email") && subject.emailVerified && { email: subject.email, email_verified: true }),
   };

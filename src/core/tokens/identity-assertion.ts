@@ -5,7 +5,7 @@ import type { AccessTokenContents } from "./access-token.ts";
 /** Lifetime in seconds of an assertion of this issuer; the subject token may shorten it. */
 export const ASSERTION_LIFETIME = 300;
 
-interface IdentityAssertionContents extends Omit<AccessTokenContents, "subject" | "audience" | "exchangedFrom" | "cnf"> {
+interface IdentityAssertionContents extends Omit<AccessTokenContents, "subject" | "audience" | "exchangedFrom"> {
   readonly subject: Subject;
   /** Issuer identifier of the other authorization server. */
   readonly audience: string;
@@ -32,5 +32,6 @@ export function identityAssertionClaims(contents: IdentityAssertionContents): ob
     ...(only !== undefined && { resource: more.length === 0 ? only : resources }),
     ...(scopes.includes("email") && subject.emailVerified && { email: subject.email, email_verified: true }),
     ...(act && { act }),
+    ...(contents.cnf && { cnf: contents.cnf }),
   };
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AUTH_METHODS, ENVIRONMENTS } from "../../clients/client.ts";
+import { ENVIRONMENTS, OPERATOR_AUTH_METHODS } from "../../clients/client.ts";
 import { GRANT_TYPES } from "../../protocol/grants.ts";
 import { apiError, lazily } from "../http/describe.ts";
 
@@ -17,9 +17,10 @@ export const ClientView = lazily(() =>
       scopes: z.array(z.string()),
       grantTypes: z.array(z.enum(GRANT_TYPES)),
       responseTypes: z.array(z.enum(["code"])),
-      tokenEndpointAuthMethod: z.enum(AUTH_METHODS),
+      tokenEndpointAuthMethod: z.enum(OPERATOR_AUTH_METHODS),
       enabled: z.boolean(),
       requirePkce: z.literal(true),
+      requirePushedAuthorizationRequests: z.literal(true).optional(),
       environment: z.enum(ENVIRONMENTS).nullable().meta({ description: "Null is judged as production." }),
       staticApiKeysAllowed: z.boolean(),
       createdAt: moment(),

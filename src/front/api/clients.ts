@@ -155,6 +155,6 @@ async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions)
   if (coding === undefined && Number(length ?? 0) === 0) return;
   const body = await bodyOf(ctx, options);
   if (typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0) return;
-  await authenticateCaller(contextOf(ctx, options.ports));
+  await authenticateCaller(contextOf(ctx, options));
   throw new Refusal("invalid_request", "body_not_empty", { description: "This call takes no body." });
 }

@@ -7,6 +7,7 @@ import type { Bearers, ManagementPorts } from "../../management/ports.ts";
 import { managementCaller } from "../../management/router.ts";
 import { authenticateCaller, type ManagementContext, refusalBehind } from "../../management/trpc.ts";
 import { jsonBody } from "../http/body.ts";
+import { boundToken, giveNonce } from "../http/headers.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
 import type { FrontTelemetry } from "../http/steps.ts";
 
@@ -18,19 +19,43 @@ export interface ManagementRoutesOptions extends Pick<FrontTelemetry, "fault"> {
 
 /** Authenticates callers of the management API by asking the core about their access token. */
 export const bearersOf = (core: TokenCore): Bearers => ({
-  async judge(accessToken, signal) {
-    const bearer = await core.verifyAccessToken({ accessToken, use: AccessTokenUse.MANAGEMENT }, { ...(signal && { signal }) });
-    return { userId: bearer.sub, clientId: bearer.clientId, role: ROLES.find((role) => role === bearer.role) ?? "user" };
+  async judge(accessToken, signal, dpop) {
+    const use = AccessTokenUse.MANAGEMENT;
+    const bearer = await core.verifyAccessToken({ accessToken, use, ...(dpop && { dpop }) }, { ...(signal && { signal }) });
+    return {
+      userId: bearer.sub,
+      clientId: bearer.clientId,
+      scopes: bearer.scopes,
+      role: ROLES.find((role) => role === bearer.role) ?? "user",
+      ...(bearer.acr !== undefined && { acr: bearer.acr }),
+      ...(bearer.proofAge !== undefined && { proofAge: bearer.proofAge }),
+      ...(bearer.dpopNonce !== undefined && { dpopNonce: bearer.dpopNonce }),
+    };
   },
 });
 
-export const contextOf = (ctx: FrontContext, ports: ManagementPorts): ManagementContext => ({
+export const contextOf = (ctx: FrontContext, { issuer, ports }: Pick<ManagementRoutesOptions, "issuer" | "ports">): ManagementContext => ({
   ports,
   authorization: ctx.req.headers.authorization,
+  boundCaller: boundCallerOf(ctx, issuer, ports.bearers),
   address: ctx.state.address,
   requestId: ctx.state.requestId,
   signal: ctx.state.signal,
 });
+
+/** A proof serves one request, which may be a batch of calls: it is used up once. */
+function boundCallerOf(ctx: FrontContext, issuer: string, bearers: Bearers): ManagementContext["boundCaller"] {
+  const bound = boundToken(ctx, issuer);
+  if (bound === undefined) return undefined;
+  let judged: ReturnType<Bearers["judge"]> | undefined;
+  return () => {
+    judged ??= bearers.judge(bound.accessToken, ctx.state.signal, bound.dpop).then((bearer) => {
+      giveNonce(ctx, bearer.dpopNonce);
+      return bearer;
+    });
+    return judged;
+  };
+}
 
 export type ProcedureCalls = ReturnType<typeof procedureCalls>;
 type Procedures = ReturnType<typeof managementCaller>;
@@ -41,7 +66,7 @@ export function procedureCalls(options: ManagementRoutesOptions) {
     calling:
       (work: (procedures: Procedures, ctx: FrontContext) => Promise<void>): Handler =>
       (ctx) =>
-        work(managementCaller(contextOf(ctx, options.ports)), ctx).catch((error: unknown) => {
+        work(managementCaller(contextOf(ctx, options)), ctx).catch((error: unknown) => {
           throw thrownBy(error);
         }),
     body: async (ctx: FrontContext) => unvalidated(await bodyOf(ctx, options)),
@@ -52,11 +77,11 @@ export function procedureCalls(options: ManagementRoutesOptions) {
 const unvalidated = (body: unknown): never => body as never;
 
 /** Reads a body. What is wrong with it is reported only to callers who may use the API. */
-export async function bodyOf(ctx: FrontContext, { ports }: ManagementRoutesOptions): Promise<unknown> {
+export async function bodyOf(ctx: FrontContext, options: ManagementRoutesOptions): Promise<unknown> {
   try {
     return await jsonBody(ctx);
   } catch (error) {
-    await authenticateCaller(contextOf(ctx, ports));
+    await authenticateCaller(contextOf(ctx, options));
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { type ExplainResponse, Verdict } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import type { Explainer, Explanation, RuleVerdict } from "../../management/ports.ts";
+import type { Explainer, Explanation, RuleVerdict } from "../../management/explainer.ts";
 
 const WORDS: Readonly<Record<Verdict, RuleVerdict | undefined>> = {
   [Verdict.UNSPECIFIED]: undefined,
@@ -10,17 +10,22 @@ const WORDS: Readonly<Record<Verdict, RuleVerdict | undefined>> = {
   [Verdict.TAKEN_FOR_GRANTED]: "taken_for_granted",
 };
 
-export function explainerOf(core: Pick<TokenCore, "explain">): Explainer {
+/** @param tokenUrl the URL for which proofs of possession are made */
+export function explainerOf(core: Pick<TokenCore, "explain">, tokenUrl: string): Explainer {
   const ask = async (subject: Parameters<TokenCore["explain"]>[0]["subject"], signal: AbortSignal | undefined, address = "") =>
     explanationOf(await core.explain({ address, ...(subject && { subject }) }, { ...(signal && { signal }) }));
   return {
-    ofRequest: (client, grant, signal) => ask({ case: "tokenRequest", value: { client, grant } }, signal),
+    ofRequest: ({ client, grant, proof }, signal) => {
+      const dpop = proof === undefined ? undefined : { proof, htm: "POST", htu: tokenUrl };
+      return ask({ case: "tokenRequest", value: { client: { ...client, dpop }, grant } }, signal);
+    },
     ofAuthorization: (request, address, signal) => ask({ case: "authorizationRequest", value: request }, signal, address),
+    ofWorkloadToken: (token, verifySignature, signal) => ask({ case: "workloadToken", value: { token, verifySignature } }, signal),
     ofRefusal: (requestId, signal) => ask({ case: "requestId", value: requestId }, signal),
   };
 }
 
-const explanationOf = ({ rules, granted, refused, droppedScope }: ExplainResponse): Explanation => ({
+const explanationOf = ({ rules, granted, refused, droppedScope, clientId }: ExplainResponse): Explanation => ({
   rules: rules.map(({ rule, demand, source, verdict, error, reason }) => ({
     rule,
     demand,
@@ -43,6 +48,7 @@ const explanationOf = ({ rules, granted, refused, droppedScope }: ExplainRespons
     },
   }),
   ...(droppedScope.length > 0 && { droppedScope }),
+  ...(clientId !== undefined && { clientId }),
   ...(refused && {
     refused: {
       clientId: refused.clientId,

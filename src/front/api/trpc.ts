@@ -1,22 +1,30 @@
+import { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
 import type { TRPCError } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { Refusal } from "../../errors.ts";
 import { managementRouter } from "../../management/router.ts";
 import { outerError, refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/form.ts";
-import { jsonBody } from "../http/body.ts";
-import { apiErrorPrinter } from "../http/errors.ts";
-import { noStore, sendJson } from "../http/headers.ts";
+import { jsonBody, parseJson } from "../http/body.ts";
+import { apiErrorPrinter, tokenChallenge } from "../http/errors.ts";
+import { noStore, sendJson, usesDpop } from "../http/headers.ts";
 import { type ErrorPrinter, type FrontContext, type HotContext, queryText, type Route } from "../http/routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 const ENDPOINT = "/trpc";
 /** Calls in one batch. */
 const BATCH_LIMIT = 20;
-/** Bytes of a body; a provisioning file may be longer. */
+/** Bytes of a body; a provisioning file or a logo may be longer. */
 const BODY_LIMIT = 64 * 1024;
 const FILE_LIMIT = 1024 * 1024;
-const TAKE_FILES = ["operator.provision", "operator.users.import"];
+const TAKE_FILES = [
+  "operator.provision",
+  "operator.previewProvision",
+  "operator.users.import",
+  "operator.realms.setBranding",
+  "operator.realms.previewBranding",
+];
 
 /** The typed API. Its bodies pass the strict reader first, so that the rules for all JSON apply: size, depth, coding, media type. */
 export function trpcRoutes(options: ManagementRoutesOptions): readonly Route[] {
@@ -40,7 +48,8 @@ function printerOf(issuer: string): ErrorPrinter<HotContext> {
   };
 }
 
-async function answerCall(ctx: FrontContext, { issuer, ports, fault }: ManagementRoutesOptions): Promise<void> {
+async function answerCall(ctx: FrontContext, options: ManagementRoutesOptions): Promise<void> {
+  const { issuer, fault } = options;
   assertNoCredentialInQuery(queryText(ctx));
   if (batchSize(ctx) > BATCH_LIMIT) return sendJson(ctx, TOO_MANY_CALLS, 400);
   const { signal } = ctx.state;
@@ -48,19 +57,24 @@ async function answerCall(ctx: FrontContext, { issuer, ports, fault }: Managemen
     router: managementRouter,
     endpoint: ENDPOINT,
     req: await requestOf(ctx),
-    createContext: () => contextOf(ctx, ports),
+    createContext: () => contextOf(ctx, options),
     onError: ({ error }) => {
       if (refusalBehind(error) === undefined && !signal.aborted)
         fault({ requestId: ctx.state.requestId, route: ENDPOINT, error: error.cause ?? error });
     },
-    responseMeta: ({ errors }) => ({ headers: errorHeaders(errors, issuer) }),
+    responseMeta: ({ errors }) => ({ headers: errorHeaders(errors, issuer, usesDpop(ctx)) }),
   });
   ctx.status = answer.status;
   answer.headers.forEach((value, name) => {
     ctx.set(name, value);
   });
   noStore(ctx);
-  ctx.body = await answer.text();
+  if (answer.headers.get("content-type") !== EVENT_STREAM) {
+    ctx.body = await answer.text();
+    return;
+  }
+  ctx.set("Cache-Control", "no-store, no-transform");
+  ctx.body = answer.body && Readable.fromWeb(answer.body as ReadableStream);
 }
 
 /** The calls of a batch are in the path, separated by commas. */
@@ -75,24 +89,32 @@ const TOO_MANY_CALLS = {
   error: { code: -32_600, message: TOO_LONG, data: { code: "BAD_REQUEST", httpStatus: 400, error: "invalid_request", message: TOO_LONG } },
 };
 
-/** The request with its body read; tRPC sees only the media type of the headers. */
+const EVENT_STREAM = "text/event-stream";
+
+/** The request with its body read; tRPC sees only the media type and the last event of a stream. */
 async function requestOf(ctx: FrontContext): Promise<Request> {
   const url = new URL(ctx.req.url ?? "", "http://front.invalid");
-  if (ctx.method !== "POST") return new Request(url);
+  const lastEventId = ctx.req.headers["last-event-id"];
+  const input = url.searchParams.get("input");
+  if (input !== null) parseJson(input); // refuses what no body may hold
+  if (ctx.method !== "POST") return new Request(url, { headers: typeof lastEventId === "string" ? { "last-event-id": lastEventId } : {} });
   const limit = TAKE_FILES.some((path) => url.pathname === `${ENDPOINT}/${path}`) ? FILE_LIMIT : BODY_LIMIT;
   const body = JSON.stringify(await jsonBody(ctx, limit));
   return new Request(url, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
-function errorHeaders(errors: readonly TRPCError[], issuer: string): Record<string, string> {
+const stepUpOf = ({ stepUp }: Refusal["detail"]) => (stepUp === undefined ? {} : { stepUp });
+
+function errorHeaders(errors: readonly TRPCError[], issuer: string, dpop: boolean): Record<string, string> {
   const refusals = errors.map(refusalBehind).filter((refusal) => refusal instanceof Refusal);
   const wait = Math.max(0, ...refusals.map(({ code, detail }) => detail.retryAfter ?? (code === "temporarily_unavailable" ? 5 : 0)));
-  const challenge = refusals.map((refusal) => challengeOf(refusal, issuer)).find((header) => header !== undefined);
-  return { ...(wait > 0 && { "retry-after": String(Math.ceil(wait)) }), ...(challenge !== undefined && { "www-authenticate": challenge }) };
-}
-
-function challengeOf({ code }: Refusal, issuer: string): string | undefined {
-  if (code === "unauthenticated") return `Bearer realm="${issuer}"`;
-  if (code === "invalid_token" || code === "insufficient_scope") return `Bearer realm="${issuer}", error="${code}"`;
-  return undefined;
+  const nonce = refusals.find(({ detail }) => detail.dpopNonce !== undefined)?.detail.dpopNonce;
+  const challenge = refusals
+    .map(({ code, detail }) => tokenChallenge({ code, detail: stepUpOf(detail) }, issuer, dpop))
+    .find((header) => header !== undefined);
+  return {
+    ...(wait > 0 && { "retry-after": String(Math.ceil(wait)) }),
+    ...(challenge !== undefined && { "www-authenticate": challenge }),
+    ...(nonce !== undefined && { "dpop-nonce": nonce }),
+  };
 }

@@ -8,13 +8,13 @@ import { callerOf } from "../http/address.ts";
 import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
+import { languageOf } from "../http/language.ts";
 import { type ErrorPrinter, type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
 import { type PageKit, returnToStarted } from "../pages/kit.ts";
 import { RESEND } from "../pages/sign-up/page.ts";
 import { staleLinkView, verifiedView } from "../pages/sign-up/view.ts";
 import { sendPage } from "../pages/views/layout.ts";
-import { languageOf } from "../texts/language.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, EmailBody, RegisterBody, ResetBody, unavailable } from "./shapes.ts";
 

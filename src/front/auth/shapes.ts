@@ -31,7 +31,11 @@ export const RegisterBody = z.strictObject({
 });
 
 /** The address is only looked up, so its syntax is not checked. */
-export const LoginBody = z.strictObject({ email: z.string().max(254), password });
+export const LoginBody = z.strictObject({
+  email: z.string().max(254),
+  password,
+  code: z.string().max(64).optional().meta({ description: "Of a user with a second factor: the code of the app, or a recovery code." }),
+});
 
 export const EmailBody = z.strictObject({ email });
 
@@ -46,9 +50,7 @@ export const InvitationBody = z.strictObject({ token: z.string().max(200), email
 
 export const NameBody = z.strictObject({ firstName: name.optional(), lastName: name.optional() });
 
-export const PasswordBody = z.strictObject({ currentPassword: password, password });
-
-export const ClosingBody = z.strictObject({ currentPassword: password });
+export const PasswordBody = z.strictObject({ password });
 
 /** The value as the schema reads it. @throws {Refusal} invalid_request with an issue for each invalid member */
 export function assertShape<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
@@ -72,6 +74,7 @@ async function accountBody<T extends z.ZodType>(ctx: FrontContext, schema: T): P
 interface AccountOperation {
   readonly summary: string;
   readonly description?: string;
+  readonly requestParams?: { readonly query: z.ZodObject };
   readonly responses: ZodOpenApiResponsesObject;
 }
 

@@ -1,14 +1,16 @@
 import { z } from "zod";
-import { signOut, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
-import { signIn } from "../../accounts/sign-in.ts";
+import type { Caller } from "../../accounts/caller.ts";
+import { signOutCommandLine, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
+import { completeSignIn, forOneCall, isHalf, type NewSession, signIn } from "../../accounts/sign-in.ts";
+import { COMMAND_LINE_CLIENT_ID } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
-import { hashSecret } from "../../random.ts";
+import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { callerOf } from "../http/address.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
 import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
-import { sendJson } from "../http/headers.ts";
+import { boundToken, giveNonce, sendJson } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, LoginBody, unavailable } from "./shapes.ts";
@@ -21,16 +23,22 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
     LoginBody,
     () => ({
       summary: "Signs in with a password",
+      description: "With `session=false`, only an access token for one call of a program: no cookie, no refresh token, one audit record.",
+      requestParams: { query: z.object({ session: z.enum(["true", "false"]).optional() }) },
       responses: {
         "200": json("The tokens; the session cookie is set too.", tokenSet()),
         "400": apiError("Not valid."),
-        "401": apiError("Address or password is wrong. The challenge `Password` says that both belong in the body."),
-        "403": apiError("SIGN_UP is `domains`, and the address is not confirmed yet."),
+        "401": apiError(
+          "Address, password or `code` is wrong, or `code` is missing. The challenge `Password` says that both belong in the body.",
+        ),
+        "403": apiError("SIGN_UP is `domains`, and the address is not confirmed yet; or the realm requires a stronger sign-in."),
         "429": apiError("Too many failures; see Retry-After."),
       },
     }),
     async (ctx, credentials) => {
-      const { user, session, secret } = await signIn(credentials, ports, callerOf(ctx), cookies.session(ctx));
+      if (new URLSearchParams(queryText(ctx)).get("session") === "false") return answerOneCall(ctx, credentials, ports);
+      const caller = { ...callerOf(ctx), device: cookies.device(ctx) };
+      const { user, session, secret } = await signInWhole(credentials, ports, caller, cookies.session(ctx));
       const tokens = await ports.core.loginTokens(
         { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId: ctx.state.requestId },
         { signal: ctx.state.signal },
@@ -45,10 +53,49 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
     },
   );
 
+/** @throws {Refusal} as signIn; unauthenticated without the code of a second factor; forbidden below the class that the realm requires */
+async function signInWhole(
+  { code, ...credentials }: z.output<typeof LoginBody>,
+  ports: UserPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> {
+  const outcome = await signIn(credentials, ports, caller, replaces);
+  if (!isHalf(outcome)) return strongEnough(outcome);
+  if (code !== undefined) return strongEnough(await completeSignIn(outcome, code, ports, caller, replaces));
+  const description = "Send the code of your authenticator app, or a recovery code, as `code`.";
+  throw new Refusal("unauthenticated", "second_factor_missing", { description });
+}
+
+/** The core refuses a token for a session that is too weak too, but cannot say what to do. @throws {Refusal} forbidden */
+function strongEnough(entered: NewSession): NewSession {
+  const { acr, requiredAcr } = entered.session;
+  if (requiredAcr === null || isAsStrong(acr, requiredAcr)) return entered;
+  const description = `A stronger sign-in is required (${requiredAcr}). Sign in through a browser, which helps to set it up.`;
+  throw new Refusal("forbidden", "sign_in_too_weak", { description });
+}
+
+async function answerOneCall(ctx: FrontContext, credentials: z.output<typeof LoginBody>, ports: UserPorts): Promise<void> {
+  const caller = callerOf(ctx);
+  const { user, session } = await signInWhole(credentials, forOneCall(ports), caller, undefined);
+  const tokens = await ports.core.loginTokens(
+    {
+      userId: user.id,
+      sessionId: session.id,
+      authTime: session.authTime,
+      requestId: ctx.state.requestId,
+      oneCall: true,
+      address: caller.address,
+    },
+    { signal: ctx.state.signal },
+  );
+  sendJson(ctx, { access_token: tokens.accessToken, expires_in: tokens.expiresIn, token_type: tokens.tokenType });
+}
+
 const tokenSet = () =>
   z.object({
     access_token: z.string(),
-    refresh_token: z.string(),
+    refresh_token: z.string().optional().meta({ description: "Absent with `session=false`." }),
     expires_in: z.number().meta({ description: "Seconds." }),
     token_type: z.literal("Bearer"),
   });
@@ -76,10 +123,15 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
     },
   }),
   async answer(ctx) {
-    const accessToken = bearerToken(ctx);
-    const { sub, clientId } = await ports.core.verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT }, { signal: ctx.state.signal });
+    const bound = boundToken(ctx, ports.issuer);
+    const accessToken = bound?.accessToken ?? bearerToken(ctx);
+    const { sub, clientId, grantId, dpopNonce } = await ports.core.verifyAccessToken(
+      { accessToken, use: AccessTokenUse.LOGOUT, dpop: bound?.dpop },
+      { signal: ctx.state.signal },
+    );
+    giveNonce(ctx, dpopNonce);
     if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false")
-      await revokeSession(ctx, { userId: sub, clientId }, ports, cookies);
+      await revokeSession(ctx, { userId: sub, clientId, grantId }, ports, cookies);
     else {
       await signOutEverywhere(sub, ports.sessions, callerOf(ctx), clientId);
       await endCookieSession(ctx, ports, cookies);
@@ -97,13 +149,17 @@ function bearerToken(ctx: FrontContext): string {
   return token;
 }
 
-/** Ends the session of the cookie if it is this user's; an ended session is accepted. @throws {Refusal} invalid_request without a cookie */
+/**
+ * Ends the session of the cookie if it is this user's; an ended session is accepted. The command line has no cookie: its grant ends.
+ * @throws {Refusal} invalid_request without a cookie
+ */
 async function revokeSession(
   ctx: FrontContext,
-  { userId, clientId }: { readonly userId: string; readonly clientId: string },
-  { sessions }: UserPorts,
+  { userId, clientId, grantId }: { readonly userId: string; readonly clientId: string; readonly grantId: string | undefined },
+  { sessions, delegations }: UserPorts,
   cookies: Cookies,
 ): Promise<void> {
+  if (clientId === COMMAND_LINE_CLIENT_ID && grantId !== undefined) return signOutCommandLine(grantId, userId, delegations, callerOf(ctx));
   const secret = cookies.session(ctx);
   if (secret === undefined) throw new Refusal("invalid_request", "session_missing", { description: "The session cookie is required." });
   const signedIn = await readSession(secret, sessions);
@@ -116,6 +172,6 @@ async function endCookieSession(ctx: FrontContext, { sessions }: UserPorts, cook
   const secret = cookies.session(ctx);
   if (secret === undefined) return;
   const signedIn = await readSession(secret, sessions);
-  if (signedIn) await signOut(hashSecret(secret), signedIn.user.id, sessions, callerOf(ctx));
+  if (signedIn) await signOutHere(signedIn.session.id, signedIn.user.id, sessions, callerOf(ctx));
   cookies.endSession(ctx);
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Caller } from "../../accounts/caller.ts";
-import { languageOf } from "../texts/language.ts";
+import { languageOf } from "./language.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** The client's address. Behind a trusted proxy it is the last one of X-Forwarded-For: the proxy adds it, so a client cannot choose it. */

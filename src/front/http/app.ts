@@ -1,9 +1,11 @@
-import { type IncomingMessage, METHODS, type RequestListener } from "node:http";
+import { type IncomingMessage, METHODS, type RequestListener, type ServerResponse } from "node:http";
 import { Router } from "@koa/router";
 import Koa from "koa";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "./address.ts";
+import { ADMISSION } from "./admission.ts";
 import { apiErrorPrinter } from "./errors.ts";
+import { refusing } from "./overload.ts";
 import {
   type ErrorPrinter,
   type FrontContext,
@@ -11,6 +13,7 @@ import {
   type Handler,
   type HotContext,
   LightContext,
+  NO_STATE,
   pathsOf,
   pathText,
   type Route,
@@ -24,7 +27,7 @@ export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly requestId: () => string;
   /** Whether X-Forwarded-For is believed. */
   readonly trustProxy?: boolean;
-  /** Requests in flight above which others are answered 503. */
+  /** Requests in flight above which others are answered 503; by default 512, and of hot routes as many as the event loop bears (admission.ts). */
   readonly cap?: number;
   /** Milliseconds that a request may take. */
   readonly deadline?: number;
@@ -40,15 +43,13 @@ export function createApp(options: AppOptions): RequestListener {
   const edge: EdgeOptions = {
     telemetry,
     lifecycle: options.lifecycle,
-    requests: inFlight(options.cap, options.deadline),
+    requests: inFlight(options.cap ?? ADMISSION.most, options.deadline),
     https: issuer.startsWith("https:"),
   };
   const stateOf = (req: IncomingMessage): FrontState => ({
+    ...NO_STATE,
     requestId: options.requestId(),
     address: clientAddress(req, options.trustProxy ?? false),
-    signal: NEVER,
-    receive: (body) => body(),
-    route: "unknown",
   });
   const reportResponse = (error: unknown): void => {
     if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
@@ -66,12 +67,15 @@ export function createApp(options: AppOptions): RequestListener {
   koa.use(routeSteps<FrontContext>({ name: "unknown", print: unroutedPrinter(options), answer: refusePath }, edge) as Koa.Middleware);
   const viaKoa = koa.callback();
 
-  const hotRoutes = options.hot === false ? new Map() : hotRoutesOf(routes, edge);
+  // Counted apart: a flood of sign-ins that wait for their hashes keeps no client from its tokens, and is itself not refused for busy clients.
+  const hotEdge = { ...edge, requests: inFlight(options.cap, options.deadline) };
+  const hotRoutes = options.hot === false ? new Map() : hotRoutesOf(options, hotEdge);
   const basePath = new URL(issuer).pathname.replace(/\/$/, "");
   return (req, res) => {
-    const answerHot = hotRoutes.get(takePath(req, basePath))?.get(req.method ?? "");
-    if (answerHot === undefined) void viaKoa(req, res);
-    else answerHot(new LightContext(req, res, stateOf(req))).catch(reportResponse);
+    const hot = hotRoutes.get(takePath(req, basePath))?.get(req.method ?? "");
+    if (hot === undefined) void viaKoa(req, res);
+    else if (hot.refuse !== undefined && hotEdge.requests.isFull()) hot.refuse(res);
+    else hot.answer(new LightContext(req, res, stateOf(req))).catch(reportResponse);
   };
 }
 
@@ -106,19 +110,29 @@ function allowedMethods(routes: readonly Route[], path: string): readonly string
   return methods.includes("GET") ? [...methods, "HEAD"] : methods;
 }
 
-/** What answers a hot route, by path and method. */
-function hotRoutesOf(routes: readonly Route[], edge: EdgeOptions): Map<string, Map<string, (ctx: LightContext) => Promise<void>>> {
-  const byPath = new Map<string, Map<string, (ctx: LightContext) => Promise<void>>>();
+/** A hot route: what answers it, and what refuses a request above the limit; an essential one is never refused. */
+interface HotRoute {
+  readonly answer: (ctx: LightContext) => Promise<void>;
+  readonly refuse: ((res: ServerResponse) => void) | undefined;
+}
+
+/** The hot routes by path and method. */
+function hotRoutesOf(options: AppOptions, edge: EdgeOptions): Map<string, Map<string, HotRoute>> {
+  const byPath = new Map<string, Map<string, HotRoute>>();
   const routed = async (): Promise<void> => undefined; // nothing comes after the route
-  for (const route of routes.filter((one): one is Extract<Route, { hot: true }> => one.hot === true))
+  for (const route of options.routes.filter((one): one is Extract<Route, { hot: true }> => one.hot === true))
     for (const name of pathsOf(route)) {
       const answer = observing(routeSteps<HotContext>({ ...route, name }, edge), edge);
+      const refuse = route.essential ? undefined : refusing({ ...route, name }, options.requestId, edge);
       const byMethod = byPath.get(name) ?? new Map();
       byPath.set(name, byMethod);
       for (const method of route.method === "GET" ? ["GET", "HEAD"] : [route.method])
-        byMethod.set(method, async (ctx: LightContext) => {
-          await answer(ctx, routed);
-          ctx.send();
+        byMethod.set(method, {
+          async answer(ctx: LightContext) {
+            await answer(ctx, routed);
+            ctx.send();
+          },
+          refuse,
         });
     }
   return byPath;
@@ -168,9 +182,6 @@ function takePath(req: IncomingMessage, basePath: string): string {
   const query = req.url.indexOf("?");
   return query === -1 ? req.url : req.url.slice(0, query);
 }
-
-/** Stands in until a request is in flight and has its own signal. */
-const NEVER = new AbortController().signal;
 
 /** A client that disconnects or stops speaking HTTP in the middle of a request is not a fault of the server. */
 function isOfTheConnection(error: unknown): boolean {

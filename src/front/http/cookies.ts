@@ -15,7 +15,9 @@ const VISITOR_TTL = 86_400;
 export function cookiesOf(issuer: string) {
   const secure = issuer.startsWith("https://");
   const prefix = secure ? "__Host-" : "";
-  const [session, visitor, pendingAction] = [`${prefix}countersign`, `${prefix}countersign-visitor`, `${prefix}countersign-pending`];
+  const [session, visitor, pendingAction, device] = ["", "-visitor", "-pending", "-device"].map(
+    (name) => `${prefix}countersign${name}`,
+  ) as [...[string, string, string, string]];
   const write = (ctx: FrontContext, name: string, value: string, age: string) =>
     ctx.append("Set-Cookie", `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${age}${secure ? "; Secure" : ""}`);
   return {
@@ -28,6 +30,10 @@ export function cookiesOf(issuer: string) {
     visitor: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, visitor),
     /** Sets the visitor's secret, or extends it by a day. */
     startVisitor: (ctx: FrontContext, secret: string): void => write(ctx, visitor, secret, `; Max-Age=${VISITOR_TTL}`),
+    /** The secret by which accounts know this browser after a sign-in (known-devices.ts). It signs no one in. */
+    device: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, device),
+    /** @param ttl seconds */
+    startDevice: (ctx: FrontContext, secret: string, ttl: number): void => write(ctx, device, secret, `; Max-Age=${ttl}`),
     /** What this browser started before it waited for a mail. The browser can write it, so it proves nothing. */
     pendingAction: (ctx: FrontContext): Form | undefined => formIn(cookieValues(ctx.req.headers.cookie, pendingAction)),
     /** @param members form-encoded  @param ttl seconds */

@@ -67,4 +67,13 @@ export const seconds = () => z.int().meta({ description: "Seconds." });
 export const secondsSinceEpoch = () => z.int().meta({ description: "Seconds since the epoch." });
 export const resource = () => z.array(z.string()).optional().meta({ description: "RFC 8707; may be repeated, at most 10 times." });
 
+/** @param effect what a proof brings about */
+export const proofHeader = (effect: string) =>
+  z.object({
+    DPoP: z
+      .string()
+      .optional()
+      .meta({ description: `A proof of possession (RFC 9449): ${effect}.` }),
+  });
+
 export const credentialFields = () => ({ client_id: z.string().optional(), client_secret: z.string().optional() });

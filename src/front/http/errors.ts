@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
+import { CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
-import { noStore } from "./headers.ts";
+import { giveNonce, noStore, usesDpop } from "./headers.ts";
 import type { ErrorPrinter, HotContext } from "./routes.ts";
 
 /** Seconds after which a client may repeat a request that was answered 503. */
@@ -16,15 +17,17 @@ const OAUTH_WORD: { readonly [C in RefusalCode]?: string } = {
 /** @param challenge the value of WWW-Authenticate, where a refusal has one  @param body of the response with this status */
 const errorPrinter =
   (
-    challenge: (refusal: Refusal | undefined) => string | undefined,
+    challenge: (refusal: Refusal | undefined, dpop: boolean) => string | undefined,
     body: (refusal: Refusal | undefined, status: number) => object,
+    statusOf = (code: RefusalCode): number => CATALOGUE[code].http,
   ): ErrorPrinter<HotContext> =>
   (ctx, refusal) => {
     noStore(ctx);
-    const header = challenge(refusal);
+    const header = challenge(refusal, usesDpop(ctx));
     if (header !== undefined) ctx.set("WWW-Authenticate", header);
-    ctx.status = refusal === undefined ? 500 : CATALOGUE[refusal.code].http;
+    ctx.status = refusal === undefined ? 500 : statusOf(refusal.code);
     setRetryHeaders(ctx, refusal);
+    giveNonce(ctx, refusal?.detail.dpopNonce);
     ctx.set("Content-Type", "application/json");
     ctx.body = JSON.stringify(body(refusal, ctx.status));
   };
@@ -38,7 +41,11 @@ export const oauthErrorPrinter = (issuer: string): ErrorPrinter<HotContext> =>
  * @param neededScope the scope that the resource requires, named when it is missing  @see RFC 6750 §3
  */
 export const bearerErrorPrinter = (issuer: string, neededScope: string): ErrorPrinter<HotContext> =>
-  errorPrinter(bearerChallenge(issuer, neededScope), (refusal) => (refusal?.code === "unauthenticated" ? {} : oauthBody(refusal)));
+  errorPrinter(
+    bearerChallenge(issuer, neededScope),
+    (refusal) => (refusal?.code === "unauthenticated" ? {} : oauthBody(refusal)),
+    atResource,
+  );
 
 /** The credential that a resource requires: a bearer token, the session of a signed-in browser, or address and password in the body. */
 export type Challenge = "Bearer" | "Session" | "Password";
@@ -48,11 +55,15 @@ export type Challenge = "Bearer" | "Session" | "Password";
  * @param scheme the challenge of a 401. Session and Password are not registered, so that no browser shows a password dialog
  */
 export const apiErrorPrinter = (issuer: string, scheme: Challenge = "Bearer"): ErrorPrinter<HotContext> =>
-  errorPrinter(scheme === "Bearer" ? bearerChallenge(issuer) : plainChallenge(issuer, scheme), (refusal, statusCode) => {
-    const error = STATUS_CODES[statusCode] ?? "Error";
-    const issues = refusal?.detail.issues;
-    return { statusCode, error, message: refusal?.detail.description ?? `${error}.`, ...(issues && { issues }) };
-  });
+  errorPrinter(
+    scheme === "Bearer" ? bearerChallenge(issuer) : plainChallenge(issuer, scheme),
+    (refusal, statusCode) => {
+      const error = STATUS_CODES[statusCode] ?? "Error";
+      const issues = refusal?.detail.issues;
+      return { statusCode, error, message: refusal?.detail.description ?? `${error}.`, ...(issues && { issues }) };
+    },
+    atResource,
+  );
 
 /** Sets when to come back, and closes the connection where the rest of a body stays unread. */
 export function setRetryHeaders(ctx: HotContext, refusal: Refusal | undefined): void {
@@ -68,16 +79,46 @@ function oauthBody(refusal: Refusal | undefined): { error: string; error_descrip
   return refusal.detail.description === undefined ? { error } : { error, error_description: refusal.detail.description };
 }
 
+const OF_PROOFS: readonly RefusalCode[] = ["invalid_dpop_proof", "use_dpop_nonce"];
+const NAMED_IN_CHALLENGE: readonly RefusalCode[] = [
+  "insufficient_scope",
+  "invalid_token",
+  "insufficient_user_authentication",
+  ...OF_PROOFS,
+];
+
+/** A wrong proof is 401 where a token is presented (RFC 9449 §7.1, §9). */
+const atResource = (code: RefusalCode): number => (OF_PROOFS.includes(code) ? 401 : CATALOGUE[code].http);
+
 const bearerChallenge =
   (issuer: string, neededScope?: string) =>
-  (refusal: Refusal | undefined): string | undefined => {
-    if (refusal?.code === "insufficient_scope") {
-      const scope = refusal.detail.scope ?? neededScope;
-      return `Bearer realm="${issuer}", error="insufficient_scope"${scope === undefined ? "" : `, scope="${scope}"`}`;
-    }
-    if (refusal === undefined || CATALOGUE[refusal.code].http !== 401) return undefined;
-    return refusal.code === "invalid_token" ? `Bearer realm="${issuer}", error="invalid_token"` : `Bearer realm="${issuer}"`;
-  };
+  (refusal: Refusal | undefined, dpop: boolean): string | undefined =>
+    refusal && tokenChallenge(refusal, issuer, dpop, neededScope);
+
+/**
+ * The challenge of a resource that accepts access tokens.
+ * @param dpop whether the request presented its token under that scheme
+ * @see RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3
+ */
+export function tokenChallenge(
+  { code, detail }: Pick<Refusal, "code" | "detail">,
+  issuer: string,
+  dpop: boolean,
+  neededScope?: string,
+): string | undefined {
+  if (atResource(code) !== 401 && code !== "insufficient_scope") return undefined;
+  const scope = code === "insufficient_scope" ? (detail.scope ?? neededScope) : undefined;
+  const error = NAMED_IN_CHALLENGE.includes(code) ? code : undefined;
+  const parts = [
+    `realm="${issuer}"`,
+    ...(error === undefined ? [] : [`error="${error}"`]),
+    ...(scope === undefined ? [] : [`scope="${scope}"`]),
+    ...(detail.stepUp?.acrValues === undefined ? [] : [`acr_values="${detail.stepUp.acrValues}"`]),
+    ...(detail.stepUp === undefined ? [] : [`max_age="${detail.stepUp.maxAge}"`]),
+    ...(dpop ? [`algs="${CLIENT_ASSERTION_ALGORITHMS.join(" ")}"`] : []),
+  ];
+  return `${dpop ? "DPoP" : "Bearer"} ${parts.join(", ")}`;
+}
 
 const plainChallenge =
   (issuer: string, scheme: Challenge) =>

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { HotContext } from "./routes.ts";
+import { type HotContext, pathText } from "./routes.ts";
 
 /** Responses that hold credentials or depend on them must not be cached (RFC 6749 §5.1). */
 export function noStore(ctx: HotContext): void {
@@ -19,6 +19,9 @@ export function sendJson(ctx: HotContext, body: object, status = 200): void {
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";
 
+/** For pages whose script sends requests to this server. */
+export const SCRIPTED_POLICY = `${PAGE_POLICY}; connect-src 'self'`;
+
 /** Sets the headers of every page. A page with additional scripts may pass a wider policy. */
 export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void {
   noStore(ctx);
@@ -28,7 +31,33 @@ export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void
   ctx.set("Cross-Origin-Opener-Policy", "same-origin");
 }
 
-const EXPOSED = "WWW-Authenticate, Retry-After";
+/**
+ * The `DPoP` header of a request, as it was sent. Several are one value with commas, which is no proof (RFC 9449 §4.3).
+ * @param htu the URL of the request, built from the issuer: the host that a request names proves nothing
+ */
+export function sentProof({ req, method }: HotContext, htu: string) {
+  const { dpop } = req.headers;
+  return dpop === undefined ? undefined : { proof: String(dpop), htm: method, htu };
+}
+
+const DPOP_TOKEN = /^dpop +([A-Za-z0-9._~+/-]+=*) *$/i;
+
+/** Whether a request presents its token under the scheme `DPoP` (RFC 9449 §7.1). */
+export const usesDpop = ({ req }: Pick<HotContext, "req">): boolean => /^dpop(?: |$)/i.test(req.headers.authorization ?? "");
+
+/** The token of the scheme `DPoP` and its proof, which is empty if none was sent; undefined for another scheme. */
+export function boundToken(ctx: HotContext, issuer: string) {
+  const accessToken = DPOP_TOKEN.exec(ctx.req.headers.authorization ?? "")?.[1];
+  const htu = `${issuer}${pathText(ctx)}`;
+  return accessToken === undefined ? undefined : { accessToken, dpop: sentProof(ctx, htu) ?? { proof: "", htm: ctx.method, htu } };
+}
+
+/** Gives the client the nonce for its next proof, if there is one (RFC 9449 §8). */
+export function giveNonce(ctx: HotContext, dpopNonce: string | undefined): void {
+  if (dpopNonce !== undefined) ctx.set("DPoP-Nonce", dpopNonce);
+}
+
+const EXPOSED = "WWW-Authenticate, Retry-After, DPoP-Nonce";
 
 /** Lets scripts of any origin read the response, without credentials. Always set, so that a shared cache cannot confuse responses. */
 export function openToScripts(ctx: HotContext): void {
@@ -39,7 +68,7 @@ export function openToScripts(ctx: HotContext): void {
 export function answerPreflight(ctx: HotContext, methods: readonly string[]): void {
   openToScripts(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));
-  ctx.set("Access-Control-Allow-Headers", "Authorization, Content-Type, MCP-Protocol-Version");
+  ctx.set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version");
   ctx.set("Access-Control-Max-Age", "600");
   ctx.status = 204;
 }

@@ -16,7 +16,20 @@ export interface FrontState {
   receive: Receive;
   /** The path of the route as it is registered, for logs and metrics; "unknown" without one. */
   route: string;
+  /** The address of the same page up to a language, where it can be shown in another one. */
+  sameInLanguage?: string;
+  /** The realm of the signed-in user, whose branding the page has. */
+  realmId?: string;
 }
+
+/** Stands in until a request is in flight. */
+export const NO_STATE: FrontState = {
+  requestId: "",
+  address: "",
+  signal: new AbortController().signal,
+  receive: (body) => body(),
+  route: "unknown",
+};
 
 export type FrontContext = RouterContext<FrontState>;
 
@@ -85,7 +98,7 @@ export class LightContext implements HotContext {
   /** By name in lower case: the name as it was set, and its value. */
   readonly #headers: Map<string, [name: string, value: string]>;
 
-  constructor(req: IncomingMessage, res: ServerResponse, state: FrontState) {
+  constructor(req: IncomingMessage, res: ServerResponse, state = NO_STATE) {
     this.req = req;
     this.#res = res;
     this.state = state;
@@ -106,6 +119,14 @@ export class LightContext implements HotContext {
   send(): void {
     const res = this.#res;
     if (res.headersSent || !res.writable) return;
+    const { status, lines, body } = this.complete();
+    res.writeHead(status, lines);
+    if (this.method === "HEAD") res.end();
+    else res.end(body);
+  }
+
+  /** The response as it is sent: names and values of its headers in turn. */
+  complete(): { readonly status: number; readonly lines: string[]; readonly body: string | Buffer | undefined } {
     const { status } = this;
     let body: string | Buffer | undefined;
     if (EMPTY.has(status)) for (const name of CONTENT_HEADERS) this.#headers.delete(name);
@@ -113,10 +134,8 @@ export class LightContext implements HotContext {
       body = this.body ?? "";
       this.set("Content-Length", String(Buffer.byteLength(body)));
     }
-    const lines: string[] = []; // names and values in turn
+    const lines: string[] = [];
     for (const [name, value] of this.#headers.values()) lines.push(name, value);
-    res.writeHead(status, lines);
-    if (this.method === "HEAD") res.end();
-    else res.end(body);
+    return { status, lines, body };
   }
 }

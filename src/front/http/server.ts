@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server as NetServer } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
@@ -12,6 +13,9 @@ const TIMES = {
   /** Without traffic on a connection with a request in flight; longer than a request's deadline, so that its response is still sent. */
   idle: 15_500,
 };
+
+/** Connections that wait in the kernel while the event loop is in a turn. A full queue costs a client a second, until it sends again. */
+const BACKLOG = 4096;
 
 export type ListenerTimes = Readonly<typeof TIMES>;
 
@@ -35,11 +39,17 @@ export async function listen(options: ListenOptions) {
   const drain = async (notice: number, grace: number) => {
     lifecycle.draining = true;
     await pause(notice);
-    await Promise.all(servers.map((server) => closeServer(server, grace)));
+    lifecycle.leaving = true;
+    await quiet();
+    const idle = notice === 0 ? 0 : (options.times?.keepAlive ?? TIMES.keepAlive);
+    await Promise.all(servers.map((server) => closeServer(server, idle, grace)));
   };
   return {
     addresses: servers.map(addressOf),
-    /** Reports `draining`, serves for `notice` milliseconds, then refuses connections and gives requests in flight `grace` milliseconds. */
+    /**
+     * Reports `draining` and serves for `notice` milliseconds; then refuses connections, answers on those that are open, with
+     * `Connection: close`, and gives requests in flight `grace` milliseconds. Without notice, idle connections are closed at once.
+     */
     drain: (notice: number, grace: number): Promise<void> => {
       drained ??= drain(notice, grace);
       return drained;
@@ -69,20 +79,35 @@ function open({ handler, times }: ListenOptions, host: string, port: number): Pr
   server.timeout = idle;
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host, port }, () => {
+    server.listen({ host, port, backlog: BACKLOG }, () => {
       server.off("error", reject);
       resolve(server);
     });
   });
 }
 
-/** Refuses new connections and closes idle ones at once; the others get `grace` milliseconds. */
-const closeServer = (server: Server, grace: number): Promise<void> =>
+/**
+ * Waits until the event loop has just accepted all connections: the kernel resets those that wait for it when a listener closes, and a proxy
+ * may already have sent a request on them, which it must not repeat.
+ */
+async function quiet(): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const began = performance.now();
+    await setImmediate();
+    if (performance.now() - began < 1) return;
+  }
+}
+
+/** Refuses new connections. Idle ones are closed after `idle` milliseconds, all others after `grace`. */
+const closeServer = (server: Server, idle: number, grace: number): Promise<void> =>
   new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), grace);
-    // A connection that had a request in flight when draining started is idle after its response.
-    const sweep = setInterval(() => server.closeIdleConnections(), 50);
-    server.close(() => {
+    const from = performance.now() + idle;
+    const sweep = setInterval(() => {
+      if (performance.now() >= from) server.closeIdleConnections();
+    }, 50);
+    // `server.close()` would close idle connections, on which a proxy may be sending a request.
+    NetServer.prototype.close.call(server, () => {
       clearTimeout(cut);
       clearInterval(sweep);
       resolve();

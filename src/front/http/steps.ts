@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isRefusal, Refusal } from "../../errors.ts";
 import type { RandomBytes } from "../../random.ts";
+import { admission } from "./admission.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
 import type { Handler, HotContext, RouteOf } from "./routes.ts";
 
@@ -38,18 +39,23 @@ export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essenti
 /** For this host alone: names below it may run services of others. */
 const A_YEAR = "max-age=31536000";
 
+/** Headers of every response. */
+export function commonHeaders(ctx: HotContext, { https }: Pick<EdgeOptions, "https">): void {
+  ctx.set("X-Content-Type-Options", "nosniff");
+  if (https) ctx.set("Strict-Transport-Security", A_YEAR);
+}
+
 /** Sets the headers of every response, and observes the response once it is complete. */
 export const observing =
-  <Context extends HotContext>(answer: Middleware<Context>, { telemetry, lifecycle, https }: EdgeOptions): Middleware<Context> =>
+  <Context extends HotContext>(answer: Middleware<Context>, edge: EdgeOptions): Middleware<Context> =>
   async (ctx, next) => {
     const started = performance.now();
     const { state } = ctx;
     ctx.set("X-Request-Id", state.requestId);
-    ctx.set("X-Content-Type-Options", "nosniff");
-    if (https) ctx.set("Strict-Transport-Security", A_YEAR);
-    if (lifecycle.draining) ctx.set("Connection", "close");
+    commonHeaders(ctx, edge);
+    if (edge.lifecycle.leaving) ctx.set("Connection", "close");
     await answer(ctx, next);
-    telemetry.observe(
+    edge.telemetry.observe(
       state.route,
       METHODS.has(ctx.method) ? ctx.method : "other",
       ctx.status,
@@ -120,9 +126,12 @@ export function requestIds(randomBytes: RandomBytes): () => string {
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** Whether this front still accepts traffic. One per process. Once draining, health reports it and every response closes its connection. */
+/** Whether this front still accepts traffic. One per process. */
 export interface Lifecycle {
+  /** Health reports it, so that balancers send no more. */
   draining: boolean;
+  /** No connection is accepted any more, and every response closes its connection. */
+  leaving?: boolean;
 }
 
 /** The requests in flight, each with a deadline. */
@@ -133,10 +142,15 @@ export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
 
 type Work = (signal: AbortSignal, receive: Receive) => Promise<void> | void;
 
-const overloaded = () => new Refusal("temporarily_unavailable", "front_overloaded", { retryAfter: 1 });
+/** Thrown for each request: under a flood, a new error with its stack would cost a third of a refusal. */
+export const OVERLOADED = new Refusal("temporarily_unavailable", "front_overloaded", { retryAfter: 1 });
 
-/** @param cap requests that may be in flight  @param deadline milliseconds that each may take */
-export function inFlight(cap = 512, deadline = 15_000) {
+/**
+ * @param cap requests that may be in flight; by default adjusted to what the event loop bears
+ * @param deadline milliseconds that each may take
+ */
+export function inFlight(cap?: number, deadline = 15_000) {
+  const { limit, arrived } = cap === undefined ? admission() : { limit: () => cap, arrived: () => undefined };
   let size = 0;
   const deadlines = commonDeadline(deadline);
   const receive: Receive = async (body) => {
@@ -147,16 +161,21 @@ export function inFlight(cap = 512, deadline = 15_000) {
     } finally {
       size += 1;
     }
-    if (size > cap) throw overloaded();
+    if (size > limit()) throw OVERLOADED;
     return received;
   };
   return {
     get size(): number {
       return size;
     },
-    /** Runs a request, an essential one even above the cap. @throws {Refusal} temporarily_unavailable above the cap, past the deadline */
+    /** Whether a request that arrives now is refused, unless it is essential. */
+    isFull(): boolean {
+      arrived(size);
+      return size >= limit();
+    },
+    /** Runs a request, an essential one even above the limit. @throws {Refusal} temporarily_unavailable above the limit, past the deadline */
     async run(work: Work, essential: boolean): Promise<void> {
-      if (size >= cap && !essential) throw overloaded();
+      if (this.isFull() && !essential) throw OVERLOADED;
       size += 1;
       const abort = new AbortController();
       const overdue = Promise.withResolvers<never>();

@@ -4,25 +4,28 @@ import { assertWithin } from "../../accounts/caller.ts";
 import type { SignedIn } from "../../accounts/ports.ts";
 import { isRefusal, type RefusalCode } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
-import { authorizationQuery, parseAuthorizationRequest, redirectWith } from "../../protocol/authorization-request.ts";
+import { authorizationQuery, parseAuthorizationRequest, pushedReference, redirectWith } from "../../protocol/authorization-request.ts";
 import { limitKey } from "../http/address.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
-import { form, json, OauthError, oauthBodyErrors, resource, scope } from "../http/describe.ts";
+import { form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendRedirect } from "../http/headers.ts";
+import { rememberRequested } from "../http/language.ts";
 import { type ErrorPrinter, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { browserSecret, newRequestId, nextStep, pendingQuery, waitingHash } from "./pending-request.ts";
+import { authorizeParameters, uiLocalesIn } from "./authorization-parameters.ts";
+import { browserSecret, newRequestId, nextStep, pendingQuery, settableAcr, type storedRequest, waitingHash } from "./pending-request.ts";
+import { requestedIn } from "./pushed-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
-const PENDING_TTL = 600;
+export const PENDING_TTL = 600;
 /** Requests that one user or address may begin: 20 a second, enough for a large company behind one address in the morning. */
 export const PENDING_RATE = { points: 1200, seconds: 60 } as const;
 
-type Request = ReturnType<typeof parseAuthorizationRequest>;
+type Request = ReturnType<typeof storedRequest>;
 
 /** An authorization request that the core found valid, with the signed-in user, if there is one. */
 export interface ValidRequest {
@@ -50,8 +53,11 @@ export interface AuthorizationFlow {
   issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
   /** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
-  /** Stores the request for this browser until sign-in and consent are done. @returns its id  @throws {Refusal} too_many_requests */
-  keep(ctx: FrontContext, valid: Pick<ValidRequest, "request" | "signedIn">): Promise<string>;
+  /**
+   * Stores the request for this browser until sign-in and consent are done.
+   * @param browser its secret, where it is known  @returns the request's id  @throws {Refusal} too_many_requests
+   */
+  keep(ctx: FrontContext, valid: Pick<ValidRequest, "request" | "signedIn">, browser?: string): Promise<string>;
 }
 
 /** Errors that an authorization response may carry (RFC 6749 §4.1.2.1, RFC 8707 §2, OIDC Core §3.1.2.6). */
@@ -64,6 +70,7 @@ const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
   "invalid_target",
   "temporarily_unavailable",
   "login_required",
+  "unmet_authentication_requirements",
   "consent_required",
   "interaction_required",
 ]);
@@ -130,11 +137,10 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
         refuseFor(ctx, request, error, status);
       }
     },
-    async keep(ctx, { request, signedIn }) {
+    async keep(ctx, { request, signedIn }, browser = browserSecret(ctx, cookies, randomBytes)) {
       const bound = boundOf(signedIn, ctx.state.address);
       await assertWithin(pendingRate, bound.holder);
       const id = newRequestId(cookies.session(ctx), randomBytes);
-      const browser = browserSecret(ctx, cookies, randomBytes);
       await pendingRequests.put(waitingHash(id, browser), pendingQuery(request), PENDING_TTL, bound);
       return id;
     },
@@ -146,33 +152,44 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
  * address, which thousands may share, cannot use it up. Above the limit the oldest request is dropped: at PENDING_RATE a flood leaves all
  * users at its address most of a minute to sign in, while a refusal would lock them out for as long as the flood lasts.
  */
-const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
+export const boundOf = (signedIn: SignedIn | undefined, address: string): { readonly holder: string; readonly limit: number } =>
   signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
 
 /** GET and POST /oauth/authorize: redirects at once if the user is signed in and has consented. @see docs/protocol.md#authorization-request */
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
-    const valid = await flow.validate(ctx, parseAuthorizationRequest(queryText(ctx)), signedIn, 302, "ready");
+    const { request, uiLocales, browser } = await requestedIn(ctx, queryText(ctx), ports, cookies);
+    const valid = await flow.validate(ctx, request, signedIn, 302, "ready");
     if (!valid) return;
-    const step = nextStep(valid.authorization, signedIn, false, ports.clock());
+    const step = nextStep(valid.authorization, signedIn, false, ports.clock(), settableAcr(ports));
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn }, 302);
     if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description, 302);
-    sendRedirect(ctx, site.path(step.kind === "consent" ? "/consent" : "/login", { requestId: await flow.keep(ctx, valid) }), 302);
+    if (uiLocales !== undefined) rememberRequested(ctx, uiLocales, ports.issuer.startsWith("https:"));
+    sendRedirect(ctx, site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId: await flow.keep(ctx, valid, browser) }), 302);
   };
   // A browser sends no cookies with a form of another site (SameSite=Lax), so the request continues as a GET of this site.
   const post: Handler = async (ctx) => {
-    const valid = await flow.validate(ctx, parseAuthorizationRequest(await formText(ctx)), undefined, 303);
-    if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}`, 303);
+    const text = await formText(ctx);
+    const pushed = pushedReference(text);
+    if (pushed) {
+      const { clientId, requestUri } = pushed;
+      const named = new URLSearchParams({ client_id: clientId, request_uri: requestUri });
+      return sendRedirect(ctx, `${site.path("/oauth/authorize")}?${named}`, 303);
+    }
+    const valid = await flow.validate(ctx, parseAuthorizationRequest(text), undefined, 303);
+    const uiLocales = uiLocalesIn(text);
+    const shown = uiLocales === undefined ? "" : `&ui_locales=${encodeURIComponent(uiLocales)}`;
+    if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}${shown}`, 303);
   };
   const route = { path: "/oauth/authorize", print: authorizeErrorPrinter(ports.issuer, site) };
   return [
-    { ...route, method: "GET", answer: get, openapi: () => describeAuthorize({ requestParams: { query: authorizeParameters() } }) },
+    { ...route, method: "GET", answer: get, openapi: () => describeAuthorize({ requestParams: { query: authorizeOrPushed() } }) },
     {
       ...route,
       method: "POST",
       answer: post,
-      openapi: () => describeAuthorize({ requestBody: form(authorizeParameters()) }, "303", oauthBodyErrors()),
+      openapi: () => describeAuthorize({ requestBody: form(authorizeOrPushed()) }, "303", oauthBodyErrors()),
     },
   ];
 }
@@ -212,25 +229,16 @@ const describeAuthorize = (
   },
 });
 
+const authorizeOrPushed = () =>
+  authorizeParameters().extend({
+    request_uri: z
+      .string()
+      .optional()
+      .meta({ description: "A pushed request (RFC 9126): of the other parameters only client_id is read." }),
+  });
+
 /** A response without a redirect: a page for a browser, JSON for every other client. */
 const withoutRedirect = (description: string): ZodOpenApiResponseObject => ({
   description,
   content: { ...json(description, OauthError()).content, "text/html": { schema: { type: "string" } } },
 });
-
-const authorizeParameters = () =>
-  z.object({
-    response_type: z.literal("code"),
-    client_id: z.string(),
-    redirect_uri: z.string(),
-    code_challenge: z.string(),
-    code_challenge_method: z.literal("S256"),
-    scope: scope().optional(),
-    state: z.string().optional(),
-    nonce: z.string().optional(),
-    resource: resource(),
-    prompt: z.string().optional(),
-    max_age: z.string().optional(),
-    login_hint: z.string().optional(),
-    id_token_hint: z.string().optional(),
-  });

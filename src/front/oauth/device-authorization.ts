@@ -5,9 +5,9 @@ import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
 import { limitKey } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
-import { credentialFields, form, json, oauthBodyErrors, oauthErrors, resource, scope, seconds } from "../http/describe.ts";
+import { credentialFields, form, json, oauthBodyErrors, oauthErrors, proofHeader, resource, scope, seconds } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
-import { sendJson } from "../http/headers.ts";
+import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
 
 /** Requests that one address may begin. */
@@ -28,6 +28,7 @@ export const deviceAuthorizationRoute = ({ core, issuer, limiter }: DeviceAuthor
   openapi: () => ({
     tags: ["OAuth"],
     summary: "Begins to sign a user in on another device (RFC 8628)",
+    requestParams: { header: proofHeader("only this key redeems the device code") },
     security: [{ clientBasic: [] }, {}],
     requestBody: form(deviceAuthorizationRequest()),
     responses: { "200": json("The codes.", deviceAuthorizationResponse()), ...oauthErrors(), ...oauthBodyErrors() },
@@ -35,11 +36,13 @@ export const deviceAuthorizationRoute = ({ core, issuer, limiter }: DeviceAuthor
   async answer(ctx) {
     assertNoCredentialInQuery(queryText(ctx));
     const form = await formBody(ctx);
-    const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    const credential = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    const client = { ...credential, dpop: sentProof(ctx, `${issuer}/oauth/device_authorization`) };
     const address = limitKey(ctx.state.address);
     await assertWithin(limiter, address);
     const request = { client, scope: form.get("scope"), resource: [...form.all("resource")], address, requestId: ctx.state.requestId };
-    const { deviceCode, userCode, expiresIn, interval } = await core.authorizeDevice(request, { signal: ctx.state.signal });
+    const { deviceCode, userCode, expiresIn, interval, dpopNonce } = await core.authorizeDevice(request, { signal: ctx.state.signal });
+    giveNonce(ctx, dpopNonce);
     sendJson(ctx, {
       device_code: deviceCode,
       user_code: userCode,

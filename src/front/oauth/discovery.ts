@@ -1,11 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
+import { ADVERTISED_WITH_PLATFORMS, AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import type { Realms } from "../../clients/ports.ts";
 import type { Clock } from "../../clock.ts";
 import { shared } from "../../load-once.ts";
-import type { GrantType } from "../../protocol/grants.ts";
+import { type GrantType, JWT_BEARER } from "../../protocol/grants.ts";
 import { authorizationServerMetadata, type MetadataFacts, openidConfiguration } from "../../protocol/metadata.ts";
 import type { OfferedScopes } from "../../resources/ports.ts";
+import { LANGUAGES } from "../../texts/languages.ts";
 import { json, lazily } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { prepareDocument, sendDocument } from "../http/headers.ts";
@@ -20,9 +22,11 @@ const PAUSE = 3;
 const PATIENCE = 500;
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
-export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled"> {
+export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled" | "requirePushedRequests"> {
   readonly realms: Pick<Realms, "default">;
   readonly resources: OfferedScopes;
+  /** Whether clients may authenticate by the tokens of platforms: whether an operator trusts one. */
+  readonly trustsPlatforms: () => Promise<boolean>;
   /** DEFAULT_DYNAMIC_REGISTRATION_SCOPES: for a realm without its own list. */
   readonly defaultScopes: readonly string[];
   readonly clock: Clock;
@@ -30,26 +34,36 @@ export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idToke
   readonly grantTypes: readonly GrantType[];
 }
 
+/** What operators may change while the server runs. */
+interface Stored {
+  readonly scopes: readonly string[];
+  readonly trustsPlatforms: boolean;
+}
+
 /** Both discovery documents, at each path where clients look for them. @see RFC 8414 §3.1, OIDC Discovery §4, docs/protocol.md#discovery */
 export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
-  const { issuer, idTokenAlgorithms, cimdEnabled, grantTypes } = options;
-  const scopes = supportedScopes(options);
-  const facts: Omit<MetadataFacts, "scopes"> = {
+  const { issuer, idTokenAlgorithms, cimdEnabled, requirePushedRequests, grantTypes } = options;
+  const stored = storedFacts(options);
+  const facts: Omit<MetadataFacts, "scopes" | "authMethods" | "grantTypes"> = {
     issuer,
     idTokenAlgorithms,
     cimdEnabled,
-    grantTypes,
-    authMethods: AUTH_METHODS,
+    requirePushedRequests,
+    idJagEnabled: grantTypes.includes(JWT_BEARER),
     assertionAlgorithms: CLIENT_ASSERTION_ALGORITHMS,
     secretMethods: SECRET_METHODS,
+    uiLocales: LANGUAGES,
   };
   const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
   const serve = (path: string, summary: string, metadata: (facts: MetadataFacts) => object): Route => {
-    const prepare = (listed: readonly string[]) => ({
-      listed,
-      document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes: listed })), "application/json"),
-    });
-    let made = prepare(options.defaultScopes);
+    const prepare = (from: Stored) => {
+      const { scopes, trustsPlatforms } = from;
+      const served = trustsPlatforms
+        ? { authMethods: ADVERTISED_WITH_PLATFORMS, grantTypes: [...new Set([...grantTypes, JWT_BEARER])] }
+        : { authMethods: AUTH_METHODS, grantTypes };
+      return { from, document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes, ...served })), "application/json") };
+    };
+    let made = prepare({ scopes: options.defaultScopes, trustsPlatforms: false });
     return {
       method: "GET",
       path: issuerPath === "" ? path : [path, path + issuerPath],
@@ -64,8 +78,8 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
         responses: { "200": json("The document; cacheable.", ServerMetadata()), "304": { description: "Not changed." } },
       }),
       async answer(ctx) {
-        const listed = await scopes();
-        if (listed !== made.listed) made = prepare(listed);
+        const current = await stored();
+        if (current !== made.from) made = prepare(current);
         sendDocument(ctx, made.document, MAX_AGE);
       },
     };
@@ -77,27 +91,29 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
 }
 
 /**
- * The scopes that a client may register for itself and those of all resources, in the default realm, at most a second old. While the realm does not answer, the
- * last ones are served and one request in PAUSE seconds waits for it. An unchanged list is the same object as before.
+ * The scopes that a client may register for itself and those of all resources, in the default realm, and whether a platform is trusted; at
+ * most a second old. While the database does not answer, the last facts are served and one request in PAUSE seconds waits for it. Unchanged
+ * facts are the same object as before.
  */
-function supportedScopes({ realms, resources, defaultScopes, clock }: DiscoveryOptions): () => Promise<readonly string[]> {
-  let scopes = defaultScopes;
+function storedFacts({ realms, resources, trustsPlatforms, defaultScopes, clock }: DiscoveryOptions): () => Promise<Stored> {
+  let facts: Stored = { scopes: defaultScopes, trustsPlatforms: false };
   let freshUntil = Number.NEGATIVE_INFINITY;
-  const supported = async (): Promise<readonly string[]> => {
-    const { id, dynamicRegistrationScopes } = await realms.default();
-    return [...new Set([...(dynamicRegistrationScopes ?? defaultScopes), ...(await resources.offered(id))])];
+  const read = async (): Promise<Stored> => {
+    const [{ id, dynamicRegistrationScopes }, trusts] = await Promise.all([realms.default(), trustsPlatforms()]);
+    const scopes = [...new Set([...(dynamicRegistrationScopes ?? defaultScopes), ...(await resources.offered(id))])];
+    return { scopes, trustsPlatforms: trusts };
   };
   const look = shared(async () => {
     try {
-      const current = await within(PATIENCE, supported());
-      if (current.join(" ") !== scopes.join(" ")) scopes = current;
+      const current = await within(PATIENCE, read());
+      if (!isDeepStrictEqual(current, facts)) facts = current;
       freshUntil = clock() + FRESH;
     } catch {
       freshUntil = clock() + PAUSE;
     }
-    return scopes;
+    return facts;
   });
-  return async () => (clock() < freshUntil ? scopes : look());
+  return async () => (clock() < freshUntil ? facts : look());
 }
 
 /** The result of `work`. @throws {Error} when it takes longer than `milliseconds`, or fails */

@@ -1,26 +1,41 @@
 import type { PendingRequest, PendingRequests, SignedIn } from "../../accounts/ports.ts";
 import { Refusal } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
+import {
+  type Acr,
+  isAsStrong,
+  neededAcr,
+  PASSWORD_ACR,
+  PHISHING_RESISTANT_ACR,
+  TWO_FACTOR_ACR,
+} from "../../protocol/authentication-context.ts";
 import { authorizationQuery, parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
 import { hashSecret, newSecret, type RandomBytes, type SecretHash } from "../../random.ts";
 import { type Cookies, csrfToken } from "../http/cookies.ts";
 import type { FrontContext } from "../http/routes.ts";
+import type { UserPorts } from "../user-ports.ts";
 
 /** How a device request is stored while it waits. No authorization request has such a member (authorizationQuery). */
 const DEVICE_MEMBER = "device_request";
+/** Where a pushed request is named beside its parameters. */
+const PUSHED_MEMBER = "pushed_request";
 
 type StoredRequest = ReturnType<typeof parseAuthorizationRequest>;
 
 /** The text in which a request waits. */
-export const pendingQuery = (request: StoredRequest): string =>
-  request.deviceRequest === undefined
-    ? authorizationQuery(request)
-    : new URLSearchParams([[DEVICE_MEMBER, request.deviceRequest]]).toString();
+export function pendingQuery(request: StoredRequest): string {
+  const { deviceRequest, pushedRequest } = request;
+  if (deviceRequest !== undefined) return new URLSearchParams([[DEVICE_MEMBER, deviceRequest]]).toString();
+  const query = authorizationQuery(request);
+  return pushedRequest === undefined ? query : `${query}&${new URLSearchParams([[PUSHED_MEMBER, pushedRequest]])}`;
+}
 
-/** The request of such a text. Only for stored texts: another one must not name a device request. */
+/** The request of such a text. Only for stored texts: another one must not name a device request or a pushed one. */
 export function storedRequest(query: string): StoredRequest {
-  const deviceRequest = new URLSearchParams(query).get(DEVICE_MEMBER);
-  return deviceRequest === null ? parseAuthorizationRequest(query) : { deviceRequest };
+  const stored = new URLSearchParams(query);
+  const [deviceRequest, pushedRequest] = [stored.get(DEVICE_MEMBER), stored.get(PUSHED_MEMBER)];
+  if (deviceRequest !== null) return { deviceRequest };
+  return { ...parseAuthorizationRequest(query), ...(pushedRequest !== null && { pushedRequest }) };
 }
 
 /** Identifies a session without revealing its secret. */
@@ -135,22 +150,45 @@ export const hasSignedInSince = (
 
 /** What a valid authorization request needs next. */
 export type Step =
-  | { readonly kind: "sign_in" }
+  /** `stronger`: the class of sign-in that the present one does not reach. */
+  | { readonly kind: "sign_in"; readonly stronger?: "mfa" | "phr" }
+  /** The user has no sign-in of the class that is demanded, and can set one up. */
+  | { readonly kind: "set_up"; readonly needed: "mfa" | "phr" }
   | { readonly kind: "consent" }
   | { readonly kind: "issue" }
-  | { readonly kind: "refuse"; readonly error: "login_required" | "consent_required"; readonly description: string };
+  | {
+      readonly kind: "refuse";
+      readonly error: "login_required" | "consent_required" | "unmet_authentication_requirements";
+      readonly description: string;
+    };
 
 const loginRequired = (description: string): Step => ({ kind: "refuse", error: "login_required", description });
+
+/** The strongest class of sign-in that users can set up at this server. */
+export const settableAcr = ({ relyingParty, box }: Pick<UserPorts, "relyingParty" | "box">): Acr =>
+  relyingParty !== undefined ? PHISHING_RESISTANT_ACR : box.usable() ? TWO_FACTOR_ACR : PASSWORD_ACR;
+
+/** The name of a class above the weakest. */
+export const shortClass = (acr: string): "mfa" | "phr" => (acr === PHISHING_RESISTANT_ACR ? "phr" : "mfa");
 
 /**
  * The next step of an authorization request. Pure.
  * @param renewed whether the user has signed in since the request was first seen  @param now seconds since the epoch
- * @see OIDC Core §3.1.2.1 (prompt, max_age, id_token_hint), §3.1.2.3
+ * @param settable the strongest class of sign-in that the user could set up
+ * @see RFC 9470 §5, OIDC Core §3.1.2.1 (prompt, max_age, id_token_hint), §3.1.2.3
  */
-export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number): Step {
+export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number, settable: Acr): Step {
   const silent = authorization.prompt.includes("none");
   if (!signedIn || (!renewed && needsNewSignIn(authorization, now - signedIn.session.authTime))) {
     return silent ? loginRequired("The user must sign in.") : { kind: "sign_in" };
+  }
+  const { acr, requiredAcr, reachableAcr: reachable } = signedIn.session;
+  const needed = neededAcr(authorization.acrValues, strongest(authorization.requiredAcr, requiredAcr), reachable);
+  if (!isAsStrong(acr, needed)) {
+    if (silent) return loginRequired("The user must sign in with a stronger method.");
+    if (isAsStrong(reachable, needed)) return { kind: "sign_in", stronger: shortClass(needed) };
+    if (isAsStrong(settable, needed)) return { kind: "set_up", needed: shortClass(needed) };
+    return { kind: "refuse", error: "unmet_authentication_requirements", description: "The user has no sign-in method of this strength." };
   }
   if (authorization.hintedSub !== undefined && authorization.hintedSub !== signedIn.user.id) {
     return loginRequired("Another user is signed in.");
@@ -159,6 +197,9 @@ export function nextStep(authorization: Authorization, signedIn: SignedIn | unde
   if (silent) return { kind: "refuse", error: "consent_required", description: "The user must consent." };
   return { kind: "consent" };
 }
+
+const strongest = (one: string | undefined, other: string | null): string | undefined =>
+  other === null || (one !== undefined && isAsStrong(one, other)) ? one : other;
 
 function needsNewSignIn({ prompt, maxAge }: Authorization, age: number): boolean {
   if (prompt.includes("login") || prompt.includes("select_account")) return true;

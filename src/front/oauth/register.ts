@@ -101,6 +101,8 @@ const registrationJsonOf = (client: Client, secret: string | undefined) => ({
   grant_types: client.grantTypes,
   response_types: client.responseTypes,
   token_endpoint_auth_method: client.tokenEndpointAuthMethod,
+  ...(client.dpopBoundAccessTokens && { dpop_bound_access_tokens: true }),
+  ...(client.requirePushedAuthorizationRequests && { require_pushed_authorization_requests: true }),
   ...(client.scopes.length > 0 && { scope: client.scopes.join(" ") }),
 });
 
@@ -127,6 +129,8 @@ const registrationResponse = () =>
       grant_types: z.array(z.string()),
       response_types: z.array(z.literal("code")),
       token_endpoint_auth_method: z.enum(["client_secret_basic", "client_secret_post", "none"]),
+      dpop_bound_access_tokens: z.literal(true).optional(),
+      require_pushed_authorization_requests: z.literal(true).optional(),
       scope: scope(),
     })
     .meta({ id: "ClientRegistrationResponse" });

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
-import { isRefusal } from "../../errors.ts";
+import { isRefusal, Refusal } from "../../errors.ts";
 import type { TokenResponse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
-import { type GrantType, parseGrant } from "../../protocol/grants.ts";
+import { type GrantType, JWT_BEARER, parseGrant } from "../../protocol/grants.ts";
 import { formText } from "../http/body.ts";
-import { credentialFields, form, json, oauthBodyErrors, oauthErrors, resource, scope, seconds } from "../http/describe.ts";
+import { credentialFields, form, json, oauthBodyErrors, oauthErrors, proofHeader, resource, scope, seconds } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
-import { sendJson } from "../http/headers.ts";
+import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type ErrorPrinter, type HotContext, queryText, type Route } from "../http/routes.ts";
 import { recordedRefusal } from "./refused-exchange.ts";
 
@@ -17,16 +17,26 @@ export interface TokenRouteOptions {
   readonly issuer: string;
   /** The grants that are served, as the metadata advertises them. */
   readonly grantTypes: readonly GrantType[];
+  /** Whether an operator trusts a platform, whose tokens are then served as jwt-bearer grants. */
+  readonly trustsPlatforms: () => Promise<boolean>;
+}
+
+/** The grants that are served now. Asks the store only where it matters: for jwt-bearer, and to list them all for an unknown grant. */
+async function servedGrants(requested: string | undefined, { grantTypes, trustsPlatforms }: TokenRouteOptions) {
+  if (requested === undefined || grantTypes.some((served) => served === requested || served === JWT_BEARER)) return grantTypes;
+  return (await trustsPlatforms()) ? [...grantTypes, JWT_BEARER] : grantTypes;
 }
 
 /** Reads the request; records an unreadable token exchange. @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type */
-async function readRequest(ctx: HotContext, { core, grantTypes }: TokenRouteOptions) {
+async function readRequest(ctx: HotContext, options: TokenRouteOptions) {
+  const { core, issuer } = options;
   const text = await formText(ctx);
   try {
     assertNoCredentialInQuery(queryText(ctx));
     const form = parseForm(text);
-    const grant = parseGrant(form, grantTypes);
-    return { grant, client: parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address) };
+    const grant = parseGrant(form, await servedGrants(form.get("grant_type"), options));
+    const credential = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    return { grant, client: { ...credential, dpop: sentProof(ctx, `${issuer}/oauth/token`) } };
   } catch (error) {
     throw isRefusal(error) ? await recordedRefusal(error, text, ctx, core) : error;
   }
@@ -43,9 +53,18 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
   async answer(ctx) {
     const { client, grant } = await readRequest(ctx, options);
     const response = await options.core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
+    if (client.dpop !== undefined) assertBound(response);
+    giveNonce(ctx, response.dpopNonce);
     sendJson(ctx, tokenResponseJson(response));
   },
 });
+
+/** A core of an earlier release ignores proofs. @throws {Refusal} invalid_request @see docs/protocol.md#releases-beside-each-other */
+function assertBound({ tokenType }: TokenResponse): void {
+  if (tokenType !== "Bearer") return;
+  const description = "This server cannot bind tokens to a key yet. Try again later, or send the request without a DPoP header.";
+  throw new Refusal("invalid_request", "core_reads_no_proof", { description });
+}
 
 /** `access_denied` is 400 here (RFC 8628 §3.5, RFC 6749 §5.2). */
 function tokenErrorPrinter(issuer: string): ErrorPrinter<HotContext> {
@@ -72,6 +91,7 @@ const tokenResponseJson = (response: TokenResponse) => ({
 const describeToken = (): ZodOpenApiOperationObject => ({
   tags: ["OAuth"],
   summary: "Grants tokens",
+  requestParams: { header: proofHeader("the token is bound to its key") },
   security: [{ clientBasic: [] }, {}],
   requestBody: form(tokenRequest()),
   responses: { "200": json("The tokens.", tokenResponse()), ...oauthErrors(), ...oauthBodyErrors() },
@@ -110,7 +130,7 @@ const tokenResponse = () =>
     .object({
       access_token: z.string(),
       issued_token_type: z.string().optional().meta({ description: "Token exchange only." }),
-      token_type: z.string().meta({ example: "Bearer" }),
+      token_type: z.string().meta({ example: "Bearer", description: "`DPoP` for a token that is bound to a key." }),
       expires_in: seconds(),
       refresh_token: z.string().optional().meta({ description: "64 hexadecimal characters." }),
       id_token: z.string().optional(),

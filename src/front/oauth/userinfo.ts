@@ -6,16 +6,21 @@ import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseBearer } from "../../protocol/form.ts";
 import { json, lazily, OauthError, oauthErrors } from "../http/describe.ts";
 import { bearerErrorPrinter } from "../http/errors.ts";
-import { sendJson } from "../http/headers.ts";
+import { boundToken, giveNonce, sendJson } from "../http/headers.ts";
 import { type Handler, queryText, type Route } from "../http/routes.ts";
 
 /** `GET` and `POST /oauth/userinfo`. @see OIDC Core §5.3, RFC 6750 §3, docs/protocol.md#userinfo */
 export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): readonly Route[] {
   const answer: Handler = async (ctx) => {
     assertNoCredentialInQuery(queryText(ctx));
-    const accessToken = parseBearer(ctx.req.headers.authorization);
+    const bound = boundToken(ctx, issuer);
+    const accessToken = bound?.accessToken ?? parseBearer(ctx.req.headers.authorization);
     if (accessToken === undefined) throw new Refusal("unauthenticated", "no_bearer", { description: "An access token is required." });
-    const token = await core.verifyAccessToken({ accessToken, use: AccessTokenUse.USERINFO }, { signal: ctx.state.signal });
+    const token = await core.verifyAccessToken(
+      { accessToken, use: AccessTokenUse.USERINFO, dpop: bound?.dpop },
+      { signal: ctx.state.signal },
+    );
+    giveNonce(ctx, token.dpopNonce);
     const email = token.scopes.includes("email") ? token.email : undefined;
     sendJson(ctx, email === undefined ? { sub: token.sub } : { sub: token.sub, email, email_verified: true });
   };

@@ -1,20 +1,24 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
 import type { FrontContext } from "../http/routes.ts";
 
 const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml", js: "text/javascript; charset=utf-8" } as const;
 
 /**
  * A file whose path contains a hash of its content, so that caches may keep it forever.
- * @param parts files of a folder with the asset's name, in this order; without parts the asset is one file
+ * @param parts files of a folder with the asset's name, or of a package, in this order; without parts the asset is one file
  */
-function asset(file: string, type: keyof typeof TYPES, parts: readonly string[] = []) {
-  const files = parts.length === 0 ? [file] : parts.map((part) => `${file}/${part}`);
-  const content = Buffer.concat(files.map((name) => readFileSync(new URL(`./assets/${name}.${type}`, import.meta.url))));
+function asset(file: string, type: keyof typeof TYPES, parts: readonly (string | URL)[] = []) {
+  const files = parts.length === 0 ? [file] : parts.map((part) => (typeof part === "string" ? `${file}/${part}` : part));
+  const addresses = files.map((name) => (typeof name === "string" ? new URL(`./assets/${name}.${type}`, import.meta.url) : name));
+  const content = Buffer.concat(addresses.map((address) => readFileSync(address)));
   const tag = hash("sha256", content, "hex").slice(0, 16);
   const etag = `"${tag}"`;
   return {
     path: `/assets/${file}.${tag}.${type}`,
+    content,
     handler(ctx: FrontContext): void {
       ctx.set("Cache-Control", "public, max-age=31536000, immutable");
       ctx.set("ETag", etag);
@@ -29,11 +33,18 @@ function asset(file: string, type: keyof typeof TYPES, parts: readonly string[] 
 }
 
 /** In this order: later files override. */
-const STYLES = ["base", "frame", "forms", "notices", "consent", "account", "wallet", "edges"];
+const STYLES = ["base", "frame", "forms", "notices", "consent", "account", "wallet", "reference", "edges"];
 
 export const STYLE = asset("style", "css", STYLES);
 export const MARK = asset("mark", "svg");
-/** Keeps forms from being sent twice, where the browser runs scripts. Without it the second form gets the same response. */
-export const ONCE_SCRIPT = asset("once", "js");
+/** On every page, where the browser runs scripts: keeps forms from being sent twice, shows passwords, and local times. */
+export const PAGE_SCRIPT = asset("page", "js");
 /** Polls a wallet link, where the browser runs scripts. The page works without it. */
 export const WALLET_SCRIPT = asset("wallet", "js");
+
+const webauthnScript = new URL(
+  "../dist/bundle/index.umd.min.js",
+  pathToFileURL(createRequire(import.meta.url).resolve("@simplewebauthn/browser")),
+);
+/** Passkeys, which need scripts. */
+export const PASSKEY_SCRIPT = asset("passkey", "js", [webauthnScript, "page"]);

@@ -1,11 +1,13 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
+import { type Language, TEXTS } from "../../texts/languages.ts";
 import { setRetryHeaders } from "../http/errors.ts";
+import { languageOf } from "../http/language.ts";
 import type { ErrorPrinter } from "../http/routes.ts";
 import { REQUEST_OVER } from "../oauth/pending-request.ts";
-import { type Language, languageOf } from "../texts/language.ts";
-import { type RefusalWords, refusalsTexts } from "../texts/refusals.ts";
 import { noticeView, wideLink } from "./views/cards.ts";
 import { type Fault, type Site, sendPage } from "./views/layout.ts";
+
+type RefusalWords = Readonly<Record<"title" | "text", string>>;
 
 /** Prints refusals and faults as pages. */
 export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, wordsOf);
@@ -14,7 +16,7 @@ export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, word
 export const appRequestErrorPrinter = (site: Site): ErrorPrinter =>
   printer(
     site,
-    (language, refusal) => (refusal?.code === "invalid_request" ? refusalsTexts[language].appRequest : wordsOf(language, refusal)),
+    (language, refusal) => (refusal?.code === "invalid_request" ? TEXTS[language].refusals.appRequest : wordsOf(language, refusal)),
     (refusal) => refusal?.detail.description,
   );
 
@@ -26,16 +28,16 @@ const printer =
     const status = refusal ? CATALOGUE[refusal.code].http : 500;
     const language = languageOf(ctx);
     const isOver = refusal?.reason === REQUEST_OVER;
-    const { title, text } = isOver ? refusalsTexts[language].requestOver : words(language, refusal);
+    const { title, text } = isOver ? TEXTS[language].refusals.requestOver : words(language, refusal);
     setRetryHeaders(ctx, refusal);
     // While the service is unavailable, its other pages do not help.
-    const more = status < 500 && wideLink(site.path("/account"), refusalsTexts[language].toAccount);
+    const more = status < 500 && wideLink(site.path("/account"), TEXTS[language].refusals.toAccount);
     const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description: describe(refusal) };
     sendPage(ctx, noticeView(site, language, { tone: isOver ? "plain" : "bad", title, text, more, support }), status);
   };
 
 function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords {
-  const texts = refusalsTexts[language];
+  const texts = TEXTS[language].refusals;
   if (!refusal) return texts.fault;
   const pages: { readonly [C in RefusalCode]?: RefusalWords } = texts.pages;
   const words = pages[refusal.code] ?? texts.otherPage;
@@ -47,11 +49,11 @@ const wordsFor = (table: Readonly<Record<string, string>>, key: string): string 
 
 /** The sentence for a refusal's reason, if there is one. The refusal's own description is for developers and is not shown. */
 export const reasonWords = (language: Language, { reason }: Pick<Refusal, "reason">): string | undefined =>
-  wordsFor(refusalsTexts[language].reasons, reason);
+  wordsFor(TEXTS[language].refusals.reasons, reason);
 
 /** The faults of a form, each at its field where the form has that field. Pure. */
 export function refusalFaults(language: Language, refusal: Refusal, fields: readonly string[]): readonly Fault[] {
-  const { reasons, otherReason, fields: fieldTexts, otherField } = refusalsTexts[language];
+  const { reasons, otherReason, fields: fieldTexts, otherField } = TEXTS[language].refusals;
   const sentence = wordsFor(reasons, refusal.reason);
   const faults = refusal.detail.issues?.map(({ path }) => ({
     field: fields.includes(path) ? path : undefined,

@@ -1,16 +1,24 @@
-import type { SignedIn } from "../../accounts/ports.ts";
+import type { Caller } from "../../accounts/caller.ts";
+import { DEVICE_TTL, deviceKey } from "../../accounts/known-devices.ts";
+import type { Session, SignedIn, User } from "../../accounts/ports.ts";
+import type { NewSession } from "../../accounts/sign-in.ts";
 import { CATALOGUE, isRefusal, type RefusalCode } from "../../errors.ts";
+import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
+import { newSecret } from "../../random.ts";
+import { callerOf } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
 import { type Cookies, type FormGuard, readSession } from "../http/cookies.ts";
 import { sendRedirect } from "../http/headers.ts";
+import { languageOf } from "../http/language.ts";
 import { type FrontContext, type Handler, pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
-import { waitingHash, waitingRequest } from "../oauth/pending-request.ts";
-import { languageOf } from "../texts/language.ts";
+import { settableAcr, shortClass, waitingHash, waitingRequest } from "../oauth/pending-request.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
-import { ACCOUNT_START, type AccountPage, type ReturnTo, returnToMembers, type Site } from "./views/layout.ts";
+import type { AccountPage } from "./views/account-frame.ts";
+import { type ReturnTo, returnToMembers, type Site } from "./views/layout.ts";
+import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.ts";
 
 /** What every page works with. */
 export interface PageKit {
@@ -27,8 +35,12 @@ export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
 /** A member of the query. @throws {Refusal} invalid_request */
 export const queryMember = (ctx: FrontContext, name: string): string | undefined => queryForm(ctx).get(name);
 
-export const signedInTo = ({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> =>
-  readSession(cookies.session(ctx), ports.sessions);
+/** The session of the browser. What follows has the branding of its user's realm. */
+export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
+  const signedIn = await readSession(cookies.session(ctx), ports.sessions);
+  if (signedIn !== undefined) ctx.state.realmId = signedIn.user.realmId;
+  return signedIn;
+}
 
 const CORRECTABLE: readonly RefusalCode[] = ["invalid_request", "unauthenticated", "conflict", "too_many_requests"];
 
@@ -74,27 +86,85 @@ export const accountForm =
     const form = await formBody(ctx);
     kit.guard.assert(ctx, form, ACCOUNT_PURPOSE);
     const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 303);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)), 303);
     const next = await act(ctx, form, signedIn);
     if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
   };
 
-/** The path to sign in and return to the account page with this path, or to the page whose form has it. Pure. */
-function signInFor(site: Site, path: string): string {
+/** The path to sign in and return to the destination, or else to the account page with this path, or to the page whose form has it. Pure. */
+export function signInFor(site: Site, path: string, returnTo: ReturnTo = {}, query = ""): string {
+  if (returnTo.requestId !== undefined) return site.path(`/login${query}`, returnTo);
   const section = site.sections.find((one) => one.path !== ACCOUNT_START && `${path}/`.startsWith(`${one.path}/`));
-  return site.path("/login", { next: section?.path });
+  return site.path(`/login${query}`, { next: PROVED_PAGES.find((one) => one === path) ?? section?.path });
 }
 
-/** The destination that a query or a form names: a request, or exactly the path of an account page, so it cannot lead to another site. Pure. */
+/** The link in the mail to a new address. */
+const ADDRESS_LINK = new RegExp(`^${CONFIRM_ADDRESS}\\?token=[0-9a-fA-F]{64}$`);
+
+/**
+ * The destination that a query or a form names: a request, or exactly the path of an account page or the link to a new address, so it cannot
+ * lead to another site. Pure.
+ */
 export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
   const requestId = members.get("request");
   if (requestId !== undefined) return { requestId };
-  const next = site.sections.find(({ path }) => path !== ACCOUNT_START && path === members.get("next"))?.path;
+  const named = members.get("next") ?? "";
+  const paths: readonly string[] = [...site.sections.map(({ path }) => path).filter((path) => path !== ACCOUNT_START), ...PROVED_PAGES];
+  const next = ADDRESS_LINK.test(named) ? named : paths.find((path) => path === named);
   return next === undefined ? {} : { next };
 }
 
+/** The caller in a browser that may be known. */
+export const browserCaller = ({ cookies }: Pick<PageKit, "cookies">, ctx: FrontContext): Caller => ({
+  ...callerOf(ctx),
+  device: cookies.device(ctx),
+});
+
+/** Gives the browser of a user who has proved who they are limits of its own. */
+export async function rememberBrowser(
+  { ports, cookies }: PageKit,
+  ctx: FrontContext,
+  { id, email }: Pick<User, "id" | "email">,
+): Promise<void> {
+  const device = cookies.device(ctx) ?? newSecret(ports.randomBytes);
+  await ports.knownDevices.remember(deviceKey(email, device), id, DEVICE_TTL);
+  cookies.startDevice(ctx, device, DEVICE_TTL);
+}
+
+/** Gives a browser the session of a user who has signed in. */
+export async function startBrowserSession(
+  kit: PageKit,
+  ctx: FrontContext,
+  { user, secret }: Pick<NewSession, "user" | "secret">,
+): Promise<void> {
+  kit.cookies.startSession(ctx, secret, kit.ports.sessionTtl);
+  await rememberBrowser(kit, ctx, user);
+}
+
+/** Where a user goes who has signed in. */
+export const destinationOf = (site: Site, returnTo: ReturnTo): string =>
+  returnTo.requestId === undefined ? site.path(returnTo.next ?? ACCOUNT_START) : site.path("/consent", returnTo);
+
+/** The page that helps a user to the class of sign-in that is demanded of them. */
+export const SET_UP = "/login/set-up";
+
+/** The class that the user's realm demands, which they cannot reach but could set up. */
+export function unreachedByRealm({ requiredAcr, reachableAcr }: Session, ports: UserPorts): "mfa" | "phr" | undefined {
+  if (requiredAcr === null || isAsStrong(reachableAcr, requiredAcr)) return undefined;
+  return isAsStrong(settableAcr(ports), requiredAcr) ? shortClass(requiredAcr) : undefined;
+}
+
+/** Gives a browser the session of a user who has signed in. @returns the path where they go on */
+export async function enterBrowser(kit: PageKit, ctx: FrontContext, entered: NewSession, returnTo: ReturnTo): Promise<string> {
+  await startBrowserSession(kit, ctx, entered);
+  kit.cookies.endPendingAction(ctx);
+  // An application's request is led there by its own demand.
+  const unreached = returnTo.requestId === undefined && unreachedByRealm(entered.session, kit.ports) !== undefined;
+  return unreached ? kit.site.path(SET_UP, returnTo) : destinationOf(kit.site, returnTo);
+}
+
 /** Seconds that a browser remembers a pending action, and that an application's request waits for a user who has to read a mail. */
-const PENDING_ACTION_TTL = 3600;
+export const PENDING_ACTION_TTL = 3600;
 
 /**
  * Remembers, in this browser, the address of a mail and where the user was going, which the link in the mail does not contain. Another

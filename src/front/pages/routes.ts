@@ -1,40 +1,96 @@
-import type { Handler, Method, Route } from "../http/routes.ts";
+import { sendRedirect } from "../http/headers.ts";
+import { LANGUAGE_MEMBER, rememberChosen } from "../http/language.ts";
+import { type Handler, type Method, pathText, queryText, type Route } from "../http/routes.ts";
 import { accountPage, dataPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
+import { addressPage, confirmAddressPage, stopAddressPage } from "./address/page.ts";
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents/page.ts";
-import { MARK, ONCE_SCRIPT, STYLE } from "./assets.ts";
+import { MARK, PAGE_SCRIPT, PASSKEY_SCRIPT, STYLE } from "./assets.ts";
+import { BRAND_PATH, brandFilePage } from "./brand-files.ts";
 import { consentPage } from "./consent/page.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
 import { deviceDonePage, devicePage } from "./device/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
+import { PROVE_AGAIN } from "./fresh-proof.ts";
 import { invitationPage } from "./invitation/page.ts";
-import type { PageKit } from "./kit.ts";
-import { endOtherSessionsPage, endSessionPage, passwordPage, securityPage } from "./security/page.ts";
-import { signInPage } from "./sign-in/page.ts";
+import { type PageKit, SET_UP } from "./kit.ts";
+import { appPage, beginAppPage, removeAppPage, renewCodesPage } from "./security/app.ts";
+import { endOtherSessionsPage, endSessionPage, securityPage } from "./security/page.ts";
+import { newPasskeyOptions, newPasskeyPage, removePasskeyPage, renamePasskeyPage } from "./security/passkeys.ts";
+import { passwordPage } from "./security/password.ts";
+import { setUpPage } from "./set-up/page.ts";
+import { passkeyOptionsPage, passkeySignInPage, signInPage } from "./sign-in/page.ts";
+import { STEP_MEMBER, secondFactorPage } from "./sign-in/second-factor.ts";
 import { signOutPage } from "./sign-out/page.ts";
 import { resendPage, signUpPage, signUpSentPage } from "./sign-up/page.ts";
+import { identitiesPage } from "./upstream/identities.ts";
+import { upstreamCallbackPage, upstreamPage } from "./upstream/page.ts";
+import { CONFIRM_ADDRESS } from "./views/sections.ts";
+
+/** Members of a page's query that say where the user is going. */
+const DESTINATION = ["request", "next"];
+
+/**
+ * A page that offers the other languages. With `lang` it remembers the language, and redirects to the same page without it.
+ * @param members of the query that the page needs in another language too; its links repeat nothing else of what was sent
+ */
+const inChosenLanguage =
+  ({ ports, site }: PageKit, answer: Handler, members: readonly string[]): Handler =>
+  (ctx) => {
+    const query = new URLSearchParams(queryText(ctx));
+    const kept = new URLSearchParams([...query].filter(([name]) => members.includes(name)));
+    const here = site.path(pathText(ctx)) + (kept.size > 0 ? `?${kept}` : "");
+    ctx.state.sameInLanguage = `${here}${kept.size > 0 ? "&" : "?"}${LANGUAGE_MEMBER}=`;
+    if (!rememberChosen(ctx, query.get(LANGUAGE_MEMBER) ?? undefined, ports.issuer.startsWith("https:"))) return answer(ctx);
+    sendRedirect(ctx, here, 302);
+  };
+
+type Page = (path: string, methods: { readonly [M in Method]?: Handler }) => readonly Route[];
+
+/** The forms about passkeys and the second factor. */
+const factorRoutes = (kit: PageKit, page: Page): readonly (readonly Route[])[] => [
+  page("/account/security/app", appPage(kit)),
+  page("/account/security/app/begin", { POST: beginAppPage(kit) }),
+  page("/account/security/app/codes", { POST: renewCodesPage(kit) }),
+  page("/account/security/app/remove", { POST: removeAppPage(kit) }),
+  page("/account/security/passkeys", { POST: newPasskeyPage(kit) }),
+  page("/account/security/passkeys/options", { POST: newPasskeyOptions(kit) }),
+  page("/account/security/passkeys/rename", { POST: renamePasskeyPage(kit) }),
+  page("/account/security/passkeys/remove", { POST: removePasskeyPage(kit) }),
+];
 
 /** The hosted pages and their files. Every page works without scripts. */
 export function pageRoutes(kit: PageKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
-  const page = (path: string, methods: { readonly [M in Method]?: Handler }): readonly Route[] =>
-    Object.entries(methods).map(([method, answer]) => ({ method: method as Method, path, print, answer }));
+  const page = (path: string, methods: { readonly [M in Method]?: Handler }, ...members: readonly string[]): readonly Route[] =>
+    Object.entries(methods).map(([method, answer]) => ({
+      method: method as Method,
+      path,
+      print,
+      answer: method === "GET" ? inChosenLanguage(kit, answer, [...DESTINATION, ...members]) : answer,
+    }));
+  /** A GET that is no page, or one that cannot be repeated. */
+  const once = (path: string, answer: Handler): Route => ({ method: "GET", path, print, answer });
   return [
-    page("/login", signInPage(kit)),
+    page("/login", signInPage(kit), "switch", PROVE_AGAIN),
+    page("/login/code", secondFactorPage(kit), STEP_MEMBER),
+    page(SET_UP, setUpPage(kit)),
+    page("/login/passkey", { POST: passkeySignInPage(kit) }),
+    page("/login/passkey/options", { POST: passkeyOptionsPage(kit) }),
     page("/signup", signUpPage(kit)),
     page("/signup/sent", { GET: signUpSentPage(kit) }),
     page("/signup/resend", { POST: resendPage(kit) }),
     page("/forgot", forgotPage(kit)),
     page("/forgot/sent", { GET: forgotSentPage(kit) }),
-    page("/reset", resetPage(kit)),
-    page("/invitation", invitationPage(kit, "/invitation")),
-    page("/setup", invitationPage(kit, "/setup")),
+    page("/reset", resetPage(kit), "token"),
+    page("/invitation", invitationPage(kit, "/invitation"), "token"),
+    page("/setup", invitationPage(kit, "/setup"), "token"),
     page("/consent", consentPage(kit)),
-    page("/device", devicePage(kit)),
+    page("/device", devicePage(kit), "user_code"),
     page("/device/done", { GET: deviceDonePage(kit) }),
     page("/logout", signOutPage(kit)),
     page("/account", { GET: accountPage(kit) }),
-    page("/account/data", { GET: dataPage(kit) }),
+    once("/account/data", dataPage(kit)),
     page("/account/profile", { POST: profilePage(kit) }),
     page("/account/revoke", { POST: revokePage(kit) }),
     page("/account/resend", { POST: resendOwnPage(kit) }),
@@ -43,13 +99,22 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/account/agents/pause", { POST: pauseAgentPage(kit) }),
     page("/account/agents/resume", { POST: resumeAgentPage(kit) }),
     page("/account/security", { GET: securityPage(kit) }),
-    page("/account/password", { POST: passwordPage(kit) }),
+    page("/account/security/address", addressPage(kit)),
+    page(CONFIRM_ADDRESS, confirmAddressPage(kit), "token"),
+    page("/address/stop", stopAddressPage(kit), "token"),
+    ...factorRoutes(kit, page),
+    page("/account/security/password", passwordPage(kit)),
     page("/account/sessions/end", { POST: endSessionPage(kit) }),
     page("/account/sessions/end-others", { POST: endOtherSessionsPage(kit) }),
     page("/account/delete", deleteAccountPage(kit)),
     page("/account/deleted", { GET: accountGonePage(kit) }),
-    page(STYLE.path, { GET: STYLE.handler }),
-    page(MARK.path, { GET: MARK.handler }),
-    page(ONCE_SCRIPT.path, { GET: ONCE_SCRIPT.handler }),
+    page("/account/identities", { POST: identitiesPage(kit) }),
+    once("/signin/:name", upstreamPage(kit)),
+    once("/signin/:name/callback", upstreamCallbackPage(kit)),
+    once(STYLE.path, STYLE.handler),
+    once(MARK.path, MARK.handler),
+    once(BRAND_PATH, brandFilePage(kit.ports.brandings)),
+    once(PASSKEY_SCRIPT.path, PASSKEY_SCRIPT.handler),
+    once(PAGE_SCRIPT.path, PAGE_SCRIPT.handler),
   ].flat();
 }

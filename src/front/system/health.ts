@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { Brandings } from "../../branding/branding.ts";
+import type { ClockState } from "../../clock.ts";
 import { json, lazily, text as textResponse } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";
@@ -17,6 +19,7 @@ type Probe = () => Promise<boolean>;
 export interface HealthOptions extends Readonly<Record<keyof Services, Probe>> {
   readonly issuer: string;
   readonly lifecycle: Lifecycle;
+  readonly clock: () => ClockState | undefined;
 }
 
 type Connectivity = "connected" | "disconnected";
@@ -44,7 +47,8 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
       async answer(ctx) {
         const services = await look();
         const status = options.lifecycle.draining ? "draining" : statusOf(services);
-        sendJson(ctx, { status, services }, status === "ok" || status === "degraded" ? 200 : 503);
+        const clock = options.clock();
+        sendJson(ctx, { status, services, ...(clock && { clock }) }, status === "ok" || status === "degraded" ? 200 : 503);
       },
     },
     {
@@ -99,6 +103,10 @@ const Health = lazily(() => {
     .object({
       status: z.enum(["ok", "degraded", "error", "draining"]),
       services: z.object({ database: connectivity, redis: connectivity, core: connectivity }),
+      clock: z
+        .enum(["corrected", "uncertain"])
+        .optional()
+        .describe("Only while the clock of this process differs from the database's by more than 2 s, or may."),
     })
     .meta({ id: "Health" });
 });
@@ -106,11 +114,17 @@ const Health = lazily(() => {
 /** The metrics in Prometheus format. */
 type Exposition = () => Promise<{ readonly contentType: string; readonly text: string }>;
 
+interface SystemOptions {
+  readonly issuer: string;
+  readonly brandings: Brandings;
+  readonly exposition: Exposition;
+}
+
 /** `GET /` and `GET /metrics`. @see docs/protocol.md#system-endpoints */
-export function systemRoutes({ issuer, exposition }: { readonly issuer: string; readonly exposition: Exposition }): readonly Route[] {
+export function systemRoutes({ issuer, brandings, exposition }: SystemOptions): readonly Route[] {
   const print = apiErrorPrinter(issuer);
   return [
-    rootRoute(issuer),
+    rootRoute(issuer, brandings),
     {
       method: "GET",
       path: "/metrics",

@@ -1,36 +1,15 @@
+import type { Brandings } from "../../branding/branding.ts";
+import { type Language, TEXTS } from "../../texts/languages.ts";
 import { text as textResponse } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
+import { languageOf } from "../http/language.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
 import { wideLink } from "../pages/views/cards.ts";
-import { html, layout, type Markup, type Site, sendPage, siteOf } from "../pages/views/layout.ts";
-import { catalogue, type Language, languageOf } from "../texts/language.ts";
-
-const texts = catalogue({
-  en: {
-    title: "Sign-in service",
-    lead: "Applications and agents get access here, once you have allowed it.",
-    account: "Your account",
-    forDevelopers: "For developers",
-    reference: "API reference",
-    oauth: "Authorization server metadata",
-    openid: "OpenID Connect metadata",
-    keys: "Public keys",
-  },
-  de: {
-    title: "Anmeldedienst",
-    lead: "Hier erhalten Anwendungen und Agenten Zugriff, sobald Sie ihn erlaubt haben.",
-    account: "Ihr Konto",
-    forDevelopers: "Für Entwickler",
-    reference: "API-Referenz",
-    oauth: "Metadaten des Autorisierungsservers",
-    openid: "OpenID-Connect-Metadaten",
-    keys: "Öffentliche Schlüssel",
-  },
-});
+import { type HostedPage, html, layout, type Site, sendPage, siteOf } from "../pages/views/layout.ts";
 
 /** `GET /`: a page with links where the request prefers HTML, as a browser does, else a line of text. @see docs/protocol.md#system-endpoints */
-export function rootRoute(issuer: string): Route {
-  const site = siteOf(issuer);
+export function rootRoute(issuer: string, brandings: Brandings): Route {
+  const site = siteOf(issuer, brandings);
   const greeting = `Countersign, an OAuth 2.1 and OpenID Connect authorization server.\nReference: ${issuer}/docs\n`;
   return {
     method: "GET",
@@ -53,8 +32,8 @@ export function rootRoute(issuer: string): Route {
 
 const CONTENT = { "text/plain": { schema: { type: "string" } }, "text/html": { schema: { type: "string" } } } as const;
 
-function view(site: Site, language: Language): Markup {
-  const { title, lead, account, forDevelopers, ...words } = texts[language];
+function view(site: Site, language: Language): HostedPage {
+  const { title, lead, account, forDevelopers, ...words } = TEXTS[language].start;
   const links = [
     ["/docs", words.reference],
     ["/.well-known/oauth-authorization-server", words.oauth],

@@ -1,43 +1,25 @@
 import { z } from "zod";
-import { AUDIT_EVENTS } from "../../audit.ts";
 import { Refusal } from "../../errors.ts";
-import { identifier, moment, paging } from "../inputs.ts";
+import { auditFilter, auditFilterOf } from "../audit-filter.ts";
+import { inParts, listing, paging } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { auditChainView, auditView, pageView } from "../views.ts";
-
-const filter = {
-  event: z.enum(AUDIT_EVENTS).optional(),
-  outcome: z.enum(["success", "failure"]).optional(),
-  reason: identifier,
-  actorId: identifier,
-  userId: identifier,
-  clientId: identifier,
-  grantId: identifier,
-  jti: identifier,
-  requestId: identifier,
-  since: moment,
-  until: moment,
-};
 
 /** A number in the chain; the records after it are returned. */
 const after = z.int().min(0).default(0);
 
-const seconds = (milliseconds: number | undefined): number | undefined => (milliseconds === undefined ? undefined : milliseconds / 1000);
-
 /** The audit log. @see docs/protocol.md#audit */
 export const operatorAuditRouter = router({
   /** Newest first. */
-  list: operatorProcedure
-    .input(z.strictObject({ ...paging, ...filter }).prefault({}))
-    .query(async ({ ctx, input: { limit, cursor, since, until, ...rest } }) => {
-      const page = await ctx.ports.auditTrail.list({ ...rest, since: seconds(since), until: seconds(until) }, limit, cursor);
-      return pageView("records", page, auditView);
-    }),
+  list: operatorProcedure.input(z.strictObject({ ...listing(["created"]), ...auditFilter }).prefault({})).query(async ({ ctx, input }) => {
+    const [filter, part] = inParts<"created", typeof input>(input);
+    return pageView("records", await ctx.ports.auditTrail.list(auditFilterOf(filter), part), auditView);
+  }),
   /** Sealed records in the order of the chain. The next call passes `reached` as `after`, and gets each later record once. */
   follow: operatorProcedure
-    .input(z.strictObject({ limit: paging.limit, after, ...filter }))
-    .query(async ({ ctx, input: { limit, after: from, since, until, ...rest } }) => {
-      const { items, reached } = await ctx.ports.auditTrail.follow({ ...rest, since: seconds(since), until: seconds(until) }, limit, from);
+    .input(z.strictObject({ limit: paging.limit, after, ...auditFilter }))
+    .query(async ({ ctx, input: { limit, after: from, ...filter } }) => {
+      const { items, reached } = await ctx.ports.auditTrail.follow(auditFilterOf(filter), limit, from);
       return { records: items.map(auditView), reached };
     }),
   chain: operatorProcedure.query(async ({ ctx }) => auditChainView(await ctx.ports.auditTrail.chain())),

@@ -1,6 +1,9 @@
 import { z } from "zod";
+import { DELEGATION_SORTS, type DelegationSort } from "../../accounts/delegations.ts";
+import { MAX_ACTORS } from "../../clients/client.ts";
 import { found } from "../clients.ts";
-import { identifier, paging } from "../inputs.ts";
+import { identifier, inParts, listing } from "../inputs.ts";
+import { line } from "../scope-inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { agentPauseView, delegationView, pageView, rootGrantView } from "../views.ts";
 
@@ -14,6 +17,12 @@ const live = z.boolean().optional();
 const Cut = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("delegation"), id: Id }),
   z.strictObject({ kind: z.literal("agent"), clientId: ClientId, userId: Id.optional() }),
+  z.strictObject({
+    kind: z.literal("branch"),
+    application: ClientId,
+    chain: z.array(ClientId).min(1).max(MAX_ACTORS),
+    userId: Id.optional(),
+  }),
   z.strictObject({ kind: z.literal("grant"), id: Id }),
 ]);
 
@@ -21,16 +30,28 @@ const Cut = z.discriminatedUnion("kind", [
 export const operatorDelegationsRouter = router({
   /** Newest first. @param agent client_id of the agent that holds it */
   list: operatorProcedure
-    .input(z.strictObject({ ...paging, userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}))
-    .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
-      pageView("delegations", await ctx.ports.delegations.list(ALL_USERS, filter, limit, cursor), delegationView),
-    ),
+    .input(
+      z.strictObject({ ...listing(DELEGATION_SORTS), userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}),
+    )
+    .query(async ({ ctx, input }) => {
+      const page = await ctx.ports.delegations.list(ALL_USERS, ...inParts<DelegationSort, typeof input>(input));
+      return pageView("delegations", page, delegationView);
+    }),
   /** A grant with all its delegations, each after its parent. */
   tree: operatorProcedure.input(z.strictObject({ grantId: Id, live })).query(async ({ ctx, input }) => {
     const { root, delegations, complete } = found(await ctx.ports.delegations.tree(ALL_USERS, input.grantId, input.live));
     return { root: rootGrantView(root), delegations: delegations.map(delegationView), complete };
   }),
-  /** Permanently ends a delegation, all delegations of an agent, or a grant, with everything below. Returns how many this call ended. */
+  /** Delegations above and below an agent's, of a user, or of a grant, in at most 150 groups of one application and chain of agents. */
+  groups: operatorProcedure
+    .input(
+      z.discriminatedUnion("kind", [
+        z.strictObject({ kind: z.literal("agent"), clientId: ClientId }),
+        z.strictObject({ kind: z.enum(["user", "grant"]), id: Id }),
+      ]),
+    )
+    .query(({ ctx, input }) => ctx.ports.delegations.groups(input)),
+  /** Permanently ends a delegation, all delegations of an agent or of a branch, or a grant, with everything below. Returns how many this call ended. */
   cut: operatorProcedure
     .input(Cut)
     .mutation(async ({ ctx, input }) => ({ ended: found(await ctx.ports.delegations.cut(ALL_USERS, input, ctx.audit("delegation.cut"))) })),
@@ -45,13 +66,14 @@ const Agent = z.strictObject({ clientId: identifier.unwrap() });
 export const operatorAgentsRouter = router({
   /** Newest first; `userId` is null for a pause for all users. */
   pauses: operatorProcedure
-    .input(z.strictObject({ ...paging, agent: identifier, userId: z.uuid().optional() }).prefault({}))
-    .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
-      pageView("pauses", await ctx.ports.agentPauses.list(ALL_USERS, filter, limit, cursor), agentPauseView),
-    ),
+    .input(z.strictObject({ ...listing(["created"]), agent: identifier, userId: z.uuid().optional() }).prefault({}))
+    .query(async ({ ctx, input }) => {
+      const page = await ctx.ports.agentPauses.list(ALL_USERS, ...inParts<"created", typeof input>(input));
+      return pageView("pauses", page, agentPauseView);
+    }),
   /** `changed`: whether this call changed anything. */
-  pause: operatorProcedure.input(Agent).mutation(async ({ ctx, input: { clientId } }) => ({
-    changed: found(await ctx.ports.agentPauses.pause(ALL_USERS, clientId, ctx.audit("agent.paused"))),
+  pause: operatorProcedure.input(Agent.extend({ reason: line(200).optional() })).mutation(async ({ ctx, input: { clientId, reason } }) => ({
+    changed: found(await ctx.ports.agentPauses.pause(ALL_USERS, clientId, ctx.audit("agent.paused", reason ? { note: reason } : {}))),
   })),
   resume: operatorProcedure.input(Agent).mutation(async ({ ctx, input: { clientId } }) => ({
     changed: await ctx.ports.agentPauses.resume(ALL_USERS, clientId, ctx.audit("agent.resumed")),

@@ -4,7 +4,7 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import { parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
 import { parseClientCredential, parseForm } from "../../protocol/form.ts";
 import { GRANT_TYPES, parseGrant } from "../../protocol/grants.ts";
-import type { Explanation } from "../ports.ts";
+import type { Explanation } from "../explainer.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 
 const value = z.string().max(20_000);
@@ -14,6 +14,8 @@ const TokenRequestInput = z.strictObject({
   parameters: z.record(z.string().min(1).max(100), z.union([value, z.array(value).max(20)])),
   /** `Authorization` header, to evaluate the client's credentials as well. */
   authorization: value.optional(),
+  /** `DPoP` header, to evaluate a proof of possession as well. */
+  dpop: value.optional(),
 });
 
 const explanationView = ({ refused, ...explanation }: Explanation) => ({
@@ -44,10 +46,10 @@ function credentialOf(authorization: string | undefined, form: ReturnType<typeof
 /** Explains to operators why a request is granted or refused. Clients learn only the error code. */
 export const operatorExplainRouter = router({
   /** Writes and consumes nothing. A mutation, because credentials in its input must not be part of a URL. */
-  tokenRequest: operatorProcedure.input(TokenRequestInput).mutation(async ({ ctx, input: { parameters, authorization } }) => {
+  tokenRequest: operatorProcedure.input(TokenRequestInput).mutation(async ({ ctx, input: { parameters, authorization, dpop } }) => {
     const form = formOf(parameters);
     const client = credentialOf(authorization, form, ctx.address);
-    return explanationView(await ctx.ports.explainer.ofRequest(client, parseGrant(form, GRANT_TYPES), ctx.signal));
+    return explanationView(await ctx.ports.explainer.ofRequest({ client, grant: parseGrant(form, GRANT_TYPES), proof: dpop }, ctx.signal));
   }),
   /** As if the user allowed it, with the scopes that are dropped. A mutation for the same reason. */
   authorizationRequest: operatorProcedure

@@ -3,14 +3,21 @@ import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { isWebResource } from "../../protocol/access.ts";
 import { metadataUrl, type ResourceMetadata } from "../../resources/metadata.ts";
-import { defaultSettings, mayHaveRecord, type ResourceRecord, withSettings } from "../../resources/resource.ts";
-import { RecordId } from "../inputs.ts";
+import { RESOURCE_SORTS, type ResourceSort } from "../../resources/ports.ts";
+import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord, withSettings } from "../../resources/resource.ts";
+import { inParts, listing, paging, realmInput, search } from "../inputs.ts";
 import { ResourceUri, resourceSettings } from "../resource-inputs.ts";
-import { operatorProcedure, realmOf, router } from "../trpc.ts";
+import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
+import { auditView, pageView } from "../views.ts";
 
-/** Default: the default realm. */
-const realm = { realmId: RecordId.optional() };
-const named = { ...realm, resource: ResourceUri };
+const named = { ...realmInput, resource: ResourceUri };
+const Filter = z.strictObject({
+  ...realmInput,
+  ...listing(RESOURCE_SORTS),
+  enabled: z.boolean().optional(),
+  origin: z.enum(RESOURCE_ORIGINS).optional(),
+  search,
+});
 
 const unknown = () => new Refusal("not_found", "resource_unknown", { description: "This resource has no record." });
 
@@ -28,9 +35,11 @@ function differenceOf(record: ResourceRecord, { scopes }: ResourceMetadata) {
 
 /** Records of protected resources. @see docs/protocol.md#resource-records */
 export const operatorResourcesRouter = router({
-  list: operatorProcedure.input(z.strictObject(realm).default({})).query(async ({ ctx, input: { realmId } }) => ({
-    resources: (await ctx.ports.managedResources.all(await realmOf(ctx.ports, realmId))).map(resourceView),
-  })),
+  list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
+    const [filter, part] = inParts<ResourceSort, typeof input>(input);
+    const realmId = await realmOf(ctx.ports, input.realmId);
+    return pageView("resources", await ctx.ports.managedResources.list({ ...filter, realmId }, part), resourceView);
+  }),
 
   get: operatorProcedure.input(z.strictObject(named)).query(async ({ ctx, input: { realmId, resource } }) => {
     const record = await ctx.ports.managedResources.one(await realmOf(ctx.ports, realmId), resource);
@@ -62,10 +71,30 @@ export const operatorResourcesRouter = router({
       return resourceView(changed);
     }),
 
-  remove: operatorProcedure.input(z.strictObject(named)).mutation(async ({ ctx, input: { realmId, resource } }) => {
+  remove: provenOperatorProcedure.input(z.strictObject(named)).mutation(async ({ ctx, input: { realmId, resource } }) => {
     const inRealm = await realmOf(ctx.ports, realmId);
     if (!(await ctx.ports.managedResources.remove(inRealm, resource, ctx.audit("resource.deleted")))) throw unknown();
     return { resource };
+  }),
+
+  /** Recent token requests that named the resource and were refused, with the reasons of the last 24 hours on the first page. */
+  refusals: operatorProcedure
+    .input(z.strictObject({ ...named, ...paging }))
+    .query(async ({ ctx, input: { realmId, resource, limit, cursor } }) => {
+      const inRealm = await realmOf(ctx.ports, realmId);
+      const isFirst = cursor === undefined;
+      const [page, reasons] = await Promise.all([
+        ctx.ports.resourceRefusals.list(inRealm, resource, { limit, cursor, count: isFirst }),
+        isFirst ? ctx.ports.resourceRefusals.reasons(inRealm, resource) : null,
+      ]);
+      return { ...pageView("records", page, auditView), reasons };
+    }),
+
+  /** What `countersign doctor` says of a resource, by requests of this server. Writes nothing. */
+  examine: operatorProcedure.input(z.strictObject({ resource: ResourceUri })).query(async ({ ctx, input: { resource } }) => {
+    if (!isWebResource(resource))
+      throw new Refusal("invalid_request", "resource_without_metadata", { description: "Only an http or https resource can be examined." });
+    return ctx.ports.resourceDoctor(resource);
   }),
 
   /** Reads the resource's metadata document (RFC 9728) and compares it with the record, if there is one. Writes nothing. */

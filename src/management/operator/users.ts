@@ -1,50 +1,62 @@
 import { z } from "zod";
-import { invite } from "../../accounts/invitations.ts";
-import { accountClosedMail } from "../../accounts/mails.ts";
+import { sendReset } from "../../accounts/forgotten-password.ts";
+import { INVITATION_SORTS, type InvitationSort, invite } from "../../accounts/invitations.ts";
+import { accountClosedMail, senderOf } from "../../accounts/mails.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import { ROLES } from "../../accounts/ports.ts";
 import { emailTaken } from "../../accounts/registration.ts";
 import { roleOfSignUp } from "../../accounts/sign-up-policy.ts";
-import { realmUri } from "../../audit.ts";
 import { Refusal } from "../../errors.ts";
-import { LANGUAGES } from "../../language.ts";
 import { newId } from "../../random.ts";
+import { isOneself, mayInvite } from "../acts.ts";
 import { found } from "../clients.ts";
+import { assertFreshProof } from "../fresh-proof.ts";
 import { UserImport } from "../import-users.ts";
-import { paging, RecordId, RegistrationScopes, search } from "../inputs.ts";
-import { operatorProcedure, router } from "../trpc.ts";
-import { pageView, userView } from "../views.ts";
+import { ById, inParts, language, listing, RecordId, search } from "../inputs.ts";
+import { type Bearer, USER_SORTS, type UserSort } from "../ports.ts";
+import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
+import { invitationView, pageView, userView } from "../views.ts";
 
-const ById = z.strictObject({ id: RecordId });
-const Filter = z.strictObject({ ...paging, role: z.enum(ROLES).optional(), enabled: z.boolean().optional(), search });
+const flag = z.boolean().optional();
+const Filter = z.strictObject({
+  ...listing(USER_SORTS),
+  role: z.enum(ROLES).optional(),
+  enabled: flag,
+  emailVerified: flag,
+  realmId: z.uuid().optional(),
+  search,
+});
 
 const email = z.email({ error: "must be an e-mail address" }).max(254);
 const role = z.enum(ROLES).optional();
-const language = z.enum(LANGUAGES).default("en");
 
 /** Hours for which an invitation works: a week unless said, 30 days at most. */
 const Invitation = z.strictObject({ email, role, language, hours: z.int().min(1).max(720).default(168) });
 
 const NewUser = z.strictObject({ email, role, password: z.string().max(1024) });
 
-/** Operators cannot lock themselves out, for they may be the last. */
-function assertNotOneself(callerId: string, id: string): void {
-  if (callerId === id) throw new Refusal("conflict", "operator_changes_own_account", { description: "This is your own account." });
+/** @throws {Refusal} conflict */
+function assertNotOneself(caller: Bearer, id: string): void {
+  if (isOneself(caller, id)) throw new Refusal("conflict", "operator_changes_own_account", { description: "This is your own account." });
 }
 
 export const operatorUsersRouter = router({
   list: operatorProcedure
     .input(Filter.prefault({}))
-    .query(async ({ ctx, input: { limit, cursor, ...filter } }) =>
-      pageView("users", await ctx.ports.users.list(filter, limit, cursor), userView),
-    ),
+    .query(async ({ ctx, input }) => pageView("users", await ctx.ports.users.list(...inParts<UserSort, typeof input>(input)), userView)),
 
   get: operatorProcedure.input(ById).query(async ({ ctx, input }) => userView(found(await ctx.ports.users.byId(input.id)))),
+
+  /** The addresses of the users that a list names, in one call. Unknown ids are left out. */
+  addresses: operatorProcedure
+    .input(z.strictObject({ ids: z.array(RecordId).max(200) }))
+    .query(async ({ ctx, input: { ids } }) => ({ users: await ctx.ports.users.addresses(ids) })),
 
   /** Sends a link by which the user of an address opens an account. Its role is that of users who sign up, unless given. */
   invite: operatorProcedure.input(Invitation).mutation(async ({ ctx, input }) => {
     const { signUpPolicy } = ctx.ports;
-    if (signUpPolicy.mode === "closed")
+    if (input.role === "operator") await assertFreshProof(ctx.caller, ctx.ports);
+    if (!mayInvite(signUpPolicy))
       throw new Refusal("forbidden", "sign_up_closed", { description: "SIGN_UP is closed: operators create all accounts." });
     const invitation = { ...input, role: input.role ?? roleOfSignUp(signUpPolicy) };
     await invite(invitation, ctx.ports, ctx.audit("user.invited", { reason: `role_${invitation.role}` }));
@@ -54,6 +66,7 @@ export const operatorUsersRouter = router({
   /** Opens an account whose address counts as verified. */
   create: operatorProcedure.input(NewUser).mutation(async ({ ctx, input: { email: address, password, ...input } }) => {
     const { invitations, passwords, signUpPolicy, clock, randomBytes } = ctx.ports;
+    if (input.role === "operator") await assertFreshProof(ctx.caller, ctx.ports);
     await assertGoodPassword(password, address);
     const id = newId(clock, randomBytes);
     const user = {
@@ -68,26 +81,28 @@ export const operatorUsersRouter = router({
   }),
 
   /** Takes over users of another server with their password hashes: all of them, or none. */
-  import: operatorProcedure.input(UserImport).mutation(async ({ ctx, input }) => {
+  import: provenOperatorProcedure.input(UserImport).mutation(async ({ ctx, input }) => {
     const { importedUsers, signUpPolicy, clock, randomBytes } = ctx.ports;
     const users = input.users.map((user) => ({ ...user, id: newId(clock, randomBytes), role: user.role ?? roleOfSignUp(signUpPolicy) }));
     const audits = users.map(({ id }) => ctx.audit("user.registered", { userId: id, reason: "imported" }));
-    const taken = await importedUsers.import(users, audits);
-    if (taken.length === 0) return { imported: users.length };
+    const taken = await importedUsers.import(users, audits, input.dryRun);
+    if (taken.length === 0) return { imported: input.dryRun ? 0 : users.length };
     const issues = taken.map((index) => ({ path: `users.${index}.email`, message: "has an account already, or is named twice" }));
     throw new Refusal("conflict", "email_taken", { description: "Nothing was imported.", issues });
   }),
 
   /** Deletes an account with everything that belongs to it, and notifies its user. */
-  delete: operatorProcedure.input(z.strictObject({ id: RecordId, language })).mutation(async ({ ctx, input: { id, language: of } }) => {
-    assertNotOneself(ctx.caller.userId, id);
-    const audit = ctx.audit("user.deleted", { userId: id, reason: "by_operator" });
-    const outcome = await ctx.ports.closing.close(id, accountClosedMail(of, ctx.ports.issuer, true), audit);
-    found(outcome === "gone" ? undefined : outcome);
-  }),
+  delete: provenOperatorProcedure
+    .input(z.strictObject({ id: RecordId, language }))
+    .mutation(async ({ ctx, input: { id, language: of } }) => {
+      assertNotOneself(ctx.caller, id);
+      const audit = ctx.audit("user.deleted", { userId: id, reason: "by_operator" });
+      const outcome = await ctx.ports.closing.close(id, accountClosedMail(of, senderOf(ctx.ports, undefined), true), audit);
+      found(outcome === "gone" ? undefined : outcome);
+    }),
 
   disable: operatorProcedure.input(ById).mutation(async ({ ctx, input: { id } }) => {
-    assertNotOneself(ctx.caller.userId, id);
+    assertNotOneself(ctx.caller, id);
     const audit = ctx.audit("user.changed", { userId: id, reason: "disabled" });
     return userView(found(await ctx.ports.users.setEnabled(id, false, audit)));
   }),
@@ -97,21 +112,32 @@ export const operatorUsersRouter = router({
     return userView(found(await ctx.ports.users.setEnabled(id, true, audit)));
   }),
 
-  setRole: operatorProcedure.input(z.strictObject({ id: RecordId, role: z.enum(ROLES) })).mutation(async ({ ctx, input: { id, role } }) => {
-    assertNotOneself(ctx.caller.userId, id);
-    const audit = ctx.audit("user.changed", { userId: id, reason: `role_${role}` });
-    return userView(found(await ctx.ports.users.setRole(id, role, audit)));
+  /** Sends the user a link by which they choose a new password. Their password works until then. */
+  sendReset: operatorProcedure.input(z.strictObject({ id: RecordId, language })).mutation(async ({ ctx, input: { id, language: of } }) => {
+    const { email: address, enabled } = found(await ctx.ports.users.byId(id));
+    if (!enabled) throw new Refusal("conflict", "user_disabled", { description: "The user is disabled. Enable the user first." });
+    await sendReset(address, of, ctx.ports, ctx.audit("password.reset_requested", { reason: "by_operator" }));
+    return { id, email: address };
   }),
+
+  setRole: provenOperatorProcedure
+    .input(z.strictObject({ id: RecordId, role: z.enum(ROLES) }))
+    .mutation(async ({ ctx, input: { id, role } }) => {
+      assertNotOneself(ctx.caller, id);
+      const audit = ctx.audit("user.changed", { userId: id, reason: `role_${role}` });
+      return userView(found(await ctx.ports.users.setRole(id, role, audit)));
+    }),
 });
 
-/** Realms and the scopes that open registration may give in them; null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
-export const operatorRealmsRouter = router({
-  list: operatorProcedure.query(async ({ ctx }) => ({ realms: await ctx.ports.managedRealms.all() })),
+/** Invitations that were sent by `users.invite` and not yet accepted. */
+export const operatorInvitationsRouter = router({
+  list: operatorProcedure.input(z.strictObject({ ...listing(INVITATION_SORTS), search }).prefault({})).query(async ({ ctx, input }) => {
+    const [filter, part] = inParts<InvitationSort, typeof input>(input);
+    return pageView("invitations", await ctx.ports.sentInvitations.list(filter.search, part), invitationView);
+  }),
 
-  update: operatorProcedure
-    .input(z.strictObject({ id: RecordId, dynamicRegistrationScopes: RegistrationScopes }))
-    .mutation(async ({ ctx, input: { id, dynamicRegistrationScopes: scopes } }) => {
-      const about = { resources: [realmUri(id)], ...(scopes !== null && { scope: scopes.join(" ") }) };
-      return found(await ctx.ports.managedRealms.setRegistrationScopes(id, scopes, ctx.audit("realm.changed", about)));
-    }),
+  withdraw: operatorProcedure.input(ById).mutation(async ({ ctx, input: { id } }) => {
+    const audit = ctx.audit("user.invited", { reason: "withdrawn" });
+    return { id, email: found(await ctx.ports.sentInvitations.withdraw(id, audit)) };
+  }),
 });

@@ -1,5 +1,7 @@
 import type { Role } from "../../accounts/ports.ts";
 import type { Wording } from "../../accounts/scope-descriptions.ts";
+import type { Branding } from "../../branding/branding.ts";
+import type { Acr } from "../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../random.ts";
 import type { LinkState } from "../../wallet/ports.ts";
 import {
@@ -20,13 +22,24 @@ import {
   wholeTime,
 } from "./table.ts";
 
-export const REALMS = table("realms", {
-  id: id(),
-  name: text({ unique: true }),
-  /** Null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES applies. */
-  dynamicRegistrationScopes: nullable(texts()),
-  createdAt: createdAt(),
-});
+export const REALMS = table(
+  "realms",
+  {
+    id: id(),
+    name: text({ unique: true }),
+    /** Null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES applies. */
+    dynamicRegistrationScopes: nullable(texts()),
+    createdAt: createdAt(),
+    /** The weakest sign-in that the realm accepts; null: any. */
+    requiredAcr: nullable(text<Acr>()),
+    /** Null: that of the deployment. */
+    branding: nullable(json<Branding>()),
+  },
+  {
+    indexes: { realms_name_index: '(lower("left"(name, 100)), id)' },
+    checks: { realms_required_acr_check: "required_acr = any (array['urn:countersign:mfa'::text, 'phr'::text])" },
+  },
+);
 
 export const USERS = table(
   "users",
@@ -47,7 +60,16 @@ export const USERS = table(
     /** Set on a large deleted account: the row stays, without its address and names, until all its rows are removed. */
     deletedAt: nullable(time()),
   },
-  { checks: { users_role_check: "role = any (array['user'::text, 'developer'::text, 'operator'::text])" } },
+  {
+    checks: { users_role_check: "role = any (array['user'::text, 'developer'::text, 'operator'::text])" },
+    // Besides these, users_search_index where PostgreSQL has pg_trgm.
+    indexes: {
+      users_realm_index: "(realm_id, id)",
+      users_role_index: "(role, id)",
+      users_disabled_index: "(id) where not enabled",
+      users_unverified_index: "(id) where not email_verified",
+    },
+  },
 );
 
 /** A password, or the identity that a wallet proved. */
@@ -90,6 +112,10 @@ export const SESSIONS = table("sessions", {
   /** The grant of the token set that the sign-in issued; it ends with the session. */
   grantId: nullable(uuid()),
   userEpoch: epoch(),
+  /** When the user last proved who they are; `authTime` is the first time. */
+  provedAt: wholeTime({ default: "now()" }),
+  provedAcr: text({ default: "'urn:countersign:pwd'" }),
+  amr: texts({ default: "'{pwd}'" }),
 });
 
 export const VERIFICATION_TOKENS = table("verification_tokens", {
@@ -116,6 +142,34 @@ export const INVITATIONS = table("invitations", {
   emailKey: text({ unique: true }),
   role: text<Role>(),
   createdAt: createdAt(),
+  expiresAt: time({ index: true }),
+});
+
+/** Changes of users' addresses. Confirmed ones stay while they can be undone; a user has at most one that is not confirmed. */
+export const ADDRESS_CHANGES = table(
+  "address_changes",
+  {
+    id: id(),
+    userId: reference("users", { index: true }),
+    /** Of the link to the new address. */
+    tokenHash: bytes<SecretHash>({ unique: true }),
+    /** Of the link to the former address; null where that was not verified. */
+    stopHash: nullable(bytes<SecretHash>({ unique: true })),
+    email: text(),
+    formerEmail: text(),
+    createdAt: createdAt(),
+    /** Of the link to the new address. */
+    expiresAt: time(),
+    confirmedAt: nullable(time()),
+    stopUntil: time({ index: true }),
+  },
+  { uniqueIndexes: { address_changes_waiting_unique: "(user_id) where confirmed_at is null" } },
+);
+
+/** Browsers in which a user has signed in, by hash of account and cookie. */
+export const KNOWN_DEVICES = table("known_devices", {
+  keyHash: bytes<SecretHash>({ primary: true }),
+  userId: reference("users", { index: true }),
   expiresAt: time({ index: true }),
 });
 
@@ -167,7 +221,7 @@ export const CONSENTS = table(
   {
     id: id(),
     userId: reference("users"),
-    clientId: text({ index: true }),
+    clientId: text(),
     clientName: text(),
     scopes: texts(),
     resources: texts(),
@@ -179,18 +233,26 @@ export const CONSENTS = table(
     /** The scopes allowed at each resource (scopesByResource). */
     allowed: json<Readonly<Record<string, readonly string[]>>>({ default: "'{}'" }),
   },
-  { uniques: { consents_user_id_client_id_unique: ["userId", "clientId"] } },
+  {
+    uniques: { consents_user_id_client_id_unique: ["userId", "clientId"] },
+    indexes: { consents_client_id_id_index: "(client_id, id)" },
+  },
 );
 
 /** What a scope allows, as operators describe it to users. */
-export const SCOPE_DESCRIPTIONS = table("scope_descriptions", {
-  realmId: reference("realms", { primary: true }),
-  name: text({ primary: true }),
-  title: json<Wording>(),
-  detail: json<Wording>(),
-  createdAt: createdAt(),
-  updatedAt: nullable(time()),
-});
+export const SCOPE_DESCRIPTIONS = table(
+  "scope_descriptions",
+  {
+    realmId: reference("realms", { primary: true }),
+    name: text({ primary: true }),
+    title: json<Wording>(),
+    detail: json<Wording>(),
+    createdAt: createdAt(),
+    updatedAt: nullable(time()),
+    id: uuid({ default: "uuid_v7()" }),
+  },
+  { indexes: { scope_descriptions_name_index: '(realm_id, name collate "C", id)' } },
+);
 
 export const WALLET_LINKS = table(
   "wallet_links",

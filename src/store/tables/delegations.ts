@@ -1,7 +1,7 @@
 import type { Delegation } from "../../accounts/delegations.ts";
 import type { AuditActor } from "../../audit.ts";
 import type { Confirmation } from "../../core/tokens/access-token.ts";
-import { createdAt, id, json, nullable, reference, table, text, texts, time, uuid, uuids } from "./table.ts";
+import { boolean, createdAt, id, json, nullable, reference, table, text, texts, time, uuid, uuids } from "./table.ts";
 
 /** What an agent holds for a user: one row for each exchange. It is active while everything on its path is. */
 export const DELEGATIONS = table(
@@ -22,7 +22,7 @@ export const DELEGATIONS = table(
     scopes: texts(),
     audience: texts(),
     createdAt: createdAt(),
-    expiresAt: time({ index: true }),
+    expiresAt: time(),
     cutAt: nullable(time()),
     /** Who made the cut, as the audit log names them. */
     cutByType: nullable(text<AuditActor["type"]>()),
@@ -31,7 +31,7 @@ export const DELEGATIONS = table(
     cnf: nullable(json<Confirmation>()),
   },
   {
-    indexes: { delegations_created_at_index: "(created_at, id)" },
+    indexes: { delegations_created_at_index: "(created_at, id)", delegations_expires_at_index: "(expires_at, id)" },
     checks: { delegations_kind_check: "kind = any (array['access_token'::text, 'id_jag'::text])" },
   },
 );
@@ -48,6 +48,8 @@ export const AGENT_PAUSES = table(
     pausedAt: createdAt(),
     pausedByType: text<AuditActor["type"]>(),
     pausedBy: text(),
+    /** In the words of the operator; null: not given. */
+    reason: nullable(text()),
   },
   { uniqueIndexes: { agent_pauses_agent_user_id_unique: "(agent, user_id) nulls not distinct" } },
 );
@@ -58,4 +60,8 @@ export const IDENTITY_LINKS = table("identity_links", {
   subject: text({ primary: true }),
   userId: reference("users", { index: true }),
   createdAt: createdAt(),
+  /** Whether it may sign in: the account was opened by it, or its user linked it. */
+  confirmed: boolean({ default: "false" }),
+  /** The address that the issuer named when it was linked; shown, never compared. */
+  email: nullable(text()),
 });

@@ -1,14 +1,20 @@
 import { defineEntity, type EntitySchema, p } from "@mikro-orm/core";
 import * as accounts from "./accounts.ts";
 import * as clients from "./clients.ts";
+import * as connections from "./connections.ts";
 import * as delegations from "./delegations.ts";
+import * as factors from "./factors.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
 import * as resources from "./resources.ts";
 import type { AnyTable, Column } from "./table.ts";
+import * as workloads from "./workloads.ts";
 
 /** These modules export only tables and types. */
-const tables = Object.values<AnyTable>({ ...accounts, ...clients, ...delegations, ...grants, ...records, ...resources });
+const tables = Object.values<AnyTable>({
+  ...{ ...accounts, ...clients, ...connections, ...delegations, ...factors },
+  ...{ ...grants, ...records, ...resources, ...workloads },
+});
 
 const TYPES = {
   uuid: () => p.uuid(),
@@ -73,6 +79,13 @@ const entityOfTable = (one: AnyTable): EntitySchema =>
         expression: `create ${kind === "indexes" ? "" : "unique "}index ${name} on ${one.name} ${rest}`,
       })),
     ),
+    ...(one.extras.partitions && {
+      partitionBy: {
+        type: "range" as const,
+        expression: one.extras.partitions.by as never,
+        partitions: [{ name: one.extras.partitions.others, values: "default" }],
+      },
+    }),
   }) as unknown as EntitySchema;
 
 /** MikroORM's entities by table name. */

@@ -1,6 +1,7 @@
 import type { Client } from "../../clients/client.ts";
 import type { RevocationEvent } from "../../core/revocation-events.ts";
 import type { Confirmation } from "../../core/tokens/access-token.ts";
+import type { StatedAuthentication } from "../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../random.ts";
 import {
   bigint,
@@ -27,6 +28,9 @@ export type DocumentClient = Omit<Client, "secretHash">;
 /** Null for a client with a row of its own. */
 const documentClient = () => nullable(json<DocumentClient>());
 
+/** How the user signed in; null where tokens do not say it. */
+const authentication = () => nullable(json<StatedAuthentication>());
+
 /** A user's grant to a client. `clientId` is no reference, because a client known by its metadata document has no row. */
 export const GRANTS = table(
   "grants",
@@ -45,6 +49,7 @@ export const GRANTS = table(
     /** Epochs of user and client at the time of the grant, which is active while theirs are the same. */
     userEpoch: epoch(),
     clientEpoch: epoch(),
+    authentication: authentication(),
   },
   {
     indexes: { grants_client_id_id_index: "(client_id, id)", grants_user_id_client_id_id_index: "(user_id, client_id, id)" },
@@ -72,9 +77,27 @@ export const AUTHORIZATION_CODES = table(
     documentClient: documentClient(),
     userEpoch: epoch(),
     clientEpoch: epoch(),
+    authentication: authentication(),
+    dpopJkt: nullable(text()),
   },
-  { checks: { authorization_codes_consumed_check: "(consumed_at is null) = (grant_id is null)" } },
+  {
+    checks: { authorization_codes_consumed_check: "(consumed_at is null) = (grant_id is null)" },
+    indexes: { authorization_codes_pending_index: "(client_id) where grant_id is null" },
+  },
 );
+
+/** An authorization request that a client pushed (RFC 9126). */
+export const PUSHED_REQUESTS = table("pushed_requests", {
+  idHash: bytes<SecretHash>({ primary: true }),
+  clientId: text(),
+  query: text(),
+  createdAt: createdAt(),
+  expiresAt: time({ index: true }),
+  /** The browser that opened it. */
+  browser: nullable(text()),
+  /** The code that used it up. */
+  codeHash: nullable(bytes()),
+});
 
 /**
  * A device's request for access, on which a user decides in a browser. An approved one has an authorization code with the hash of its device
@@ -96,6 +119,8 @@ export const DEVICE_REQUESTS = table("device_requests", {
   pollInterval: integer(),
   polledAt: nullable(time()),
   deniedAt: nullable(time()),
+  /** Thumbprint of the key that the device proved. */
+  dpopJkt: nullable(text()),
 });
 
 /** A rotating refresh token: the row holds the one token that may be used next. */

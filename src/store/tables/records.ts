@@ -1,9 +1,11 @@
 import type { AuditActor, AuditEntry } from "../../audit.ts";
+import type { Figure, Span } from "../../management/ports.ts";
 import { bigint, bytes, createdAt, id, integer, json, nullable, table, text, texts, time, uuid, wholeTime } from "./table.ts";
 
 /**
  * The audit log: rows are added, sealed once, and never changed (a trigger of migration 0001 enforces it). It has no references, since a
- * record outlives what it is about. The seal is `seq` and `hash`; it covers every other column.
+ * record outlives what it is about. The seal is `seq` and `hash`; it covers every other column. Partitioned by ranges of ids
+ * (audit-partitions.ts).
  */
 export const AUDIT_RECORDS = table(
   "audit_records",
@@ -25,12 +27,15 @@ export const AUDIT_RECORDS = table(
     actChain: nullable(texts()),
     address: nullable(text()),
     requestId: nullable(text()),
-    /** Number in the chain; null until the record is sealed. */
-    seq: nullable(bigint({ unique: true })),
+    /** Number in the chain; null until the record is sealed. Unique in each partition. */
+    seq: nullable(bigint()),
     hash: nullable(bytes()),
     rule: nullable(text()),
     error: nullable(text()),
     repeats: nullable(integer()),
+    workloadIssuer: nullable(text()),
+    workloadSubject: nullable(text()),
+    note: nullable(text()),
   },
   {
     checks: {
@@ -52,8 +57,17 @@ export const AUDIT_RECORDS = table(
       audit_records_user_failure_index: "(user_id, id) where outcome = 'failure' and user_id is not null",
       audit_records_unsealed_index: "(id) where seq is null",
     },
+    partitions: { by: "id", others: "audit_records_first" },
   },
 );
+
+/** A refused token request that named a resource with a record. */
+export const RESOURCE_REFUSALS = table("resource_refusals", {
+  realmId: uuid({ primary: true }),
+  resource: text({ primary: true }),
+  recordId: uuid({ primary: true }),
+  at: time({ index: true }),
+});
 
 /** Signed heads of the audit chain. */
 export const AUDIT_CHECKPOINTS = table("audit_checkpoints", {
@@ -62,6 +76,24 @@ export const AUDIT_CHECKPOINTS = table("audit_checkpoints", {
   at: wholeTime({ default: "now()" }),
   kid: text(),
   jws: text(),
+});
+
+/** How far the audit trail was handed over to AUDIT_STREAM: one row. */
+export const AUDIT_STREAM = table("audit_stream", {
+  /** The setting. */
+  name: text({ primary: true }),
+  /** The last number that the receiver has got. */
+  seq: bigint({ default: "0" }),
+  /** The process that sends until `leasedUntil`. */
+  holder: nullable(uuid()),
+  leasedUntil: wholeTime({ default: "now()" }),
+});
+
+/** The number with which the audit trail begins; what is before it was exported: one row. */
+export const AUDIT_START = table("audit_start", {
+  /** The setting. */
+  name: text({ primary: true }),
+  seq: bigint({ default: "0" }),
 });
 
 /** Refused exchanges of unauthenticated agents, counted by the minute; only the first of a minute has an audit record. */
@@ -78,6 +110,29 @@ export const REFUSED_EXCHANGES = table(
   { indexes: { refused_exchanges_minute_index: "(minute)" } },
 );
 
+/** Numbers of audit records by hour and by day, counted when they are sealed. */
+export const FIGURES = table(
+  "figures",
+  {
+    /** client_id; empty: all clients of the realm. */
+    clientId: text({ primary: true }),
+    span: text<Span>({ primary: true }),
+    startsAt: wholeTime({ primary: true }),
+    realmId: uuid({ primary: true }),
+    kind: text<Figure["kind"]>({ primary: true }),
+    /** Of a token, its grant type. */
+    reason: text({ primary: true }),
+    n: bigint(),
+  },
+  {
+    checks: {
+      figures_span_check: "span = any (array['hour'::text, 'day'::text])",
+      figures_kind_check: "kind = any (array['issued'::text, 'refused'::text, 'replayed'::text, 'raced'::text])",
+    },
+    indexes: { figures_starts_at_index: "(span, starts_at)" },
+  },
+);
+
 /** Public keys of all cores. */
 export const SIGNING_KEYS = table("signing_keys", {
   kid: text({ primary: true }),
@@ -87,6 +142,8 @@ export const SIGNING_KEYS = table("signing_keys", {
   inUseAt: nullable(wholeTime()),
   /** When a core last had it configured, to sign or to verify. */
   configuredAt: nullable(wholeTime()),
+  /** When an operator withdrew it, for good; null: never. */
+  withdrawnAt: nullable(wholeTime()),
 });
 
 export type RemovalKind = "client_disabled" | "client_deleted" | "user_signed_out" | "user_disabled" | "user_deleted";

@@ -18,6 +18,11 @@ export const RESOURCES = table(
     updatedAt: nullable(time()),
   },
   {
+    indexes: {
+      resources_resource_index: '(realm_id, resource collate "C", id)',
+      resources_name_index: '(realm_id, lower("left"(name, 100)), id)',
+      resources_realm_index: "(realm_id, id)",
+    },
     uniques: { resources_resource_realm_id_unique: ["resource", "realmId"] },
     checks: {
       resources_origin_check: "origin = any (array['operator'::text, 'file'::text, 'discovered'::text])",

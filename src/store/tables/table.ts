@@ -73,6 +73,8 @@ export interface TableExtras {
   readonly indexes?: Readonly<Record<string, string>>;
   readonly uniqueIndexes?: Readonly<Record<string, string>>;
   readonly uniques?: Readonly<Record<string, readonly string[]>>;
+  /** Ranges of a column, and the default partition of a new database. */
+  readonly partitions?: { readonly by: string; readonly others: string };
 }
 
 export type RowOf<T> =
@@ -107,7 +109,7 @@ export type AnyTable = Pick<Table, "name" | "columns" | "extras" | "members" | "
 
 const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** SQL that reads a column so that both drivers return the same. */
+/** SQL that reads a column as a type that a statement may select (Sql). */
 function reading({ type }: Column, column: string): string {
   switch (type) {
     case "seconds":

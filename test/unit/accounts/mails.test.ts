@@ -1,16 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { accountClosedMail, passwordChangedMail, resetMail, verificationMail } from "../../../src/accounts/mails.ts";
-import { LANGUAGES } from "../../../src/language.ts";
+import { LANGUAGES } from "../../../src/texts/languages.ts";
 
 const ISSUER = "https://id.example.test/auth";
+const SENDER = { issuer: ISSUER, host: "id.example.test", branding: {} };
 const TOKEN = "a1".repeat(32);
 
 describe.for(LANGUAGES)("mails in %s", (language) => {
   const letters = {
-    verification: [verificationMail(language, ISSUER, TOKEN, 24), `${ISSUER}/auth/verify?token=${TOKEN}`],
-    reset: [resetMail(language, ISSUER, TOKEN, 30), `${ISSUER}/reset?token=${TOKEN}`],
-    changed: [passwordChangedMail(language, ISSUER), `${ISSUER}/forgot`],
-    closed: [accountClosedMail(language, ISSUER), undefined],
+    verification: [verificationMail(language, SENDER, TOKEN, 24), `${ISSUER}/auth/verify?token=${TOKEN}`],
+    reset: [resetMail(language, SENDER, TOKEN, 30), `${ISSUER}/reset?token=${TOKEN}`],
+    changed: [passwordChangedMail(language, SENDER), `${ISSUER}/forgot`],
+    closed: [accountClosedMail(language, SENDER), undefined],
   } as const;
 
   test.for(Object.entries(letters))(
@@ -33,6 +34,14 @@ describe.for(LANGUAGES)("mails in %s", (language) => {
 });
 
 test("mails differ between languages", () => {
-  const [en, de] = LANGUAGES.map((language) => passwordChangedMail(language, ISSUER));
+  const [en, de] = LANGUAGES.map((language) => passwordChangedMail(language, SENDER));
   expect(en?.subject).not.toBe(de?.subject);
+});
+
+test.for(LANGUAGES)("a branded mail in %s has the colour, the name and where to ask", (language) => {
+  const branding = { name: "Acme <ID>", accent: "#b3005e", support: "help@acme.test", termsUrl: "https://acme.test/terms" };
+  const { text, html } = resetMail(language, { ...SENDER, branding }, TOKEN, 30);
+  for (const part of ["Acme <ID>", "help@acme.test", "https://acme.test/terms"]) expect(text).toContain(part);
+  expect(html).toContain("background:#b3005e");
+  expect(html).not.toContain("<ID>");
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { fairQueue } from "../../../src/accounts/fair-queue.ts";
+import { deviceKey, type KnownDevices } from "../../../src/accounts/known-devices.ts";
 import { type PasswordAttempts, passwordAttempts } from "../../../src/accounts/password-attempts.ts";
 import type { AttemptVerdict, SignInFailures } from "../../../src/accounts/ports.ts";
 import { Refusal } from "../../../src/errors.ts";
@@ -35,9 +36,18 @@ function budgets() {
     clear: async (pair) => {
       of(pair).failures = 0;
     },
+    count: async (key) => {
+      of(key).failures += 1;
+    },
+    failures: async (key) => of(key).failures,
+  };
+  const known = new Set<string>();
+  const devices: KnownDevices = {
+    isKnown: async (key) => known.has(Buffer.from(key).toString("hex")),
+    remember: async (key) => void known.add(Buffer.from(key).toString("hex")),
   };
   const clock = aClock();
-  return { store, clock, storeCalls: () => storeCalls, attempts: passwordAttempts(store, clock.now, noDelay) };
+  return { store, devices, clock, storeCalls: () => storeCalls, attempts: passwordAttempts(store, devices, clock.now, noDelay) };
 }
 
 const HERE = { limitKey: "192.0.2.1" };
@@ -71,6 +81,12 @@ describe("password attempts", () => {
     clock.pass(3);
     await expect(attempts.run("ada@example.test", HERE, full)).rejects.toMatchObject(tooMany(897)); // without asking the store
     expect(await codeOf(attempts.run("ada@example.test", ELSEWHERE, verdict("right")))).toBe("run");
+  });
+
+  test("all spellings of an address in Unicode share one budget", async () => {
+    const { attempts } = budgets();
+    for (let n = 0; n < 10; n++) expect(await fail(attempts, "zo\u00eb@example.test")).toBe("run");
+    expect(await fail(attempts, "zoe\u0308@example.test")).toBe("too_many_requests");
   });
 
   test("after 100 failures over all accounts, an address is refused for the rest of the window without asking the store", async () => {
@@ -129,9 +145,9 @@ describe("password attempts", () => {
   });
 
   test("refusals are delayed, but not beyond the capacity of the delay queue", async () => {
-    const { store, clock } = budgets();
+    const { store, clock, devices } = budgets();
     const waiting = fairQueue({ width: 0, queue: 1, share: 1, wait: 60_000 });
-    const attempts = passwordAttempts(store, clock.now, waiting);
+    const attempts = passwordAttempts(store, devices, clock.now, waiting);
     let answered = 0;
     const refusals = [HERE, HERE, ELSEWHERE].map((caller) => codeOf(attempts.run("ada@example.test", caller, full)).then(() => answered++));
     await Promise.all(refusals.slice(1));
@@ -139,14 +155,84 @@ describe("password attempts", () => {
   });
 
   test("an attempt whose failure cannot be stored is refused as temporarily_unavailable", async () => {
-    const { store, clock } = budgets();
-    const failing = passwordAttempts({ ...store, settle: full }, clock.now, noDelay);
+    const { store, clock, devices } = budgets();
+    const failing = passwordAttempts({ ...store, settle: full }, devices, clock.now, noDelay);
     expect(await codeOf(failing.run("ada@example.test", HERE, verdict("wrong")))).toBe("temporarily_unavailable");
   });
 
   test("an error of the job is thrown even when its reservation cannot be released", async () => {
-    const { store, clock } = budgets();
-    const failing = passwordAttempts({ ...store, settle: full }, clock.now, noDelay);
+    const { store, clock, devices } = budgets();
+    const failing = passwordAttempts({ ...store, settle: full }, devices, clock.now, noDelay);
     await expect(failing.run("ada@example.test", HERE, () => Promise.reject(new Error("first")))).rejects.toThrow("first");
+  });
+});
+
+describe("a flood of wrong passwords", () => {
+  const OWNER = "owner@example.test";
+  const right = (attempts: PasswordAttempts, caller: object, email = OWNER) =>
+    codeOf(attempts.run(email, caller as never, verdict("right")));
+  /** Attempts that end when the test says so. */
+  function running(attempts: PasswordAttempts, count: number, caller = HERE) {
+    const ended = Promise.withResolvers<void>();
+    const slow = async () => {
+      await ended.promise;
+      return { verdict: "wrong" } as const;
+    };
+    const flood = Array.from({ length: count }, () => codeOf(attempts.run(OWNER, caller, slow)));
+    return { end: ended.resolve, flood };
+  }
+
+  test("of 200 in flight from one address does not keep the owner out elsewhere", async () => {
+    const { attempts } = budgets();
+    for (let round = 0; round < 20; round++) {
+      const { end, flood } = running(attempts, 200);
+      const owner = right(attempts, ELSEWHERE);
+      end();
+      expect(await owner).toBe("run");
+      await Promise.all(flood);
+    }
+  });
+
+  test("does not keep the owner out at the same address with a known device", async () => {
+    const { attempts, devices } = budgets();
+    const known = { ...HERE, device: "a device" };
+    await devices.remember(deviceKey(OWNER, known.device), "owner", 1);
+    for (let round = 0; round < 20; round++) {
+      const { end, flood } = running(attempts, 200);
+      const owner = right(attempts, known);
+      end();
+      expect(await owner).toBe("run");
+      await Promise.all(flood);
+    }
+    expect(await right(attempts, { ...HERE, device: "another device" })).toBe("too_many_requests");
+    expect(await right(attempts, known, "other@example.test")).toBe("run");
+  });
+
+  test("from many addresses leaves each address fewer attempts, and refuses none of them for the others", async () => {
+    const { attempts } = budgets();
+    for (let n = 0; n < 50; n++) await fail(attempts, OWNER, { limitKey: `203.0.113.${n}` });
+    const fresh = { limitKey: "198.51.100.7" };
+    const outcomes: string[] = [];
+    for (let n = 0; n < 4; n++) outcomes.push(await fail(attempts, OWNER, fresh));
+    expect(outcomes).toEqual(["run", "run", "run", "too_many_requests"]);
+    expect(await right(attempts, ELSEWHERE)).toBe("run");
+  });
+
+  test("over 1,000 accounts is stopped after the budget of its address", async () => {
+    const { attempts } = budgets();
+    const outcomes = await Promise.all(Array.from({ length: 1000 }, (_, n) => fail(attempts, `user${n}@example.test`)));
+    const more: string[] = [];
+    for (let n = 0; n < 200; n++) more.push(await fail(attempts, `later${n}@example.test`));
+    expect([...outcomes, ...more].filter((outcome) => outcome === "run")).toHaveLength(100);
+  });
+
+  test("of a known device is stopped after its own budget", async () => {
+    const { attempts, devices } = budgets();
+    const known = { ...HERE, device: "a device" };
+    await devices.remember(deviceKey(OWNER, known.device), "owner", 1);
+    const outcomes: string[] = [];
+    for (let n = 0; n < 11; n++) outcomes.push(await fail(attempts, OWNER, known));
+    expect([outcomes.filter((outcome) => outcome === "run").length, outcomes.at(-1)]).toEqual([10, "too_many_requests"]);
+    expect(await right(attempts, HERE)).toBe("run");
   });
 });

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { getPriority } from "node:os";
 import argon2 from "argon2";
 import { describe, expect, test } from "vitest";
 import { passwordHashing } from "../../../src/accounts/password-hash.ts";
@@ -10,6 +12,15 @@ const passwords = {
   verify: (encoded: string | null, password: string) => hashing.verify(encoded, password, ADDRESS),
 };
 
+/** The id of the process that hashes for this one. */
+async function hashingProcess(): Promise<number> {
+  const tasks = await readdir("/proc/self/task");
+  const children = await Promise.all(tasks.map((id) => readFile(`/proc/self/task/${id}/children`, "utf8")));
+  const ids = children.join(" ").split(" ").filter(Boolean).map(Number);
+  const programs = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, "utf8")));
+  return ids[programs.findIndex((program) => program.includes("hashing-process"))] ?? 0;
+}
+
 describe("argon2id with 19 MiB, two passes and one lane", () => {
   test("a hash contains its parameters and verifies", async () => {
     const encoded = await passwords.hash("correct horse battery");
@@ -17,6 +28,24 @@ describe("argon2id with 19 MiB, two passes and one lane", () => {
     expect(await passwords.verify(encoded, "correct horse battery")).toEqual({ kind: "right", outdated: false });
     expect(await passwords.verify(encoded, "correct horse batterY")).toEqual({ kind: "wrong" });
   });
+
+  test.skipIf(process.platform !== "linux")(
+    "is computed by a process that gives way to the server, and again by another one when it was killed",
+    async () => {
+      await passwords.hash("correct horse battery");
+      const hasher = await hashingProcess();
+      // proc_pid_stat(5): after the name in parentheses, niceness is the seventeenth field.
+      const [, fields = ""] = (await readFile(`/proc/${hasher}/stat`, "utf8")).split(") ");
+      expect(Number(fields.split(" ")[16])).toBe(Math.min(19, getPriority() + 10));
+      expect(await readFile(`/proc/${hasher}/environ`, "utf8")).toMatch(/^UV_THREADPOOL_SIZE=2\0(NODE_CHANNEL_\w+=\w+\0)*$/);
+      process.kill(hasher, "SIGSTOP");
+      const lost = passwords.hash("correct horse battery");
+      process.kill(hasher, "SIGKILL");
+      await expect(lost).rejects.toMatchObject({ code: "temporarily_unavailable" });
+      expect(await passwords.hash("correct horse battery")).toMatch(/^\$argon2id\$/);
+      expect(await hashingProcess()).not.toBe(hasher);
+    },
+  );
 
   test("uses the given cost, and reports a hash of the production cost as outdated", async () => {
     const cheap = passwordHashing({ randomBytes, cost: { memoryCost: 8, timeCost: 1, parallelism: 1 } });

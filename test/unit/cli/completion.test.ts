@@ -1,38 +1,17 @@
 import { spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { registerAuditCommands } from "../../../src/cli/audit.ts";
-import { registerClientCommands } from "../../../src/cli/clients.ts";
+import { registerServerCommands } from "../../../src/cli/commands.ts";
 import { completionScript } from "../../../src/cli/completion.ts";
-import { registerAgentCommands, registerDelegationCommands } from "../../../src/cli/delegations.ts";
-import { registerDoctorCommand } from "../../../src/cli/doctor/command.ts";
 import { addExamples } from "../../../src/cli/examples.ts";
-import { registerExplainCommand } from "../../../src/cli/explain.ts";
-import { registerApiKeyCommands } from "../../../src/cli/keys.ts";
-import { registerResourceCommands } from "../../../src/cli/resources.ts";
-import { registerScopeCommands } from "../../../src/cli/scopes.ts";
-import { registerSignInCommands } from "../../../src/cli/sign-in.ts";
-import { registerTokenCommand } from "../../../src/cli/token/command.ts";
-import { registerRealmCommands, registerUserCommands } from "../../../src/cli/users-and-realms.ts";
 import { aTerminal } from "../../support/terminal.ts";
 
 function aProgram(): Command {
   const { terminal, leave } = aTerminal({ serverUrl: "http://localhost:3000", email: undefined, password: undefined });
   leave(); // no command runs
   const program = new Command("countersign");
-  registerClientCommands(program, terminal);
-  registerAuditCommands(program, terminal);
-  registerExplainCommand(program, terminal);
-  registerApiKeyCommands(program, terminal);
-  registerUserCommands(program, terminal);
-  registerDelegationCommands(program, terminal);
-  registerAgentCommands(program, terminal);
-  registerRealmCommands(program, terminal);
-  registerScopeCommands(program, terminal);
-  registerResourceCommands(program, terminal);
-  registerSignInCommands(program, terminal);
-  registerTokenCommand(program, terminal);
-  registerDoctorCommand(program, terminal, () => undefined);
+  registerServerCommands(program, terminal, () => undefined);
   addExamples(program);
   return program;
 }
@@ -48,7 +27,10 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _countersign; printf '%s\\n' "\${COMP
 
 test.for<[readonly string[], readonly string[]]>([
   [["countersign", "cl"], ["clients"]],
-  [["countersign", "clients", "de"], ["delete"]],
+  [
+    ["countersign", "clients", "de"],
+    ["delete", "delete-unused"],
+  ],
   [["countersign", "clients", "delete", "--y"], ["--yes"]],
   [["countersign", "--json", "delegations", "cut", "--ag"], ["--agent"]],
   [["countersign", "clients", "delete", "my-app", "--op"], ["--operator"]],
@@ -73,3 +55,13 @@ test.for(leavesOf(aProgram()).map((command) => [`${command.parent?.name()} ${com
     expect(help).toMatch(/^Examples:\n {2}\S/m);
   },
 );
+
+test.for([
+  ["/dev/full", 1],
+  ["/dev/null", 0],
+] as const)("with its output in %s, the command exits with %i", ([path, code]) => {
+  const output = openSync(path, "w");
+  const args = ["--conditions=countersign", "src/main.ts", "completion", "bash"];
+  expect(spawnSync(process.execPath, args, { stdio: ["ignore", output, "ignore"] }).status).toBe(code);
+  closeSync(output);
+});

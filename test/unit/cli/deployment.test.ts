@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { type Deployment, deploymentFindings } from "../../../src/cli/doctor/deployment.ts";
+import { unsafeSettings } from "../../../src/management/unsafe-settings.ts";
 
 const NOW = Date.UTC(2026, 10, 22);
 const DAY = 86_400_000;
 const key = { kid: "k", jwk: {}, state: "signing", publishedAt: NOW - 10 * DAY, inUseAt: NOW } as const;
-const correct: Deployment = {
+const correct: Omit<Deployment, "unsafe"> = {
   issuer: "https://id.example.test",
   environment: "production",
   signUp: "invited",
@@ -17,8 +18,9 @@ const correct: Deployment = {
     settings: { fsync: "on", full_page_writes: "on", synchronous_commit: "on", server_version_num: "170002" },
   },
 };
+const judged = (deployment: Omit<Deployment, "unsafe">): Deployment => ({ ...deployment, unsafe: unsafeSettings(deployment) });
 const problemsOf = (deployment: Partial<Deployment>, keys: Parameters<typeof deploymentFindings>[1] = [key]) =>
-  deploymentFindings({ ...correct, ...deployment }, keys, NOW)
+  deploymentFindings(judged({ ...correct, ...deployment }), keys, NOW)
     .filter(({ verdict }) => verdict !== "ok")
     .map(({ verdict, found, change }) => `${verdict}: ${found} -> ${change}`);
 

@@ -7,6 +7,7 @@ import { HOSTS, hostFindings } from "../../../src/cli/doctor/hosts.ts";
 import { type ResourceObservations, resourceFindings } from "../../../src/cli/doctor/resource.ts";
 import { type ServerObservations, serverFindings } from "../../../src/cli/doctor/server.ts";
 import { type Answer, type Json, mayFollow, wellKnown } from "../../../src/cli/doctor/web.ts";
+import { vendorMetadata } from "../../support/vendor-metadata.ts";
 
 const ISSUER = "https://login.example.test";
 const RESOURCE = "https://mcp.example.test/mcp";
@@ -22,20 +23,7 @@ const answer = (url: string, body: Json | undefined, more: Partial<Answer> = {})
 const problemsOf = (findings: readonly Finding[]) =>
   findings.filter(({ verdict }) => verdict !== "ok").map(({ verdict, found, change }) => `${verdict}: ${found} -> ${change}`);
 
-const metadata = {
-  issuer: ISSUER,
-  authorization_endpoint: `${ISSUER}/authorize`,
-  token_endpoint: `${ISSUER}/token`,
-  jwks_uri: `${ISSUER}/keys`,
-  registration_endpoint: `${ISSUER}/register`,
-  response_types_supported: ["code"],
-  grant_types_supported: ["authorization_code", "refresh_token"],
-  code_challenge_methods_supported: ["S256"],
-  token_endpoint_auth_methods_supported: ["none"],
-  authorization_response_iss_parameter_supported: true,
-  client_id_metadata_document_supported: true,
-  scopes_supported: ["openid", "notes:read"],
-};
+const metadata = vendorMetadata(ISSUER);
 const key = { kty: "OKP", alg: "EdDSA", kid: "k", x: "x" };
 const server: ServerObservations = {
   issuer: ISSUER,
@@ -114,7 +102,7 @@ test("without metadata documents and registration, every host needs a manually r
 
 test("with metadata documents only, hosts without a document need a registered client", () => {
   const findings = hostFindings({ ...server, registration: undefined });
-  expect(problemsOf(findings).map((text) => text.split(" ")[1])).toEqual(["Cursor", "Copilot", "opencode"]);
+  expect(problemsOf(findings).map((text) => text.split(" ")[1])).toEqual(["Cursor", "Copilot"]);
 });
 
 test("desktop hosts need clients without a secret, and every host needs S256", () => {

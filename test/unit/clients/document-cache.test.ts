@@ -37,8 +37,12 @@ function aService(texts?: SharedTexts, clock = aClock(), secret = Buffer.alloc(3
     dynamicRegistrationScopes: null as readonly string[] | null,
   };
   const fetch = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true });
+  /** What was handed over, and whether a user allowed the client something. */
+  const history = { stored: [] as string[], isConsented: true };
+  const versions = { store: async (_: string, document: string) => history.isConsented && history.stored.push(document) > 0 };
   const documents = clientDocuments({
     fetch,
+    versions,
     shared,
     clock: clock.now,
     registrationScopes: ["openid"],
@@ -49,7 +53,7 @@ function aService(texts?: SharedTexts, clock = aClock(), secret = Buffer.alloc(3
       (client) => client.name,
       (error) => [error.code, error.reason],
     );
-  return { clock, realm, documents, outcome };
+  return { clock, realm, documents, history, outcome };
 }
 
 test.for([
@@ -215,4 +219,36 @@ test("a shared copy of another document, of other cores, or with too long a life
   expect(await read()).toBeUndefined();
   await write(url, 0);
   expect(await read()).toBeUndefined();
+});
+
+test("the text of a document is stored when it is fetched, and by the first code if no user had allowed anything before", async () => {
+  const { documents, history, outcome, clock } = aService();
+  const text = JSON.stringify(aDocument());
+  history.isConsented = false;
+  await outcome();
+  expect(history.stored).toEqual([]);
+  history.isConsented = true;
+  await documents.keep(url);
+  expect(history.stored).toEqual([text]);
+  await outcome();
+  await documents.keep(url);
+  expect(history.stored).toEqual([text]);
+  clock.pass(301);
+  await outcome();
+  expect(history.stored).toEqual([text, text]);
+});
+
+test("a copy of another process has the text that was fetched, and one of an earlier release is used without", async () => {
+  const texts = memoryEphemeral().texts("documents");
+  const clock = aClock();
+  await aService(texts, clock).outcome();
+  const { documents, history, outcome } = aService(texts, clock);
+  await outcome();
+  await documents.keep(url);
+  expect(history.stored).toEqual([JSON.stringify(aDocument())]);
+  await sharedDocuments(texts, Buffer.alloc(32, 1), LONGEST, clock.now).set(url, { document: aDocument(), until: clock.now() + 100 });
+  const later = aService(texts, clock);
+  await later.outcome();
+  await later.documents.keep(url);
+  expect([later.history.stored, fetches()]).toEqual([[], 1]);
 });

@@ -28,6 +28,8 @@ describe("the client that a document describes", () => {
       name: "A client",
       description: null,
       postLogoutRedirectUris: [],
+      backchannelLogoutUri: null,
+      backchannelLogoutSessionRequired: false,
       redirectUris: ["https://client.example.test/cb"],
       scopes: POLICY.allowedScopes,
       grantTypes: ["authorization_code"],
@@ -38,6 +40,9 @@ describe("the client that a document describes", () => {
       enabled: true,
       environment: null,
       isAgent: false,
+      dpopBoundAccessTokens: false,
+      requirePushedAuthorizationRequests: false,
+      securityProfile: null,
       maxAgentMode: null,
       audience: null,
       jwks: null,
@@ -48,12 +53,18 @@ describe("the client that a document describes", () => {
     });
   });
 
+  test.for([true, false, undefined, "true"])("RFC 9126 §6: it must push its requests if the member is true: %j", (member) => {
+    const { requirePushedAuthorizationRequests } = clientOf({ require_pushed_authorization_requests: member });
+    expect(requirePushedAuthorizationRequests).toBe(member === true);
+  });
+
   test("members that only operators may set are ignored", () => {
     const client = clientOf({
       is_agent: true,
       environment: "development",
       audience: ["https://crm.example.test"],
       owner_id: "x",
+      security_profile: "fapi2",
       enabled: false,
     });
     expect(client).toEqual(clientOf());

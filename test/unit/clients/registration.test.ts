@@ -85,6 +85,12 @@ describe("metadata kept by dynamic registration", () => {
     expect(registered("crm:read", "realm")).toEqual([...allowedScopes, "crm:read"]);
   });
 
+  test("the response type code is ignored for the device grant without the authorization code", () => {
+    const deviceGrants = ["urn:ietf:params:oauth:grant-type:device_code", "refresh_token"];
+    const kept = register({ grant_types: deviceGrants, response_types: ["code"], token_endpoint_auth_method: "none" });
+    expect(kept).toMatchObject({ grantTypes: deviceGrants, responseTypes: [] });
+  });
+
   test("with DYNAMIC_CLIENT_SCOPE=realm, a client gets all scopes of the realm", () => {
     expect(register({ redirect_uris, scope: "email" }, "realm").scopes).toEqual(allowedScopes);
   });
@@ -133,4 +139,16 @@ describe("metadata kept by dynamic registration", () => {
   test.for([[null], [[]], ["x"], [7]] as const)("%j is refused as malformed metadata", ([json]) => {
     expect(refusalText(() => register(json))).toBe("invalid_client_metadata malformed_metadata");
   });
+});
+
+test("RFC 9449 §5.2: a client can register that its tokens are bound to a key", () => {
+  expect(register({ redirect_uris, dpop_bound_access_tokens: true }).dpopBoundAccessTokens).toBe(true);
+  expect(register({ redirect_uris, dpop_bound_access_tokens: false })).not.toHaveProperty("dpopBoundAccessTokens");
+});
+
+test("RFC 9126 §6: a client can register that its requests must be pushed", () => {
+  const pushing = register({ redirect_uris, require_pushed_authorization_requests: true });
+  expect(pushing.requirePushedAuthorizationRequests).toBe(true);
+  const plain = register({ redirect_uris, require_pushed_authorization_requests: false });
+  expect(plain).not.toHaveProperty("requirePushedAuthorizationRequests");
 });

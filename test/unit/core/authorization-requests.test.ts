@@ -175,7 +175,7 @@ describe("a code without interaction", () => {
   test.for<readonly [string, object, Asked, MemoryWorld]>([
     ["without a session", {}, { userId: USER }, {}],
     ["without a user", {}, { session }, {}],
-    ["while the clocks disagree", {}, signedIn, { ports: () => ({ clocks: { isTrue: () => false, assertTrue: () => undefined } }) }],
+    ["while the clocks disagree", {}, signedIn, { ports: () => ({ clocks: { isTrue: () => false, assertTrue: async () => undefined } }) }],
     ["that requires a new sign-in", { prompt: "login" }, signedIn, {}],
     ["with max_age", { maxAge: "60" }, signedIn, {}],
     ["of a metadata document's client", { clientId: document.clientId }, signedIn, { ports: documents }],
@@ -185,7 +185,7 @@ describe("a code without interaction", () => {
   });
 
   test("is issued while the clocks agree, and to the user of the id_token_hint", async () => {
-    const clocks = { isTrue: () => true, assertTrue: () => undefined };
+    const clocks = { isTrue: () => true, assertTrue: async () => undefined };
     expect((await validate({ prompt: "none" }, signedIn, { ports: () => ({ clocks }) })).outcome?.case).toBe("code");
     const hintAt = (sub: string) => tokenOf({ iss: ISSUER, sub, aud: "notes-app" }, "JWT");
     expect((await validate({ idTokenHint: await hintAt(USER) }, signedIn)).outcome?.case).toBe("code");

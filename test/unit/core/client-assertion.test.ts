@@ -13,6 +13,7 @@ import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/to
 import { ASSERTION_TYPE, anAssertion, jws, keyFor, type TestKey } from "../../support/assertions.ts";
 import { aClient, refusalOf } from "../../support/builders.ts";
 import { aThrottle } from "../../support/throttle.ts";
+import { NO_WORKLOADS } from "../../support/workloads.ts";
 
 const NOW = 1_000_000;
 const ISSUER = "https://auth.example.test";
@@ -32,6 +33,8 @@ function testPorts(client: Client) {
     ports: {
       clients: { byClientId: async (id: string) => (id === client.clientId ? client : undefined) },
       throttle: aThrottle(() => NOW),
+      workloads: NO_WORKLOADS,
+      issuer: ISSUER,
       clock: () => NOW,
       assertionAudiences: assertionAudiences(ISSUER, "strict") as readonly string[],
       remoteKeys: {
@@ -119,10 +122,11 @@ describe("docs/protocol.md#client-assertions: accepts", () => {
     expect(await outcome(made({}, { kid: undefined }))).toBe("notes-app");
   });
 
-  test("the token endpoint as audience with CLIENT_ASSERTION_AUDIENCE=compat, and no other URL", async () => {
+  test("RFC 9126 §2: an endpoint that takes assertions as audience with CLIENT_ASSERTION_AUDIENCE=compat, and no other URL", async () => {
     const context = testPorts(keyClient());
     context.ports.assertionAudiences = assertionAudiences(ISSUER, "compat");
     expect(await present(assertion(made({ aud: `${ISSUER}/oauth/token` })), context)).toBe("notes-app");
+    expect(await present(assertion(made({ aud: `${ISSUER}/oauth/par` })), context)).toBe("notes-app");
     expect(await present(assertion(made()), context)).toBe("notes-app");
     const others = [`${ISSUER}/`, `${ISSUER}/oauth/introspect`, [ISSUER, `${ISSUER}/oauth/token`]];
     for (const aud of others) expect(await present(assertion(made({ aud })), context)).toEqual(refused("assertion_for_another_audience"));
@@ -339,8 +343,8 @@ describe("keys of a jwks_uri", () => {
 });
 
 test("reading an assertion returns its client and kid, but no other reference to a key", () => {
-  const { clientId, header } = readAssertion(ASSERTION_TYPE, made());
-  expect([clientId, header.kid, header.alg]).toEqual(["notes-app", "one", "EdDSA"]);
+  const read = readAssertion(ASSERTION_TYPE, made());
+  expect(read).toMatchObject({ clientId: "notes-app", header: { kid: "one", alg: "EdDSA" } });
   expect(refusalOf(() => readAssertion(ASSERTION_TYPE, made({}, { kid: 7 })))).toEqual(refused("assertion_malformed"));
 });
 

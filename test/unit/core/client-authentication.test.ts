@@ -5,6 +5,7 @@ import { anySecretMethod, authenticateClient, registeredMethod } from "../../../
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient } from "../../support/builders.ts";
 import { aThrottle } from "../../support/throttle.ts";
+import { NO_WORKLOADS } from "../../support/workloads.ts";
 
 const assertion = { clientAssertionType: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", clientAssertion: "a.b.c" };
 const basic = (clientSecret: string, clientId = "notes-app") => ({ basic: { clientId, clientSecret } });
@@ -13,6 +14,8 @@ const post = (clientSecret: string, clientId = "notes-app") => ({ clientId, clie
 /** No client in these tests authenticates by an assertion that is valid enough to look up keys. */
 const noAssertions = {
   clock: () => 1000,
+  workloads: NO_WORKLOADS,
+  issuer: "https://auth.example.test",
   assertionAudiences: [],
   remoteKeys: { current: async () => [], refreshed: async () => [] },
   consumedIds: { consume: async () => false },

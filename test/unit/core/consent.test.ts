@@ -45,7 +45,7 @@ test('CIMD "Changes": another jwks_uri voids a consent', () => {
 });
 
 test("registered clients have no fingerprint, and their consent may be remembered with any redirect URI", () => {
-  for (const origin of ["operator", "developer", "dynamic", "built_in"] as const) {
+  for (const origin of ["operator", "developer", "dynamic"] as const) {
     expect([consentFingerprint(published({ origin })), mustAlwaysAsk(published({ origin }))]).toEqual([undefined, false]);
   }
 });
@@ -59,7 +59,12 @@ test.for([
   expect(mustAlwaysAsk(published({ redirectUris }))).toBe(expected);
 });
 
-const params = { client: aClient(), prompt: [], maxAge: undefined, hintedSub: undefined };
+test("OAuth 2.1 §7.3.1: the built-in client of the command line, which redirects to the device, always needs consent", () => {
+  const commandLine = aClient({ origin: "built_in", redirectUris: ["http://127.0.0.1/callback"] });
+  expect([mustAlwaysAsk(commandLine), mayHaveCodeAtOnce({ ...params, client: commandLine }, "me")]).toEqual([true, false]);
+});
+
+const params = { client: aClient(), prompt: [], maxAge: undefined, acrValues: undefined, hintedSub: undefined };
 
 test.for([
   ["a plain request", {}, true],
@@ -69,6 +74,8 @@ test.for([
   ["prompt=select_account", { prompt: ["select_account"] }, false],
   ["max_age", { maxAge: 10_000 }, false],
   ["max_age=0", { maxAge: 0 }, false],
+  ["acr_values of which none is known", { acrValues: [] }, true],
+  ["acr_values", { acrValues: ["phr"] }, false],
   ["a hint at this user", { hintedSub: "me" }, true],
   ["a hint at another user", { hintedSub: "you" }, false],
   ["the client of a metadata document", { client: published() }, false],

@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
-import { decideCode } from "../../../src/core/grants/authorization-code/rules.ts";
+import type { Client } from "../../../src/clients/client.ts";
+import type { CodeState } from "../../../src/core/grants/authorization-code/ports.ts";
+import { decideCode as decide } from "../../../src/core/grants/authorization-code/rules.ts";
+import type { AuthorizationCodeGrant } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient, aCode, aSubject, codeGrant, refusalOf } from "../../support/builders.ts";
 
 const client = aClient();
+const decideCode = (found: CodeState | undefined, by: Client, params: AuthorizationCodeGrant) => decide(found, { client: by, params });
 
 test.for([
   ["an unknown code", undefined, codeGrant(), ["invalid_grant", "code_unknown"]],
@@ -62,4 +66,12 @@ test("OAuth 2.1 §7.5.2: a used code with a wrong verifier revokes nothing", () 
     "invalid_grant",
     "code_verifier_wrong",
   ]);
+});
+
+test.for([
+  ["the same key", { jkt: "a" }, "granted"],
+  ["another key", { jkt: "b" }, ["invalid_grant", "dpop_key_differs"]],
+  ["no proof", undefined, ["invalid_dpop_proof", "dpop_missing"]],
+] as const)("RFC 9449 §10: a code that is bound to a key, with %s", ([, confirmation, expected]) => {
+  expect(refusalOf(() => decide(aCode({ dpopJkt: "a" }), { client, params: codeGrant(), confirmation }))).toEqual(expected);
 });

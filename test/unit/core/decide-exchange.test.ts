@@ -3,11 +3,10 @@ import { describe, expect, test } from "vitest";
 import { MAX_ACTORS } from "../../../src/clients/client.ts";
 import { ACCESS_TOKEN_TYPE } from "../../../src/core/grants/grant.ts";
 import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts";
+import { checkExchangeRequest, ID_JAG_TYPE } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import {
-  checkExchangeRequest,
   decideExchange as decideOnTokens,
   type ExchangeFacts,
-  ID_JAG_TYPE,
   type PresentedToken,
 } from "../../../src/core/grants/token-exchange/rules.ts";
 import { ENFORCED } from "../../../src/core/policy/rule.ts";
@@ -174,6 +173,44 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses on its own, w
       subject: undefined,
     });
     expect(refusalOf(() => decideExchange(wrong))).toEqual(["invalid_client", "public_client"]);
+  });
+});
+
+const [AGENT_KEY, OTHER_KEY] = [{ jkt: "agent" }, { jkt: "other" }];
+const missing = ["invalid_dpop_proof", "dpop_missing"] as const;
+const differs = ["invalid_dpop_proof", "dpop_key_differs"] as const;
+/** The keys of subject token, actor token ("none" without one) and proof. */
+const KEYS: readonly (readonly [
+  subject: { jkt: string } | undefined,
+  actor: { jkt: string } | undefined | "none",
+  proof: { jkt: string } | undefined,
+  expected: typeof missing | typeof differs | "granted",
+])[] = [
+  [undefined, "none", undefined, "granted"],
+  [undefined, "none", AGENT_KEY, "granted"],
+  [undefined, undefined, undefined, "granted"],
+  [undefined, undefined, AGENT_KEY, "granted"],
+  [undefined, AGENT_KEY, undefined, missing],
+  [undefined, AGENT_KEY, AGENT_KEY, "granted"],
+  [undefined, AGENT_KEY, OTHER_KEY, differs],
+  [OTHER_KEY, "none", undefined, missing],
+  [OTHER_KEY, "none", AGENT_KEY, "granted"],
+  [OTHER_KEY, "none", OTHER_KEY, "granted"],
+  [OTHER_KEY, undefined, undefined, missing],
+  [OTHER_KEY, undefined, AGENT_KEY, "granted"],
+  [OTHER_KEY, AGENT_KEY, undefined, missing],
+  [OTHER_KEY, AGENT_KEY, AGENT_KEY, "granted"],
+  [OTHER_KEY, AGENT_KEY, OTHER_KEY, differs],
+];
+describe.for(["access token", "identity assertion"])("docs/protocol.md#sender-constraint: an exchange for an %s", (kind) => {
+  test.for(KEYS)("of a subject token with %j, an actor token with %j and a proof by %j: %j", ([bound, own, confirmation, expected]) => {
+    const cnf = (key: { jkt: string } | undefined) => (key === undefined ? {} : { cnf: key });
+    const actor = own === "none" ? undefined : ownToken(cnf(own));
+    const more = actor === undefined ? {} : withActor;
+    const params = kind === "access token" ? exchangeGrant(more) : assertion(more);
+    const attempt = () => decideExchange(facts({ params, subject: subject(cnf(bound)), actor, confirmation }));
+    if (expected === "granted") expect(attempt().scopes).toContain("crm:read");
+    else expect(refusalOf(attempt)).toEqual(expected);
   });
 });
 

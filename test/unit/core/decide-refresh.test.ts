@@ -1,8 +1,13 @@
 import { expect, test } from "vitest";
-import { decideRefresh } from "../../../src/core/grants/refresh-token/rules.ts";
+import type { Client } from "../../../src/clients/client.ts";
+import { decideRefresh as decide, type Grace } from "../../../src/core/grants/refresh-token/rules.ts";
+import type { FamilyState } from "../../../src/core/ports.ts";
+import type { RefreshTokenGrant } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../../src/random.ts";
 import { aClient, aFamily, aSubject, refreshGrant, refusalOf } from "../../support/builders.ts";
 
+const decideRefresh = (found: FamilyState | undefined, client: Client, params: RefreshTokenGrant, grace: Grace) =>
+  decide(found, { client, params }, grace);
 const client = aClient();
 const strict = { seconds: 0, successor: hashSecret("next") };
 const graceful = { seconds: 30, successor: hashSecret("current") };
@@ -85,4 +90,17 @@ test.for([
   ["within the grace, successor used", aFamily({ usedAt: 980, currentHash: hashSecret("later") }), "replay"],
 ] as const)("REFRESH_TOKEN_REUSE_GRACE: %s", ([, family, kind]) => {
   expect(decideRefresh(family, client, refreshGrant(), graceful)).toMatchObject({ kind });
+});
+
+test.for([
+  ["the same key", { jkt: "a" }, "granted"],
+  ["another key", { jkt: "b" }, ["invalid_grant", "dpop_key_differs"]],
+  ["no proof", undefined, ["invalid_dpop_proof", "dpop_missing"]],
+] as const)("RFC 9449 §5: a family that is bound to a key, with %s", ([, confirmation, expected]) => {
+  const request = { client, params: refreshGrant(), confirmation };
+  for (const family of [aFamily({ cnf: { jkt: "a" } }), aFamily({ cnf: { jkt: "a" }, usedAt: 900 })].slice(
+    0,
+    expected === "granted" ? 1 : 2,
+  ))
+    expect(refusalOf(() => decide(family, request, strict))).toEqual(expected);
 });

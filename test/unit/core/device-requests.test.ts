@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import type { CodeState } from "../../../src/core/grants/authorization-code/ports.ts";
 import type { DeviceState } from "../../../src/core/grants/device-code/ports.ts";
 import { decideDevice } from "../../../src/core/grants/device-code/rules.ts";
-import type { CodeState } from "../../../src/core/ports.ts";
 import {
   AuthorizeDeviceRequestSchema,
   DeviceCodeGrantSchema,
@@ -27,6 +27,7 @@ const aDevice = (members: Partial<DeviceState> = {}): DeviceState => ({
   address: "192.0.2.1",
   expiresAt: NOW + 1,
   deniedAt: null,
+  dpopJkt: null,
   now: NOW,
   ...members,
 });
@@ -48,6 +49,18 @@ describe("decideDevice", () => {
     ["a resource outside of the request", aDevice(), approved(), ["https://b.example.test"], ["invalid_target", "resource_outside_grant"]],
   ])("refuses %s", ([, device, code, resource, expected]) => {
     expect(refusalOf(() => decide(device, code, resource))).toEqual(expected);
+  });
+
+  test.for<[string, string | null, string | undefined, readonly [string, string] | undefined]>([
+    ["no proof", "a", undefined, ["invalid_dpop_proof", "dpop_missing"]],
+    ["another key", "a", "b", ["invalid_grant", "dpop_key_differs"]],
+    ["its key", "a", "a", undefined],
+    ["a key, bound to none", null, "b", undefined],
+  ])("RFC 9449 §5: a bound device code with %s", ([, dpopJkt, jkt, expected]) => {
+    const stored = { device: aDevice({ dpopJkt }), code: undefined, confirmation: jkt === undefined ? undefined : { jkt } };
+    const attempt = () => decideDevice(stored, client, create(DeviceCodeGrantSchema, { deviceCode: "device code" }));
+    if (expected === undefined) expect(attempt()).toMatchObject({ kind: "pending" });
+    else expect(refusalOf(attempt)).toEqual(expected);
   });
 
   test("reports a request that waits for its user, and why", () => {
@@ -84,6 +97,19 @@ describe("a device request in the core", () => {
       ],
     ]);
     expect(JSON.stringify(writes)).not.toContain(deviceCode);
+  });
+
+  test("is refused when its scopes or resources are too long to be stored", async () => {
+    const { core, writes } = await memoryCore({ clients: [client] });
+    for (const long of [
+      { scope: `notes:read ${"x".repeat(4_096)}` },
+      { resource: Array.from({ length: 80 }, (_, n) => `${CRM}/${n}/${"x".repeat(20)}`) },
+    ])
+      expect(await ask(core, "authorizeDevice", create(AuthorizeDeviceRequestSchema, { client: asDevice, ...long }))).toEqual([
+        "invalid_request",
+        "parameter_too_long",
+      ]);
+    expect(writes).toEqual([]);
   });
 
   test("is refused for a while when no free user code is found", async () => {

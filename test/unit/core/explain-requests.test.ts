@@ -73,6 +73,7 @@ describe("explain of a token request", () => {
       "method_registered",
       "client_enabled",
       "client_proven",
+      "dpop_proof",
       "grant_held",
       "parameters_present",
       "confidential_client",
@@ -212,14 +213,15 @@ describe("explain of a refused request", () => {
       ["method_registered", Verdict.PASSED],
       ["client_enabled", Verdict.PASSED],
       ["client_proven", Verdict.PASSED],
+      ["dpop_proof", Verdict.PASSED],
       ["grant_held", Verdict.PASSED],
       ["parameters_present", Verdict.PASSED],
       ["confidential_client", Verdict.PASSED],
       ["scope", Verdict.REFUSED],
       ["resource", Verdict.NOT_REACHED],
     ]);
-    expect(rules[8]).toMatchObject({ error: "invalid_scope", reason: "scope_not_allowed" });
-    expect(rules[7]).not.toHaveProperty("reason");
+    expect(rules[9]).toMatchObject({ error: "invalid_scope", reason: "scope_not_allowed" });
+    expect(rules[8]).not.toHaveProperty("reason");
   });
 
   test("lists no rules for a record without a rule or with an unknown one", async () => {
@@ -231,7 +233,7 @@ describe("explain of a refused request", () => {
     expect(await explainRefusal({ ...record, rule: "forgotten" })).toMatchObject({ rules: [] });
     expect(await explainRefusal({ ...record, grantType: "password" })).toMatchObject({ rules: [] });
     const unnamed = await explainRefusal({ ...record, error: undefined });
-    expect((unnamed as { rules: object[] }).rules[8]).not.toHaveProperty("error");
+    expect((unnamed as { rules: object[] }).rules[9]).not.toHaveProperty("error");
   });
 
   test("is refused with not_found for an unknown request id", async () =>

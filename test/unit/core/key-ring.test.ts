@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { judgeRing, noticeLeft, openKeys } from "../../../src/core/signing/key-ring.ts";
+import { createSigner, issuedTokens, signJwt } from "../../../src/core/signing/jws.ts";
+import { judgeRing, noticeLeft, openKeys, type ServedKey } from "../../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
 
@@ -57,6 +58,48 @@ describe("the signing key", () => {
     const judgement = judgeRing(ring, keys);
     if (typeof expected === "number") expect(judgement).toEqual({ kind: "waits", seconds: expected });
     else expect(judgement).toMatchObject({ kind: "signs", keys: { accessToken: expected } });
+  });
+});
+
+describe("a withdrawn key", () => {
+  const gone = (key: typeof old, age: number) => ({ jwk: key.jwk, age, withdrawn: true });
+
+  test("never signs, and does not make its successor wait", () => {
+    const judged = judgeRing({ accessToken: [young] }, [gone(old, 5_000), ...served([young, 10])]);
+    expect(judged).toMatchObject({ kind: "signs", keys: { accessToken: young } });
+    const without = judgeRing({ accessToken: [young, old], signsAtOnce: true }, [gone(young, 5_000), ...served([old, 10])]);
+    expect(without).toMatchObject({ kind: "signs", keys: { accessToken: old } });
+    expect(judgeRing({ accessToken: [young], signsAtOnce: true }, [gone(young, 5_000)]).kind).toBe("waits");
+    expect(judgeRing({ accessToken: [old], rsa, signsAtOnce: true }, [...served([old, 9]), gone(rsa, 9)]).kind).toBe("waits");
+  });
+
+  test("is neither published nor verifies, though it is configured, and its tokens are remembered no more", async () => {
+    let register: readonly ServedKey[] = served([old, 5_000], [young, 5_000]);
+    const keys = await openKeys({ accessToken: [young, old] }, { publish: async () => register });
+    const token = await signJwt({ iss: "https://id.example.test" }, "at+jwt", old, createSigner());
+    const tokens = issuedTokens("https://id.example.test", keys);
+    expect(tokens.verify(token, "at+jwt")).toBeDefined();
+    register = [gone(old, 5_000), ...served([young, 5_000])];
+    await keys.refresh();
+    expect(JSON.parse(keys.jwksJson()).keys.map(({ kid }: { kid: string }) => kid)).toEqual([young.jwk.kid]);
+    expect([tokens.remembered(token, "at+jwt"), tokens.verify(token, "at+jwt")]).toEqual([undefined, undefined]);
+  });
+
+  test("that has to sign stops the start", async () => {
+    await expect(openKeys({ accessToken: [old] }, { publish: async () => [gone(old, 9)] })).rejects.toThrow("was withdrawn");
+  });
+
+  test("that is withdrawn while it is being marked as in use does not sign", async () => {
+    const marks: string[][] = [];
+    const register = {
+      publish: async (_: unknown, inUse: readonly string[]) => {
+        marks.push([...inUse]);
+        return marks.length === 1 ? served([young, 5_000], [old, 5_000]) : [gone(young, 5_000), ...served([old, 5_000])];
+      },
+    };
+    const keys = await openKeys({ accessToken: [young, old] }, register);
+    expect(keys.signing().accessToken).toBe(old);
+    expect(marks).toEqual([[], [young.jwk.kid], [old.jwk.kid]]);
   });
 });
 

@@ -11,6 +11,7 @@ import {
   possibleClients,
   requestableResources,
   requestableScopes,
+  serviceReach,
 } from "../../../src/core/policy/access.ts";
 import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
 import { aClient, clientGrant, refusalOf } from "../../support/builders.ts";
@@ -114,17 +115,25 @@ test.for([
   ["https://no tes.example.test/", false],
   [ISSUER, false],
 ] as const)("RFC 8707 §2 at authorize: %s is accepted: %s", async ([resource, expected]) => {
-  const verdict = await requestableResources([resource], ISSUER, false, knows).then(
+  const verdict = await requestableResources([resource], ISSUER, "never", knows).then(
     () => true,
     (error) => error.code !== "invalid_target",
   );
   expect(verdict).toBe(expected);
 });
 
+test.for([
+  ["countersign-cli", [], "only"],
+  ["notes-app", ["clients:manage"], "also"],
+  ["notes-app", ["server:manage"], "never"],
+] as const)("docs/protocol.md#command-line-sign-in: %s with %j may request a token for the service: %s", ([clientId, scopes, reach]) => {
+  expect(serviceReach(clientId, scopes)).toBe(reach);
+});
+
 test("RFC 8707: at most ten resources are accepted, and repeats count once", async () => {
   const many = Array.from({ length: 11 }, (_, index) => `https://r${index}.example.test/`);
-  await expect(requestableResources(many, ISSUER, false, knows)).rejects.toMatchObject({ code: "invalid_target" });
-  await expect(requestableResources([...many.slice(1), ...many.slice(1)], ISSUER, false, knows)).resolves.toHaveLength(10);
+  await expect(requestableResources(many, ISSUER, "never", knows)).rejects.toMatchObject({ code: "invalid_target" });
+  await expect(requestableResources([...many.slice(1), ...many.slice(1)], ISSUER, "never", knows)).resolves.toHaveLength(10);
 });
 
 test("docs/protocol.md#consent: consent is skipped only when scopes are covered for each resource", () => {

@@ -53,7 +53,7 @@ test("a request without scope gets all that the resource offers, and one for oth
 
 test("a disabled resource is refused, and with REQUIRE_KNOWN_RESOURCES an unknown one, but not a client", async () => {
   const ask = (resource: string, requireKnown: boolean, terms = [notes]) =>
-    requestableResources([resource], "https://id.example.test", false, async (clientId) => clientId === "agent", { terms, requireKnown });
+    requestableResources([resource], "https://id.example.test", "never", async (clientId) => clientId === "agent", { terms, requireKnown });
   await expect(ask(NOTES, true)).resolves.toEqual([NOTES]);
   await expect(ask(MAIL, false)).resolves.toEqual([MAIL]);
   await expect(ask("agent", true)).resolves.toEqual(["agent"]);
@@ -66,8 +66,7 @@ test("a refreshed token has no scope that was taken from the record, and no disa
   const refresh = (resourceTerms: readonly ResourceTerms[]) =>
     decideRefresh(
       aFamily({ audience: [NOTES, MAIL], scopes: ["openid", "notes:read", "notes:write"], resourceTerms }),
-      registered,
-      refreshGrant(),
+      { client: registered, params: refreshGrant() },
       grace,
     );
   expect(refresh([notes, mail])).toMatchObject({ scopes: ["openid", "notes:read", "notes:write"], audience: [NOTES, MAIL] });

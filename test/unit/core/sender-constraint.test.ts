@@ -86,7 +86,7 @@ test("a token of a bound refresh family is bound to the same key", async () => {
   const grant = { case: "refreshToken", value: refreshGrant() } as const;
   const family = aFamily({ cnf: DPOP });
   const client = aClient({ grantTypes: ["refresh_token"] });
-  expect(claimsOf((await refreshToken.issue(request(client, grant, { family }), core)).accessToken).cnf).toEqual(DPOP);
+  expect(claimsOf((await refreshToken.issue(request(client, grant, { family, confirmation: DPOP }), core)).accessToken).cnf).toEqual(DPOP);
   const unbound = await refreshToken.issue(request(client, grant, { family: aFamily() }), core);
   expect([claimsOf(unbound.accessToken).cnf, unbound.tokenType]).toEqual([undefined, "Bearer"]);
 });
@@ -105,10 +105,10 @@ test("a derived token is bound to the key that the agent proved, not to the subj
   const { core, stored } = aCore();
   const { accessToken: subjectToken } = await userToken(core, aClient(), DPOP);
   const grant = { case: "tokenExchange", value: exchangeGrant({ subjectToken, scope: "notes:read" }) } as const;
-  const unproven = await tokenExchange.issue(request(agent, grant), core);
+  await expect(tokenExchange.issue(request(agent, grant), core)).rejects.toMatchObject({ reason: "dpop_missing" });
   const proven = await tokenExchange.issue(request(agent, grant, { confirmation: MTLS }), core);
-  expect([unproven, proven].map(({ accessToken }) => claimsOf(accessToken).cnf)).toEqual([undefined, MTLS]);
-  expect(stored.map(({ cnf }) => cnf)).toEqual([undefined, MTLS]);
+  expect(claimsOf(proven.accessToken).cnf).toEqual(MTLS);
+  expect(stored.map(({ cnf }) => cnf)).toEqual([MTLS]);
 });
 
 test("the server's own routes refuse a bound token that is presented as a bearer token", async () => {

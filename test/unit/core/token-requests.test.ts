@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import type { CorePorts, NewFamily } from "../../../src/core/ports.ts";
+import type { NewFamily } from "../../../src/core/grants/authorization-code/ports.ts";
+import type { CorePorts } from "../../../src/core/ports.ts";
 import type { NewGrant } from "../../../src/core/token-state.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
@@ -297,9 +298,9 @@ describe("refresh_token", () => {
     expect(late.answer).toEqual(["invalid_grant", "refresh_token_replayed"]);
   });
 
-  test("keeps the sender constraint of the family", async () => {
-    const { answer, token } = await request(refreshToken(), { family: aFamily({ cnf: { jkt: "thumb" } }) });
-    expect([token.cnf, (answer as { tokenType: string }).tokenType]).toEqual([{ jkt: "thumb" }, "DPoP"]);
+  test("refuses a token that is bound to a key, without a proof", async () => {
+    const { answer } = await request(refreshToken(), { family: aFamily({ cnf: { jkt: "thumb" } }) });
+    expect(answer).toEqual(["invalid_dpop_proof", "dpop_missing"]);
   });
 
   test("refuses an unknown token", async () => {
@@ -387,11 +388,11 @@ describe("every token request", () => {
     const { core } = await memoryCore({ ports: () => ({ databaseNow: () => NOW }) });
     expect(await ask(core, "token", message, { notAfter: NOW - 1 })).toEqual(["temporarily_unavailable", "deadline_passed"]);
     expect(await ask(core, "token", message, { notAfter: NOW })).toMatchObject({ expiresIn: 900 });
-    const assertTrue = () => {
-      throw new Refusal("temporarily_unavailable", "clock_too_far_off");
+    const assertTrue = async () => {
+      throw new Refusal("temporarily_unavailable", "clock_uncertain");
     };
     const apart = await memoryCore({ ports: () => ({ clocks: { isTrue: () => false, assertTrue } }) });
-    expect(await ask(apart.core, "token", message)).toEqual(["temporarily_unavailable", "clock_too_far_off"]);
+    expect(await ask(apart.core, "token", message)).toEqual(["temporarily_unavailable", "clock_uncertain"]);
     expect(apart.writes).toEqual([]);
   });
 });

@@ -235,7 +235,7 @@ describe("verification of a bearer token for the server's own routes", () => {
 
   test("returns its user, client and scopes, and a verified address", async () => {
     const token = await tokenOf(claims());
-    const user = { sub: USER, clientId: "notes-app", scopes: ["openid", "email"], role: "developer" };
+    const user = { sub: USER, clientId: "notes-app", scopes: ["openid", "email"], role: "developer", grantId: GRANT_ID };
     expect(await verify(token, USERINFO)).toEqual({ ...user, email: "ada@example.test" });
     const unverified = { subject: { ...aSubject({ emailVerified: false }), role: "developer" } };
     expect(await verify(token, USERINFO, unverified)).toEqual(user);

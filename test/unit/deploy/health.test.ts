@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { HealthImplementation } from "grpc-health-check";
 import { expect, test } from "vitest";
+import { privateCa } from "../../support/private-ca.ts";
 
 const ask = async (...[what, env]: [string, Record<string, string>]) => {
   const child = spawn(process.execPath, ["deploy/health.ts", what], { env: { ...process.env, ...env }, stdio: "ignore" });
@@ -22,16 +23,20 @@ test.for([
   server.close();
 });
 
+const { cert, key } = privateCa().serverFor("core.example.test");
+const withTls = grpc.ServerCredentials.createSsl(null, [{ cert_chain: Buffer.from(cert), private_key: Buffer.from(key) }]);
+
 test.for([
-  ["SERVING", 0],
-  ["NOT_SERVING", 1],
-] as const)("the check of a core that reports %s exits with %i", async ([status, code]) => {
+  ["SERVING", 0, "in the clear", grpc.ServerCredentials.createInsecure(), {}],
+  ["NOT_SERVING", 1, "in the clear", grpc.ServerCredentials.createInsecure(), {}],
+  ["SERVING", 0, "with TLS", withTls, { GRPC_TLS_CERT: cert }],
+] as const)("the check of a core that reports %s exits with %i, %s", async ([status, code, _, credentials, env]) => {
   const server = new grpc.Server();
   new HealthImplementation({ "": status }).addToServer(server);
   const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
+    server.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error ? reject(error) : resolve(bound))),
   );
-  expect(await ask("grpc", { GRPC_PORT: String(port) })).toBe(code);
+  expect(await ask("grpc", { GRPC_PORT: String(port), ...env })).toBe(code);
   server.forceShutdown();
 });
 

@@ -30,6 +30,7 @@ const aPause = (agent: string, userId: string | null): AgentPause => ({
   agent: named(agent),
   userId,
   pausedAt: 5,
+  reason: null,
   by: { type: "user", id: "x" },
 });
 

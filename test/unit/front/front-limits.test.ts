@@ -86,6 +86,7 @@ describe("requests in flight", () => {
 function printed(print: (ctx: HotContext, refusal: Refusal | undefined) => void, refusal: Refusal | undefined) {
   const headers = new Map<string, string>();
   const ctx = {
+    req: { headers: {} },
     status: 404,
     body: undefined as unknown,
     set: (name: string, value: string) => void headers.set(name.toLowerCase(), value),

@@ -28,18 +28,20 @@ const core = coreWith({
 
 const realms = { default: async () => ({ id: "r", name: "default", dynamicRegistrationScopes: null }) };
 const routes: readonly Route[] = [
-  tokenRoute({ core, issuer: ISSUER, grantTypes: SELF_SERVICE_GRANT_TYPES }),
+  tokenRoute({ core, issuer: ISSUER, grantTypes: SELF_SERVICE_GRANT_TYPES, trustsPlatforms: async () => false }),
   introspectRoute({ core, issuer: ISSUER }),
   revokeRoute({ core, issuer: ISSUER }),
   jwksRoute({ core, issuer: ISSUER, clock: () => 1 }),
   ...discoveryRoutes({
     issuer: ISSUER,
+    trustsPlatforms: async () => false,
     realms: realms as unknown as Parameters<typeof discoveryRoutes>[0]["realms"],
     resources: { offered: async () => [] },
     defaultScopes: ["openid"],
     clock: () => 1,
     idTokenAlgorithms: ["EdDSA"],
     cimdEnabled: true,
+    requirePushedRequests: false,
     grantTypes: SELF_SERVICE_GRANT_TYPES,
   }),
 ];
@@ -117,6 +119,22 @@ describe("a hot route returns the same response in front of Koa as behind it", (
     const direct = await seen(light, head, body);
     expect(direct.status).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(await seen(viaKoa, head, body)).toEqual(direct);
+  });
+
+  test("above the limit all but the essential routes return 503 at once", async () => {
+    const requestId = () => "r";
+    const fronts = await Promise.all([true, false].map((hot) => startFront({ routes, requestId, hot, cap: 0 })));
+    const [direct, koa] = fronts as [TestFront, TestFront];
+    for (const path of ["/oauth/token", "/oauth/introspect", "/oauth/revoke"]) {
+      const { head, body } = post(path, "token=live", BASIC);
+      const refused = await seen(direct, head, body);
+      expect([refused.status, refused.body]).toEqual(["HTTP/1.1 503 Service Unavailable", '{"error":"temporarily_unavailable"}']);
+      expect(refused.headers).toEqual(expect.arrayContaining(["retry-after: 1", "x-request-id: r", "cache-control: no-store"]));
+      expect(await seen(koa, head, body)).toEqual(refused);
+    }
+    for (const { head, body } of [CASES["the keys"][0], CASES["the metadata"][0]])
+      expect((await seen(direct, head, body)).status).toBe("HTTP/1.1 200 OK");
+    await Promise.all(fronts.map((front) => front.close()));
   });
 
   test("every hot route has a case", () => {

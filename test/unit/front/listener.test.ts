@@ -150,7 +150,7 @@ describe("telemetry of requests", () => {
   });
 });
 
-test("every response has a request id and nosniff, and closes the connection while the front drains", async () => {
+test("every response has a request id and nosniff, and closes the connection while the front leaves", async () => {
   const life: Lifecycle = { draining: false };
   front = await startFront({ routes: [route("/a")], lifecycle: life });
   const headersOf = async () => {
@@ -159,7 +159,9 @@ test("every response has a request id and nosniff, and closes the connection whi
   };
   expect(await headersOf()).toEqual(["r1", "nosniff", "keep-alive"]);
   life.draining = true;
-  expect(await headersOf()).toEqual(["r2", "nosniff", "close"]);
+  expect(await headersOf()).toEqual(["r2", "nosniff", "keep-alive"]);
+  life.leaving = true;
+  expect(await headersOf()).toEqual(["r3", "nosniff", "close"]);
 });
 
 test("request ids consist of a random part and a count", () => {
@@ -170,7 +172,7 @@ test("request ids consist of a random part and a count", () => {
 
 test("an OAuth error has an OAuth code and the description of the refusal", () => {
   const body = (refusal: Refusal) => {
-    const ctx = { status: 0, body: "", set: () => undefined };
+    const ctx = { req: { headers: {} }, status: 0, body: "", set: () => undefined };
     oauthErrorPrinter(ISSUER)(ctx as unknown as HotContext, refusal);
     return [ctx.status, JSON.parse(ctx.body)];
   };
@@ -251,7 +253,7 @@ describe("a listener", () => {
 
   test("drains: serves during the notice, then refuses connections and closes idle ones", async () => {
     const life: Lifecycle = { draining: false };
-    const [port = 0] = await start({ lifecycle: life });
+    const [port = 0] = await start({ lifecycle: life, times: { keepAlive: 100 } });
     const idle = connect(port, "127.0.0.1");
     sockets.push(idle);
     idle.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -7,7 +7,21 @@ import { newSecret } from "../../../src/random.ts";
 
 const before = newSecret(randomBytes);
 const after = newSecret(randomBytes);
-const signedIn = (authTime: number) => ({ session: { id: "s", userId: "u", authTime, expiresAt: 9999 }, user: {} as never });
+const signedIn = (authTime: number) => ({
+  session: {
+    id: "s",
+    userId: "u",
+    authTime,
+    proofAge: 0,
+    acr: "urn:countersign:pwd",
+    amr: ["pwd"],
+    requiredAcr: null,
+    reachableAcr: "urn:countersign:pwd",
+    hasSecondFactor: false,
+    expiresAt: 9999,
+  },
+  user: {} as never,
+});
 
 test("a user has signed in since the request if the session differs and is not older than the request", () => {
   const pending = { requestId: newRequestId(before, randomBytes), query: "", createdAt: 1000 };

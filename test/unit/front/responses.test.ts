@@ -75,7 +75,7 @@ test("a redirect is not cached and sends no referrer", () => {
 });
 
 test("CORS: responses are readable from any origin, and preflight requests are answered", () => {
-  const open = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After" };
+  const open = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, DPoP-Nonce" };
   expect(written(openToScripts).headers).toEqual(open);
   expect(written((ctx) => answerPreflight(ctx, ["GET", "HEAD"]))).toEqual({
     status: 204,
@@ -83,7 +83,7 @@ test("CORS: responses are readable from any origin, and preflight requests are a
     headers: {
       ...open,
       "Access-Control-Allow-Methods": "GET, HEAD",
-      "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version",
+      "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP, MCP-Protocol-Version",
       "Access-Control-Max-Age": "600",
     },
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BUILT_IN_SCOPES, type ScopeDescription } from "../../../src/accounts/scope-descriptions.ts";
 import { scopeWords } from "../../../src/front/pages/views/words.ts";
-import { LANGUAGES } from "../../../src/front/texts/language.ts";
+import { LANGUAGES } from "../../../src/texts/languages.ts";
 
 const described = (...scopes: ScopeDescription[]) => new Map(scopes.map((scope) => [scope.name, scope]));
 const own = described(

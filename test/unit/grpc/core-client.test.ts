@@ -1,9 +1,11 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CATALOGUE, Refusal, type RefusalCode } from "../../../src/errors.ts";
+import { tokenRoute } from "../../../src/front/oauth/token.ts";
 import { type RemoteTokenCore, remoteTokenCore } from "../../../src/grpc/core-client.ts";
 import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";
+import { ISSUER, postForm, startFront } from "../../support/front.ts";
 import { clientCredentials, FULL_DETAIL, smallCore } from "./small-core.ts";
 
 const SECRET = "a-shared-secret-of-the-front-and-the-core";
@@ -43,6 +45,20 @@ describe("a core in another process", () => {
     const question = { client: { basic: { clientId: "rs", clientSecret: "rs-secret:+ü" } }, tokens: ["live-x", "y"] };
     expect(await core.introspect(question)).toEqual(await near.introspect(question));
     expect(await core.ready()).toBe(true);
+  });
+
+  test("docs/protocol.md#releases-beside-each-other: the answer of a core that reads no proofs is refused where one was sent", async () => {
+    const front = await startFront({
+      routes: [tokenRoute({ core, issuer: ISSUER, grantTypes: ["client_credentials"], trustsPlatforms: async () => false })],
+    });
+    const ask = (headers: Record<string, string>) =>
+      postForm(`${front.url}/oauth/token`, { grant_type: "client_credentials", client_id: "me" }, headers).then((answer) => answer.json());
+    try {
+      expect(await ask({})).toMatchObject({ access_token: "live-me", token_type: "Bearer" });
+      expect(await ask({ dpop: "a proof" })).toEqual({ error: "invalid_request", error_description: expect.stringContaining("DPoP") });
+    } finally {
+      await front.close();
+    }
   });
 
   test.for(Object.keys(CATALOGUE) as RefusalCode[])("%s is transmitted with its public details and without its reason", async (code) => {

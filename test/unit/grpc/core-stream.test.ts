@@ -154,18 +154,18 @@ test("a stopped core is refused with core_unavailable at once, and used again so
   await expect(core.token(clientCredentials("a"))).rejects.toMatchObject(gone); // not DEADLINE_EXCEEDED
   expect(await core.ready()).toBe(false);
   await aCore({ port: first.listener.port });
-  await expect.poll(() => core.ready(), { timeout: 3_000, interval: 50 }).toBe(true);
+  await expect.poll(() => core.ready(), { interval: 50 }).toBe(true);
   await openStream(core);
 });
 
 test.for([true, false])(
   "a draining core answers its accepted calls (by stream: %s), and its listener closes right after",
   async (byStream) => {
-    const { listener } = await aCore();
+    const { listener, seen } = await aCore();
     const core = aFront(listener.port);
     if (byStream) await openStream(core);
     const calls = Promise.all(["slow-400", "slow-300"].map((name) => core.token(clientCredentials(name))));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect.poll(() => seen).toHaveLength(2);
     const closed = listener.close(120);
     expect((await calls).map(({ accessToken }) => accessToken)).toEqual(["live-slow-400", "live-slow-300"]);
     await closed; // long before the grace period ends

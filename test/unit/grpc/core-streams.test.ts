@@ -22,7 +22,7 @@ async function aCore() {
   });
   cleanups.push(() => listener.close(0));
   const address = { url: `http://127.0.0.1:${listener.port}` };
-  const client = connectToCore(address);
+  const client = connectToCore(address, "127.0.0.1");
   cleanups.push(() => client.close());
   return { client, seen, metadata: frontMetadata(address) };
 }

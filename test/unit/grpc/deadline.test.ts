@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Refusal } from "../../../src/errors.ts";
-import { timeLimit, timeToAnswer, withinBudget } from "../../../src/grpc/deadline.ts";
+import { mayBeRepeated, timeLimit, timeToAnswer, withinBudget } from "../../../src/grpc/deadline.ts";
 
 test.for([
   [3_000, undefined, 3_000],
@@ -22,6 +22,17 @@ test.for([69.9, 0, -5])("a call with a deadline in %d ms is refused", (waits) =>
 test("the time limit is 1 s for introspection and 3 s for other methods", () => {
   expect([timeLimit("introspect"), timeLimit("token"), timeLimit("publicKeys")]).toEqual([1_000, 3_000, 3_000]);
   expect([timeLimit("validateAuthorization"), timeLimit("issueCode"), timeLimit("resolveClient")]).toEqual([3_000, 3_000, 3_000]);
+});
+
+test.for([
+  ["introspect", {}, true],
+  ["introspect", { client: { assertion: {} } }, false],
+  ["revoke", { client: {} }, true],
+  ["pushAuthorization", { client: { dpop: {} } }, false],
+  ["verifyAccessToken", { dpop: {} }, false],
+  ["token", {}, false],
+] as const)("%s of %o, once it may have been executed, may be repeated: %s", ([method, request, expected]) => {
+  expect(mayBeRepeated(method, request)).toBe(expected);
 });
 
 const never = () => undefined;

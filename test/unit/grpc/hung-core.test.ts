@@ -83,11 +83,9 @@ test("a core that reads a call after its front gave up does not execute it", asy
 test("a core that responds again is used again", async () => {
   const { core, balancer, hung, other } = await aFront();
   balancer.stop(hung.port);
-  await expect.poll(() => core.token(clientCredentials("elsewhere"), { timeoutMs: 1_500 }), { timeout: 5_000 }).toBeDefined();
+  await expect.poll(() => core.token(clientCredentials("elsewhere"), { timeoutMs: 1_500 })).toBeDefined();
   balancer.stop(other.port);
   balancer.go(hung.port);
-  await expect
-    .poll(() => core.token(clientCredentials("back"), { timeoutMs: 1_500 }).catch(() => undefined), { timeout: 10_000 })
-    .toBeDefined();
+  await expect.poll(() => core.token(clientCredentials("back"), { timeoutMs: 1_500 }).catch(() => undefined)).toBeDefined();
   expect(hung.seen).toContain("back");
 });

@@ -36,6 +36,12 @@ export function smallCore() {
     async issueCode({ userId }) {
       return { code: `code-of-${userId}` };
     },
+    async pushAuthorization({ request }) {
+      return { requestUri: `urn:ietf:params:oauth:request_uri:${request?.state}`, expiresIn: 90 };
+    },
+    async openPushedRequest({ clientId, requestUri }) {
+      return { request: { clientId, pushedRequest: requestUri } };
+    },
     async authorizeDevice({ scope }) {
       return { deviceCode: `device-code-for-${scope}`, userCode: "BCDF-GHJK", expiresIn: 600, interval: 5 };
     },

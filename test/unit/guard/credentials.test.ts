@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readBearer } from "../../../guard-sdk/src/credentials.ts";
+import { readToken, schemesFor } from "../../../guard-sdk/src/credentials.ts";
 import { refusalOf } from "../../support/guard-refusal.ts";
 
 test.for([
@@ -9,7 +9,7 @@ test.for([
   ["every character of b64token", ["Bearer aZ09-._~+/=="], "", "aZ09-._~+/=="],
   ["another query parameter", ["Bearer abc"], "?access=token", "abc"],
 ] as const)("accepts %s", ([, authorization, query, token]) => {
-  expect(readBearer({ authorization, query })).toBe(token);
+  expect(readToken({ authorization, query })).toEqual({ scheme: "Bearer", token });
 });
 
 test.for([
@@ -32,5 +32,23 @@ test.for([
   ["header and query", ["Bearer abc"], "?x=1&access_token=abc", "invalid_request", "credentials_repeated"],
   ["header and encoded query", ["Bearer abc"], "?%61ccess_token=", "invalid_request", "credentials_repeated"],
 ] as const)("refuses %s", async ([, authorization, query, code, reason]) => {
-  expect(await refusalOf(() => readBearer({ authorization, query }))).toEqual([code, reason]);
+  expect(await refusalOf(() => readToken({ authorization, query }))).toEqual([code, reason]);
+});
+
+test("RFC 9449 §7.1: the scheme DPoP is read where it is accepted, and is another scheme elsewhere", async () => {
+  const inbound = { authorization: ["DPoP abc"], query: "" };
+  expect(readToken(inbound, "accepted")).toEqual({ scheme: "DPoP", token: "abc" });
+  expect(await refusalOf(() => readToken(inbound))).toEqual(["no_credentials", "scheme_unsupported"]);
+  const joined = { authorization: ["DPoP abc, Bearer abc"], query: "" };
+  expect(await refusalOf(() => readToken(joined, "accepted"))).toEqual(["invalid_request", "credentials_repeated"]);
+});
+
+test.for([
+  [undefined, "DPoP abc", ["Bearer"]],
+  ["accepted", "", ["Bearer", "DPoP"]],
+  ["accepted", "Bearer abc", ["Bearer"]],
+  ["accepted", "DPoP abc", ["DPoP"]],
+  ["required", "Bearer abc", ["DPoP"]],
+] as const)("with dpop %s, a challenge to %j names %j", ([dpop, field, schemes]) => {
+  expect(schemesFor({ authorization: field === "" ? [] : [field], query: "" }, dpop)).toEqual(schemes);
 });

@@ -104,7 +104,7 @@ describe("fetchKeys", async () => {
     expect(issuer.requests).not.toContain("/elsewhere");
   });
 
-  test("a response that never ends is aborted by a timeout", { timeout: 15_000 }, async () => {
+  test("a response that never ends is aborted by a timeout", async () => {
     const slow = createServer((_, response) => response.writeHead(200).write("{"));
     const { origin, close } = await listen(slow);
     await expect(kids(origin)).rejects.toThrow(/timeout/i);

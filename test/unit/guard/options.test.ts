@@ -32,6 +32,14 @@ test.for([
   ["an issuer on a host that only looks like loopback", { authorizationServers: ["http://127.0.0.1.example"] }, "https"],
   ["a malformed scope", { scopes: ["notes read"] }, "not a scope"],
   ["an empty scope", { scopesSupported: [""] }, "not a scope"],
+  ["a nonce without dpop", { dpopNonce: true }, "go with dpop"],
+  ["a public URL without dpop", { publicUrl: "https://notes.example" }, "go with dpop"],
+  [
+    "a secret that is too short",
+    { dpop: "required", dpopNonce: "secret" },
+    "dpopNonce of createGuard must be true or a secret of at least 32",
+  ],
+  ["a public URL with a query", { dpop: "required", publicUrl: "https://notes.example/a?b" }, "publicUrl of createGuard must be written"],
   ["a cache without bound", { tokenCacheSize: Number.POSITIVE_INFINITY }, "tokenCacheSize"],
 ] as const)("createGuard refuses %s", ([, change, message]) => {
   expect(() => createGuard({ ...good, ...change })).toThrow(message);

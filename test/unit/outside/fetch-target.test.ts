@@ -68,3 +68,21 @@ test.for([
 test("http needs both loopbackAllowed and plainLoopback", () => {
   expect(outcome("http://localhost:8443/doc", false, "http://localhost:3000", true)).toBe("scheme_not_https");
 });
+
+const PRIVATE = { ownUrl: "http://localhost:3000", loopbackAllowed: true, plainLoopback: true, privateAllowed: true };
+
+test.for([
+  ["https://kubernetes.default.svc.cluster.local/keys", "https://kubernetes.default.svc.cluster.local/keys"],
+  ["https://10.96.0.1/keys", "https://10.96.0.1/keys"],
+  ["https://[fd00::1]/keys", "https://[fd00::1]/keys"],
+  ["http://127.0.0.1:8001/keys", "http://127.0.0.1:8001/keys"],
+  ["http://10.96.0.1/keys", "scheme_not_https"],
+  ["http://kubernetes.default.svc/keys", "scheme_not_https"],
+  ["https://169.254.169.254/keys", "host_is_an_address"],
+  ["https://8.8.8.8/keys", "host_is_an_address"],
+  ["http://localhost:3000/keys", "host_is_our_own"],
+] as const)("where an operator allowed private addresses, %s yields %s", ([url, expected]) => {
+  const reached = () => fetchTarget(url, PRIVATE).href;
+  if (expected === url) expect(reached()).toBe(expected);
+  else expect(reached).toThrow(expected);
+});

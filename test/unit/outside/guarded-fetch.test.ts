@@ -37,7 +37,7 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 test("fetches a document from an allowed address, with its freshness", async () => {
   site.serveJson({ hello: "world" }, { "cache-control": "max-age=77" });
-  expect(await fetcher().json(url(), 5_120)).toEqual({ value: { hello: "world" }, freshFor: 77 });
+  expect(await fetcher().json(url(), 5_120)).toMatchObject({ value: { hello: "world" }, freshFor: 77 });
   const [request] = site.requests().slice(-1);
   expect(request?.headers).toMatchObject({ host: `${HOST}:${site.port}`, accept: "application/json", "accept-encoding": "identity" });
   expect(request?.headers.cookie).toBeUndefined();
@@ -177,7 +177,7 @@ test("a fetch times out before the core call that waits for it", () => {
   expect(OVERALL_MS).toBeLessThanOrEqual(timeLimit("validateAuthorization") - 500);
 });
 
-test("abuse 55: a response of one byte a second is aborted by the timeout", { timeout: 15_000 }, async () => {
+test("abuse 55: a response of one byte a second is aborted by the timeout", async () => {
   site.serve((_request, response) => {
     response.writeHead(200, JSON_TYPE);
     const drip = setInterval(() => response.write(" "), 1_000);
@@ -197,11 +197,11 @@ test("contract: a private authority is trusted by NODE_EXTRA_CA_CERTS only", asy
   const module = new URL("../../../src/outside/guarded-fetch.ts", import.meta.url).href;
   const code = `import { guardedFetch } from ${JSON.stringify(module)};
     const fetch = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: true });
-    console.log(JSON.stringify(await fetch.json(${JSON.stringify(url("localhost"))}, 5120).catch((error) => error.reason)));`;
+    console.log(JSON.stringify(await fetch.json(${JSON.stringify(url("localhost"))}, 5120).then(({ value }) => value, (error) => error.reason)));`;
   const run = async (env: NodeJS.ProcessEnv) =>
     (await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { env })).stdout.trim();
   try {
-    expect(await run({ NODE_EXTRA_CA_CERTS: file })).toBe('{"value":{"hello":"world"}}');
+    expect(await run({ NODE_EXTRA_CA_CERTS: file })).toBe('{"hello":"world"}');
     expect(await run({})).toBe('"unreachable"');
     expect(await run({ NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" })).toBe('"unreachable"');
   } finally {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLoopbackAddress, isLoopbackHost, isPublicAddress } from "../../../src/outside/public-address.ts";
+import { isLoopbackAddress, isLoopbackHost, isPrivateAddress, isPublicAddress } from "../../../src/outside/public-address.ts";
 
 test.for([
   ["0.0.0.0", "this network"],
@@ -85,4 +85,24 @@ test.for([
   ["auth.example.test", false],
 ] as const)("a listener at %s is reachable from this machine only: %s", ([host, expected]) => {
   expect(isLoopbackHost(host)).toBe(expected);
+});
+
+test.for([
+  ["10.0.0.1", true],
+  ["100.64.0.1", true],
+  ["127.0.0.1", true],
+  ["172.31.255.255", true],
+  ["192.168.1.1", true],
+  ["::1", true],
+  ["fd00::1", true],
+  ["::ffff:10.0.0.1", true],
+  ["169.254.169.254", false],
+  ["fe80::1", false],
+  ["0.0.0.0", false],
+  ["224.0.0.1", false],
+  ["64:ff9b::a00:1", false],
+  ["8.8.8.8", false],
+  ["example.test", false],
+] as const)("%s belongs to this host or its network: %s", ([address, isPrivate]) => {
+  expect(isPrivateAddress(address)).toBe(isPrivate);
 });

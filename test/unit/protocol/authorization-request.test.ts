@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { authorizationQuery, parseAuthorizationRequest, redirectWith, tooLong } from "../../../src/protocol/authorization-request.ts";
+import {
+  authorizationQuery,
+  parseAuthorizationRequest,
+  pushedReference,
+  redirectWith,
+  tooLong,
+} from "../../../src/protocol/authorization-request.ts";
 
 describe("parsing an authorization request", () => {
   test("reads every parameter", () => {
@@ -87,4 +93,26 @@ describe("a stored authorization request", () => {
     expect(tooLong({ nonce: "é".repeat(86) })).toEqual({ what: "nonce", limit: 512 });
     expect(tooLong({ resource: Array.from({ length: 10 }, () => "r".repeat(500)) })).toEqual({ what: "The whole request", limit: 4096 });
   });
+});
+
+describe("the pushed request that an authorization request names", () => {
+  const uri = "urn:ietf:params:oauth:request_uri:abc";
+  const named = `request_uri=${encodeURIComponent(uri)}`;
+
+  test.for([
+    [`client_id=c&${named}`, { clientId: "c", requestUri: uri }],
+    [`${named}&scope=x&state=a&state=b&client_id=c`, { clientId: "c", requestUri: uri }],
+    ["client_id=c&scope=openid", undefined],
+    ["client_id=c&request_uri=https%3A%2F%2Fclient.example.test%2Frequest.jwt", undefined],
+    ["client_id=c&request_uri=", undefined],
+  ] as const)("%s", ([query, expected]) => {
+    expect(pushedReference(query)).toEqual(expected);
+  });
+
+  test.for([named, `client_id=&${named}`, `client_id=c&client_id=d&${named}`, `client_id=c&${named}&${named}`])(
+    "%s is refused",
+    (query) => {
+      expect(() => pushedReference(query)).toThrow("pushed_reference_malformed");
+    },
+  );
 });

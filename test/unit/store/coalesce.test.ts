@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { asUnavailable } from "../../../src/store/availability.ts";
+import { asRefusedBy } from "../../../src/store/availability.ts";
 import { coalesceReads, coalesceWrites } from "../../../src/store/coalesce.ts";
 
 /** A query that ends when the test says so. */
@@ -116,7 +116,7 @@ describe("coalesced writes", () => {
   test("a batch with a lock timeout is retried row by row, so that only the locked row fails", async () => {
     const lockTimeout = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
     const write = coalesceWrites(async (rows: readonly number[]) => {
-      if (rows.includes(2)) throw asUnavailable(lockTimeout);
+      if (rows.includes(2)) throw asRefusedBy(lockTimeout);
       return rows.map((row) => row * 10);
     });
     const settled = await Promise.allSettled([write(1), write(2), write(3)]);

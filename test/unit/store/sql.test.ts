@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { asUnavailable, leavesConnection, mayBeRepeated } from "../../../src/store/availability.ts";
+import { asRefusedBy, leavesConnection, mayBeRepeated } from "../../../src/store/availability.ts";
 import { isStorable, jsonRows } from "../../../src/store/sql.ts";
 
 const databaseError = (code: string, severity = "ERROR") => Object.assign(new Error("from the server"), { code, severity });
@@ -33,7 +33,7 @@ test.for([
   ["25006", "ERROR"],
 ] as const)("SQLSTATE %s is reported as temporarily_unavailable with Retry-After", ([code, severity]) => {
   const error = databaseError(code, severity);
-  expect(asUnavailable(error)).toMatchObject({
+  expect(asRefusedBy(error)).toMatchObject({
     code: "temporarily_unavailable",
     reason: "storage_unavailable",
     detail: { cause: error, retryAfter: 5 },
@@ -42,25 +42,25 @@ test.for([
 
 test.for(["23505", "22P02", "42P01", "40001"])("SQLSTATE %s stays an internal error", (code) => {
   const error = databaseError(code);
-  expect(asUnavailable(error)).toBe(error);
+  expect(asRefusedBy(error)).toBe(error);
 });
 
 test("lost connections and timeouts are temporarily_unavailable; programming errors and refusals are unchanged", () => {
-  expect(asUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }))).toMatchObject({ reason: "storage_unavailable" });
-  expect(asUnavailable(new Error("Connection terminated unexpectedly"))).toMatchObject({ reason: "storage_unavailable" });
+  expect(asRefusedBy(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }))).toMatchObject({ reason: "storage_unavailable" });
+  expect(asRefusedBy(new Error("Connection terminated unexpectedly"))).toMatchObject({ reason: "storage_unavailable" });
   for (const message of [
     "timeout exceeded when trying to connect",
     "Query read timeout",
     "PGlite is closed",
     "Cannot use a pool after calling end on the pool",
   ]) {
-    expect(asUnavailable(new Error(message))).toMatchObject({ reason: "storage_unavailable" });
+    expect(asRefusedBy(new Error(message))).toMatchObject({ reason: "storage_unavailable" });
   }
   for (const mistake of [new TypeError("undefined is not a function"), new Error("Prepared statements must be unique")]) {
-    expect(asUnavailable(mistake)).toBe(mistake);
+    expect(asRefusedBy(mistake)).toBe(mistake);
   }
   const refusal = new Refusal("conflict", "client_id_taken");
-  expect(asUnavailable(refusal)).toBe(refusal);
+  expect(asRefusedBy(refusal)).toBe(refusal);
 });
 
 test("only serialization failures and deadlocks are repeated", () => {
@@ -69,8 +69,8 @@ test("only serialization failures and deadlocks are repeated", () => {
 
 test("a connection is kept after an error of a statement, and closed after a lost connection or timeout", () => {
   expect(leavesConnection(databaseError("23505"))).toBe(true);
-  expect(leavesConnection(asUnavailable(databaseError("57014")))).toBe(true);
-  expect(leavesConnection(asUnavailable(databaseError("57P01", "FATAL")))).toBe(false);
-  expect(leavesConnection(asUnavailable(new Error("Query read timeout")))).toBe(false);
+  expect(leavesConnection(asRefusedBy(databaseError("57014")))).toBe(true);
+  expect(leavesConnection(asRefusedBy(databaseError("57P01", "FATAL")))).toBe(false);
+  expect(leavesConnection(asRefusedBy(new Error("Query read timeout")))).toBe(false);
   expect(leavesConnection(new Refusal("conflict", "client_id_taken"))).toBe(true);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isRefusal } from "../../../src/errors.ts";
-import { asUnavailable, changedNothing, repeatedOnce, translated } from "../../../src/store/availability.ts";
+import { asRefusedBy, changedNothing, repeatedOnce, translated } from "../../../src/store/availability.ts";
 
 /** An error as pg throws it. */
 const databaseError = (code: string, more: object = {}) => Object.assign(new Error("no"), { code, severity: "ERROR", ...more });
@@ -42,6 +42,6 @@ test("an audit record that cannot be written makes a request temporarily_unavail
     { where: "SQL statement insert into audit_records" },
     { message: 'relation "audit_records" does not exist' },
   ])
-    expect(asUnavailable(databaseError("23514", more))).toMatchObject({ code: "temporarily_unavailable" });
-  expect(asUnavailable(databaseError("23514", { table: "users" }))).not.toHaveProperty("reason");
+    expect(asRefusedBy(databaseError("23514", more))).toMatchObject({ code: "temporarily_unavailable" });
+  expect(asRefusedBy(databaseError("23514", { table: "users" }))).not.toHaveProperty("reason");
 });

@@ -1,15 +1,15 @@
 import type { AuditEntry } from "../../../audit.ts";
-import { type Client, isConfidential } from "../../../clients/client.ts";
+import { type Client, isConfidential, isNotifiedOfLogout } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
-import type { CodeState, Core, NewFamily } from "../../ports.ts";
+import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
 import type { NewGrant } from "../../token-state.ts";
-import { type Confirmation, newJti } from "../../tokens/access-token.ts";
+import { type Confirmation, newJti, signInClaims } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
 import {
   accessTokenAnswer,
@@ -21,17 +21,21 @@ import {
   type GrantRequest,
   previewOf,
   type TokenAnswer,
+  type WouldBeGranted,
 } from "../grant.ts";
-import { type Bound, CODE_RULES, CODE_UNEXPIRED, decideCode } from "./rules.ts";
+import type { CodeState, NewFamily } from "./ports.ts";
+import { type Bound, CODE_RULES, CODE_UNEXPIRED, decideCode, keyOfCode } from "./rules.ts";
 
 type Request = GrantRequest<"authorizationCode">;
 type Decision = ReturnType<typeof decideCode>;
 
 const { grantType } = GRANTS.authorizationCode;
 
+const factsOf = ({ client, grant, confirmation }: Request) => ({ client, params: grant.value, confirmation });
+
 async function decide(request: Request, trace = ENFORCED): Promise<Decision> {
   checkGrantUse(request, trace);
-  return decideCode(await request.prefetched.code, request.client, request.grant.value, trace);
+  return decideCode(await request.prefetched.code, factsOf(request), trace);
 }
 
 /** Commits the revocation of the grant that a code was redeemed for, then refuses. */
@@ -57,7 +61,7 @@ async function redeem(decision: Extract<Decision, { kind: "redeem" }>, request: 
   const codeHash = hashSecret(request.grant.value.code);
   const answer = await redeemCode({ ...decision, codeHash, grantType }, request, core);
   if (answer !== undefined) return answer;
-  const later = decideCode(await core.codes.byHash(codeHash), request.client, request.grant.value);
+  const later = decideCode(await core.codes.byHash(codeHash), factsOf(request));
   if (later.kind === "replay") return revokeReplayed(later, request, core);
   throw new Refusal("invalid_grant", "code_expired", { rule: CODE_UNEXPIRED.name });
 }
@@ -84,6 +88,7 @@ export async function redeemCode(
     scopes: code.scopes,
     audience: bound,
     authTime: code.authTime,
+    ...(code.authentication && { authentication: code.authentication }),
   };
   const jti = newJti(core.randomBytes, opened.id);
   const refresh = client.grantTypes.includes("refresh_token") ? newRefresh(core, isConfidential(client) ? undefined : cnf) : undefined;
@@ -100,6 +105,7 @@ export async function redeemCode(
     grantId: opened.id,
     requestId,
   };
+  if (isNotifiedOfLogout(client)) await core.logoutSubscriptions.subscribe(code.sessionId, client.clientId);
   if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) return undefined;
   const [answer, idToken] = await Promise.all([
     accessTokenAnswer(
@@ -111,6 +117,7 @@ export async function redeemCode(
         jti,
         lifetime: lifetimeAt(core.lifetimes.accessToken, audience, terms),
         cnf,
+        signedIn: signInClaims(code.authentication, code.authTime),
       },
       core,
     ),
@@ -118,6 +125,18 @@ export async function redeemCode(
   ]);
   return { ...answer, ...(refresh && { refreshToken: refresh.token }), ...(idToken !== undefined && { idToken }) };
 }
+
+/** What the code would bring, as `explain` shows it. */
+export const previewOfCode = (
+  { code, audience, terms }: Pick<Redemption, "code" | "audience" | "terms">,
+  { client }: Pick<GrantRequest, "client">,
+  core: Core,
+): WouldBeGranted => ({
+  ...previewOf(code.scopes, audience, core, terms),
+  sub: code.userId,
+  refreshToken: client.grantTypes.includes("refresh_token"),
+  idToken: code.scopes.includes("openid"),
+});
 
 /**
  * Makes a refresh token and the family that it begins.
@@ -137,6 +156,8 @@ function idTokenFor(code: CodeState, client: Client, core: Core): Promise<string
     scopes: code.scopes,
     authTime: code.authTime,
     nonce: code.nonce,
+    authentication: code.authentication,
+    ...(isNotifiedOfLogout(client) && { sid: code.sessionId }),
     now: core.clock(),
     lifetime: core.lifetimes.idToken,
   });
@@ -153,14 +174,10 @@ export const authorizationCode: Grant<"authorizationCode"> = {
   },
 
   async preview(request, core, trace) {
-    const decision = await decide(request, trace);
+    // Only the client can make a proof, so that one is assumed.
+    const confirmation = request.confirmation ?? keyOfCode(await request.prefetched.code);
+    const decision = await decide({ ...request, ...(confirmation && { confirmation }) }, trace);
     if (decision.kind === "replay") throw decision.refusal;
-    const { code, audience, terms } = decision;
-    return {
-      ...previewOf(code.scopes, audience, core, terms),
-      sub: code.userId,
-      refreshToken: request.client.grantTypes.includes("refresh_token"),
-      idToken: code.scopes.includes("openid"),
-    };
+    return previewOfCode(decision, request, core);
   },
 };

@@ -3,9 +3,11 @@ import { Refusal, refusing } from "../../../errors.ts";
 import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isCodeVerifier, verifierMatches } from "../../../protocol/authorization-request.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
+import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { CodeState } from "../../ports.ts";
+import type { Confirmation } from "../../tokens/access-token.ts";
+import type { CodeState } from "./ports.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };
 export type Bound = { readonly bound: readonly string[]; readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] };
@@ -101,11 +103,22 @@ export const CODE_RULES: readonly RuleHead[] = [
   CODE_OF_CLIENT,
   REDIRECT_URI,
   CODE_VERIFIER,
+  DPOP_KEY,
   CODE_UNUSED,
   CODE_UNEXPIRED,
   USER_ENABLED,
   RESOURCE,
 ];
+
+interface CodeRequest {
+  readonly client: Client;
+  readonly params: AuthorizationCodeGrant;
+  /** The key that the request proved. */
+  readonly confirmation?: Confirmation | undefined;
+}
+
+/** The key that dpop_jkt of the authorization request bound a code to. */
+export const keyOfCode = (code: CodeState | undefined): Confirmation | undefined => (code?.dpopJkt ? { jkt: code.dpopJkt } : undefined);
 
 /**
  * Decides what a presented code entitles its client to. Pure.
@@ -114,7 +127,7 @@ export const CODE_RULES: readonly RuleHead[] = [
  * @throws {Refusal} invalid_request, invalid_grant, invalid_target
  * @see OAuth 2.1 §4.1.3 and §7.5.2, RFC 7636 §4.6, docs/protocol.md#authorization-code
  */
-export function decideCode(found: CodeState | undefined, client: Client, params: AuthorizationCodeGrant, trace = ENFORCED) {
+export function decideCode(found: CodeState | undefined, { client, params, confirmation }: CodeRequest, trace = ENFORCED) {
   const presented = { found, client, params };
   trace.check(CODE_VERIFIER_FORM, presented);
   const code = trace.check(CODE_KNOWN, presented);
@@ -122,6 +135,7 @@ export function decideCode(found: CodeState | undefined, client: Client, params:
   trace.check(CODE_OF_CLIENT, facts);
   trace.check(REDIRECT_URI, facts);
   trace.check(CODE_VERIFIER, facts);
+  trace.check(DPOP_KEY, { boundTo: keyOfCode(code), confirmation });
   const replayed = trace.refusalOf(CODE_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", grantId: code.grantId ?? "", refusal: replayed } as const;
   trace.check(CODE_UNEXPIRED, facts);

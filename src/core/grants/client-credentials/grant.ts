@@ -1,10 +1,11 @@
-import { audienceOf, isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
+import { audienceOf, type Client, isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import { parseScope, printScope } from "../../../protocol/access.ts";
-import { GRANTS } from "../../../protocol/grants.ts";
+import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedAt, clientAudience, narrowResource, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
+import type { Core } from "../../ports.ts";
 import { newJti } from "../../tokens/access-token.ts";
 import {
   accessTokenAnswer,
@@ -14,6 +15,7 @@ import {
   type Grant,
   type GrantRequest,
   previewOf,
+  type TokenAnswer,
   termsOfAudience,
 } from "../grant.ts";
 
@@ -45,13 +47,15 @@ const SCOPE: Rule<Request, readonly string[]> = {
   },
 };
 
-const RESOURCE: Rule<Request, readonly string[]> = {
+type Targets = { readonly client: Client; readonly resource: readonly string[]; readonly terms?: readonly ResourceTerms[] };
+
+export const RESOURCE: Rule<Targets, readonly string[]> = {
   name: "resource",
   demand:
     "resource lies within the client's audience, which is its client_id unless an operator configured another. Disabled resources are left out.",
   source: "docs/protocol.md#client-credentials",
-  check: ({ client, grant, terms = [] }) => {
-    const audience = clientAudience(grant.value.resource, client);
+  check: ({ client, resource, terms = [] }) => {
+    const audience = clientAudience(resource, client);
     return narrowResource([], audience, disabledAmong(audience, terms));
   },
 };
@@ -64,7 +68,37 @@ const RESOURCE: Rule<Request, readonly string[]> = {
 export function decideClientCredentials(request: Request, trace = ENFORCED) {
   checkGrantUse(request, trace);
   trace.check(CONFIDENTIAL_CLIENT, request);
-  return { scopes: trace.check(SCOPE, request), audience: trace.check(RESOURCE, request) };
+  return { scopes: trace.check(SCOPE, request), audience: trace.check(RESOURCE, { ...request, resource: request.grant.value.resource }) };
+}
+
+interface OwnToken extends Pick<GrantRequest, "client" | "requestId" | "confirmation"> {
+  readonly scopes: readonly string[];
+  readonly audience: readonly string[];
+  readonly terms: readonly ResourceTerms[];
+  readonly grantType: GrantType;
+}
+
+/** Issues a client's own token, with its record. */
+export async function issueOwnToken(token: OwnToken, core: Core): Promise<TokenAnswer> {
+  const { client, requestId, confirmation: cnf, scopes, audience, terms, grantType } = token;
+  const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
+  const { clientId } = client;
+  const jti = newJti(core.randomBytes);
+  // The record is started first, so that the database works while this process signs. The answer waits for both: no record, no token.
+  const recorded = core.audit.recordIssue({
+    event: "token.issued",
+    outcome: "success",
+    actor: { type: "client", id: clientId },
+    clientId,
+    grantType,
+    scope: printScope(scopes),
+    resources: audience,
+    jti,
+    requestId,
+  });
+  const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime, cnf }, core);
+  const [answer] = await Promise.all([signed, recorded]);
+  return answer;
 }
 
 export const clientCredentials: Grant<"clientCredentials"> = {
@@ -72,27 +106,9 @@ export const clientCredentials: Grant<"clientCredentials"> = {
   refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
-    const { client, requestId, confirmation: cnf } = request;
-    const terms = await termsOfAudience(client, core);
-    const { scopes, audience } = decideClientCredentials({ ...request, terms });
-    const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
-    const { clientId } = client;
-    const jti = newJti(core.randomBytes);
-    // The record is started first, so that the database works while this process signs. The answer waits for both: no record, no token.
-    const recorded = core.audit.recordIssue({
-      event: "token.issued",
-      outcome: "success",
-      actor: { type: "client", id: clientId },
-      clientId,
-      grantType: GRANTS.clientCredentials.grantType,
-      scope: printScope(scopes),
-      resources: audience,
-      jti,
-      requestId,
-    });
-    const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime, cnf }, core);
-    const [answer] = await Promise.all([signed, recorded]);
-    return answer;
+    const terms = await termsOfAudience(request.client, core);
+    const decided = decideClientCredentials({ ...request, terms });
+    return issueOwnToken({ ...request, ...decided, terms, grantType: GRANTS.clientCredentials.grantType }, core);
   },
 
   async preview(request, core, trace) {

@@ -2,9 +2,9 @@ import { Refusal } from "../../../errors.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret } from "../../../random.ts";
 import { ENFORCED } from "../../policy/rule.ts";
-import { redeemCode } from "../authorization-code/grant.ts";
-import { CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, previewOf } from "../grant.ts";
-import { APPROVED, DEVICE_CODE_UNEXPIRED, DEVICE_CODE_UNUSED, DEVICE_RULES, decideDevice } from "./rules.ts";
+import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
+import { CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest } from "../grant.ts";
+import { APPROVED, DEVICE_CODE_UNEXPIRED, DEVICE_CODE_UNUSED, DEVICE_RULES, decideDevice, keyOfDevice } from "./rules.ts";
 
 type Request = GrantRequest<"deviceCode">;
 
@@ -16,10 +16,10 @@ const SLOWER = 5;
 const tooSoon = (): Refusal =>
   new Refusal("slow_down", "polled_too_soon", { description: "Wait 5 seconds longer between requests.", rule: APPROVED.name });
 
-async function decide({ client, grant, prefetched }: Request, trace = ENFORCED) {
+async function decide({ client, grant, prefetched, confirmation }: Request, trace = ENFORCED) {
   checkGrantUse({ client, grant }, trace);
   const [device, code] = await Promise.all([prefetched.device, prefetched.code]);
-  return decideDevice({ device, code }, client, grant.value, trace);
+  return decideDevice({ device, code, confirmation }, client, grant.value, trace);
 }
 
 /** Tokens for a client whose user signs in and decides in a browser elsewhere. @see RFC 8628 */
@@ -39,14 +39,9 @@ export const deviceCode: Grant<"deviceCode"> = {
   },
 
   async preview(request, core, trace) {
-    const decision = await decide(request, trace);
+    const confirmation = request.confirmation ?? keyOfDevice(await request.prefetched.device);
+    const decision = await decide({ ...request, ...(confirmation && { confirmation }) }, trace);
     if (decision.kind === "pending") throw decision.refusal;
-    const { code, audience, terms } = decision;
-    return {
-      ...previewOf(code.scopes, audience, core, terms),
-      sub: code.userId,
-      refreshToken: request.client.grantTypes.includes("refresh_token"),
-      idToken: code.scopes.includes("openid"),
-    };
+    return previewOfCode(decision, request, core);
   },
 };

@@ -12,6 +12,8 @@ export interface DeviceState {
   readonly documentClient?: Client | undefined;
   /** The address that the request came from. */
   readonly address: string;
+  /** Thumbprint of the key that the device proved: no other key redeems the device code. */
+  readonly dpopJkt: string | null;
   readonly expiresAt: number;
   readonly deniedAt: number | null;
   readonly now: number;

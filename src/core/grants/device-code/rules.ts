@@ -1,8 +1,10 @@
 import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { DeviceCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { DPOP_KEY } from "../../dpop.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { CodeState } from "../../ports.ts";
+import type { Confirmation } from "../../tokens/access-token.ts";
+import type { CodeState } from "../authorization-code/ports.ts";
 import { type Bound, boundTo } from "../authorization-code/rules.ts";
 import type { DeviceState } from "./ports.ts";
 
@@ -81,6 +83,7 @@ const RESOURCE: Rule<Approved, Bound> = {
 export const DEVICE_RULES: readonly RuleHead[] = [
   DEVICE_CODE_KNOWN,
   DEVICE_CODE_OF_CLIENT,
+  DPOP_KEY,
   DEVICE_CODE_UNUSED,
   DEVICE_CODE_UNEXPIRED,
   NOT_DENIED,
@@ -92,17 +95,29 @@ export const DEVICE_RULES: readonly RuleHead[] = [
 interface StoredRequest {
   readonly device: DeviceState | undefined;
   readonly code: CodeState | undefined;
+  /** The key that the request proved. */
+  readonly confirmation?: Confirmation | undefined;
 }
+
+/** The key that the device proved with its request. */
+export const keyOfDevice = (device: DeviceState | undefined): Confirmation | undefined =>
+  device?.dpopJkt ? { jkt: device.dpopJkt } : undefined;
 
 /**
  * Decides what a device code entitles its client to. Pure.
  * @throws {Refusal} invalid_grant, expired_token, access_denied, invalid_target
  * @see RFC 8628 §3.5, docs/protocol.md#device-authorization
  */
-export function decideDevice({ device: found, code }: StoredRequest, client: Client, params: DeviceCodeGrant, trace = ENFORCED) {
+export function decideDevice(
+  { device: found, code, confirmation }: StoredRequest,
+  client: Client,
+  params: DeviceCodeGrant,
+  trace = ENFORCED,
+) {
   const device = trace.check(DEVICE_CODE_KNOWN, { device: found });
   const facts = { client, device, code };
   trace.check(DEVICE_CODE_OF_CLIENT, facts);
+  trace.check(DPOP_KEY, { boundTo: keyOfDevice(device), confirmation });
   trace.check(DEVICE_CODE_UNUSED, facts);
   trace.check(DEVICE_CODE_UNEXPIRED, facts);
   trace.check(NOT_DENIED, facts);

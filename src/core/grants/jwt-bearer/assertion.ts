@@ -10,6 +10,8 @@ const ASSERTION_TYPE = /^(?:application\/)?oauth-id-jag\+jwt$/i;
 
 const refuse = refusing("invalid_grant");
 
+export const isIdentityAssertionType = (typ: unknown): boolean => typeof typ === "string" && ASSERTION_TYPE.test(typ);
+
 /** A well-formed assertion of a trusted issuer. Its signature has not been verified. */
 export type IdentityAssertion = ParsedJwt & { readonly issuer: string };
 
@@ -24,7 +26,7 @@ export function readIdentityAssertion(text: string, trustedIssuers: readonly str
   if (parsed === undefined) return refuse("assertion_malformed");
   if (hasForbiddenMember(parsed)) refuse("assertion_brings_its_key");
   const { alg, kid, typ } = parsed.header;
-  if (typeof typ !== "string" || !ASSERTION_TYPE.test(typ)) refuse("assertion_of_another_kind");
+  if (!isIdentityAssertionType(typ)) refuse("assertion_of_another_kind");
   if (!isAssertionAlgorithm(alg)) return refuse("assertion_algorithm_not_accepted");
   if (kid !== undefined && typeof kid !== "string") return refuse("assertion_malformed");
   const claims = parseObject(parsed.payload);

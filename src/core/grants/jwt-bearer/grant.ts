@@ -33,7 +33,7 @@ const withoutDetails = (refusal: Refusal): Refusal =>
 const read = async (text: string, { trustedIssuers }: IdentityAssertionPorts, { issuer }: Core): Promise<IdentityAssertion> =>
   readIdentityAssertion(text, trustedIssuers, issuer);
 
-async function decide({ client, grant, refusalDetails }: Request, core: Core, outer = ENFORCED) {
+async function decide({ client, grant, refusalDetails, confirmation }: Request, core: Core, outer = ENFORCED) {
   const ports = outer.check(GRANT_SERVED, core.identityAssertions);
   outer.check(CONFIDENTIAL_CLIENT, { client });
   outer.check(GRANT_HELD, { client, grant });
@@ -46,7 +46,7 @@ async function decide({ client, grant, refusalDetails }: Request, core: Core, ou
   const { jti } = assertion.claims;
   if (typeof jti === "string") refusalDetails.jti = jti.slice(0, 255);
   const terms = await termsOfAudience(client, core);
-  const facts = { client, params, assertion, terms, issuer: core.issuer, maxLifetime: ports.maxLifetime, now: core.clock() };
+  const facts = { client, params, assertion, terms, issuer: core.issuer, maxLifetime: ports.maxLifetime, now: core.clock(), confirmation };
   const accepted = decideIdentityAssertion(facts, trace);
   const identity: AssertedIdentity = {
     issuer: assertion.issuer,

@@ -5,7 +5,7 @@ import { parseScope } from "../../../protocol/access.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedScopes, boundForm } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { Actor } from "../../tokens/access-token.ts";
+import type { Actor, Confirmation } from "../../tokens/access-token.ts";
 import type { IdentityAssertion } from "./assertion.ts";
 import type { IdentityAssertionPorts } from "./ports.ts";
 
@@ -62,6 +62,8 @@ export interface AssertionFacts {
   readonly maxLifetime: number;
   /** Seconds since the epoch. */
   readonly now: number;
+  /** The key that the request proved. */
+  readonly confirmation?: Confirmation | undefined;
 }
 
 const VALID_HERE_AND_NOW: Rule<AssertionFacts, { readonly iat: number; readonly exp: number }> = {
@@ -95,14 +97,20 @@ const SUBJECT: Rule<AssertionFacts, { readonly subject: string; readonly jti: st
   },
 };
 
-/** Unknown claims are ignored, except those that would restrict the token: `cnf` demands a proof that is not checked here. */
+/** Whether `cnf` names the proven key and nothing else (RFC 7800 §3.1). */
+const isProvenKey = (cnf: unknown, confirmation: Confirmation | undefined): boolean =>
+  typeof cnf === "object" && cnf !== null && "jkt" in cnf && Object.keys(cnf).length === 1 && cnf.jkt === confirmation?.jkt;
+
+/** Unknown claims are ignored, except those that would restrict the token. */
 const UNDERSTOOD: Rule<AssertionFacts> = {
   name: "assertion_understood",
-  demand: "Neither the assertion nor the request has authorization_details, and the assertion has no cnf.",
+  demand:
+    "Neither the assertion nor the request has authorization_details, and cnf of the assertion, if present, is the key that the request proves.",
   source: "docs/protocol.md#identity-assertion",
-  check({ assertion: { claims }, params }) {
+  check({ assertion: { claims }, params, confirmation }) {
     if (params.authorizationDetailsPresent || claims.authorization_details !== undefined) refuse("authorization_details_unsupported");
-    if (claims.cnf !== undefined) refuse("confirmation_unsupported");
+    if (claims.cnf !== undefined && !isProvenKey(claims.cnf, confirmation))
+      refuse(confirmation === undefined ? "confirmation_unsupported" : "confirmation_not_proven");
   },
 };
 

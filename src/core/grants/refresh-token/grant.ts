@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../../../audit.ts";
+import { demandsOf } from "../../../clients/security-profile.ts";
 import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
@@ -6,7 +7,7 @@ import { hashSecret, newHexSecret } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
-import { newJti } from "../../tokens/access-token.ts";
+import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import {
   accessTokenAnswer,
   because,
@@ -70,24 +71,29 @@ export const refreshToken: Grant<"refreshToken"> = {
     const presented = hashSecret(params.refreshToken);
     const { refreshReuseGrace: seconds, refreshToken: ttl, accessToken } = core.lifetimes;
     // With a grace the successor is derived from the request, so that parallel uses all receive the same one.
-    const next = seconds > 0 ? core.successor(params) : newHexSecret(core.randomBytes);
+    const { rotation } = demandsOf(client);
+    const fresh = () => (seconds > 0 ? core.successor(params) : newHexSecret(core.randomBytes));
+    const next = rotation ? fresh() : params.refreshToken;
     const successor = hashSecret(next);
+    const use = (familyId: string, audit: AuditEntry) =>
+      rotation ? core.families.rotate(familyId, presented, successor, ttl, audit) : core.families.keep(familyId, presented, ttl, audit);
 
     // After a lost race, the second attempt decides on what the winner has stored.
     for (let attempt = 0; attempt < 2; attempt++) {
       const found = await (attempt === 0 ? request.prefetched.family : core.families.holding(presented));
-      const decision = decideRefresh(found, client, params, { seconds, successor });
+      const decision = decideRefresh(found, { client, params, confirmation: request.confirmation }, { seconds, successor });
       const { family } = decision;
       if (decision.kind === "replay") return revokeReplayed(family, decision.refusal, request, core);
       const { scopes, audience, terms } = decision;
       const jti = newJti(core.randomBytes, family.grantId);
       const audit = issueRecord(family, scopes, audience, jti, requestId);
-      if (decision.kind === "repeat") await core.audit.recordIssue(audit);
-      else if (!(await core.families.rotate(family.familyId, presented, successor, ttl, audit))) continue;
+      if (decision.kind === "repeat") await core.audit.recordIssue({ ...audit, reason: "refresh_token_repeated" });
+      else if (!(await use(family.familyId, audit))) continue;
       const subject = family.subject.userId;
       const cnf = family.cnf ?? request.confirmation;
       const lifetime = lifetimeAt(accessToken, audience, terms);
-      const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, cnf }, core);
+      const signedIn = signInClaims(family.authentication, family.authTime);
+      const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, cnf, signedIn }, core);
       return { ...answer, refreshToken: next };
     }
     // The token is current but cannot be rotated, for example because its client or user was just disabled. Nothing was consumed.
@@ -98,7 +104,10 @@ export const refreshToken: Grant<"refreshToken"> = {
     checkGrantUse(request, trace);
     const params = request.grant.value;
     const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(params)) };
-    const decision = decideRefresh(await request.prefetched.family, request.client, params, grace, trace);
+    const found = await request.prefetched.family;
+    // Only the client can make a proof, so that one is assumed.
+    const confirmation = request.confirmation ?? found?.cnf;
+    const decision = decideRefresh(found, { client: request.client, params, confirmation }, grace, trace);
     if (decision.kind === "replay") throw decision.refusal;
     const { family, scopes, audience, terms } = decision;
     return { ...previewOf(scopes, audience, core, terms), sub: family.subject.userId, refreshToken: true };

@@ -3,9 +3,11 @@ import { Refusal, refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { type SecretHash, sameHash } from "../../../random.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
+import { DPOP_KEY } from "../../dpop.ts";
 import { allowedAt, narrowResource, narrowScope, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { FamilyState } from "../../ports.ts";
+import type { Confirmation } from "../../tokens/access-token.ts";
 
 /** When a second use of a refresh token is a repetition, not a replay (REFRESH_TOKEN_REUSE_GRACE). */
 export interface Grace {
@@ -94,6 +96,7 @@ const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readon
 export const REFRESH_RULES: readonly RuleHead[] = [
   TOKEN_KNOWN,
   TOKEN_OF_CLIENT,
+  DPOP_KEY,
   TOKEN_LIVES,
   TOKEN_UNEXPIRED,
   USER_ENABLED,
@@ -102,16 +105,29 @@ export const REFRESH_RULES: readonly RuleHead[] = [
   RESOURCE,
 ];
 
+interface RefreshRequest {
+  readonly client: Client;
+  readonly params: RefreshTokenGrant;
+  /** The key that the request proved. */
+  readonly confirmation?: Confirmation | undefined;
+}
+
 /**
  * Decides what a presented refresh token entitles its client to. Pure.
  * Narrower scopes and resources apply to the new access token alone; the family keeps what was granted (RFC 6749 §6).
  * @throws {Refusal} invalid_grant, invalid_scope, invalid_target; the presented token stays usable
  * @see RFC 6749 §6, RFC 9700 §4.14.2, docs/protocol.md#refresh-tokens
  */
-export function decideRefresh(found: FamilyState | undefined, client: Client, params: RefreshTokenGrant, grace: Grace, trace = ENFORCED) {
+export function decideRefresh(
+  found: FamilyState | undefined,
+  { client, params, confirmation }: RefreshRequest,
+  grace: Grace,
+  trace = ENFORCED,
+) {
   const family = trace.check(TOKEN_KNOWN, { client, found });
   const facts = { client, params, family, grace };
   trace.check(TOKEN_OF_CLIENT, facts);
+  trace.check(DPOP_KEY, { boundTo: family.cnf, confirmation });
   trace.check(TOKEN_LIVES, facts);
   trace.check(TOKEN_UNEXPIRED, facts);
   trace.check(USER_ENABLED, facts);

@@ -19,23 +19,15 @@ import {
   audienceList,
   delegationJti,
   newJti,
+  sameSignIn,
   tokenLifetime,
   tokenReference,
   verifiedAccessToken,
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/identity-assertion.ts";
 import { ACCESS_TOKEN_TYPE, accessTokenAnswer, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
-import {
-  checkExchangeRequest,
-  decideExchange,
-  type Exchange,
-  type ExchangeFacts,
-  ID_JAG_TYPE,
-  type PresentedToken,
-  REQUEST_RULES,
-  SUBJECT_LIVES,
-  TOKEN_RULES,
-} from "./rules.ts";
+import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
+import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES, TOKEN_RULES } from "./rules.ts";
 
 type Request = GrantRequest<"tokenExchange">;
 /** Of the records of the resources that the request or the subject token names. */
@@ -79,19 +71,23 @@ function noteSubject(details: RefusalDetails, { clientId }: Client, subject: Pre
   if (subject.state.root) details.grantId = subject.state.root.grantId;
 }
 
-async function decide({ client, grant, refusalDetails }: Omit<Request, "requestId" | "prefetched">, core: Core, trace = ENFORCED) {
+type Presented = Omit<Request, "requestId" | "prefetched">;
+
+async function decide({ client, grant, refusalDetails, confirmation }: Presented, core: Core, trace = ENFORCED) {
   noteSubject(refusalDetails, client, undefined);
   checkExchangeRequest({ client, grant }, trace);
   const facts = await exchangeFacts(client, grant.value, core);
   noteSubject(refusalDetails, client, facts.subject);
-  return { ...decideExchange(facts, trace), terms: facts.terms };
+  // `explain` cannot make a proof, so that one is assumed.
+  const proven = trace === ENFORCED ? confirmation : (confirmation ?? facts.actor?.claims.cnf ?? facts.subject?.claims.cnf);
+  return { ...decideExchange({ ...facts, confirmation: proven }, trace), terms: facts.terms };
 }
 
 /** After a lost race: evaluates the rules on fresh data to name the one that now fails. */
-async function refuseOvertaken({ client, grant, refusalDetails }: Request, core: Core): Promise<never> {
+async function refuseOvertaken({ client, ...request }: Request, core: Core): Promise<never> {
   const current = await core.clients.byClientId(client.clientId);
   if (!current?.enabled) throw new Refusal("invalid_client", "client_disabled", { rule: CLIENT_RULES.enabled.name });
-  await decide({ client: current, grant, refusalDetails }, core);
+  await decide({ ...request, client: current }, core);
   throw new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
 }
 
@@ -122,7 +118,7 @@ function newDelegation(exchange: Exchange, { clientId }: Client, lifetime: numbe
 
 async function assertionAnswer(
   { subject, root, scopes, act }: Exchange,
-  { client, grant: { value: params } }: Request,
+  { client, grant: { value: params }, confirmation: cnf }: Request,
   { jti, lifetime }: { readonly jti: string; readonly lifetime: number },
   core: Core,
 ) {
@@ -138,6 +134,7 @@ async function assertionAnswer(
     jti,
     authTime: root.authTime,
     act,
+    cnf,
     now: subject.state.now,
     lifetime,
   });
@@ -190,6 +187,7 @@ export const tokenExchange: Grant<"tokenExchange"> = {
       act,
       exchangedFrom: ancestors(claims),
       cnf,
+      signedIn: sameSignIn(claims),
     };
     // No record, no token: the answer waits for both.
     const [answer, stored] = await Promise.all([

@@ -1,9 +1,10 @@
-import { type Client, isConfidential } from "../../../clients/client.ts";
+import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isWebResource, parseScope, sameResource } from "../../../protocol/access.ts";
+import { refuseProof } from "../../dpop.ts";
 import { exchangedAudience, exchangedScopes } from "../../policy/access.ts";
-import { ENFORCED, type Rule, type RuleHead, type RuleTrace } from "../../policy/rule.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { NewDelegation } from "../../ports.ts";
 import type { TokenRoot, TokenState } from "../../token-state.ts";
 import {
@@ -11,80 +12,16 @@ import {
   type Actor,
   appendActor,
   audienceList,
+  type Confirmation,
   hasExpired,
   stateHolds,
   tokenReference,
 } from "../../tokens/access-token.ts";
-import { ACCESS_TOKEN_TYPE, GRANT_HELD, type GrantRequest, PARAMETERS_PRESENT } from "../grant.ts";
+import { requestsAssertion } from "./request-rules.ts";
 
 const SOURCE = "docs/protocol.md#token-exchange";
-export const ID_JAG_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
-
-export type ExchangeRequest = Pick<GrantRequest<"tokenExchange">, "client" | "grant">;
 
 const invalid = refusing("invalid_request");
-
-/** Whether the request is for an identity assertion, to be presented to another authorization server. */
-const requestsAssertion = ({ requestedTokenType }: TokenExchangeGrant): boolean => requestedTokenType === ID_JAG_TYPE;
-
-/** Evaluated before anything is looked up, in order. */
-export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
-  {
-    name: "confidential_client",
-    demand: "The agent authenticates; a public client may not act for anyone.",
-    source: SOURCE,
-    check: ({ client }) => {
-      if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
-    },
-  },
-  {
-    name: "agent",
-    demand: "The client is an agent (isAgent).",
-    source: SOURCE,
-    check: ({ client }) => {
-      if (!client.isAgent) throw new Refusal("unauthorized_client", "not_an_agent");
-    },
-  },
-  { ...GRANT_HELD, source: SOURCE },
-  { ...PARAMETERS_PRESENT, demand: "subject_token and subject_token_type are present.", source: "RFC 8693 §2.1" },
-  {
-    name: "token_types",
-    demand: "All token types are access_token; the requested one may also be id-jag.",
-    source: SOURCE,
-    check: ({ grant: { value } }) => {
-      if (value.subjectTokenType !== ACCESS_TOKEN_TYPE) invalid("subject_token_type_unsupported");
-      if (value.actorTokenType !== undefined && value.actorTokenType !== ACCESS_TOKEN_TYPE) invalid("actor_token_type_unsupported");
-      if (![undefined, ACCESS_TOKEN_TYPE, ID_JAG_TYPE].includes(value.requestedTokenType)) invalid("requested_token_type_unsupported");
-    },
-  },
-  {
-    name: "actor_token_with_its_type",
-    demand: "actor_token and actor_token_type are sent together, or neither is.",
-    source: "RFC 8693 §2.1",
-    check: ({ grant: { value } }) => {
-      const unpaired = (reason: string): never => {
-        throw new Refusal("invalid_request", reason, { description: "actor_token and actor_token_type go together." });
-      };
-      if (value.actorToken !== undefined && value.actorTokenType === undefined) unpaired("actor_token_type_missing");
-      if (value.actorToken === undefined && value.actorTokenType !== undefined) unpaired("actor_token_missing");
-    },
-  },
-  {
-    name: "assertion_request",
-    demand: "A request for an identity assertion has one audience and no authorization_details.",
-    source: "ID-JAG §4.3",
-    check: ({ grant: { value } }) => {
-      if (!requestsAssertion(value)) return;
-      if (value.authorizationDetailsPresent) invalid("authorization_details_unsupported");
-      if (value.audience.length !== 1) invalid("audience_not_one");
-    },
-  },
-];
-
-/** @throws {Refusal} invalid_client, unauthorized_client, invalid_request */
-export function checkExchangeRequest(request: ExchangeRequest, trace: RuleTrace): void {
-  for (const rule of REQUEST_RULES) trace.check(rule, request);
-}
 
 /** An access token with a verified signature, and its state. */
 export type PresentedToken = { readonly claims: AccessTokenClaims; readonly state: TokenState };
@@ -98,6 +35,8 @@ export interface ExchangeFacts {
   /** Existing clients that the request or the subject token's audience names, each with whether it is enabled. */
   readonly clients: ReadonlyMap<string, boolean>;
   readonly issuer: string;
+  /** The key that the agent proved. */
+  readonly confirmation?: Confirmation | undefined;
 }
 
 /** The same once the subject token is known to be an access token of this issuer. */
@@ -196,9 +135,25 @@ const MAY_ACT: Rule<SubjectFacts> = {
   },
 };
 
+/**
+ * The subject's key is not proven: the token is evidence here, and `aud` with client authentication says who may use it. The actor token is the
+ * agent's own, and so is its key.
+ */
+const DPOP_REQUIRED: Rule<SubjectFacts> = {
+  name: "dpop_required",
+  demand:
+    "A subject or actor token that is bound to a key comes with a proof by the agent's key, which is that of the actor token; the new token is bound to it.",
+  source: "docs/protocol.md#token-exchange",
+  check: ({ subject, actor, confirmation }) => {
+    const ownKey = actor?.claims.cnf;
+    if ((subject.claims.cnf ?? ownKey) !== undefined && confirmation === undefined) refuseProof("dpop_missing");
+    if (ownKey !== undefined && ownKey.jkt !== confirmation?.jkt) refuseProof("dpop_key_differs");
+  },
+};
+
 /** In order: the rules before SUBJECT_SIGNED_IN, and those after it. */
 const SUBJECT_RULES = [SUBJECT_UNEXPIRED, SUBJECT_IS_USER, SUBJECT_ENABLED, SUBJECT_LIVES] as const;
-const AGENT_RULES = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT] as const;
+const AGENT_RULES = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT, DPOP_REQUIRED] as const;
 
 const SCOPE: Rule<SubjectFacts, readonly string[]> = {
   name: "scope",

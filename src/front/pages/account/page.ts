@@ -3,17 +3,18 @@ import { revokeConsent } from "../../../accounts/consents.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { milliseconds } from "../../../clock.ts";
+import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendJson } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { withRecords } from "../views/words.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
-type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults">> & { readonly status?: number };
+type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults" | "offersPasskey">> & { readonly status?: number };
 
 async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
   const consents = await ports.consents.ofUser(user.id);
@@ -31,9 +32,16 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: Us
   sendPage(ctx, accountView(site, languageOf(ctx), page), status);
 }
 
+/** Seconds after a sign-in in which a passkey is offered. */
+const JUST_NOW = 60;
+
 /** GET /account: profile and the applications with access. */
 export const accountPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, (ctx, { signedIn: { user }, done }) => show(kit, ctx, user, { done }));
+  accountPageHandler(kit, (ctx, { signedIn: { user, session }, done }) => {
+    const offersPasskey =
+      kit.ports.relyingParty !== undefined && session.reachableAcr !== PHISHING_RESISTANT_ACR && session.proofAge < JUST_NOW;
+    return show(kit, ctx, user, { done, offersPasskey });
+  });
 
 /** GET /account/data: what the service keeps about the user, as a JSON file. Times are milliseconds since the epoch. */
 export const dataPage = (kit: PageKit): Handler =>

@@ -1,13 +1,13 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
-import { catalogue, type Language } from "../../texts/language.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
+import { accountFrame, doneWords } from "../views/account-frame.ts";
 import {
-  accountFrame,
   buttonForm,
   day,
-  doneWords,
   type Fault,
   faultSummary,
   field,
+  type HostedPage,
   hidden,
   html,
   type Markup,
@@ -27,22 +27,31 @@ export interface AccountPage {
   /** The name as typed, where it could not be saved. */
   readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
   readonly faults: readonly Fault[];
+  /** For a user who has just signed in without a passkey, and has none. */
+  readonly offersPasskey?: boolean | undefined;
 }
 
-export function accountView(site: Site, language: Language, page: AccountPage): Markup {
+export function accountView(site: Site, language: Language, page: AccountPage): HostedPage {
   const { user, consents, token, done, faults } = page;
-  const texts = accountTexts[language];
+  const texts = TEXTS[language].account;
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
     : html`<span class="tag tag-new">${texts.notConfirmed}</span>`;
   return accountFrame(
     site,
     { language, path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) },
-    html`<section class="card" aria-labelledby="profile">
+    html`${
+      page.offersPasskey &&
+      html`<section class="card" aria-labelledby="offer">
+<h2 id="offer">${texts.passkeyOffer}</h2>
+<p>${TEXTS[language].security.passkeysText}</p>
+<p class="small"><a href="${site.path("/account/security")}">${texts.passkeyOfferLink}</a></p>
+</section>`
+    }<section class="card" aria-labelledby="profile">
 <h2 id="profile">${texts.profile}</h2>
 <dl class="facts facts-plain">
 ${nameOf(user) !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${nameOf(user)}</bdi></dd></div>`}
-<div><dt>${texts.email}</dt><dd>${user.email} ${tag}</dd></div>
+<div><dt>${texts.email}</dt><dd>${user.email} ${tag} <a class="small" href="${site.path("/account/security/address")}">${texts.changeEmail}</a></dd></div>
 <div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
 </dl>
 ${!user.emailVerified && buttonForm(site.path("/account/resend"), token, { words: texts.resend })}
@@ -63,7 +72,7 @@ ${
 const nameOf = ({ firstName, lastName }: User): string => [firstName, lastName].filter(Boolean).join(" ");
 
 function nameForm(site: Site, language: Language, { user, token, typed, faults }: AccountPage): Markup {
-  const texts = accountTexts[language];
+  const texts = TEXTS[language].account;
   const input = (name: "firstName" | "lastName", autocomplete: string) =>
     field(language, faults, {
       name,
@@ -85,7 +94,7 @@ ${input("lastName", "family-name")}
 }
 
 function application(site: Site, language: Language, consent: Consent, { targets, described, token }: AccountPage): Markup {
-  const texts = accountTexts[language];
+  const texts = TEXTS[language].account;
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt } = consent;
   return html`<li>
@@ -102,61 +111,3 @@ ${buttonForm(site.path("/account/revoke"), token, { words: texts.remove, label: 
 
 const resourceList = (language: Language, resources: readonly string[], targets: Targets): Part =>
   resources.map((resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`);
-
-const accountTexts = catalogue({
-  en: {
-    title: "Your account",
-    done: {
-      joined: "Your account is ready. Open the link in the mail that we sent you to confirm your address.",
-      revoked: "Access removed.",
-      resent: "A new message is on its way to you.",
-      named: "Your name has been saved.",
-    },
-    profile: "Profile",
-    name: "Name",
-    firstName: "First name",
-    lastName: "Last name",
-    saveName: "Save name",
-    download: "Download your data (JSON)",
-    email: "E-mail address",
-    confirmed: "Confirmed",
-    notConfirmed: "Not confirmed",
-    memberSince: "Member since",
-    resend: "Send the confirmation mail again",
-    applications: "Applications with access",
-    noApplications: "No application has access to your account.",
-    /** Before the resources that an access works with. */
-    worksWith: "Works with",
-    allowedOn: "Allowed on",
-    lastUsedOn: "last used on",
-    remove: "Remove access",
-    removeFrom: (name: string) => `Remove access from ${name}`,
-  },
-  de: {
-    title: "Ihr Konto",
-    done: {
-      joined: "Ihr Konto ist angelegt. Öffnen Sie den Link in der Mail an Sie, um Ihre Adresse zu bestätigen.",
-      revoked: "Zugriff entfernt.",
-      resent: "Eine neue Nachricht ist auf dem Weg zu Ihnen.",
-      named: "Ihr Name wurde gespeichert.",
-    },
-    profile: "Profil",
-    name: "Name",
-    firstName: "Vorname",
-    lastName: "Nachname",
-    saveName: "Namen speichern",
-    download: "Ihre Daten herunterladen (JSON)",
-    email: "E-Mail-Adresse",
-    confirmed: "Bestätigt",
-    notConfirmed: "Nicht bestätigt",
-    memberSince: "Mitglied seit",
-    resend: "Bestätigungsmail erneut senden",
-    applications: "Anwendungen mit Zugriff",
-    noApplications: "Keine Anwendung hat Zugriff auf Ihr Konto.",
-    worksWith: "Gilt bei",
-    allowedOn: "Erlaubt am",
-    lastUsedOn: "zuletzt genutzt am",
-    remove: "Zugriff entfernen",
-    removeFrom: (name) => `Zugriff entfernen: ${name}`,
-  },
-});

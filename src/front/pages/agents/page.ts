@@ -1,9 +1,10 @@
 import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/delegations.ts";
 import { callerOf } from "../../http/address.ts";
+import { languageOf } from "../../http/language.ts";
 import type { Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
 import { accountForm, accountPageHandler, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
+import { withRecords } from "../views/words.ts";
 import { agentCards, namedIn } from "./cards.ts";
 import { agentsView } from "./view.ts";
 
@@ -16,15 +17,19 @@ export const agentsPage = (kit: PageKit): Handler =>
     const { delegations, agentPauses, scopeDescriptions } = kit.ports;
     const owner = { kind: "user", userId: user.id } as const;
     const [live, lately, pauses] = await Promise.all([
-      delegations.list(owner, { live: true }, PAGE_LIMIT),
-      delegations.list(owner, {}, PAGE_LIMIT),
-      agentPauses.list(owner, {}, PAGE_LIMIT),
+      delegations.list(owner, { live: true }, { limit: PAGE_LIMIT }),
+      delegations.list(owner, {}, { limit: PAGE_LIMIT }),
+      agentPauses.list(owner, {}, { limit: PAGE_LIMIT }),
     ]);
     const all = [...live.items, ...lately.items];
-    const described = await scopeDescriptions.of(user.realmId, [...new Set(all.flatMap(({ scopes }) => scopes))]);
-    const targets = await kit.ports.namedTargets(namedIn(all));
+    const [described, clients, records] = await Promise.all([
+      scopeDescriptions.of(user.realmId, [...new Set(all.flatMap(({ scopes }) => scopes))]),
+      kit.ports.namedTargets(namedIn(all)),
+      kit.ports.resources.shown(user.realmId, [...new Set(all.flatMap(({ audience }) => audience))]),
+    ]);
     const cards = agentCards(all, pauses.items);
-    sendPage(ctx, agentsView(kit.site, languageOf(ctx), { cards, targets, complete: live.next === null, described, token, done }));
+    const worded = withRecords(records, { described, targets: clients });
+    sendPage(ctx, agentsView(kit.site, languageOf(ctx), { cards, clients, ...worded, complete: live.next === null, token, done }));
   });
 
 /** POST /account/agents/end: stops one delegation, or with `agent` all of an agent. */
@@ -51,6 +56,6 @@ export const resumeAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     const agent = form.get("agent") ?? "";
     await resumeForUser(agent, user.id, kit.ports, callerOf(ctx));
-    const { items } = await kit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, 1);
+    const { items } = await kit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, { limit: 1 });
     return `/account/agents?done=${items.length === 0 ? "resumed" : "stillPaused"}`;
   });

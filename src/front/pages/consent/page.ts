@@ -6,6 +6,7 @@ import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.t
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import {
@@ -17,10 +18,10 @@ import {
   nextStep,
   type OpenRequest,
   openRequest,
+  settableAcr,
   storedRequest,
 } from "../../oauth/pending-request.ts";
-import { languageOf } from "../../texts/language.ts";
-import { type PageKit, queryMember, signedInTo } from "../kit.ts";
+import { type PageKit, queryMember, SET_UP, signedInTo } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
@@ -75,9 +76,13 @@ async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: strin
   const valid = await flow.validate(ctx, storedRequest(open.query), signedIn, status);
   if (!valid) return undefined;
   const renewed = hasSignedInSince(open, signedIn, kit.cookies.session(ctx));
-  const step = nextStep(valid.authorization, signedIn, renewed, ports.clock());
+  const step = nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports));
   if (step.kind === "sign_in" || !signedIn) {
     sendRedirect(ctx, site.path("/login", open), status);
+    return undefined;
+  }
+  if (step.kind === "set_up") {
+    sendRedirect(ctx, site.path(SET_UP, open), status);
     return undefined;
   }
   // A decision also counts where the consent covers the request by now, as by the first of two clicks.
@@ -106,6 +111,7 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, pending:
     newScopes: effectiveScopes(newScopes, lifetimes),
     resources,
     newResources,
+    records,
     ...withRecords(records, { described, targets }),
     lifetimes,
   };

@@ -1,8 +1,9 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { catalogue, type Language, shownDuration } from "../../texts/language.ts";
-import { hidden, html, layout, type Markup, type Part, type Site } from "../views/layout.ts";
+import type { ShownRecord } from "../../../resources/ports.ts";
+import { shownDuration, shownList } from "../../../texts/format.ts";
+import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import { type HostedPage, hidden, html, layout, type Markup, type Part, type Site } from "../views/layout.ts";
 import {
-  clientTexts,
   type Described,
   isDescribed,
   type ScopeWords,
@@ -12,6 +13,7 @@ import {
   shownText,
   type Targets,
 } from "../views/words.ts";
+import { permissionGroups, withoutLasting } from "./permissions.ts";
 
 export interface ConsentPage {
   readonly token: string;
@@ -26,45 +28,44 @@ export interface ConsentPage {
   readonly newResources: readonly string[];
   /** Of the resources, those that are clients. */
   readonly targets: Targets;
+  /** What the realm's records say of the resources. */
+  readonly records: readonly Pick<ShownRecord, "resource" | "scopes">[];
   /** How long the access lasts; a core of the previous release does not say. */
   readonly lifetimes: AccessLifetimes | undefined;
   readonly described: Described;
 }
 
-export function consentView(site: Site, language: Language, page: ConsentPage): Markup {
-  const texts = consentTexts[language];
+export function consentView(site: Site, language: Language, page: ConsentPage): HostedPage {
+  const texts = TEXTS[language].consent;
   const { client, token, requestId, email, scopes, newScopes, resources, newResources, targets, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
   // Without new scopes the request adds resources, or asks for the page again: then all scopes are listed.
   const asked = newScopes.length > 0 ? newScopes : scopes;
-  const places = resources.map((resource) => shownTarget(language, resource, targets));
   const known = scopes.filter((scope) => !asked.includes(scope));
   return layout(
     site,
     { language, title: texts.title(client.name) },
-    html`<section class="card">
+    html`<section class="card consent">
+<div class="asking">
 <p class="avatar" aria-hidden="true">${initial(client.name)}</p>
-<h1 class="centred"><bdi>${client.name}</bdi> ${heading(texts, page)}</h1>
-${client.nameUnverified && html`<p class="name-note"><span class="tag tag-new">${clientTexts[language].nameUnverified}</span></p>`}
+<h1>${clientHeading(language, client)} ${heading(texts, page)}</h1>
+</div>
+${identity(language, client)}
 <p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login?switch=1", { requestId })}">${texts.otherAccount}</a></p>
-${facts(language, client)}
 ${warning(language, client)}
-${
-  asked.length > 0 &&
-  html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>
-<ul class="grants">${scopeItems(language, asked, described, places)}</ul>`
-}
+${asked.length > 0 && html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>`}
+${permissions(language, page, asked)}
 ${
   resources.length > 0 &&
-  html`<h2>${texts.resources}</h2>
+  html`<h2 class="label">${texts.resources}</h2>
 <ul class="places">${resources.map((resource) => placeItem(language, resource, targets, more && newResources.includes(resource)))}</ul>`
 }
 ${
   known.length > 0 &&
-  html`<h2>${texts.known}</h2>
+  html`<h2 class="label">${texts.known}</h2>
 <ul class="known">${known.map((scope) => knownItem(scopeWords(language, scope, described)))}</ul>`
 }
-${lifetimes && html`<h2>${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
+${lifetimes && html`<h2 class="label">${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
 <form method="post" action="${site.path("/consent")}" class="decide">
 ${hidden(token, { requestId })}
 <input type="hidden" name="offer" value="${page.offer}">
@@ -76,6 +77,44 @@ ${hidden(token, { requestId })}
   );
 }
 
+/** The name, and on the same line the host that published the application's document, which is proved. */
+function clientHeading(language: Language, { name, verifiedHost }: ShownClient): Markup {
+  const { from, verified } = TEXTS[language].client;
+  if (verifiedHost === undefined) return html`<bdi>${name}</bdi>`;
+  const proof = html`<span class="proved" role="img" aria-label="${verified}">\u2713</span>`;
+  return html`<span class="asker"><bdi>${name}</bdi>, <span class="from">${from} <span class="host">${verifiedHost}</span>\u00a0${proof}</span></span>`;
+}
+
+/** What else is known of the application, on one line: whether its name is verified, its stage, and where the answer goes. */
+function identity(language: Language, client: ShownClient): Part {
+  const texts = TEXTS[language].client;
+  const { verifiedHost, returnHost, onThisDevice, deviceAddress, environment } = client;
+  const stage = environment === "development" || environment === "staging" ? texts.stages[environment] : undefined;
+  const parts = [
+    client.nameUnverified && verifiedHost === undefined && html`<span class="tag tag-new">${texts.nameUnverified}</span>`,
+    stage !== undefined && html`<span class="tag">${stage}</span>`,
+    returnHost !== undefined &&
+      returnHost !== verifiedHost &&
+      html`<span>${texts.sendsBackTo} <span class="host">${returnHost}</span>${onThisDevice && ` (${texts.thisDevice})`}</span>`,
+    deviceAddress !== undefined && html`<span>${texts.askedFrom} <span class="host">${deviceAddress}</span></span>`,
+  ].filter((part) => part !== false);
+  return parts.length > 0 && html`<p class="identity">${parts.map((part) => html`${part} `)}</p>`;
+}
+
+/** The permissions: those of no resource first, then those of each resource below its name. */
+function permissions(
+  language: Language,
+  { resources, records, targets, described, lifetimes }: ConsentPage,
+  asked: readonly string[],
+): Part {
+  const shown = lifetimes === undefined ? asked : withoutLasting(asked);
+  return permissionGroups(shown, resources, records).map(({ resource, scopes }) => {
+    const places = (resource === undefined ? resources : [resource]).map((one) => shownTarget(language, one, targets));
+    return html`${resource !== undefined && html`<h3 class="grants-of"><bdi>${places[0]}</bdi></h3>`}
+<ul class="grants">${scopeItems(language, scopes, described, places)}</ul>`;
+  });
+}
+
 function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResources }: ConsentPage): string {
   if (newScopes.length + newResources.length === 0) return texts.asksAgain;
   return newScopes.length < scopes.length || newResources.length < resources.length ? texts.asksMore : texts.asks;
@@ -83,20 +122,9 @@ function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResourc
 
 const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
 
-function facts(language: Language, { verifiedHost, returnHost, onThisDevice, deviceAddress, environment }: ShownClient): Markup {
-  const texts = clientTexts[language];
-  const stage = environment === "development" || environment === "staging" ? texts.stages[environment] : undefined;
-  return html`<dl class="facts">
-${verifiedHost !== undefined && html`<div><dt>${texts.publishedBy}</dt><dd><span class="host">${verifiedHost}</span> <span class="tag tag-good">${texts.verified}</span></dd></div>`}
-${returnHost !== undefined && html`<div><dt>${texts.sendsBackTo}</dt><dd><span class="host">${returnHost}</span>${onThisDevice && ` (${texts.thisDevice})`}</dd></div>`}
-${deviceAddress !== undefined && html`<div><dt>${texts.askedFrom}</dt><dd><span class="host">${deviceAddress}</span></dd></div>`}
-${stage !== undefined && html`<div><dt>${texts.stage}</dt><dd><span class="tag">${stage}</span></dd></div>`}
-</dl>`;
-}
-
 /** What the user should know before trusting the name: one sentence at most, the one that matters most. */
 function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress, openRegistration }: ShownClient): Part {
-  const { deviceCaution, otherDeviceCaution, unverifiedCaution } = clientTexts[language];
+  const { deviceCaution, otherDeviceCaution, unverifiedCaution } = TEXTS[language].client;
   const caution =
     (deviceAddress !== undefined && otherDeviceCaution) ||
     (onThisDevice && deviceCaution) ||
@@ -105,23 +133,25 @@ function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress
 }
 
 function howLong(language: Language, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
-  const { eachTime, lasting } = consentTexts[language];
+  const { eachTime, lasting } = TEXTS[language].consent;
   const words = (seconds: number) => shownDuration(language, seconds);
   if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(words(accessToken));
   return lasting(words(refreshFamilyMax), words(Math.min(refreshToken, refreshFamilyMax)));
 }
 
-/** One item for each scope with a description; several without one share an item that opens. */
+/** One item for each scope with a description; several without one share an item that shows their names, and opens where these are too long. */
 function scopeItems(language: Language, scopes: readonly string[], described: Described, places: readonly string[]): Part {
   const plain = scopes.filter((scope) => !isDescribed(scope, described));
   const item = (scope: string) => scopeItem(scopeWords(language, scope, described, places));
   if (plain.length < 2) return scopes.map(item);
-  const { detail } = scopeWords(language, plain[0] ?? "", described, places);
-  const { permissions } = consentTexts[language];
+  const { firstPartyPermissions, permissionsAt } = TEXTS[language].scopes;
+  const names = plain.map((scope, index) => html`${index > 0 && ", "}<bdi>${scope}</bdi>`);
   return [
     ...scopes.filter((scope) => !plain.includes(scope)).map(item),
-    html`<li><details><summary class="grant-title">${permissions(plain.length)}</summary>
-<ul class="known">${plain.map((scope) => html`<li><bdi>${scope}</bdi></li>`)}</ul></details><p class="grant-detail">${detail}</p></li>`,
+    html`<li><details><summary class="grant-title names">${names}</summary>
+<ul class="known">${plain.map((scope) => html`<li><bdi>${scope}</bdi></li>`)}</ul></details><p class="grant-detail">${
+      places.length === 0 ? firstPartyPermissions : permissionsAt(shownList(language, places))
+    }</p></li>`,
   ];
 }
 
@@ -137,7 +167,7 @@ function knownItem({ title, titleIn }: ScopeWords): Markup {
 }
 
 function placeItem(language: Language, resource: string, targets: Targets, isNew: boolean): Markup {
-  const { isNew: newWord, mayAct, mayUse } = consentTexts[language];
+  const { isNew: newWord, mayAct, mayUse } = TEXTS[language].consent;
   const target = targets.get(resource);
   const words = shownTarget(language, resource, targets);
   const tag = isNew && html` <span class="tag tag-new">${newWord}</span>`;
@@ -146,61 +176,4 @@ function placeItem(language: Language, resource: string, targets: Targets, isNew
 <p class="grant-detail">${target.isAgent ? mayAct : mayUse} <span class="host">${shownText(resource)}</span></p></li>`;
 }
 
-const consentTexts = catalogue({
-  en: {
-    title: (name: string) => `Allow ${name}?`,
-    /** After the name of the application. */
-    asks: "asks for access",
-    asksMore: "asks for more access",
-    /** Everything was allowed before. */
-    asksAgain: "asks for access again",
-    signedInAs: "You are signed in as",
-    otherAccount: "Use another account",
-    /** Of scopes without a description. */
-    permissions: (count: number) => `${count} permissions`,
-    able: "This will let it",
-    ableAlso: "It now also wants to",
-    known: "Already allowed",
-    resources: "Works only with",
-    howLong: "For how long",
-    /** Of a client that gets no refresh token. */
-    eachTime: (access: string) => `For ${access} after each sign-in.`,
-    /** Of a client that gets refresh tokens: its longest duration, and the time without use after which it ends. */
-    lasting: (most: string, idle: string) => `Until you remove it, for up to ${most}. Ends after ${idle} without use.`,
-    isNew: "New",
-    /** Of an agent among the resources. */
-    mayAct: "Can act for you within what you allow here. It can hand tasks only to agents that are listed here too.",
-    mayUse: "Can see what you allow here.",
-    deny: "Deny",
-    allow: "Allow",
-    /** Before the link to the account page, which ends the sentence. */
-    removable: "You can remove access at any time on",
-    accountPage: "your account page",
-  },
-  de: {
-    title: (name) => `${name} den Zugriff erlauben?`,
-    asks: "bittet um Zugriff",
-    asksMore: "bittet um weiteren Zugriff",
-    asksAgain: "bittet erneut um Zugriff",
-    signedInAs: "Sie sind angemeldet als",
-    otherAccount: "Anderes Konto verwenden",
-    permissions: (count) => `${count} Berechtigungen`,
-    able: "Das erlauben Sie damit",
-    ableAlso: "Das kommt hinzu",
-    known: "Schon erlaubt",
-    resources: "Gilt nur bei",
-    howLong: "Wie lange",
-    eachTime: (access) => `Nach jeder Anmeldung für ${access}.`,
-    lasting: (most, idle) => `Bis Sie den Zugriff entfernen, höchstens ${most}. Endet, wenn er ${idle} lang nicht genutzt wird.`,
-    isNew: "Neu",
-    mayAct:
-      "Kann im Rahmen dessen, was Sie hier erlauben, für Sie handeln. Aufgaben kann er nur an Agenten weitergeben, die auch hier stehen.",
-    mayUse: "Kann sehen, was Sie hier erlauben.",
-    deny: "Ablehnen",
-    allow: "Erlauben",
-    removable: "Entfernen können Sie den Zugriff jederzeit auf",
-    accountPage: "Ihrer Kontoseite",
-  },
-});
-
-type ConsentTexts = (typeof consentTexts)["en"];
+type ConsentTexts = Texts["consent"];

@@ -1,15 +1,14 @@
 import { closeAccount } from "../../../accounts/account.ts";
-import { CURRENT_PASSWORD } from "../../../accounts/authenticators/password.ts";
 import type { User } from "../../../accounts/ports.ts";
-import { assertShape, ClosingBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, type PageKit } from "../kit.ts";
+import { provedForm, provedPage } from "../fresh-proof.ts";
+import { ACCOUNT_PURPOSE, failedForm, type PageKit } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
 
-/** GET /account/delete says what would happen, POST /account/delete does it, with the password. */
+/** GET /account/delete says what would happen, POST /account/delete does it, both after a fresh proof. */
 export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site, cookies } = kit;
 
@@ -19,13 +18,12 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
   }
 
   return {
-    GET: accountPageHandler(kit, (ctx, { signedIn }) => show(ctx, signedIn.user, [])),
-    POST: accountForm(kit, async (ctx, form, { user }) => {
+    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user, [])),
+    POST: provedForm(kit, async (ctx, _form, { user }) => {
       try {
-        const { currentPassword } = assertShape(ClosingBody, { currentPassword: form.get(CURRENT_PASSWORD) ?? "" });
-        await closeAccount(user, currentPassword, ports, callerOf(ctx));
+        await closeAccount(user, ports, callerOf(ctx));
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, [CURRENT_PASSWORD]);
+        const { faults, status } = failedForm(ctx, error, []);
         await show(ctx, user, faults, status);
         return undefined;
       }

@@ -2,11 +2,10 @@ import { withUserCodeBudget } from "../../../accounts/user-code-attempts.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
 import { failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
-import type { FormPage } from "../views/layout.ts";
-import { sendPage } from "../views/layout.ts";
+import { type FormPage, sendPage } from "../views/layout.ts";
 import { deviceDoneView, deviceView } from "./view.ts";
 
 const PURPOSE = "device";

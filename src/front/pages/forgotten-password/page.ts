@@ -3,9 +3,19 @@ import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
-import { beginPendingAction, failedForm, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
+import {
+  beginPendingAction,
+  browserCaller,
+  failedForm,
+  type PageKit,
+  queryForm,
+  queryMember,
+  rememberBrowser,
+  returnToOf,
+  returnToStarted,
+} from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./view.ts";
 
@@ -27,7 +37,7 @@ export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST
       guard.assert(ctx, form, FORGOT);
       const [returnTo, email] = [returnToOf(site, form), form.get("email") ?? ""];
       try {
-        await forgotPassword(assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
+        await forgotPassword(assertShape(EmailBody, { email }).email, ports, browserCaller(kit, ctx));
       } catch (error) {
         const { faults, status } = failedForm(ctx, error, ["email"]);
         const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, email, faults });
@@ -70,7 +80,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
       const link = form.get("token") ?? "";
       try {
         const { token, password } = assertShape(ResetBody, { token: link, password: form.get("password") ?? "" });
-        await resetPassword(token, password, ports, callerOf(ctx));
+        await rememberBrowser(kit, ctx, await resetPassword(token, password, ports, callerOf(ctx)));
       } catch (error) {
         const { faults, status } = failedForm(ctx, error, ["password"]);
         return show(ctx, link, faults, status);

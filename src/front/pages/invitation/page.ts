@@ -5,10 +5,11 @@ import { assertShape, InvitationBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
-import { failedForm, type PageKit, queryMember } from "../kit.ts";
-import { ACCOUNT_START, type Fault, sendPage } from "../views/layout.ts";
+import { failedForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
+import { ACCOUNT_START } from "../views/sections.ts";
 import { invitationView, staleInvitationView } from "./view.ts";
 
 const PURPOSE = "invitation";
@@ -44,8 +45,8 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
       try {
         const { token, ...newcomer } = assertShape(InvitationBody, { token: link, email, password: form.get("password") ?? "" });
         const user = await acceptInvitation(token, newcomer, ports, callerOf(ctx));
-        const { secret } = await signInNewcomer({ user, generation: 0 }, "invitation", ports, callerOf(ctx), cookies.session(ctx));
-        cookies.startSession(ctx, secret, ports.sessionTtl);
+        const session = await signInNewcomer({ user, generation: 0 }, "invitation", ports, callerOf(ctx), cookies.session(ctx));
+        await startBrowserSession(kit, ctx, session);
       } catch (error) {
         return show(ctx, link, { email, ...failedForm(ctx, error, ["email", "password"]) });
       }

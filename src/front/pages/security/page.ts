@@ -1,44 +1,39 @@
-import { CURRENT_PASSWORD } from "../../../accounts/authenticators/password.ts";
-import { changePassword } from "../../../accounts/password-change.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
-import { assertShape, PasswordBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
+import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { type SecurityPage, securityView } from "./view.ts";
 
 type Shown = Partial<Pick<SecurityPage, "done" | "faults">> & { readonly status?: number };
 
-async function show({ ports, guard, site }: PageKit, ctx: FrontContext, { user, session }: SignedIn, shown: Shown): Promise<void> {
+/** The page about password, other accounts and sessions. */
+export async function showSecurity(
+  { ports, guard, site }: PageKit,
+  ctx: FrontContext,
+  { user, session }: SignedIn,
+  shown: Shown,
+): Promise<void> {
   const { done, faults = [], status } = shown;
-  const sessions = await ports.sessions.ofUser(user.id);
+  const [sessions, identities, connections, passkeys, secondFactor] = await Promise.all([
+    ports.sessions.ofUser(user.id),
+    ports.identityLinks.ofUser(user.id),
+    ports.connections.offered(undefined),
+    ports.relyingParty && ports.passkeys.ofUser(user.id),
+    ports.secondFactors.stateOf(user.id),
+  ]);
   const token = guard.token(ctx, ACCOUNT_PURPOSE);
-  sendPage(ctx, securityView(site, languageOf(ctx), { token, sessions, current: session.id, done, faults }), status);
+  const page = { token, sessions, identities, connections, passkeys, secondFactor, current: session.id, done, faults };
+  sendPage(ctx, securityView(site, languageOf(ctx), page), status);
+  if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
 }
 
 /** GET /account/security: the password, and where the user is signed in. */
 export const securityPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, (ctx, { signedIn, done }) => show(kit, ctx, signedIn, { done }));
-
-/** POST /account/password: a new password, and a new session for this browser with it. */
-export const passwordPage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, form, signedIn) => {
-    const { ports, cookies } = kit;
-    try {
-      const passwords = assertShape(PasswordBody, {
-        currentPassword: form.get(CURRENT_PASSWORD) ?? "",
-        password: form.get("password") ?? "",
-      });
-      cookies.startSession(ctx, await changePassword(signedIn.user, passwords, ports, callerOf(ctx)), ports.sessionTtl);
-      return "/account/security?done=password";
-    } catch (error) {
-      await show(kit, ctx, signedIn, failedForm(ctx, error, [CURRENT_PASSWORD, "password"]));
-      return undefined;
-    }
-  });
+  accountPageHandler(kit, (ctx, { signedIn, done }) => showSecurity(kit, ctx, signedIn, { done }));
 
 /** POST /account/sessions/end: signs out one session elsewhere. */
 export const endSessionPage = (kit: PageKit): Handler =>

@@ -1,37 +1,51 @@
+import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession } from "../../../accounts/ports.ts";
-import { catalogue, type Language, shownMoment } from "../../texts/language.ts";
-import {
-  type AccountPage,
-  accountFrame,
-  buttonForm,
-  doneWords,
-  type Fault,
-  faultSummary,
-  field,
-  hidden,
-  html,
-  type Markup,
-  moment,
-  type Site,
-} from "../views/layout.ts";
+import type { SecondFactorState } from "../../../accounts/second-factor.ts";
+import { shownMoment } from "../../../texts/format.ts";
+import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import type { OfferedConnection } from "../../../upstream/connection.ts";
+import type { LinkedIdentity } from "../../../upstream/ports.ts";
+import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
+import { buttonForm, type Fault, faultSummary, type HostedPage, hidden, html, type Markup, moment, type Site } from "../views/layout.ts";
+import { passkeyHead } from "../views/passkey-form.ts";
+import { appCard } from "./app-view.ts";
+import { passkeyCard } from "./factors-view.ts";
+import { identitiesCard } from "./identities.ts";
 
 export interface SecurityPage extends Pick<AccountPage, "token" | "done"> {
+  /** Undefined where browsers make no passkeys. */
+  readonly passkeys: readonly Passkey[] | undefined;
+  readonly secondFactor: SecondFactorState;
   readonly sessions: readonly LiveSession[];
   /** The id of the session of this browser. */
   readonly current: string;
-  /** Of the form for a new password. */
+  /** Other accounts that sign in to this one, and the providers of which one can be connected. */
+  readonly identities: readonly LinkedIdentity[];
+  readonly connections: readonly OfferedConnection[];
+  /** What could not be done to the page's lists. */
   readonly faults: readonly Fault[];
 }
 
-export function securityView(site: Site, language: Language, page: SecurityPage): Markup {
-  const { token, sessions, current, done, faults } = page;
-  const texts = securityTexts[language];
+export function securityView(site: Site, language: Language, page: SecurityPage): HostedPage {
+  const { token, sessions, passkeys, current, done, faults } = page;
+  const texts = TEXTS[language].security;
   const here = sessions.filter(({ id }) => id === current);
   const elsewhere = sessions.filter(({ id }) => id !== current);
   return accountFrame(
     site,
-    { language, path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) },
-    html`${passwordForm(site, language, token, faults)}
+    {
+      ...{ language, path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) },
+      ...(passkeys && { head: passkeyHead(site) }),
+    },
+    html`${faultSummary(language, faults)}
+${passkeys && passkeyCard(site, language, passkeys, token)}
+${appCard(site, language, page.secondFactor, token)}
+<section class="card" aria-labelledby="new-password">
+<h2 id="new-password">${texts.password}</h2>
+<p>${texts.passwordText}</p>
+<p class="small after-form"><a href="${site.path("/account/security/password")}">${texts.passwordLink}</a></p>
+</section>
+${identitiesCard(site, language, page)}
 <section class="card" aria-labelledby="sessions">
 <h2 id="sessions">${texts.sessions}</h2>
 <p>${texts.sessionsText}</p>
@@ -45,28 +59,17 @@ ${elsewhere.length > 0 && buttonForm(site.path("/account/sessions/end-others"), 
 ${hidden(token)}
 <button class="button button-deny" type="submit" name="everywhere" value="yes">${texts.everywhereSubmit}</button>
 </form>
+</section>
+<section class="card" aria-labelledby="delete">
+<h2 id="delete">${texts.deleteAccount}</h2>
+<p>${texts.deleteText}</p>
+<p class="small after-form"><a href="${site.path("/account/delete")}">${texts.deleteLink}</a></p>
 </section>`,
   );
 }
 
-function passwordForm(site: Site, language: Language, token: string, faults: readonly Fault[]): Markup {
-  const texts = securityTexts[language];
-  return html`<section class="card" aria-labelledby="new-password">
-<h2 id="new-password">${texts.password}</h2>
-<p>${texts.passwordText}</p>
-${faultSummary(language, faults)}
-<form method="post" action="${site.path("/account/password")}" class="stack" novalidate>
-${hidden(token)}
-${field(language, faults, { name: "currentPassword", label: texts.currentPassword, type: "password", autocomplete: "current-password" })}
-${field(language, faults, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", hint: texts.passwordHint })}
-<button class="button" type="submit">${texts.passwordSubmit}</button>
-</form>
-<p class="small after-form"><a href="${site.path("/forgot")}">${texts.forgotten}</a></p>
-</section>`;
-}
-
 function sessionItem(site: Site, language: Language, session: LiveSession, here: boolean, token: string): Markup {
-  const texts = securityTexts[language];
+  const texts = TEXTS[language].security;
   const device = deviceWords(texts, session);
   const label = texts.signOutOf(device, shownMoment(language, session.authTime));
   return html`<li>
@@ -83,69 +86,4 @@ ${!here && buttonForm(site.path("/account/sessions/end"), token, { words: texts.
 const deviceWords = (texts: SecurityTexts, { browser, system }: LiveSession): string =>
   browser !== null && system !== null ? texts.device(browser, system) : (browser ?? system ?? texts.unknownDevice);
 
-const securityTexts = catalogue({
-  en: {
-    title: "Security",
-    done: {
-      password: "Your password has been changed. Everything else that was signed in has been signed out.",
-      session: "The session has been signed out.",
-      others: "All other sessions have been signed out.",
-    },
-    password: "Password",
-    passwordText: "A new password signs you out everywhere but here.",
-    currentPassword: "Current password",
-    newPassword: "New password",
-    passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
-    passwordSubmit: "Change password",
-    forgotten: "Forgot your password?",
-    sessions: "Where you are signed in",
-    sessionsText: "Sign out what you do not know or no longer use, and change your password if somebody else was there.",
-    thisBrowser: "This browser",
-    /** Of a browser that does not identify itself. */
-    unknownDevice: "Unknown program",
-    device: (browser: string, system: string) => `${browser} on ${system}`,
-    signedInAt: "Signed in on",
-    lastSeenAt: "Last seen about",
-    fromAddress: "From the address",
-    signOut: "Sign out",
-    signOutOf: (device: string, since: string) => `Sign out ${device}, signed in on ${since}`,
-    signOutOthers: "Sign out all others",
-    everywhere: "Sign out everywhere",
-    everywhereText:
-      "Ends every browser session and every application's lasting access to your account, this browser's included. What you allowed stays listed among your applications.",
-    everywhereSubmit: "Sign out everywhere",
-  },
-  de: {
-    title: "Sicherheit",
-    done: {
-      password: "Ihr Passwort wurde geändert. Alles andere, was angemeldet war, ist jetzt abgemeldet.",
-      session: "Die Sitzung wurde abgemeldet.",
-      others: "Alle anderen Sitzungen wurden abgemeldet.",
-    },
-    password: "Passwort",
-    passwordText: "Ein neues Passwort meldet Sie überall ab, nur hier nicht.",
-    currentPassword: "Bisheriges Passwort",
-    newPassword: "Neues Passwort",
-    passwordHint: "Mindestens 8 Zeichen. Einige Wörter hintereinander sind leicht zu merken und schwer zu erraten.",
-    passwordSubmit: "Passwort ändern",
-    forgotten: "Passwort vergessen?",
-    sessions: "Wo Sie angemeldet sind",
-    sessionsText:
-      "Melden Sie ab, was Sie nicht kennen oder nicht mehr benutzen, und ändern Sie Ihr Passwort, wenn jemand anderes angemeldet war.",
-    thisBrowser: "Dieser Browser",
-    unknownDevice: "Unbekanntes Programm",
-    device: (browser, system) => `${browser} auf ${system}`,
-    signedInAt: "Angemeldet am",
-    lastSeenAt: "Zuletzt gesehen etwa am",
-    fromAddress: "Von der Adresse",
-    signOut: "Abmelden",
-    signOutOf: (device, since) => `${device} abmelden, angemeldet am ${since}`,
-    signOutOthers: "Alle anderen abmelden",
-    everywhere: "Überall abmelden",
-    everywhereText:
-      "Beendet jede Browser-Sitzung und jeden dauerhaften Zugriff von Anwendungen auf Ihr Konto, auch in diesem Browser. Was Sie erlaubt haben, bleibt bei Ihren Anwendungen aufgeführt.",
-    everywhereSubmit: "Überall abmelden",
-  },
-});
-
-type SecurityTexts = (typeof securityTexts)["en"];
+type SecurityTexts = Texts["security"];

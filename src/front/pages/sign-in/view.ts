@@ -1,6 +1,9 @@
-import { catalogue, type Language } from "../../texts/language.ts";
+import { CODE_FIELD } from "../../../accounts/second-factor.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
+import type { OfferedConnection } from "../../../upstream/connection.ts";
 import { formView } from "../views/cards.ts";
-import { type FormPage, hidden, html, type Markup, type Site } from "../views/layout.ts";
+import { type FormPage, type HostedPage, hidden, html, type Site } from "../views/layout.ts";
+import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
 import { clientLine, type ShownClient } from "../views/words.ts";
 
 export interface SignInPage extends FormPage {
@@ -8,51 +11,73 @@ export interface SignInPage extends FormPage {
   readonly client: ShownClient | undefined;
   /** Whether a user is already signed in and has to confirm it. */
   readonly again: boolean;
+  /** The class of sign-in that the waiting application needs, if the present one is too weak. */
+  readonly stronger?: "mfa" | "phr" | undefined;
+  /** Whether browsers can use passkeys at this address. */
+  readonly passkeys: boolean;
   /** Whether users may open accounts by themselves. */
   readonly mayJoin: boolean;
+  /** Other identity providers that sign users in. */
+  readonly connections: readonly OfferedConnection[];
 }
 
-export function signInView(site: Site, language: Language, { token, returnTo, client, email, faults, again, mayJoin }: SignInPage): Markup {
-  const texts = signInTexts[language];
+export function signInView(site: Site, language: Language, page: SignInPage): HostedPage {
+  const { token, returnTo, client, email, faults, again, mayJoin, connections, passkeys, stronger } = page;
+  const texts = TEXTS[language].signIn;
+  const members = hidden(token, returnTo);
   return formView(site, language, {
     title: again ? texts.titleAgain : texts.title,
-    lead: client && html`${texts.toContinueTo} ${clientLine(language, client)}`,
+    lead: client && html`${texts.toContinueTo} ${clientLine(language, client)}${stronger && html`<br>${texts.stronger[stronger]}`}`,
     action: site.path("/login"),
-    members: hidden(token, returnTo),
+    members,
     fields: [
-      { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus: email === undefined },
+      {
+        name: "email",
+        label: texts.email,
+        type: "email",
+        autocomplete: passkeys ? "username webauthn" : "username",
+        value: email,
+        autofocus: email === undefined,
+      },
       { name: "password", label: texts.password, type: "password", autocomplete: "current-password", autofocus: email !== undefined },
     ],
     faults,
     submit: texts.submit,
+    ...(passkeys && {
+      head: passkeyHead(site),
+      instead: passkeyForm(site, {
+        ...{ kind: "sign-in", path: "/login/passkey", members, quiet: true },
+        ...{ submit: texts.passkey, failure: texts.passkeyFailed },
+      }),
+    }),
     after: html`<a href="${site.path("/forgot", returnTo)}">${texts.forgotten}</a>`,
+    others:
+      connections.length > 0 &&
+      html`<p class="or"><span>${texts.or}</span></p>
+<ul class="ways">${connections.map(
+        ({ name, title }) =>
+          html`<li><a class="button button-quiet button-wide" href="${site.path(`/signin/${name}`, returnTo)}">${texts.continueWith(title)}</a></li>`,
+      )}</ul>`,
     below: again || !mayJoin ? undefined : html`${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`,
   });
 }
 
-const signInTexts = catalogue({
-  en: {
-    title: "Sign in",
-    /** For a user who is already signed in. */
-    titleAgain: "Confirm that it is you",
-    /** Before the name of the application that waits. */
-    toContinueTo: "to continue to",
-    email: "E-mail address",
-    password: "Password",
-    submit: "Sign in",
-    forgotten: "Forgot your password?",
-    newHere: "New here?",
-    createAccount: "Create an account",
-  },
-  de: {
-    title: "Anmelden",
-    titleAgain: "Bestätigen Sie, dass Sie es sind",
-    toContinueTo: "und weiter zu",
-    email: "E-Mail-Adresse",
-    password: "Passwort",
-    submit: "Anmelden",
-    forgotten: "Passwort vergessen?",
-    newHere: "Neu hier?",
-    createAccount: "Konto anlegen",
-  },
-});
+interface SecondFactorPage extends Pick<FormPage, "token" | "returnTo" | "faults"> {
+  /** The member that names the sign-in. */
+  readonly step: readonly [name: string, value: string];
+}
+
+/** Asks for a code of the authenticator app, or a recovery code. */
+export function secondFactorView(site: Site, language: Language, { token, step, returnTo, faults }: SecondFactorPage): HostedPage {
+  const texts = TEXTS[language].secondFactor;
+  return formView(site, language, {
+    title: texts.title,
+    lead: texts.lead,
+    action: site.path("/login/code"),
+    members: html`${hidden(token, returnTo)}<input type="hidden" name="${step[0]}" value="${step[1]}">`,
+    fields: [{ name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", autofocus: true, hint: texts.hint }],
+    faults,
+    submit: texts.submit,
+    after: html`<a href="${site.path("/login?switch=yes", returnTo)}">${texts.otherWay}</a>`,
+  });
+}

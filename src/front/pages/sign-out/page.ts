@@ -1,17 +1,16 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { signOut, signOutEverywhere } from "../../../accounts/sessions.ts";
+import { signOutEverywhere, signOutHere } from "../../../accounts/sessions.ts";
 import { isRefusal } from "../../../errors.ts";
 import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { redirectWith } from "../../../protocol/authorization-request.ts";
 import { parseForm } from "../../../protocol/form.ts";
 import { type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../../../protocol/logout-request.ts";
-import { hashSecret } from "../../../random.ts";
 import { callerOf } from "../../http/address.ts";
 import { formText } from "../../http/body.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
 import { ACCOUNT_PURPOSE, type PageKit, signedInTo } from "../kit.ts";
 import { type Site, sendPage } from "../views/layout.ts";
 import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
@@ -31,11 +30,8 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
   const { ports, cookies, guard, site } = kit;
 
   async function endSession(ctx: FrontContext, signedIn: SignedIn | undefined, everywhere: boolean): Promise<void> {
-    const secret = cookies.session(ctx);
-    if (signedIn && secret !== undefined) {
-      if (everywhere) await signOutEverywhere(signedIn.user.id, ports.sessions, callerOf(ctx));
-      else await signOut(hashSecret(secret), signedIn.user.id, ports.sessions, callerOf(ctx));
-    }
+    if (signedIn && everywhere) await signOutEverywhere(signedIn.user.id, ports.sessions, callerOf(ctx));
+    else if (signedIn) await signOutHere(signedIn.session.id, signedIn.user.id, ports.sessions, callerOf(ctx));
     cookies.endSession(ctx);
   }
 

@@ -5,10 +5,21 @@ import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
-import { beginPendingAction, failedForm, mailedTo, type PageKit, queryForm, queryMember, returnToOf, returnToStarted } from "../kit.ts";
-import { ACCOUNT_START, type ReturnTo, returnToMembers, sendPage } from "../views/layout.ts";
+import {
+  beginPendingAction,
+  failedForm,
+  mailedTo,
+  type PageKit,
+  queryForm,
+  queryMember,
+  returnToOf,
+  returnToStarted,
+  startBrowserSession,
+} from "../kit.ts";
+import { type ReturnTo, returnToMembers, sendPage } from "../views/layout.ts";
+import { ACCOUNT_START } from "../views/sections.ts";
 import { checkMailView, noSignUpView, signUpView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
@@ -31,21 +42,19 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
       const returnTo = returnToOf(site, form);
       guard.assert(ctx, form, purpose(returnTo.requestId));
       if (!hasSignUp(signUpPolicy)) return sendPage(ctx, noSignUpView(site, languageOf(ctx), signUpPolicy, returnTo), 403);
-      const [email, firstName, lastName] = [form.get("email"), form.get("firstName"), form.get("lastName")];
+      const email = form.get("email");
       try {
-        const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password"), firstName, lastName });
+        const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password") });
         const account = await registerOnce(signUp, ports, callerOf(ctx));
         await beginPendingAction(kit, ctx, account.user.email, returnTo);
         if (!needsProof(account.user, signUpPolicy)) return await enter(kit, ctx, account, returnTo);
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, ["email", "password", "firstName", "lastName"]);
+        const { faults, status } = failedForm(ctx, error, ["email", "password"]);
         const token = guard.token(ctx, purpose(returnTo.requestId));
         const page = signUpView(site, languageOf(ctx), {
           token,
           returnTo,
           email,
-          firstName,
-          lastName,
           faults,
           domains: signUpPolicy.domains,
         });
@@ -57,9 +66,10 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
 }
 
 /** Signs in a user who has just signed up, and continues where they were going; the mail with the link may be read later. */
-async function enter({ ports, cookies, site }: PageKit, ctx: FrontContext, account: NewAccount, returnTo: ReturnTo): Promise<void> {
-  const { secret } = await signInNewcomer(account, "sign_up", ports, callerOf(ctx), cookies.session(ctx));
-  cookies.startSession(ctx, secret, ports.sessionTtl);
+async function enter(kit: PageKit, ctx: FrontContext, account: NewAccount, returnTo: ReturnTo): Promise<void> {
+  const { ports, cookies, site } = kit;
+  const session = await signInNewcomer(account, "sign_up", ports, callerOf(ctx), cookies.session(ctx));
+  await startBrowserSession(kit, ctx, session);
   const page = returnTo.next ?? `${ACCOUNT_START}?done=joined`;
   sendRedirect(ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo), 303);
 }

@@ -1,5 +1,5 @@
-import type { Catalogue, Language } from "../../texts/language.ts";
-import { type Fault, type Field, faultSummary, field, html, layout, type Markup, type Part, type Site } from "./layout.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
+import { type Fault, type Field, faultSummary, field, type HostedPage, html, layout, type Markup, type Part, type Site } from "./layout.ts";
 
 export interface Notice {
   readonly tone: "good" | "bad" | "plain" | "mail";
@@ -10,11 +10,8 @@ export interface Notice {
   readonly support?: { readonly code: string; readonly requestId: string; readonly description?: string | undefined };
 }
 
-/** Before the code of an error. */
-const FOR_SUPPORT: Catalogue<string> = { en: "For support:", de: "Für den Support:" };
-
 /** A page with one message. */
-export const noticeView = (site: Site, language: Language, { tone, title, text, more, support }: Notice): Markup =>
+export const noticeView = (site: Site, language: Language, { tone, title, text, more, support }: Notice): HostedPage =>
   layout(
     site,
     { language, title },
@@ -24,7 +21,7 @@ export const noticeView = (site: Site, language: Language, { tone, title, text, 
 <p class="lead">${text}</p>
 ${more}
 </section>
-${support && html`<p class="support">${FOR_SUPPORT[language]} <span class="host">${support.code} ${support.requestId}</span></p>`}
+${support && html`<p class="support">${TEXTS[language].frame.forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}
 ${support?.description !== undefined && html`<p class="support" lang="en">${support.description}</p>`}`,
   );
 
@@ -41,32 +38,42 @@ interface FormCard {
   readonly action: string;
   /** The hidden members. */
   readonly members: Part;
-  /** Two fields in a list stand side by side. */
-  readonly fields?: readonly (Field | readonly Field[])[];
+  readonly fields?: readonly Field[];
   readonly faults?: readonly Fault[];
   readonly submit: string;
-  /** Within the card, after the form. */
+  /** Another form, instead of the first. */
+  readonly instead?: Part;
+  /** Within the card, after the forms. */
   readonly after?: Part;
+  /** Within the card, at its end: other ways than the form. */
+  readonly others?: Part;
   /** Below the card. */
   readonly below?: Part;
+  /** Additional elements of the page's head. */
+  readonly head?: Part;
 }
 
 /** A page with one form. */
-export function formView(site: Site, language: Language, { title, heading = title, lead, faults = [], ...card }: FormCard): Markup {
-  const input = (one: Field) => field(language, faults, one);
+export function formView(
+  site: Site,
+  language: Language,
+  { title, heading = title, lead, faults = [], head, ...card }: FormCard,
+): HostedPage {
   return layout(
     site,
-    { language, title, faults },
+    { language, title, faults, head },
     html`<section class="card">
 <h1>${heading}</h1>
 ${lead !== undefined && html`<p class="lead">${lead}</p>`}
 ${faultSummary(language, faults)}
 <form method="post" action="${card.action}" class="stack" novalidate>
 ${card.members}
-${card.fields?.map((one) => ("name" in one ? input(one) : html`<div class="pair">${one.map(input)}</div>`))}
+${card.fields?.map((one) => field(language, faults, one))}
 <button class="button button-wide" type="submit">${card.submit}</button>
 </form>
+${card.instead}
 ${card.after !== undefined && html`<p class="small centred after-form">${card.after}</p>`}
+${card.others}
 </section>
 ${card.below !== undefined && html`<p class="below">${card.below}</p>`}`,
   );

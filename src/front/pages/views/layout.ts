@@ -1,19 +1,23 @@
-import type { SignedIn } from "../../../accounts/ports.ts";
+import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
+import { directionOf, shownDay, shownMoment } from "../../../texts/format.ts";
+import { LANGUAGES, type Language, TEXTS } from "../../../texts/languages.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { pageHeaders } from "../../http/headers.ts";
 import type { FrontContext } from "../../http/routes.ts";
-import { type Catalogue, catalogue, type Language, languageOf, shownDay, shownMoment } from "../../texts/language.ts";
-import { MARK, ONCE_SCRIPT, STYLE } from "../assets.ts";
+import { MARK, PAGE_SCRIPT, STYLE } from "../assets.ts";
+import { brandFiles } from "../brand-files.ts";
+import { SECTIONS } from "./sections.ts";
 
 /** How pages refer to the service. */
 export type Site = Readonly<ReturnType<typeof siteOf>>;
 
 /** @param issuer base URL; links are built from nothing else  @param wallets whether wallets can be linked */
-export function siteOf(issuer: string, wallets = false) {
+export function siteOf(issuer: string, brandings: Brandings, wallets = false) {
   const { host, pathname } = new URL(issuer);
   const base = pathname.replace(/\/$/, "");
   return {
     host,
+    brandings,
     /** The account pages that this server has, in the order of the navigation. */
     sections: SECTIONS.filter(({ forWallets }) => !forWallets || wallets),
     /** A path below the issuer's path, which may have a query, with the destination of the user. */
@@ -27,7 +31,7 @@ export function siteOf(issuer: string, wallets = false) {
 /** Where a user was going before they had to sign in, sign up or open a mail: an application's pending request, or an account page. */
 export interface ReturnTo {
   readonly requestId?: string | undefined;
-  /** The path of an account page other than the first. */
+  /** The path of an account page other than the first, or the link to a new address. */
   readonly next?: string | undefined;
 }
 
@@ -78,38 +82,82 @@ export interface Frame {
   readonly head?: Part;
 }
 
-/** The frame around every page. */
-export const layout = (
-  site: Site,
-  { language, title, faults = [], width = "narrow", aside, head }: Frame,
-  content: Part,
-): Markup => html`<!doctype html>
-<html lang="${language}">
+/** A page that is not printed yet: what surrounds its content depends on the request too. */
+export interface HostedPage {
+  readonly site: Site;
+  readonly frame: Frame;
+  readonly content: Part;
+}
+
+/** A page with the frame that all pages have. */
+export const layout = (site: Site, frame: Frame, content: Part): HostedPage => ({ site, frame, content });
+
+/** What surrounds a page for one request. */
+export interface Surroundings {
+  /** The address of the page up to a language, to show it in another one; undefined where that cannot be done. */
+  readonly sameInLanguage?: string | undefined;
+  /** Of the signed-in user; undefined: the default realm. */
+  readonly realmId?: string | undefined;
+}
+
+/** A page as a document. */
+export function printPage({ site, frame, content }: HostedPage, { sameInLanguage, realmId }: Surroundings = {}): string {
+  const { language, title, faults = [], width = "narrow", aside, head } = frame;
+  const texts = TEXTS[language];
+  const branding = site.brandings.of(realmId);
+  const { logo, style } = brandFiles(branding);
+  const name = branding.name ?? DEFAULT_NAME;
+  return html`<!doctype html>
+<html lang="${language}"${directionOf(texts.tag) === "rtl" && html` dir="rtl"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${faults.length > 0 ? frameTexts[language].faultyTitle(title) : title} · Countersign</title>
-<link rel="icon" href="${site.path(MARK.path)}" type="image/svg+xml">
+<title>${faults.length > 0 ? texts.frame.faultyTitle(title) : title} · ${name}</title>
+<link rel="icon" href="${site.path(logo?.path ?? MARK.path)}" type="${logo?.type ?? "image/svg+xml"}">
 <link rel="stylesheet" href="${site.path(STYLE.path)}">
-<script src="${site.path(ONCE_SCRIPT.path)}" defer></script>
+${style !== undefined && html`<link rel="stylesheet" href="${site.path(style.path)}">`}
+<script src="${site.path(PAGE_SCRIPT.path)}" defer></script>
 ${head}
 </head>
 <body>
 <div class="page page-${width}">
 <header class="top">
-<a class="brand" href="${site.path("/account")}"><img src="${site.path(MARK.path)}" alt="" width="28" height="28"><span>Countersign</span></a>
+<a class="brand" href="${site.path("/account")}"><img src="${site.path(logo?.path ?? MARK.path)}" alt="" height="28"${logo === undefined && html` width="28"`}><span>${name}</span></a>
 ${aside}
 </header>
 <main>
 ${content}
 </main>
-<footer class="foot"><p>${frameTexts[language].youAreAt} <strong>${site.host}</strong></p></footer>
+<footer class="foot"><p>${texts.frame.youAreAt} <strong>${site.host}</strong></p>
+${brandLinks(language, branding)}
+${sameInLanguage !== undefined && languageChoice(language, sameInLanguage)}</footer>
 </div>
 </body>
 </html>
-`;
+`.text;
+}
+
+/** The links that a branding has, at the foot. */
+function brandLinks(language: Language, { termsUrl, privacyUrl, support }: Branding): Part {
+  const { terms, privacy, support: ask } = TEXTS[language].branding;
+  const links = [
+    [terms, termsUrl],
+    [privacy, privacyUrl],
+    [ask, support && supportLink(support)],
+  ].flatMap(([label, href]) => (href === undefined ? [] : [html`<li><a href="${href}">${label}</a></li>`]));
+  return links.length > 0 && html`<ul class="foot-links">${links}</ul>`;
+}
+
+/** Links to the same page in the other languages. */
+function languageChoice(shown: Language, sameInLanguage: string): Markup {
+  const link = (language: Language) =>
+    language === shown
+      ? html`<li><span aria-current="true">${TEXTS[language].name}</span></li>`
+      : html`<li><a href="${sameInLanguage}${language}" lang="${language}" hreflang="${language}">${TEXTS[language].name}</a></li>`;
+  return html`<nav aria-label="${TEXTS[shown].frame.language}"><ul class="foot-links">${LANGUAGES.map(link)}</ul></nav>`;
+}
 
 /** The hidden members that bind a form to this browser and pass on where the user is going. */
 export const hidden = (token: string, returnTo: ReturnTo = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
@@ -134,6 +182,9 @@ ${member !== undefined && html`<input type="hidden" name="${member[0]}" value="$
 <button class="button button-quiet" type="submit"${label !== undefined && html` aria-label="${label}"`}>${words}</button>
 </form>`;
 
+/** Whose password a form takes, for password managers. It has no name, so it is not sent. */
+export const accountName = (email: string): Markup => html`<input type="email" autocomplete="username" value="${email}" readonly hidden>`;
+
 export interface Field {
   readonly name: string;
   readonly label: string;
@@ -145,7 +196,7 @@ export interface Field {
   readonly autofocus?: boolean;
 }
 
-/** A labelled input with its hint and its fault; screen readers read both. @param faults of the form */
+/** A labelled input with its hint and its fault; screen readers read both. A script can show a password. @param faults of the form */
 export function field(
   language: Language,
   faults: readonly Fault[],
@@ -154,15 +205,21 @@ export function field(
   const error = faults.find((fault) => fault.field === name)?.message;
   const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean).join(" ");
   return html`<div class="field${error !== undefined && " field-bad"}">
-<label for="${name}">${label}${optional && html` <span class="optional">${frameTexts[language].optional}</span>`}</label>
+<label id="${name}-label" for="${name}">${label}${optional && html` <span class="optional">${TEXTS[language].frame.optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${error !== undefined && html`<p class="fault" id="${name}-error">${error}</p>`}
-<input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${value !== undefined && html` value="${value}"`}${
+<div class="input"><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${value !== undefined && html` value="${value}"`}${
     described !== "" && html` aria-describedby="${described}"`
   }${error !== undefined && html` aria-invalid="true"`}${!optional && html` required`}${autofocus && html` autofocus`}${
     type === "email" && html` spellcheck="false" autocapitalize="none"`
-  }>
+  }>${type === "password" && revealButton(language, name)}</div>
 </div>`;
+}
+
+/** Shows the password in an input. Only a script can press it, so it is hidden until there is one. */
+function revealButton(language: Language, input: string): Markup {
+  const { show, hide } = TEXTS[language].frame;
+  return html`<button class="reveal" type="button" hidden aria-controls="${input}" aria-describedby="${input}-label" data-show="${show}" data-hide="${hide}">${show}</button>`;
 }
 
 export interface Fault {
@@ -183,105 +240,24 @@ export interface FormPage {
 export const faultSummary = (language: Language, faults: readonly Fault[]): Part =>
   faults.length > 0 &&
   html`<div class="summary" role="alert" tabindex="-1">
-<h2>${frameTexts[language].problem}</h2>
+<h2>${TEXTS[language].frame.problem}</h2>
 <ul>${faults.map(({ field: name, message }) => html`<li>${name === undefined ? message : html`<a href="#${name}">${message}</a>`}</li>`)}</ul>
 </div>`;
 
-/** A day in UTC. @param seconds since the epoch */
+/** A day in UTC, which a script turns into the user's. @param seconds since the epoch */
 export const day = (language: Language, seconds: number): Markup =>
-  html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shownDay(language, seconds)}</time>`;
+  html`<time data-shows="day" datetime="${new Date(seconds * 1000).toISOString()}">${shownDay(language, seconds)}</time>`;
 
-/** A day and time in UTC. @param seconds since the epoch */
+/** A day and time in UTC, which a script turns into the user's. @param seconds since the epoch */
 export const moment = (language: Language, seconds: number): Markup =>
-  html`<time datetime="${new Date(seconds * 1000).toISOString()}">${shownMoment(language, seconds)}</time>`;
-
-const frameTexts = catalogue({
-  en: {
-    /** Before the host, at the foot. */
-    youAreAt: "You are at",
-    optional: "(optional)",
-    problem: "There is a problem",
-    faultyTitle: (title: string) => `Error: ${title}`,
-  },
-  de: {
-    youAreAt: "Sie sind bei",
-    optional: "(freiwillig)",
-    problem: "Das hat noch nicht geklappt",
-    faultyTitle: (title) => `Fehler: ${title}`,
-  },
-});
+  html`<time data-shows="moment" datetime="${new Date(seconds * 1000).toISOString()}">${shownMoment(language, seconds)}</time>`;
 
 /** Sends a page that is written in `languageOf(ctx)`. */
-export function sendPage(ctx: FrontContext, page: Markup, status = 200): void {
+export function sendPage(ctx: FrontContext, page: HostedPage, status = 200): void {
   pageHeaders(ctx);
   ctx.status = status;
   ctx.set("Content-Type", "text/html; charset=utf-8");
-  ctx.set("Content-Language", languageOf(ctx));
-  ctx.vary("Accept-Language");
-  ctx.body = page.text;
+  ctx.set("Content-Language", page.frame.language);
+  ctx.vary("Accept-Language, Cookie");
+  ctx.body = printPage(page, ctx.state);
 }
-
-/** What every account page needs besides its content. */
-export interface AccountPage {
-  readonly signedIn: SignedIn;
-  /** Of every form on the page. */
-  readonly token: string;
-  /** What was just done, from the redirect after a form. Untrusted: only known values may be shown. */
-  readonly done: string | undefined;
-}
-
-interface AccountFrame extends Pick<Frame, "language" | "title" | "faults" | "head"> {
-  /** The page that is shown. */
-  readonly path: string;
-  /** What was just done, in words. */
-  readonly done?: string | undefined;
-}
-
-/** The frame around every account page. */
-export function accountFrame(site: Site, { language, path, title, done, faults, head }: AccountFrame, content: Part): Markup {
-  const texts = accountNavTexts[language];
-  const link = (one: AccountSection) =>
-    html`<li><a href="${site.path(one.path)}"${one.path === path && html` aria-current="page"`}>${one.label[language]}</a></li>`;
-  return layout(
-    site,
-    {
-      language,
-      title,
-      faults,
-      width: "wide",
-      head,
-      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
-    },
-    html`<h1>${title}</h1>
-<nav class="account-nav" aria-label="${texts.nav}">
-<ul>${site.sections.map(link)}</ul>
-</nav>
-${done !== undefined && html`<p class="done" role="status">${done}</p>`}
-${content}`,
-  );
-}
-
-/** The text for what was just done; undefined for an unknown value. */
-export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
-  done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
-
-/** `nav` names the list of account pages. */
-const accountNavTexts = catalogue({ en: { nav: "Your account", signOut: "Sign out" }, de: { nav: "Ihr Konto", signOut: "Abmelden" } });
-
-interface AccountSection {
-  readonly path: string;
-  readonly label: Catalogue<string>;
-  /** Whether only a server that links wallets has the page. */
-  readonly forWallets?: true;
-}
-
-/** The page after a sign-in without another destination. */
-export const ACCOUNT_START = "/account";
-
-const SECTIONS: readonly AccountSection[] = [
-  { path: ACCOUNT_START, label: { en: "Profile and applications", de: "Profil und Anwendungen" } },
-  { path: "/account/agents", label: { en: "Agents", de: "Agenten" } },
-  { path: "/account/security", label: { en: "Security", de: "Sicherheit" } },
-  { path: "/account/wallet", label: { en: "Wallet", de: "Wallet" }, forWallets: true },
-  { path: "/account/delete", label: { en: "Delete account", de: "Konto löschen" } },
-];

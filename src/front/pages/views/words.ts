@@ -1,7 +1,8 @@
 import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/scope-descriptions.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import type { ShownRecord } from "../../../resources/ports.ts";
-import { catalogue, LANGUAGES, type Language, shownList } from "../../texts/language.ts";
+import { shownList } from "../../../texts/format.ts";
+import { LANGUAGES, type Language, TEXTS } from "../../../texts/languages.ts";
 import { html, type Markup } from "./layout.ts";
 
 /** What a page shows of the application that sent the request. */
@@ -31,8 +32,8 @@ export const clientLine = (language: Language, { name, verifiedHost, returnHost 
     verifiedHost !== undefined &&
     returnHost !== undefined &&
     verifiedHost !== returnHost &&
-    html`<span class="host">${verifiedHost}</span>, ${clientTexts[language].backTo} `
-  }<span class="host">${returnHost ?? verifiedHost ?? clientTexts[language].onADevice}</span>)</span>`;
+    html`<span class="host">${verifiedHost}</span>, ${TEXTS[language].client.backTo} `
+  }<span class="host">${returnHost ?? verifiedHost ?? TEXTS[language].client.onADevice}</span>)</span>`;
 
 /** Controls, bidirectional marks, joiners and other invisible characters that change how the rest reads. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
@@ -47,7 +48,7 @@ export function shownText(text: string): string {
 }
 
 /** The name that a client chose, or a replacement where it has no visible characters. */
-export const shownName = (language: Language, name: string): string => shownText(name) || clientTexts[language].nameless;
+export const shownName = (language: Language, name: string): string => shownText(name) || TEXTS[language].client.nameless;
 
 const WEB_PROTOCOLS: ReadonlySet<string> = new Set(["https:", "http:"]);
 
@@ -88,7 +89,7 @@ export function shownTarget(language: Language, resource: string, targets: Targe
   const target = targets.get(resource);
   if (target === undefined) return shownResource(resource);
   if (target.hasRecord) return `${shownName(language, target.name)} (${shownResource(resource)})`;
-  const { agent, application } = clientTexts[language];
+  const { agent, application } = TEXTS[language].client;
   return (target.isAgent ? agent : application)(shownName(language, target.name));
 }
 
@@ -99,51 +100,6 @@ export function isOnThisDevice(uri: string): boolean {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
   return url !== undefined && (LOOPBACK.has(url.hostname) || !WEB_PROTOCOLS.has(url.protocol));
 }
-
-export const clientTexts = catalogue({
-  en: {
-    /** For an application whose name has no visible characters. */
-    nameless: "An application without a name",
-    /** A client to which an application may hand on its access. */
-    agent: (name: string) => `${name} (agent)`,
-    application: (name: string) => `${name} (application)`,
-    publishedBy: "Published by",
-    verified: "Verified",
-    nameUnverified: "Name not verified",
-    sendsBackTo: "Sends you back to",
-    /** Between the host of the application and the host that the browser goes back to. */
-    backTo: "back to",
-    thisDevice: "this device",
-    /** Of an application that asks for access with a code. */
-    onADevice: "on another device",
-    askedFrom: "Asked from address",
-    otherDeviceCaution:
-      "Another device or program gets this access. Deny it if you did not start this, or if somebody sent you the code or the link.",
-    stage: "Stage",
-    stages: { development: "Test version", staging: "Preview version" },
-    deviceCaution: "The app runs on this device. Continue only if you just started it.",
-    unverifiedCaution: "We have not verified who made this app. Continue only if you started this.",
-  },
-  de: {
-    nameless: "Eine Anwendung ohne Namen",
-    agent: (name) => `${name} (Agent)`,
-    application: (name) => `${name} (Anwendung)`,
-    publishedBy: "Herausgegeben von",
-    verified: "Geprüft",
-    nameUnverified: "Name nicht geprüft",
-    sendsBackTo: "Führt zurück zu",
-    backTo: "zurück zu",
-    thisDevice: "dieses Gerät",
-    onADevice: "auf einem anderen Gerät",
-    askedFrom: "Anfrage von der Adresse",
-    otherDeviceCaution:
-      "Ein anderes Gerät oder Programm erhält diesen Zugriff. Lehnen Sie ab, wenn Sie dies nicht selbst begonnen haben oder wenn Ihnen jemand den Code oder Link geschickt hat.",
-    stage: "Stand",
-    stages: { development: "Testversion", staging: "Vorabversion" },
-    deviceCaution: "Die App läuft auf diesem Gerät. Machen Sie nur weiter, wenn Sie sie gerade gestartet haben.",
-    unverifiedCaution: "Wir haben nicht geprüft, von wem diese App stammt. Machen Sie nur weiter, wenn Sie dies selbst begonnen haben.",
-  },
-});
 
 /** A scope as it is shown. */
 export interface ScopeWords {
@@ -182,19 +138,7 @@ export function scopeWords(language: Language, scope: string, described: Describ
     const detail = wordingFor(language, description.detail);
     return { title: title.text, titleIn: title.language, detail: detail?.text ?? "", detailIn: detail?.language };
   }
-  const { firstPartyPermission, permissionAt } = scopesTexts[language];
+  const { firstPartyPermission, permissionAt } = TEXTS[language].scopes;
   const detail = resources.length === 0 ? firstPartyPermission : permissionAt(shownList(language, resources));
   return { title: scope, titleIn: undefined, detail, detailIn: undefined };
 }
-
-/** The details of a scope without a description. */
-const scopesTexts = catalogue({
-  en: {
-    firstPartyPermission: "A permission of the application itself.",
-    permissionAt: (resources: string) => `A permission at ${resources}.`,
-  },
-  de: {
-    firstPartyPermission: "Eine Berechtigung der Anwendung selbst.",
-    permissionAt: (resources) => `Eine Berechtigung bei ${resources}.`,
-  },
-});

@@ -1,14 +1,15 @@
 import { Refusal } from "../../../errors.ts";
 import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
 import { callerOf } from "../../http/address.ts";
-import { PAGE_POLICY, pageHeaders } from "../../http/headers.ts";
+import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler, Route } from "../../http/routes.ts";
-import { languageOf } from "../../texts/language.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
 import { accountForm, accountPageHandler, queryMember } from "../kit.ts";
-import { type AccountPage, sendPage } from "../views/layout.ts";
+import type { AccountPage } from "../views/account-frame.ts";
+import { sendPage } from "../views/layout.ts";
 import { type WaitingLink, walletView } from "./view.ts";
 
 /** The link of the page: by its handle, or by the response code that a wallet on this device returned with. */
@@ -27,7 +28,7 @@ const showPage = (kit: WalletKit): Handler =>
     const wallet = await kit.linking.wallets.ofUser(user.id);
     const { token, done } = page;
     sendPage(ctx, walletView(kit.site, languageOf(ctx), { email: user.email, token, wallet, waiting, decided: link, done }));
-    if (waiting !== undefined) pageHeaders(ctx, `${PAGE_POLICY}; connect-src 'self'`);
+    if (waiting !== undefined) pageHeaders(ctx, SCRIPTED_POLICY);
   });
 
 const waitingLink = async (kit: WalletKit, { sameDevice, expiresAt }: SeenLink, handle: string): Promise<WaitingLink> => ({

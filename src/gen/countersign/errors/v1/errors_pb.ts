@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/errors/v1/errors.proto.
  */
 export const file_countersign_errors_v1_errors: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi9lcnJvcnMvdjEvZXJyb3JzLnByb3RvEhVjb3VudGVyc2lnbi5lcnJvcnMudjEingEKC0Vycm9yRGV0YWlsEg0KBWVycm9yGAEgASgJEhkKEWVycm9yX2Rlc2NyaXB0aW9uGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQESDQoFc2NvcGUYBCABKAkSLAoGaXNzdWVzGAUgAygLMhwuY291bnRlcnNpZ24uZXJyb3JzLnYxLklzc3VlQg4KDF9yZXRyeV9hZnRlciImCgVJc3N1ZRIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAliBnByb3RvMw");
+  fileDesc("CiJjb3VudGVyc2lnbi9lcnJvcnMvdjEvZXJyb3JzLnByb3RvEhVjb3VudGVyc2lnbi5lcnJvcnMudjEixgEKC0Vycm9yRGV0YWlsEg0KBWVycm9yGAEgASgJEhkKEWVycm9yX2Rlc2NyaXB0aW9uGAIgASgJEhgKC3JldHJ5X2FmdGVyGAMgASgNSACIAQESDQoFc2NvcGUYBCABKAkSLAoGaXNzdWVzGAUgAygLMhwuY291bnRlcnNpZ24uZXJyb3JzLnYxLklzc3VlEhcKCmRwb3Bfbm9uY2UYBiABKAlIAYgBAUIOCgxfcmV0cnlfYWZ0ZXJCDQoLX2Rwb3Bfbm9uY2UiJgoFSXNzdWUSDAoEcGF0aBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJYgZwcm90bzM");
 
 /**
  * Why a call was refused.
@@ -54,6 +54,13 @@ export type ErrorDetail = Message<"countersign.errors.v1.ErrorDetail"> & {
    * @generated from field: repeated countersign.errors.v1.Issue issues = 5;
    */
   issues: Issue[];
+
+  /**
+   * The nonce that the next proof of possession must contain (RFC 9449 §8).
+   *
+   * @generated from field: optional string dpop_nonce = 6;
+   */
+  dpopNonce?: string | undefined;
 };
 
 /**

@@ -1,0 +1,144 @@
+import { type Challenge, parseChallenges } from "./challenge.ts";
+import type { Directory } from "./directory.ts";
+import { AgentError } from "./errors.ts";
+import { addressOf, type Fetch } from "./http.ts";
+import type { IssuerMetadata } from "./issuer.ts";
+import { nextStep, type Step, widened } from "./next-step.ts";
+import { type Outgoing, outgoing, withSignal } from "./outgoing.ts";
+import type { Prover } from "./proof.ts";
+import { demandOf, type Resource } from "./resource.ts";
+import type { TokenSource } from "./sources.ts";
+import { type AccessToken, cacheKey, type TokenCache } from "./token-cache.ts";
+import { covers, isTrustworthy } from "./urls.ts";
+
+/** Whether tokens are bound to the agent's key: wherever both servers support it, always, or never. */
+export type DpopUse = "preferred" | "required" | "off";
+
+export interface Target {
+  /** The resource that tokens are for. Without it, the resource server that is called says so. */
+  readonly resource?: string | undefined;
+  /** The scopes of tokens, separated by spaces. Without it, the resource server says what each request needs. */
+  readonly scope?: string | undefined;
+}
+
+/** Requests in one name. */
+export interface Access {
+  /**
+   * As the global `fetch`, with a token and a proof that the server accepts. No redirect is followed.
+   * @throws {AgentError} when no token can be had for it; other responses of the resource server are returned as they are
+   */
+  fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
+  /** The token itself, for clients that send it by themselves. @throws {AgentError} */
+  token(): Promise<AccessToken>;
+}
+
+export interface AccessPorts {
+  readonly fetch: Fetch;
+  readonly dpop: DpopUse;
+  readonly metadata: () => Promise<IssuerMetadata>;
+  readonly prover: Prover;
+  readonly cache: TokenCache;
+  readonly directory: Directory;
+}
+
+export interface BindingFacts {
+  readonly dpop: DpopUse;
+  readonly issuerTakesProofs: boolean;
+  readonly resourceTakesProofs: boolean;
+  /** Whether the request begins with a bound token, which leads to bound tokens alone. */
+  readonly isSubjectBound: boolean;
+}
+
+/** Whether a token is requested with a proof. @throws {AgentError} dpop_unavailable */
+export function bindsToken({ dpop, issuerTakesProofs, resourceTakesProofs, isSubjectBound }: BindingFacts): boolean {
+  if (dpop === "required" && !issuerTakesProofs)
+    throw new AgentError("dpop_unavailable", "the authorization server does not bind tokens to a key");
+  return dpop === "required" || (dpop === "preferred" && issuerTakesProofs && (resourceTakesProofs || isSubjectBound));
+}
+
+interface HeldToken {
+  readonly key: string;
+  readonly token: AccessToken;
+}
+
+/** Requests with the tokens of one source. */
+export function access(source: TokenSource, target: Target, { fetch, dpop, metadata, prover, cache, directory }: AccessPorts): Access {
+  /** Scopes by resource, where a request needed more than its first challenge asked for. */
+  const wider = new Map<string, string>();
+  /** Resources that asked for proofs when they refused a token. */
+  const proven = new Set<string>();
+  const scopeOf = (resource: Resource | undefined) => target.scope ?? wider.get(resource?.identifier ?? "") ?? resource?.scope;
+
+  async function held(resource: Resource | undefined): Promise<HeldToken> {
+    const { takesProofs: issuerTakesProofs } = await metadata();
+    const resourceTakesProofs = resource !== undefined && (resource.takesProofs || proven.has(resource.identifier));
+    const isBound = bindsToken({ dpop, issuerTakesProofs, resourceTakesProofs, isSubjectBound: source.isBound });
+    const use = { resource: resource?.identifier, scope: scopeOf(resource), isBound };
+    const key = cacheKey({ ...use, party: await source.party });
+    const token = await cache.obtain(key, () => source.request(use));
+    if (dpop === "required" && token.scheme !== "DPoP")
+      throw new AgentError("dpop_unavailable", "the authorization server issued a token that is not bound to the agent's key");
+    return { key, token };
+  }
+
+  const namedResource = async (): Promise<Resource | undefined> => {
+    if (target.resource === undefined) return undefined;
+    if (dpop === "preferred") return directory.named(target.resource);
+    return { identifier: target.resource, scope: undefined, takesProofs: dpop === "required" };
+  };
+
+  /** The resource of a request, as far as it is known before it is sent. */
+  async function resourceOf({ url, isReplayable }: Outgoing): Promise<Resource | undefined> {
+    if (!isTrustworthy(url)) throw new AgentError("wrong_resource", `${addressOf(url)} is not https, so no token is sent to it`);
+    if (target.resource !== undefined) {
+      if (URL.canParse(target.resource) && covers(target.resource, url)) return namedResource();
+      throw new AgentError("wrong_resource", `${addressOf(url)} is not within ${target.resource}`);
+    }
+    const known = directory.around(url);
+    if (known !== undefined || isReplayable) return known;
+    return directory.learn(url, undefined).catch((error: unknown) => {
+      if (error instanceof AgentError && error.code === "resource_unknown") return undefined; // it may need no token
+      throw error;
+    });
+  }
+
+  async function send(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    const request = outgoing(fetch, input, init);
+    const { isReplayable, signal } = request;
+    let resource = await withSignal(resourceOf(request), signal);
+    if (resource === undefined) {
+      const { response, challenges } = await transmit(prover, request);
+      const demand = response.status === 401 ? demandOf(challenges) : undefined;
+      if (demand === undefined || !isReplayable) return response;
+      await response.body?.cancel();
+      resource = await withSignal(directory.learn(request.url, demand), signal);
+    }
+    for (const tried = new Set<Step>(); ; ) {
+      const { key, token } = await withSignal(held(resource), signal);
+      const scope = scopeOf(resource);
+      const { response, hasNonce, challenges } = await transmit(prover, request, token);
+      const facts = { status: response.status, challenges, hasNonce, isReplayable, scope, isScopeFixed: target.scope !== undefined, tried };
+      const step = nextStep(facts);
+      if (step === undefined) return response;
+      tried.add(step);
+      await response.body?.cancel();
+      if (step === "renew") cache.drop(key, token);
+      if (step === "renew" && demandOf(challenges)?.takesProofs) proven.add(resource.identifier);
+      if (step === "widen") wider.set(resource.identifier, widened(scope, challenges));
+    }
+  }
+
+  return { fetch: send, token: async () => (await held(await namedResource())).token };
+}
+
+/** Sends a request, with a token and its proof if there is one. */
+async function transmit(prover: Prover, request: Outgoing, token?: AccessToken) {
+  const { url, method } = request;
+  const party = new URL(url).origin;
+  const proof = token?.scheme === "DPoP" && { dpop: await prover.prove({ method, url, token: token.value, party }) };
+  const response = await request.send(token === undefined ? {} : { authorization: `${token.scheme} ${token.value}`, ...proof });
+  return { response, hasNonce: prover.noted(party, response.headers), challenges: challengesOf(response) };
+}
+
+const challengesOf = (response: Response): readonly Challenge[] =>
+  parseChallenges(response.headers.get("www-authenticate")).filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");

@@ -1,0 +1,81 @@
+import { AgentError } from "./errors.ts";
+import { addressOf, type Fetch, fetchJson } from "./http.ts";
+import { type Demand, judgedMetadata, metadataAddresses, type Resource } from "./resource.ts";
+import { covers, resourceMetadataUrl } from "./urls.ts";
+
+const CAPACITY = 1_000;
+/** How long the document of a named resource is used, and how long a resource counts as one without a document. */
+const MAX_AGE_MS = 3_600_000;
+const SILENCE_MS = 60_000;
+
+/** The resources that an agent has met. */
+export interface Directory {
+  /** The known resource around a URL, the closest one. */
+  around(url: string): Resource | undefined;
+  /**
+   * The resource of a URL that answered with a challenge, by its metadata document.
+   * @throws {AgentError} resource_unknown, wrong_resource, wrong_issuer, invalid_response, server_unreachable
+   */
+  learn(called: string, demand: Demand | undefined): Promise<Resource>;
+  /** A resource that the caller has named, which may have no document. @throws {AgentError} wrong_resource, wrong_issuer */
+  named(identifier: string): Promise<Resource>;
+}
+
+export function directory(issuer: string, fetch: Fetch): Directory {
+  /** By their challenges. */
+  const known = new Map<string, Resource>();
+  /** By their names, with the time until which that holds. */
+  const named = new Map<string, { readonly resource: Resource; readonly until: number }>();
+  const running = new Map<string, Promise<Resource>>();
+
+  /** Runs once for all who wait for it. */
+  const once = (key: string, load: () => Promise<Resource>): Promise<Resource> => {
+    const started = running.get(key) ?? load().finally(() => running.delete(key));
+    running.set(key, started);
+    return started;
+  };
+  const keep = <Value>(entries: Map<string, Value>, name: string, value: Value): void => {
+    entries.set(name, value);
+    for (const oldest of entries.keys()) {
+      if (entries.size <= CAPACITY) break;
+      entries.delete(oldest);
+    }
+  };
+  const described = async (called: string, addresses: readonly string[]) => {
+    for (const at of addresses) {
+      const { status, body: document } = await fetchJson(fetch, at);
+      if (status === 200 && document !== undefined) return judgedMetadata({ document, at, called, issuer });
+    }
+    return undefined;
+  };
+  const describedOrSilent = (identifier: string) =>
+    described(identifier, [resourceMetadataUrl(identifier)]).catch((error: unknown) => {
+      if (error instanceof AgentError && ["server_unreachable", "invalid_response"].includes(error.code)) return undefined;
+      throw error;
+    });
+
+  return {
+    around: (url) =>
+      [...known.values()]
+        .filter(({ identifier }) => covers(identifier, url))
+        .sort((one, other) => other.identifier.length - one.identifier.length)[0],
+    learn: (called, demand) =>
+      once(`learn ${called} ${demand?.metadataUrl}`, async () => {
+        const found = await described(called, metadataAddresses(called, demand?.metadataUrl));
+        if (found === undefined)
+          throw new AgentError("resource_unknown", `${addressOf(called)} does not say for which resource a token is needed`);
+        const resource = { ...found, scope: demand?.scope, takesProofs: found.takesProofs || demand?.takesProofs === true };
+        keep(known, resource.identifier, resource);
+        return resource;
+      }),
+    named: (identifier) =>
+      once(`named ${identifier}`, async () => {
+        const already = named.get(identifier);
+        if (already !== undefined && already.until > Date.now()) return already.resource;
+        const found = URL.canParse(identifier) ? await describedOrSilent(identifier) : undefined;
+        const resource = { identifier, scope: undefined, takesProofs: found?.takesProofs === true };
+        keep(named, identifier, { resource, until: Date.now() + (found === undefined ? SILENCE_MS : MAX_AGE_MS) });
+        return resource;
+      }),
+  };
+}

@@ -1,0 +1,62 @@
+import { AgentError } from "./errors.ts";
+import { type Fetch, fetchJson, textsOf } from "./http.ts";
+import { PROOF_ALGORITHM } from "./proof.ts";
+import { issuerMetadataUrls, isTrustworthy } from "./urls.ts";
+
+/** What an agent needs of the authorization server's metadata. @see RFC 8414 §2 */
+export interface IssuerMetadata {
+  readonly tokenEndpoint: string;
+  readonly authorizationEndpoint: string | undefined;
+  /** Methods of client authentication. */
+  readonly methods: readonly string[];
+  /** Whether it binds tokens to a key. */
+  readonly takesProofs: boolean;
+}
+
+const MAX_AGE_MS = 3_600_000;
+
+/**
+ * Fetches the metadata of an issuer and keeps it for an hour.
+ * @throws {AgentError} server_unreachable, invalid_response, wrong_issuer
+ * @see RFC 8414 §3, §3.3
+ */
+export function issuerMetadata(issuer: string, fetch: Fetch): () => Promise<IssuerMetadata> {
+  let known: { readonly until: number; readonly metadata: Promise<IssuerMetadata> } | undefined;
+  return () => {
+    if (known === undefined || known.until < Date.now()) {
+      const metadata = loaded(issuer, fetch);
+      const entry = { until: Date.now() + MAX_AGE_MS, metadata };
+      known = entry;
+      metadata.catch(() => {
+        if (known === entry) known = undefined; // the next request asks again
+      });
+    }
+    return known.metadata;
+  };
+}
+
+async function loaded(issuer: string, fetch: Fetch): Promise<IssuerMetadata> {
+  for (const url of issuerMetadataUrls(issuer)) {
+    const { status, body } = await fetchJson(fetch, url).catch((cause: unknown) => {
+      throw cause instanceof AgentError && cause.code === "server_unreachable"
+        ? new AgentError("server_unreachable", `${issuer} does not answer`, { cause })
+        : cause;
+    });
+    if (status === 200 && body !== undefined) return metadataOf(issuer, body);
+  }
+  throw new AgentError("invalid_response", `${issuer} has no metadata document`);
+}
+
+function metadataOf(issuer: string, document: Readonly<Record<string, unknown>>): IssuerMetadata {
+  if (document.issuer !== issuer)
+    throw new AgentError("wrong_issuer", `the metadata of ${issuer} names another issuer, ${String(document.issuer)}`);
+  const { token_endpoint: tokenEndpoint, authorization_endpoint: authorizationEndpoint } = document;
+  if (typeof tokenEndpoint !== "string" || !isTrustworthy(tokenEndpoint))
+    throw new AgentError("invalid_response", `the metadata of ${issuer} has no token endpoint that is https`);
+  return {
+    tokenEndpoint,
+    authorizationEndpoint: typeof authorizationEndpoint === "string" ? authorizationEndpoint : undefined,
+    methods: textsOf(document.token_endpoint_auth_methods_supported),
+    takesProofs: textsOf(document.dpop_signing_alg_values_supported).includes(PROOF_ALGORITHM),
+  };
+}

@@ -1,0 +1,64 @@
+import { AgentError } from "./errors.ts";
+import { addressOf, type Fetch, unreachable } from "./http.ts";
+
+/** A request that can be sent with different credentials. */
+export interface Outgoing {
+  readonly url: string;
+  readonly method: string;
+  readonly signal: AbortSignal | undefined;
+  /** Whether it can be sent more than once: its body is no stream. */
+  readonly isReplayable: boolean;
+  /**
+   * @param credentials header fields that take the place of those given
+   * @throws {AgentError} server_unreachable; redirect_refused, as a token is for one address
+   */
+  send(credentials: Readonly<Record<string, string>>): Promise<Response>;
+}
+
+const REDIRECTS = [301, 302, 303, 307, 308];
+
+/** What the caller of `fetch` has given. */
+export function outgoing(fetch: Fetch, input: string | URL | Request, init: RequestInit = {}): Outgoing {
+  const given = input instanceof Request ? input : undefined;
+  const url = given?.url ?? new URL(input as string | URL).href;
+  const redirect = init.redirect ?? given?.redirect ?? "follow";
+  const signal = init.signal ?? given?.signal ?? undefined;
+  return {
+    url,
+    method: (init.method ?? given?.method ?? "GET").toUpperCase(),
+    signal,
+    isReplayable: init.body === undefined ? (given?.body ?? null) === null : isReplayable(init.body),
+    async send(credentials) {
+      const headers = new Headers(init.headers ?? given?.headers);
+      for (const [name, value] of Object.entries(credentials)) headers.set(name, value);
+      const request = { ...init, headers, redirect: "manual" } as const;
+      const response = await (given === undefined ? fetch(url, request) : fetch(new Request(given, request))).catch((cause: unknown) => {
+        throw signal?.aborted ? cause : unreachable(url, cause);
+      });
+      const isRedirect = response.type === "opaqueredirect" || REDIRECTS.includes(response.status);
+      if (!isRedirect || redirect === "manual") return response;
+      await response.body?.cancel();
+      throw new AgentError("redirect_refused", `${addressOf(url)} redirects, which no token follows`, { status: response.status });
+    },
+  };
+}
+
+const isReplayable = (body: RequestInit["body"]): boolean =>
+  body === null ||
+  typeof body === "string" ||
+  body instanceof URLSearchParams ||
+  body instanceof FormData ||
+  body instanceof Blob ||
+  body instanceof ArrayBuffer ||
+  ArrayBuffer.isView(body);
+
+/** Waits for work that others share, no longer than the caller wants to. @throws the reason of the signal */
+export function withSignal<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,73 @@
+import { nowInSeconds, randomId, sha256, signedJwt } from "./jws.ts";
+
+/** The algorithm of proofs, which every server with DPoP is likely to accept. */
+export const PROOF_ALGORITHM = "ES256";
+const REMEMBERED_NONCES = 100;
+
+/** A new key pair for proofs, whose private half cannot be exported. */
+export const generateProofKey = (): Promise<CryptoKeyPair> =>
+  crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
+
+export interface ProvenRequest {
+  readonly method: string;
+  readonly url: string;
+  /** The access token that is sent with it. */
+  readonly token?: string;
+  /** Which nonces count: those of the authorization server, or of the resource servers at the origin. */
+  readonly party: string;
+}
+
+/** Proofs of possession, with the last nonce of each server. */
+export interface Prover {
+  /** A new proof. @see RFC 9449 §4.2 */
+  prove(request: ProvenRequest): Promise<string>;
+  /** Keeps the nonce of a response. @returns whether it has one @see RFC 9449 §8.2 */
+  noted(party: string, headers: Headers): boolean;
+  /** The thumbprint of the key. @see RFC 7638 §3 */
+  thumbprint(): Promise<string>;
+}
+
+/** @param given the key pair of all proofs; without one a pair is made when it is first needed */
+export function prover(given: CryptoKeyPair | undefined): Prover {
+  const nonces = new Map<string, string>();
+  let made: Promise<{ readonly key: CryptoKey; readonly jwk: JsonWebKey }> | undefined;
+  const pair = () => {
+    made ??= (async () => {
+      const { privateKey, publicKey } = given ?? (await generateProofKey());
+      const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", publicKey);
+      return { key: privateKey, jwk: { crv, kty, x, y } as JsonWebKey };
+    })();
+    return made;
+  };
+  return {
+    async prove({ method, url, token, party }) {
+      const { key, jwk } = await pair();
+      const { origin, pathname } = new URL(url);
+      const nonce = nonces.get(party);
+      return signedJwt(
+        key,
+        { typ: "dpop+jwt", jwk },
+        {
+          jti: randomId(),
+          htm: method,
+          htu: `${origin}${pathname}`,
+          iat: nowInSeconds(),
+          ...(token !== undefined && { ath: await sha256(token) }),
+          ...(nonce !== undefined && { nonce }),
+        },
+      );
+    },
+    noted(party, headers) {
+      const nonce = headers.get("dpop-nonce");
+      if (nonce === null) return false;
+      nonces.delete(party);
+      nonces.set(party, nonce);
+      for (const oldest of nonces.keys()) {
+        if (nonces.size <= REMEMBERED_NONCES) break;
+        nonces.delete(oldest);
+      }
+      return true;
+    },
+    thumbprint: async () => sha256(JSON.stringify((await pair()).jwk)), // its members are in order
+  };
+}

@@ -1,0 +1,83 @@
+import type { Credential } from "./credentials.ts";
+import { AgentError } from "./errors.ts";
+import { type Fetch, fetchJson, type JsonResponse } from "./http.ts";
+import type { IssuerMetadata } from "./issuer.ts";
+import { nowInSeconds } from "./jws.ts";
+import type { Prover } from "./proof.ts";
+import type { AccessToken } from "./token-cache.ts";
+
+/** The parameters of a grant. A member that is undefined is left out. */
+export type GrantParameters = Readonly<Record<string, string | undefined>>;
+
+export interface TokenRequest {
+  readonly grant: GrantParameters;
+  /** Whether the token is to be bound to the agent's key. */
+  readonly isBound: boolean;
+  /** Whether the grant itself is the credential. */
+  readonly isAnonymous?: boolean;
+}
+
+export interface TokenEndpointPorts {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly credential: Credential;
+  readonly fetch: Fetch;
+  readonly metadata: () => Promise<IssuerMetadata>;
+  readonly prover: Prover;
+}
+
+export type TokenResponse = Readonly<Record<string, unknown>> & { readonly access_token: string };
+/** Sends a token request. @throws {AgentError} with the error code of the server */
+export type RequestToken = (request: TokenRequest) => Promise<TokenResponse>;
+
+/** Seconds that a token is used of which the server does not say how long it lives. */
+const UNSTATED_LIFE = 60;
+
+/** The token endpoint of an authorization server, as one client uses it. */
+export function tokenEndpoint({ issuer, clientId, credential, fetch, metadata, prover }: TokenEndpointPorts): RequestToken {
+  const party = `token endpoint of ${issuer}`;
+  /** Every attempt has a new assertion and a new proof: both work once. */
+  const attempt = async ({ grant, isBound, isAnonymous = false }: TokenRequest): Promise<JsonResponse> => {
+    const { tokenEndpoint: url, methods } = await metadata();
+    const authentication = isAnonymous ? { parameters: {} } : await credential.authenticate({ issuer, clientId, methods });
+    const headers = new Headers(authentication.headers);
+    if (isBound) headers.set("dpop", await prover.prove({ method: "POST", url, party }));
+    const body = new URLSearchParams();
+    for (const [name, value] of Object.entries({ ...grant, ...authentication.parameters })) if (value !== undefined) body.set(name, value);
+    return fetchJson(fetch, url, { method: "POST", headers, body });
+  };
+  return async (request) => {
+    let response = await attempt(request);
+    const hasNonce = prover.noted(party, response.headers);
+    if (request.isBound && response.body?.error === "use_dpop_nonce" && hasNonce) {
+      response = await attempt(request);
+      prover.noted(party, response.headers);
+    }
+    const { status, body } = response;
+    if (status === 200 && typeof body?.access_token === "string") return body as TokenResponse;
+    throw refusal(issuer, status, body);
+  };
+}
+
+function refusal(issuer: string, status: number, body: JsonResponse["body"]): AgentError {
+  const { error, error_description: described } = body ?? {};
+  if (typeof error !== "string") return new AgentError("invalid_response", `${issuer} answered ${status} without a token`, { status });
+  const description = typeof described === "string" ? described : undefined;
+  return new AgentError(error, `${issuer} refused: ${error}${description === undefined ? "" : ` (${description})`}`, {
+    status,
+    description,
+  });
+}
+
+/**
+ * The access token in a response.
+ * @param requested the scope that it has where the response names none (RFC 6749 §5.1)
+ * @throws {AgentError} invalid_response
+ */
+export function accessTokenOf(response: TokenResponse, requested: string | undefined, now = nowInSeconds()): AccessToken {
+  const { access_token: value, token_type: type, expires_in: life, scope } = response;
+  const scheme = { bearer: "Bearer", dpop: "DPoP" }[String(type).toLowerCase()] as AccessToken["scheme"] | undefined;
+  if (scheme === undefined) throw new AgentError("invalid_response", "the authorization server issued a token of an unknown type");
+  const seconds = typeof life === "number" && life > 0 ? life : UNSTATED_LIFE;
+  return { value, scheme, scope: typeof scope === "string" ? scope : requested, issuedAt: now, expiresAt: now + seconds };
+}

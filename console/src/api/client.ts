@@ -1,0 +1,64 @@
+import type { ManagementInputs, ManagementOutputs, ManagementRouter } from "@countersign/admin";
+import { notifications } from "@mantine/notifications";
+import { QueryCache, QueryClient } from "@tanstack/react-query";
+import { createTRPCClient, httpBatchLink } from "@trpc/client";
+import { createTRPCOptionsProxy } from "@trpc/tanstack-react-query";
+import { accessToken, forgetToken } from "../auth/session.ts";
+import { BASE, patience } from "../environment.ts";
+import { T } from "../texts/texts.ts";
+import { failureOf } from "./failure.ts";
+import { stepUpLink } from "./step-up.ts";
+
+export type { ManagementInputs, ManagementOutputs };
+
+/** Calls that travel together at most; the server takes no more. */
+const BATCH = 20;
+
+/** A token can end before it expires: the call is sent once more with a new one. */
+async function fetchSignedIn(input: RequestInfo, init: RequestInit): Promise<Response> {
+  const response = await patientFetch(input, init);
+  const isOfToken = response.headers.get("www-authenticate")?.includes("invalid_token") ?? false;
+  if (response.status !== 401 || !isOfToken) return response;
+  forgetToken();
+  return patientFetch(input, { ...init, headers: { ...(init.headers as Record<string, string>), ...(await authorized()) } });
+}
+
+const patientFetch = (input: RequestInfo, init: RequestInit): Promise<Response> =>
+  fetch(input, { ...init, signal: AbortSignal.any([patience(), ...(init.signal ? [init.signal] : [])]) });
+
+const authorized = async () => ({ authorization: `Bearer ${await accessToken()}` });
+
+export const api = createTRPCClient<ManagementRouter>({
+  links: [
+    stepUpLink,
+    httpBatchLink({
+      url: `${BASE}/trpc`,
+      maxItems: BATCH,
+      maxURLLength: 8_000,
+      headers: authorized,
+      fetch: (input, init) => fetchSignedIn(input as RequestInfo, init as RequestInit),
+    }),
+  ],
+});
+
+/** What the server refused stays refused; what it could not answer is asked again. */
+const isWorthRetrying = (failures: number, error: unknown): boolean => {
+  const status = failureOf(error).status ?? 0;
+  return failures < 2 && (status === 0 || status >= 500);
+};
+
+/** A screen stays when it cannot be read again: what was typed there must not be lost. */
+const queryCache = new QueryCache({
+  onError(error, { state }) {
+    if (state.data === undefined || failureOf(error).status === 404) return;
+    notifications.show({ id: "stale", message: T.failure.stale, color: "red" });
+  },
+});
+
+export const queryClient = new QueryClient({
+  queryCache,
+  defaultOptions: { queries: { retry: isWorthRetrying, staleTime: 10_000, refetchOnWindowFocus: true } },
+});
+
+/** The API as options for TanStack Query: `useQuery(trpc.account.get.queryOptions())`. */
+export const trpc = createTRPCOptionsProxy<ManagementRouter>({ client: api, queryClient });

@@ -1,0 +1,33 @@
+import { TRPCClientError } from "@trpc/client";
+
+/** An error as screens show it. */
+export interface Failure {
+  /** A sentence of the server; undefined if it gave none. */
+  readonly message: string | undefined;
+  /** The code of the refusal. */
+  readonly code: string | undefined;
+  readonly status: number | undefined;
+  readonly requestId: string | undefined;
+  readonly issues: readonly { readonly path: string; readonly message: string }[];
+}
+
+interface ErrorData {
+  readonly error?: string;
+  readonly message?: string;
+  readonly httpStatus?: number;
+  readonly issues?: Failure["issues"];
+}
+
+/** What an error says, whether the server refused the call, failed, or was not reached. */
+export function failureOf(error: unknown): Failure {
+  const isOfServer = error instanceof TRPCClientError;
+  const data = (isOfServer ? error.data : undefined) as ErrorData | null | undefined;
+  const response = isOfServer ? (error.meta?.response as Response | undefined) : undefined;
+  return {
+    message: data?.message,
+    code: data?.error,
+    status: data?.httpStatus ?? response?.status,
+    requestId: response?.headers.get("x-request-id") ?? undefined,
+    issues: data?.issues ?? [],
+  };
+}

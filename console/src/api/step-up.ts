@@ -1,0 +1,41 @@
+import type { ManagementRouter } from "@countersign/admin";
+import { TRPCClientError, type TRPCLink } from "@trpc/client";
+import { observable } from "@trpc/server/observable";
+import type { Demand } from "../auth/code-flow.ts";
+import { failureOf } from "./failure.ts";
+
+/** The refusal of a call that needs a newer or stronger sign-in (RFC 9470). */
+const REFUSED = "insufficient_user_authentication";
+
+type Ask = (demand: Demand) => Promise<boolean>;
+let ask: Ask = async () => false;
+
+/** Sets how a user is asked to sign in again. */
+export function onProofNeeded(by: Ask): void {
+  ask = by;
+}
+
+/** What the new sign-in has to reach, from the server's refusal. */
+const demandOf = (error: TRPCClientError<ManagementRouter>): Demand => {
+  const { acrValues, maxAge } = (error.data ?? {}) as { readonly acrValues?: string; readonly maxAge?: number };
+  return { ...(acrValues !== undefined && { acr_values: acrValues }), max_age: String(maxAge ?? 0) };
+};
+
+/** Sends a call again once its user has signed in again. Screens need not know which calls demand it. */
+export const stepUpLink: TRPCLink<ManagementRouter> =
+  () =>
+  ({ op, next }) =>
+    observable((observer) => {
+      let subscription = next(op).subscribe({
+        next: (value) => observer.next(value),
+        complete: () => observer.complete(),
+        error(error) {
+          if (!(error instanceof TRPCClientError) || failureOf(error).code !== REFUSED) return observer.error(error);
+          void ask(demandOf(error)).then((hasSignedIn) => {
+            if (hasSignedIn) subscription = next(op).subscribe(observer);
+            else observer.error(error);
+          });
+        },
+      });
+      return () => subscription.unsubscribe();
+    });

@@ -1,0 +1,95 @@
+import { BASE, patience } from "../environment.ts";
+import { answerInPopup, type Demand, FlowError, newRequest, openPopup, type Proof } from "./code-flow.ts";
+import { type AccessToken, CONSOLE, signInSilently, tokenOf, WITH_SIGN_IN_TIME } from "./sign-in.ts";
+
+/** Milliseconds before its expiry from which a token is renewed. */
+const MARGIN = 30_000;
+/** The one request that is answered by a navigation: it outlives this document, and is removed when it is read. */
+const ATTEMPT = "countersign-console-attempt";
+
+let current: AccessToken | undefined;
+let renewing: Promise<AccessToken | undefined> | undefined;
+/** One navigation for all calls: of two, the browser could follow the first while the request of the second is kept. */
+let leaving: Promise<void> | undefined;
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) leaving = undefined; // the user came back to this document
+});
+
+const isFresh = (token: AccessToken | undefined): token is AccessToken =>
+  token !== undefined && token.expiresAt - MARGIN > performance.now();
+
+async function renewed(): Promise<AccessToken | undefined> {
+  renewing ??= signInSilently().finally(() => {
+    renewing = undefined;
+  });
+  current = await renewing;
+  return current;
+}
+
+/**
+ * The token for a call; without a session the browser leaves for the sign-in page, and the promise stays open.
+ * @throws when the server cannot answer for now
+ */
+export async function accessToken(): Promise<string> {
+  if (isFresh(current)) return current.token;
+  const token = await renewed();
+  if (token !== undefined) return token.token;
+  leaving ??= signInByPage(here()).catch((error: unknown) => {
+    leaving = undefined;
+    throw error;
+  });
+  await leaving;
+  return new Promise(() => undefined);
+}
+
+/** For a token that the server did not accept. */
+export function forgetToken(): void {
+  current = undefined;
+}
+
+const here = (): string => location.pathname + location.search;
+
+/** Leaves for the sign-in page and returns to `returnTo`. */
+async function signInByPage(returnTo: string): Promise<void> {
+  const { proof, url } = await newRequest(CONSOLE, WITH_SIGN_IN_TIME);
+  sessionStorage.setItem(ATTEMPT, JSON.stringify({ ...proof, returnTo }));
+  location.assign(url);
+}
+
+/**
+ * Takes the answer of the authorization server from the address.
+ * @returns the path to continue at; undefined if it answers no request  @throws {FlowError} if it is an error
+ */
+export async function completeSignIn(): Promise<string | undefined> {
+  const kept = sessionStorage.getItem(ATTEMPT);
+  sessionStorage.removeItem(ATTEMPT);
+  if (kept === null) return undefined;
+  const { returnTo, ...proof } = JSON.parse(kept) as Proof & { readonly returnTo: string }; // our own, of this tab
+  current = await tokenOf(new URLSearchParams(location.search), proof);
+  return returnTo.startsWith(`${BASE}/console`) ? returnTo : undefined;
+}
+
+/**
+ * A new sign-in in a window of its own, so that this page keeps what was typed.
+ * @returns false when the user gave up  @throws {FlowError}
+ */
+export async function signInAgain(demand: Demand, signal: AbortSignal): Promise<boolean> {
+  const popup = openPopup();
+  if (popup === null) throw new FlowError("popup_blocked");
+  const arrived = await answerInPopup(popup, CONSOLE, demand, signal);
+  if (arrived !== undefined) current = await tokenOf(arrived.answer, arrived.proof);
+  return arrived !== undefined;
+}
+
+/** Ends the session of this browser, at the server too. @throws when the server does not do it: the page then stays */
+export async function signOut(): Promise<void> {
+  const token = await renewed();
+  if (token !== undefined) {
+    const headers = { authorization: `Bearer ${token.token}` };
+    const init = { method: "POST", headers, credentials: "same-origin", signal: patience() } as const;
+    const response = await fetch(`${BASE}/auth/logout?everywhere=false`, init);
+    if (!response.ok) throw new FlowError("temporarily_unavailable");
+  }
+  forgetToken();
+  location.assign(`${BASE}/`);
+}

@@ -1,0 +1,20 @@
+import { notifications } from "@mantine/notifications";
+import { queryClient } from "../api/client.ts";
+import { FailureNote } from "./failure.tsx";
+
+export const showFailure = (error: unknown): void =>
+  void notifications.show({ message: <FailureNote error={error} />, color: "red", autoClose: false });
+
+/** Does something at the server, says how it went, and reads again what the screen shows. @returns whether it was done */
+export async function act(work: Promise<unknown>, done: string): Promise<boolean> {
+  try {
+    await work;
+    notifications.show({ message: done });
+    return true;
+  } catch (error) {
+    showFailure(error);
+    return false;
+  } finally {
+    void queryClient.invalidateQueries(); // an act is done before the screen is read again
+  }
+}

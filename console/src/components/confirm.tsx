@@ -1,0 +1,68 @@
+import { Button, Group, List, Modal, Text, TextInput } from "@mantine/core";
+import { createContext, type ReactNode, useContext, useState } from "react";
+import { T } from "../texts/texts.ts";
+import { Form } from "./form.tsx";
+
+/** An act that cannot be undone, as the user is asked about it. */
+export interface Consequence {
+  readonly title: string;
+  /** What will have happened, one sentence each. */
+  readonly consequences: readonly string[];
+  /** The button. */
+  readonly act: string;
+  /** What has to be typed first, such as a name: for acts that a wrong click must not do. */
+  readonly typed?: { readonly label: string; readonly text: string } | undefined;
+}
+
+type Confirm = (about: Consequence) => Promise<boolean>;
+type Open = Consequence & { readonly answer: (isConfirmed: boolean) => void };
+
+const Context = createContext<Confirm>(async () => false);
+
+/** Asks before an act: `if (await confirm({ … })) …`. */
+export const useConfirm = (): Confirm => useContext(Context);
+
+export function Confirmations({ children }: { readonly children: ReactNode }) {
+  const [open, setOpen] = useState<Open>();
+  const confirm: Confirm = (about) => new Promise((answer) => setOpen({ ...about, answer }));
+  const settle = (isConfirmed: boolean): void => {
+    open?.answer(isConfirmed);
+    setOpen(undefined);
+  };
+  return (
+    <Context value={confirm}>
+      {children}
+      <Modal opened={open !== undefined} onClose={() => settle(false)} title={open?.title}>
+        {open !== undefined && <Question key={open.title} {...open} answer={settle} />}
+      </Modal>
+    </Context>
+  );
+}
+
+function Question({ consequences, act, typed, answer }: Open) {
+  const [text, setText] = useState("");
+  return (
+    <Form onSubmit={() => answer(true)}>
+      {consequences.length === 1 ? (
+        <Text>{consequences[0]}</Text>
+      ) : (
+        <List>
+          {consequences.map((each) => (
+            <List.Item key={each}>{each}</List.Item>
+          ))}
+        </List>
+      )}
+      {typed !== undefined && (
+        <TextInput mt="md" label={typed.label} value={text} onChange={({ currentTarget }) => setText(currentTarget.value)} data-autofocus />
+      )}
+      <Group justify="flex-end" mt="lg">
+        <Button variant="default" onClick={() => answer(false)}>
+          {T.common.cancel}
+        </Button>
+        <Button type="submit" color="red" disabled={typed !== undefined && text !== typed.text}>
+          {act}
+        </Button>
+      </Group>
+    </Form>
+  );
+}

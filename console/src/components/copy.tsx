@@ -1,0 +1,27 @@
+import { Button, Code, CopyButton, Group, Stack, Text } from "@mantine/core";
+import { T } from "../texts/texts.ts";
+
+/** A text to copy, in the type of code. */
+export const CopyBlock = ({ label, text }: { readonly label: string; readonly text: string }) => (
+  <Stack gap={4} w="100%">
+    <Group justify="space-between">
+      <Text size="sm" fw={600}>
+        {label}
+      </Text>
+      <CopyText label={label} text={text} />
+    </Group>
+    <Code block tabIndex={0} role="region" aria-label={label}>
+      {text}
+    </Code>
+  </Stack>
+);
+
+const CopyText = ({ label, text }: { readonly label: string; readonly text: string }) => (
+  <CopyButton value={text}>
+    {({ copied, copy }) => (
+      <Button size="compact-sm" variant="default" onClick={copy} aria-label={`${T.common.copy}: ${label}`}>
+        {copied ? T.common.copied : T.common.copy}
+      </Button>
+    )}
+  </CopyButton>
+);

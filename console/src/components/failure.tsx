@@ -1,0 +1,52 @@
+import { Alert, Button, Code, Group, List, Skeleton, Text } from "@mantine/core";
+import { failureOf } from "../api/failure.ts";
+import { useViewer } from "../api/viewer.ts";
+import { T } from "../texts/texts.ts";
+import { RequestLink } from "./request-link.tsx";
+
+/** What went wrong, with the id of the request and, for operators, the way to its explanation. @param retry undefined where trying again changes nothing */
+export function FailureNote({ error, retry }: { readonly error: unknown; readonly retry?: (() => void) | undefined }) {
+  const { isOperator } = useViewer();
+  const { message, status, requestId, issues, code } = failureOf(error);
+  const fallback = status === undefined ? T.failure.unreachable : T.failure.internal;
+  return (
+    <Alert color="red" role="alert" title={T.failure.title} maw="60rem">
+      <Text>{code === "server_error" || message === undefined ? fallback : message}</Text>
+      {issues.length > 0 && (
+        <List size="sm">
+          {issues.map((issue) => (
+            <List.Item key={issue.path + issue.message}>
+              <Code>{issue.path}</Code> {issue.message}
+            </List.Item>
+          ))}
+        </List>
+      )}
+      <Group mt="sm" gap="md">
+        {requestId !== undefined && (
+          <Text>
+            {T.common.requestId}: <Code>{requestId}</Code>{" "}
+            {isOperator && <RequestLink requestId={requestId}>{T.common.explainRequest}</RequestLink>}
+          </Text>
+        )}
+        {retry !== undefined && status !== 403 && (
+          <Button size="xs" variant="default" onClick={retry}>
+            {T.common.retry}
+          </Button>
+        )}
+      </Group>
+    </Alert>
+  );
+}
+
+interface PendingProps {
+  /** The queries of a screen, of which one has no data yet. */
+  readonly of: readonly { readonly error: unknown; readonly refetch: () => unknown }[];
+  readonly height: number;
+}
+
+/** In place of what is not there yet: its outline, or why it cannot be read. */
+export function Pending({ of: queries, height }: PendingProps) {
+  const error = queries.find((query) => query.error)?.error;
+  if (!error) return <Skeleton height={height} />;
+  return <FailureNote error={error} retry={() => void Promise.all(queries.map((query) => query.refetch()))} />;
+}

@@ -1,0 +1,43 @@
+import { Button, Group, Modal, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useEffect, useState } from "react";
+import { onProofNeeded } from "../api/step-up.ts";
+import type { Demand } from "../auth/code-flow.ts";
+import { signInAgain } from "../auth/session.ts";
+import { T } from "../texts/texts.ts";
+
+type Asked = { readonly demand: Demand; readonly answer: (hasSignedIn: boolean) => void; readonly abort: AbortController };
+
+/** Asks for a new sign-in when the server refuses a call without one. The window opens at a click, so that browsers do not block it. */
+export function Proofs() {
+  const [asked, setAsked] = useState<Asked>();
+  useEffect(() => onProofNeeded((demand) => new Promise((answer) => setAsked({ demand, answer, abort: new AbortController() }))), []);
+  const settle = (hasSignedIn: boolean): void => {
+    asked?.answer(hasSignedIn);
+    asked?.abort.abort();
+    setAsked(undefined);
+    if (!hasSignedIn) notifications.show({ message: T.proof.refused, color: "red" });
+  };
+  return (
+    <Modal opened={asked !== undefined} onClose={() => settle(false)} title={T.proof.title}>
+      <Text>{T.proof.text}</Text>
+      <Group justify="flex-end" mt="lg">
+        <Button variant="default" onClick={() => settle(false)}>
+          {T.common.cancel}
+        </Button>
+        <Button
+          data-autofocus
+          onClick={() =>
+            asked &&
+            void signInAgain(asked.demand, asked.abort.signal).then(
+              (done) => done && settle(true),
+              () => settle(false),
+            )
+          }
+        >
+          {T.proof.act}
+        </Button>
+      </Group>
+    </Modal>
+  );
+}

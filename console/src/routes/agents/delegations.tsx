@@ -1,0 +1,95 @@
+import { Alert, Button, Group, Stack, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, type ManagementInputs, trpc } from "../../api/client.ts";
+import { act } from "../../components/act.tsx";
+import { useConfirm } from "../../components/confirm.tsx";
+import { Pending } from "../../components/failure.tsx";
+import { PlainTable } from "../../components/plain-table.tsx";
+import { T } from "../../texts/texts.ts";
+import { countsOf, nameOf, Picture } from "./picture.tsx";
+import { flattened, stateOf, type TreeNode, treeOf } from "./tree.ts";
+
+const { agents: texts } = T;
+/** Milliseconds. */
+const REFRESHED = 10_000;
+
+const HEADERS = [{ text: texts.actor }, { text: texts.state }, { text: texts.tokens, low: true }, { text: texts.acts }];
+
+/** Who acts for whom: a picture, the same as a table, and what can be stopped. */
+export function Delegations({ of }: { readonly of: ManagementInputs["operator"]["delegations"]["groups"] }) {
+  const [chosen, setChosen] = useState<string>();
+  const groups = useQuery({ ...trpc.operator.delegations.groups.queryOptions(of), refetchInterval: REFRESHED });
+  if (groups.data === undefined) return <Pending of={[groups]} height={120} />;
+  const { data } = groups;
+  if (data.groups.length === 0) return <Text c="dimmed">{texts.noDelegations}</Text>;
+  const root = treeOf(data.groups);
+  const isGrouped = data.groups.some(({ userId }) => userId === null);
+  return (
+    <Stack gap="sm">
+      {isGrouped && <Text size="sm">{texts.grouped}</Text>}
+      {!data.complete && <Alert color="yellow">{texts.incomplete}</Alert>}
+      <Picture root={root} chosen={chosen} onChoose={({ key }) => setChosen(key)} />
+      <PlainTable caption={texts.tree} headers={HEADERS}>
+        {flattened(root).map(({ node, depth }) => (
+          <Row key={node.key} node={node} depth={depth} isChosen={node.key === chosen} />
+        ))}
+      </PlainTable>
+    </Stack>
+  );
+}
+
+function Row({ node, depth, isChosen }: { readonly node: TreeNode; readonly depth: number; readonly isChosen: boolean }) {
+  return (
+    <Table.Tr {...(isChosen && { bg: "var(--mantine-color-blue-light)" })}>
+      <Table.Td pl={8 + depth * 20} className="foreign">
+        {nameOf(node)}
+        <Text size="xs" c="dimmed" span>
+          {` ${texts.kinds[node.kind]}`}
+        </Text>
+      </Table.Td>
+      <Table.Td>{texts.states[stateOf(node)]}</Table.Td>
+      <Table.Td className="low">{countsOf(node)}</Table.Td>
+      <Table.Td>{node.branch !== undefined && <NodeActs node={node} branch={node.branch} />}</Table.Td>
+    </Table.Tr>
+  );
+}
+
+function NodeActs({ node, branch }: { readonly node: TreeNode; readonly branch: NonNullable<TreeNode["branch"]> }) {
+  const confirm = useConfirm();
+  const name = nameOf(node);
+  const { own, below, clientId = "" } = node;
+  const handed = below.live - own.live;
+  const cut = async (): Promise<void> => {
+    const consequences = [
+      texts.cutEnds(own.live + own.paused, name, node.users),
+      ...(handed > 0 ? [texts.cutBelow(handed)] : []),
+      texts.cutForGood,
+    ];
+    if (!(await confirm({ title: texts.cutOf(name), consequences, act: texts.cut }))) return;
+    await act(api.operator.delegations.cut.mutate({ kind: "branch", ...branch, chain: [...branch.chain] }), texts.wasCut(name));
+  };
+  const pause = async (): Promise<void> => {
+    const consequences = [texts.pauseMeans(name), texts.pauseBelow(below.live), texts.pauseUndone];
+    if (await confirm({ title: texts.pauseOf(name), consequences, act: texts.pause }))
+      await act(api.operator.agents.pause.mutate({ clientId }), texts.wasPaused(name));
+  };
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Button size="xs" variant="default" disabled={below.live === 0} onClick={() => void pause()} aria-label={texts.pauseOf(name)}>
+        {texts.pause}
+      </Button>
+      <Button
+        size="xs"
+        variant="outline"
+        color="red"
+        c="var(--mantine-color-text)"
+        disabled={below.live + below.paused === 0}
+        onClick={() => void cut()}
+        aria-label={texts.cutOf(name)}
+      >
+        {texts.cut}
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,91 @@
+import { Badge, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
+import { usePages } from "../../api/pages.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { LinkButton } from "../../components/link-button.tsx";
+import type { ListSearch } from "../../components/list-search.ts";
+import { ListTools } from "../../components/list-tools.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { shownAgo, T } from "../../texts/texts.ts";
+
+type Row = ManagementOutputs["operator"]["clients"]["list"]["clients"][number];
+type Pause = ManagementOutputs["operator"]["agents"]["pauses"]["pauses"][number];
+
+const { agents: texts } = T;
+
+/** Pauses by operators, by client_id. A page of them suffices for the list: the agent's own screen asks for its own. */
+export const pausesForAll = (pauses: readonly Pause[] | undefined): ReadonlyMap<string, Pause> =>
+  new Map((pauses ?? []).filter(({ userId }) => userId === null).map((pause) => [pause.agent.clientId, pause]));
+
+const columnsOf = (paused: ReadonlyMap<string, Pause>): readonly Column<Row>[] => [
+  {
+    id: "name",
+    header: texts.name,
+    cell: ({ id, name, clientId }) => (
+      <>
+        <Link to="/agents/$id" params={{ id }} className="row-link foreign">
+          {name}
+        </Link>
+        <Text size="xs" c="dimmed" className="foreign">
+          {clientId}
+        </Text>
+      </>
+    ),
+  },
+  { id: "mode", header: texts.mode, cell: ({ maxAgentMode }) => texts.modes[maxAgentMode ?? "none"] ?? maxAgentMode },
+  {
+    id: "used",
+    header: texts.lastUsed,
+    low: true,
+    cell: ({ lastUsedAt }) => (lastUsedAt === null ? T.common.never : shownAgo(lastUsedAt)),
+  },
+  {
+    id: "state",
+    header: texts.state,
+    cell: ({ clientId, enabled }) => <AgentState isPaused={paused.has(clientId)} enabled={enabled} />,
+  },
+];
+
+export function AgentState({ isPaused, enabled }: { readonly isPaused: boolean; readonly enabled: boolean }) {
+  const [colour, text] = !enabled ? ["gray", T.common.disabled] : isPaused ? ["yellow", texts.paused] : ["teal", texts.active];
+  return <Badge color={colour}>{text}</Badge>;
+}
+
+const NewAgent = () => (
+  <LinkButton to="/clients/new" search={{ kind: "agent" }}>
+    {texts.create}
+  </LinkButton>
+);
+
+export function AgentList() {
+  const { q }: ListSearch<"q"> = useSearch({ from: "/frame/agents" });
+  const navigate = useNavigate({ from: "/agents" });
+  const input = { isAgent: true, ...(q !== undefined && { search: q }) };
+  const pages = usePages(trpc.operator.clients.list.queryKey(input), (cursor, signal) =>
+    api.operator.clients.list.query({ ...input, ...cursor }, { signal }),
+  );
+  const pauses = useQuery(trpc.operator.agents.pauses.queryOptions({ limit: 200 }));
+  return (
+    <Stack>
+      <PageHead title={texts.title} detail={texts.lead}>
+        <NewAgent />
+      </PageHead>
+      <ListTools
+        searchLabel={texts.search}
+        search={{ q }}
+        filters={[]}
+        onChange={(members) => void navigate({ search: members as ListSearch<"q">, replace: true })}
+      />
+      <DataTable
+        caption={texts.title}
+        columns={columnsOf(pausesForAll(pauses.data?.pauses))}
+        pages={pages}
+        rowsOf={({ clients }) => clients}
+        keyOf={({ id }) => id}
+        empty={q === undefined ? { title: texts.emptyTitle, text: texts.empty, action: <NewAgent /> } : { text: T.clients.noMatch }}
+      />
+    </Stack>
+  );
+}

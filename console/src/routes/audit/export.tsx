@@ -1,0 +1,63 @@
+import { Button, Code, Modal, Stack, Text } from "@mantine/core";
+import { useState } from "react";
+import { api } from "../../api/client.ts";
+import { FailureNote } from "../../components/failure.tsx";
+import { T } from "../../texts/texts.ts";
+
+const { audit: texts } = T;
+const FILE = "countersign-audit.ndjson";
+
+/** The whole trail as a file, part by part. */
+async function exported(): Promise<Blob> {
+  const { exportLines } = await import("../../../../src/audit-chain/export.ts");
+  const { audit: trail, signingKeys } = api.operator;
+  const source = {
+    keys: async () => (await signingKeys.list.query()).signingKeys,
+    part: (limit: number, after: number) => trail.export.query({ limit, after }),
+  };
+  const lines: string[] = [];
+  for await (const line of exportLines(source, (await trail.chain.query()).start)) lines.push(`${line}\n`);
+  return new Blob(lines, { type: "application/x-ndjson" });
+}
+
+function save(blob: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = FILE;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** Downloads the trail, and says how to verify it without this server. */
+export function Export() {
+  const [state, setState] = useState<"closed" | "working" | "done">("closed");
+  const [error, setError] = useState<unknown>();
+  const run = async (): Promise<void> => {
+    setState("working");
+    setError(undefined);
+    try {
+      save(await exported());
+    } catch (thrown) {
+      setError(thrown);
+    }
+    setState("done");
+  };
+  return (
+    <>
+      <Button variant="default" loading={state === "working"} onClick={() => void run()}>
+        {texts.export}
+      </Button>
+      <Modal opened={state === "done"} onClose={() => setState("closed")} title={texts.verifyTitle}>
+        {error ? (
+          <FailureNote error={error} />
+        ) : (
+          <Stack>
+            <Text>{texts.verifyText}</Text>
+            <Code block>{`npx countersign audit verify ${FILE}`}</Code>
+            <Text size="sm">{texts.verifyTrust}</Text>
+          </Stack>
+        )}
+      </Modal>
+    </>
+  );
+}

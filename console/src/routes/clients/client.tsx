@@ -1,0 +1,108 @@
+import { Stack, Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { type ManagementOutputs, trpc } from "../../api/client.ts";
+import { useViewer } from "../../api/viewer.ts";
+import { Pending } from "../../components/failure.tsx";
+import { LinkButton } from "../../components/link-button.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
+import { T } from "../../texts/texts.ts";
+import { Records } from "../audit/records.tsx";
+import { ClientConsents } from "./consents.tsx";
+import { ClientKeys } from "./keys.tsx";
+import { ClientSettings } from "./settings.tsx";
+import { TryIt } from "./try-it.tsx";
+
+const { clients: texts } = T;
+
+/** A client as its owner sees it, with what only operators see. */
+export type ClientRecord = ManagementOutputs["clients"]["get"] & Partial<ManagementOutputs["operator"]["clients"]["get"]>;
+export type ClientActs = ManagementOutputs["viewer"]["client"]["can"];
+
+export interface ClientPart {
+  readonly client: ClientRecord;
+  readonly can: ClientActs;
+}
+
+/** The record, by the procedure that the viewer may call. */
+function useClient(id: string) {
+  const { isKnown, isOperator } = useViewer();
+  const own = useQuery({ ...trpc.clients.get.queryOptions({ id }), enabled: isKnown && !isOperator });
+  const any = useQuery({ ...trpc.operator.clients.get.queryOptions({ id }), enabled: isKnown && isOperator });
+  return isOperator ? any : own;
+}
+
+const TAB_NAMES = {
+  settings: texts.settings.tab,
+  try: texts.tryIt.tab,
+  consents: texts.consents.tab,
+  keys: texts.keys.tab,
+  audit: texts.audit.tab,
+} as const;
+
+/** What there is for this client and this viewer. */
+const tabsFor = ({ client, can }: ClientPart, isOperator: boolean) =>
+  [
+    "settings",
+    ...(client.grantTypes.includes("authorization_code") ? ["try", "consents"] : []),
+    ...(can.createApiKeys ? ["keys"] : []),
+    ...(isOperator ? ["audit"] : []),
+  ] as (keyof typeof TAB_NAMES)[];
+
+export function ClientPage() {
+  const { id } = useParams({ from: "/frame/clients/$id" });
+  const { isOperator } = useViewer();
+  const client = useClient(id);
+  const acts = useQuery(trpc.viewer.client.queryOptions({ id }));
+  if (client.data === undefined || acts.data === undefined) return <Pending of={[client, acts]} height={240} />;
+  const part = { client: client.data as ClientRecord, can: acts.data.can };
+  const { name, clientId, enabled, isAgent } = part.client;
+  return (
+    <Stack>
+      <PageHead title={name} back={{ to: "/clients", label: texts.title }} state={<StateBadge enabled={enabled} />} detail={clientId}>
+        {isAgent && isOperator && (
+          <LinkButton variant="default" to="/agents/$id" params={{ id }}>
+            {T.agents.forWhom}
+          </LinkButton>
+        )}
+      </PageHead>
+      <ClientTabs part={part} tabs={tabsFor(part, isOperator)} />
+    </Stack>
+  );
+}
+
+function ClientTabs({ part, tabs }: { readonly part: ClientPart; readonly tabs: readonly (keyof typeof TAB_NAMES)[] }) {
+  const { tab = "settings" } = useSearch({ from: "/frame/clients/$id" });
+  const navigate = useNavigate({ from: "/clients/$id" });
+  return (
+    <Tabs
+      value={tabs.find((each) => each === tab) ?? "settings"}
+      onChange={(value) => void navigate({ search: { tab: value ?? "settings" }, replace: true })}
+      keepMounted={false}
+    >
+      <Tabs.List>
+        {tabs.map((each) => (
+          <Tabs.Tab key={each} value={each}>
+            {TAB_NAMES[each]}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value="settings" pt="md">
+        <ClientSettings {...part} />
+      </Tabs.Panel>
+      <Tabs.Panel value="try" pt="md">
+        <TryIt {...part} />
+      </Tabs.Panel>
+      <Tabs.Panel value="consents" pt="md">
+        <ClientConsents {...part} />
+      </Tabs.Panel>
+      <Tabs.Panel value="keys" pt="md">
+        <ClientKeys {...part} />
+      </Tabs.Panel>
+      <Tabs.Panel value="audit" pt="md">
+        <Records caption={texts.audit.tab} filter={{ clientId: part.client.clientId }} empty={texts.audit.empty} />
+      </Tabs.Panel>
+    </Tabs>
+  );
+}

@@ -1,0 +1,166 @@
+import { Anchor, Button, Group, Paper, Stack, Switch, Text, Textarea, TextInput, Title } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, queryClient } from "../../api/client.ts";
+import { useViewer } from "../../api/viewer.ts";
+import { useConfirm } from "../../components/confirm.tsx";
+import { FailureNote } from "../../components/failure.tsx";
+import { Form } from "../../components/form.tsx";
+import { ScopeInput } from "../../components/scope-input.tsx";
+import { UserName } from "../../components/user-name.tsx";
+import { shownAgo, shownMoment, T } from "../../texts/texts.ts";
+import { AgentFields, type AgentSettings } from "./agent-fields.tsx";
+import type { ClientPart } from "./client.tsx";
+import { listOf } from "./kinds.ts";
+import { SecretOnce } from "./secret-once.tsx";
+
+const { settings: texts, create } = T.clients;
+
+/** The procedures for clients that the viewer may call: they have the same inputs. */
+const proceduresFor = (isOperator: boolean) => (isOperator ? api.operator.clients : api.clients);
+
+const invalidate = () => queryClient.invalidateQueries();
+
+export function ClientSettings(part: ClientPart) {
+  return (
+    <Stack maw="44rem">
+      <Members key={part.client.updatedAt} {...part} />
+      <Facts {...part} />
+      <Dangers {...part} />
+    </Stack>
+  );
+}
+
+function Members({ client, can }: ClientPart) {
+  const { isOperator } = useViewer();
+  const [name, setName] = useState(client.name);
+  const [redirects, setRedirects] = useState(client.redirectUris.join("\n"));
+  const [scopes, setScopes] = useState(client.scopes.join(" "));
+  const [enabled, setEnabled] = useState(client.enabled);
+  const [agent, setAgent] = useState<AgentSettings>({ isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null });
+  const saving = useMutation({
+    mutationFn: () => {
+      const patch = { name, enabled, redirectUris: listOf(redirects), scopes: listOf(scopes) };
+      if (!isOperator) return api.clients.update.mutate({ id: client.id, patch });
+      return api.operator.clients.update.mutate({ id: client.id, patch: { ...patch, ...agent } });
+    },
+    onSuccess: () => {
+      notifications.show({ message: texts.saved });
+      return invalidate();
+    },
+  });
+  return (
+    <Form onSubmit={() => saving.mutate()}>
+      <fieldset className="plain" disabled={!can.update}>
+        <Stack>
+          {!can.update && <Text>{texts.builtIn}</Text>}
+          <TextInput label={create.name} required value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
+          <Textarea
+            label={create.redirects}
+            description={create.redirectsDetail}
+            autosize
+            value={redirects}
+            onChange={({ currentTarget }) => setRedirects(currentTarget.value)}
+          />
+          <ScopeInput value={scopes} onChange={setScopes} />
+          {can.setOperatorAttributes && <AgentFields {...agent} onChange={setAgent} />}
+          <Switch
+            label={T.common.enabled}
+            description={texts.enabledDetail}
+            checked={enabled}
+            onChange={({ currentTarget }) => setEnabled(currentTarget.checked)}
+          />
+          {saving.error && <FailureNote error={saving.error} />}
+          {can.update && (
+            <Group>
+              <Button type="submit" loading={saving.isPending}>
+                {texts.save}
+              </Button>
+            </Group>
+          )}
+        </Stack>
+      </fieldset>
+    </Form>
+  );
+}
+
+const Facts = ({ client }: ClientPart) => (
+  <Paper withBorder p="md">
+    <dl className="facts">
+      <dt>{texts.method}</dt>
+      <dd>{client.tokenEndpointAuthMethod}</dd>
+      <dt>{texts.grants}</dt>
+      <dd className="foreign">{client.grantTypes.join(", ")}</dd>
+      <dt>{T.clients.environment}</dt>
+      <dd>{T.common.environment[client.environment ?? ""] ?? T.common.none}</dd>
+      <dt>{T.clients.created}</dt>
+      <dd>{shownMoment(client.createdAt)}</dd>
+      <dt>{T.clients.lastUsed}</dt>
+      <dd>{client.lastUsedAt === null ? T.common.never : shownAgo(client.lastUsedAt)}</dd>
+      {client.origin !== undefined && (
+        <>
+          <dt>{T.clients.origin}</dt>
+          <dd>
+            {client.ownerId ? (
+              <Anchor component={Link} to="/users/$id" params={{ id: client.ownerId } as never} size="sm">
+                <UserName id={client.ownerId} />
+              </Anchor>
+            ) : (
+              T.clients.origins[client.origin]
+            )}{" "}
+            <Anchor
+              component={Link}
+              to={"/audit" as never}
+              search={{ event: "client.registered", clientId: client.clientId } as never}
+              size="sm"
+            >
+              ({T.clients.registration})
+            </Anchor>
+          </dd>
+        </>
+      )}
+    </dl>
+  </Paper>
+);
+
+function Dangers({ client, can }: ClientPart) {
+  const { isOperator } = useViewer();
+  const confirm = useConfirm();
+  const navigate = useNavigate();
+  const procedures = proceduresFor(isOperator);
+  const rotation = useMutation({ mutationFn: () => procedures.regenerateSecret.mutate({ id: client.id }) });
+  const removal = useMutation({
+    mutationFn: () => procedures.delete.mutate({ id: client.id }),
+    onSuccess: () => navigate({ to: "/clients" }).then(invalidate),
+  });
+  const rotate = async () => {
+    if (await confirm({ title: texts.rotate, consequences: texts.rotateConsequences, act: texts.rotate })) rotation.mutate();
+  };
+  const remove = async () => {
+    const typed = { label: texts.typeName(client.name), text: client.name };
+    if (await confirm({ title: texts.remove, consequences: texts.removeConsequences, act: texts.remove, typed })) removal.mutate();
+  };
+  if (!can.regenerateSecret && !can.delete) return null;
+  const error = rotation.error ?? removal.error;
+  return (
+    <Stack>
+      <Title order={2}>{texts.dangers}</Title>
+      {rotation.data !== undefined && <SecretOnce clientId={client.clientId} secret={rotation.data.clientSecret} />}
+      {error && <FailureNote error={error} />}
+      <Group>
+        {can.regenerateSecret && (
+          <Button variant="default" onClick={() => void rotate()}>
+            {texts.rotate}
+          </Button>
+        )}
+        {can.delete && (
+          <Button color="red" variant="outline" onClick={() => void remove()}>
+            {texts.remove}
+          </Button>
+        )}
+      </Group>
+    </Stack>
+  );
+}

@@ -1,0 +1,115 @@
+import { Button, FileInput, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, type ManagementInputs } from "../../api/client.ts";
+import { FailureNote } from "../../components/failure.tsx";
+import { Form } from "../../components/form.tsx";
+import { LANGUAGE, STYLE_NONCE } from "../../environment.ts";
+import { T } from "../../texts/texts.ts";
+import { type RealmRecord, refreshRealms } from "./record.ts";
+
+const { realms: texts } = T;
+
+type Change = ManagementInputs["operator"]["realms"]["setBranding"]["branding"];
+
+const MEMBERS = ["name", "accent", "support", "termsUrl", "privacyUrl"] as const;
+type Member = (typeof MEMBERS)[number];
+/** Milliseconds after the last key before the preview follows. */
+const PAUSE = 400;
+
+/** An empty member is left to the deployment. @param logo null removes it, undefined keeps it */
+const changeOf = (fields: Readonly<Record<Member, string>>, logo: string | null | undefined): Change => ({
+  ...Object.fromEntries(MEMBERS.map((member) => [member, fields[member].trim() || null])),
+  ...(logo !== undefined && { logo }),
+});
+
+const base64Of = (file: File): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+
+/** What a realm shows its users, beside the pages that it makes. */
+export function BrandingForm({ realm: { id, branding, inherited } }: { readonly realm: RealmRecord }) {
+  const [fields, setFields] = useState(
+    () => Object.fromEntries(MEMBERS.map((member) => [member, branding[member] ?? ""])) as Record<Member, string>,
+  );
+  const [logo, setLogo] = useState<string | null>();
+  const change = changeOf(fields, logo);
+  const saving = useMutation({
+    mutationFn: () => api.operator.realms.setBranding.mutate({ id, branding: change }),
+    onSuccess: refreshRealms,
+  });
+  const hasLogo = logo === undefined ? branding.logo !== null : logo !== null;
+  return (
+    <Group align="start" gap="xl">
+      <Form onSubmit={() => saving.mutate()}>
+        <Stack w="20rem" maw="100%">
+          {MEMBERS.map((member) => (
+            <TextInput
+              key={member}
+              label={texts.members[member]}
+              placeholder={inherited[member] ?? ""}
+              value={fields[member]}
+              onChange={({ currentTarget: { value } }) => setFields((before) => ({ ...before, [member]: value }))}
+            />
+          ))}
+          <FileInput
+            label={texts.logo}
+            description={texts.logoDetail}
+            accept="image/svg+xml,image/png"
+            placeholder={hasLogo ? texts.hasLogo : texts.noLogo}
+            onChange={(file) => void (file === null ? setLogo(undefined) : base64Of(file).then(setLogo))}
+          />
+          {hasLogo && (
+            <Button variant="subtle" onClick={() => setLogo(null)}>
+              {texts.removeLogo}
+            </Button>
+          )}
+          <Text size="sm" c="dimmed">
+            {texts.brandingDetail}
+          </Text>
+          {saving.error && <FailureNote error={saving.error} />}
+          <Group>
+            <Button type="submit" loading={saving.isPending}>
+              {texts.saveBranding}
+            </Button>
+          </Group>
+        </Stack>
+      </Form>
+      <Preview id={id} change={change} />
+    </Group>
+  );
+}
+
+/** The pages as the branding would make them. The frame runs no script and reaches nothing. */
+function Preview({ id, change }: { readonly id: string; readonly change: Change }) {
+  const [shown, setShown] = useState("consent");
+  const [branding] = useDebouncedValue(JSON.stringify(change), PAUSE);
+  const { data, error } = useQuery({
+    queryKey: ["branding preview", id, branding],
+    queryFn: ({ signal }) =>
+      api.operator.realms.previewBranding.mutate(
+        { id, branding: JSON.parse(branding) as Change, language: LANGUAGE, nonce: STYLE_NONCE },
+        { signal },
+      ),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  const pages = data?.pages ?? [];
+  return (
+    <Stack maw="100%">
+      <NativeSelect
+        label={texts.preview}
+        value={shown}
+        onChange={({ currentTarget }) => setShown(currentTarget.value)}
+        data={pages.map(({ name }) => ({ value: name, label: texts.pages[name] ?? name }))}
+      />
+      {error && <FailureNote error={error} />}
+      <iframe className="phone" title={texts.preview} sandbox="" srcDoc={pages.find(({ name }) => name === shown)?.html ?? ""} />
+    </Stack>
+  );
+}

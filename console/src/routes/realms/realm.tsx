@@ -1,0 +1,90 @@
+import { Button, Group, NativeSelect, Stack, Switch, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, trpc } from "../../api/client.ts";
+import { FailureNote, Pending } from "../../components/failure.tsx";
+import { Form } from "../../components/form.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { Section } from "../../components/section.tsx";
+import { T } from "../../texts/texts.ts";
+import { BrandingForm } from "./branding.tsx";
+import { type RealmRecord, refreshRealms } from "./record.ts";
+
+const { realms: texts } = T;
+
+export function RealmPage() {
+  const { id } = useParams({ from: "/frame/realms/$id" });
+  const realm = useQuery(trpc.operator.realms.get.queryOptions({ id }));
+  if (realm.data === undefined) return <Pending of={[realm]} height={320} />;
+  const { data } = realm;
+  return (
+    <Stack>
+      <PageHead title={data.name} back={{ to: "/realms", label: texts.title }} />
+      <Section title={texts.signIn}>
+        <RequiredSignIn key={`acr ${data.requiredAcr}`} realm={data} />
+      </Section>
+      <Section title={texts.registration}>
+        <Registration key={`scopes ${data.dynamicRegistrationScopes?.join(" ")}`} realm={data} />
+      </Section>
+      <Section title={texts.branding}>
+        <BrandingForm key={data.id} realm={data} />
+      </Section>
+    </Stack>
+  );
+}
+
+const CLASSES = ["", "urn:countersign:mfa", "phr"] as const;
+
+function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
+  const saving = useMutation({
+    mutationFn: (acr: (typeof CLASSES)[number]) => api.operator.realms.setRequiredAcr.mutate({ id: realm.id, requiredAcr: acr || null }),
+    onSuccess: refreshRealms,
+  });
+  return (
+    <Stack maw="30rem">
+      <NativeSelect
+        label={texts.required}
+        description={texts.requiredDetail}
+        value={(saving.isPending ? saving.variables : realm.requiredAcr) ?? ""}
+        disabled={saving.isPending}
+        onChange={({ currentTarget }) => saving.mutate(CLASSES.find((each) => each === currentTarget.value) ?? "")}
+        data={CLASSES.map((value) => ({ value, label: texts.classes[value] ?? value }))}
+      />
+      {saving.error && <FailureNote error={saving.error} />}
+    </Stack>
+  );
+}
+
+function Registration({ realm: { id, dynamicRegistrationScopes: current } }: { readonly realm: RealmRecord }) {
+  const [isOwn, setOwn] = useState(current !== null);
+  const [scopes, setScopes] = useState((current ?? []).join(" "));
+  const saving = useMutation({
+    mutationFn: () => {
+      const own = scopes.split(/\s+/).filter((scope) => scope !== "");
+      return api.operator.realms.update.mutate({ id, dynamicRegistrationScopes: isOwn ? own : null });
+    },
+    onSuccess: refreshRealms,
+  });
+  return (
+    <Form onSubmit={() => saving.mutate()}>
+      <Stack maw="30rem">
+        <Switch label={texts.ownScopes} checked={isOwn} onChange={({ currentTarget }) => setOwn(currentTarget.checked)} />
+        {isOwn && (
+          <TextInput
+            label={texts.scopes}
+            description={texts.scopesDetail}
+            value={scopes}
+            onChange={({ currentTarget }) => setScopes(currentTarget.value)}
+          />
+        )}
+        {saving.error && <FailureNote error={saving.error} />}
+        <Group>
+          <Button type="submit" loading={saving.isPending}>
+            {texts.saveRegistration}
+          </Button>
+        </Group>
+      </Stack>
+    </Form>
+  );
+}

@@ -1,0 +1,11 @@
+import { notifications } from "@mantine/notifications";
+import { type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { T } from "../../texts/texts.ts";
+
+export type RealmRecord = ManagementOutputs["operator"]["realms"]["get"];
+
+/** After a change: says that it is stored, and reads realms again. */
+export const refreshRealms = () => {
+  notifications.show({ message: T.realms.saved });
+  return queryClient.invalidateQueries({ queryKey: trpc.operator.realms.pathKey() });
+};

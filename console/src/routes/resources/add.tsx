@@ -1,0 +1,112 @@
+import { Alert, Button, Group, List, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { FailureNote } from "../../components/failure.tsx";
+import { Form } from "../../components/form.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { T } from "../../texts/texts.ts";
+import { listOf } from "../clients/kinds.ts";
+
+const { resources: texts } = T;
+
+type Inspection = ManagementOutputs["operator"]["resources"]["inspect"];
+
+/** By its address: the server reads the metadata document of the resource, and what it found fills the form. */
+export function AddResource() {
+  const { uri } = useSearch({ from: "/frame/resources/new" });
+  const navigate = useNavigate({ from: "/resources/new" });
+  const [text, setText] = useState(uri ?? "");
+  const found = useQuery({ ...trpc.operator.resources.inspect.queryOptions({ resource: uri ?? "" }), enabled: uri !== undefined });
+  return (
+    <Stack maw="40rem">
+      <PageHead title={texts.add} back={{ to: "/resources", label: texts.title }} detail={texts.addDetail} />
+      <Form onSubmit={() => navigate({ search: { uri: text.trim() } })}>
+        <Stack>
+          <TextInput
+            label={texts.address}
+            description={texts.addressDetail}
+            type="url"
+            required
+            value={text}
+            onChange={({ currentTarget }) => setText(currentTarget.value)}
+          />
+          <Group>
+            <Button type="submit" variant={found.data ? "default" : "filled"} loading={found.isFetching}>
+              {texts.read}
+            </Button>
+          </Group>
+        </Stack>
+      </Form>
+      {found.error && <FailureNote error={found.error} />}
+      {found.data !== undefined && <Found key={found.data.resource} {...found.data} />}
+    </Stack>
+  );
+}
+
+function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
+  const navigate = useNavigate();
+  const [name, setName] = useState(metadata?.name ?? URL.parse(resource)?.host ?? resource);
+  const [scopes, setScopes] = useState(metadata?.scopes.join(" ") ?? "");
+  const creation = useMutation({
+    mutationFn: () =>
+      api.operator.resources.create.mutate({
+        resource,
+        name,
+        scopes: listOf(scopes).map((scope) => ({ name: scope, title: {}, detail: {} })),
+      }),
+    onSuccess: async () => {
+      await queryClient.invalidateQueries();
+      await navigate({ to: "/resources/view", search: { uri: resource } });
+    },
+  });
+  return (
+    <Form onSubmit={() => creation.mutate()}>
+      <Stack>
+        <Document
+          fault={fault}
+          metadataUrl={metadataUrl}
+          scopes={metadata?.scopes ?? []}
+          hint={fault === null ? undefined : texts.fillIn}
+        />
+        <TextInput label={T.clients.name} required value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
+        <TextInput
+          label={T.clients.create.scopes}
+          description={texts.scopesDetail}
+          value={scopes}
+          onChange={({ currentTarget }) => setScopes(currentTarget.value)}
+        />
+        {creation.error && <FailureNote error={creation.error} />}
+        <Group>
+          <Button type="submit" loading={creation.isPending}>
+            {texts.add}
+          </Button>
+        </Group>
+      </Stack>
+    </Form>
+  );
+}
+
+interface DocumentProps extends Pick<Inspection, "fault" | "metadataUrl"> {
+  readonly scopes: readonly string[];
+  /** What to do about it. */
+  readonly hint?: string | undefined;
+}
+
+export const Document = ({ fault, metadataUrl, scopes, hint }: DocumentProps) => (
+  <Alert color={fault === null ? "teal" : "yellow"} title={fault === null ? texts.isFound : texts.notFound}>
+    <Text className="foreign">{metadataUrl}</Text>
+    {fault !== null && <Text>{texts.faults[fault] ?? texts.fault(fault)}</Text>}
+    {hint !== undefined && <Text>{hint}</Text>}
+    {scopes.length > 0 && (
+      <List size="sm">
+        {scopes.map((scope) => (
+          <List.Item key={scope} className="foreign">
+            {scope}
+          </List.Item>
+        ))}
+      </List>
+    )}
+  </Alert>
+);

@@ -1,0 +1,112 @@
+import { Button, Checkbox, Group, Stack, Tabs } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { useConfirm } from "../../components/confirm.tsx";
+import { FailureNote, Pending } from "../../components/failure.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
+import { T } from "../../texts/texts.ts";
+import { Connect } from "./connect.tsx";
+import { Doctor } from "./doctor.tsx";
+import { Refusals } from "./refusals.tsx";
+
+const { resources: texts } = T;
+
+export type Resource = ManagementOutputs["operator"]["resources"]["get"];
+
+export function ResourcePage() {
+  const { uri = "", tab = "connect" } = useSearch({ from: "/frame/resources/view" });
+  const navigate = useNavigate({ from: "/resources/view" });
+  const found = useQuery(trpc.operator.resources.get.queryOptions({ resource: uri }));
+  if (found.data === undefined) return <Pending of={[found]} height={240} />;
+  const { data } = found;
+  return (
+    <Stack>
+      <PageHead
+        title={data.name}
+        back={{ to: "/resources", label: texts.title }}
+        state={<StateBadge enabled={data.enabled} />}
+        detail={data.resource}
+      />
+      <Tabs
+        value={tab}
+        onChange={(value) => void navigate({ search: { uri, tab: value ?? "connect" }, replace: true })}
+        keepMounted={false}
+      >
+        <Tabs.List>
+          <Tabs.Tab value="connect">{texts.connect}</Tabs.Tab>
+          <Tabs.Tab value="clients">{texts.clients}</Tabs.Tab>
+          <Tabs.Tab value="refusals">{texts.refusals}</Tabs.Tab>
+          <Tabs.Tab value="doctor">{texts.doctor}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="connect" pt="md">
+          <Connect resource={data} />
+        </Tabs.Panel>
+        <Tabs.Panel value="clients" pt="md">
+          <Kinds key={data.updatedAt} resource={data} />
+        </Tabs.Panel>
+        <Tabs.Panel value="refusals" pt="md">
+          <Refusals resource={data} />
+        </Tabs.Panel>
+        <Tabs.Panel value="doctor" pt="md">
+          <Doctor resource={data.resource} />
+        </Tabs.Panel>
+      </Tabs>
+    </Stack>
+  );
+}
+
+const KINDS = ["registered", "document", "named"] as const;
+
+/** Which kinds of clients may ask for its scopes. */
+function Kinds({ resource }: { readonly resource: Resource }) {
+  const confirm = useConfirm();
+  const navigate = useNavigate();
+  const [kinds, setKinds] = useState<readonly string[]>(resource.clients);
+  const [enabled, setEnabled] = useState(resource.enabled);
+  const named = { realmId: resource.realmId, resource: resource.resource };
+  const saving = useMutation({
+    mutationFn: () => api.operator.resources.update.mutate({ ...named, enabled, clients: KINDS.filter((kind) => kinds.includes(kind)) }),
+    onSuccess: () => {
+      notifications.show({ message: T.clients.settings.saved });
+      return queryClient.invalidateQueries();
+    },
+  });
+  const removal = useMutation({
+    mutationFn: () => api.operator.resources.remove.mutate(named),
+    onSuccess: () => navigate({ to: "/resources" }).then(() => queryClient.invalidateQueries()),
+  });
+  const remove = async () => {
+    if (await confirm({ title: texts.remove, consequences: texts.removeConsequences, act: texts.remove })) removal.mutate();
+  };
+  const error = saving.error ?? removal.error;
+  return (
+    <Stack align="flex-start">
+      <Checkbox.Group label={texts.kindsQuestion} value={[...kinds]} onChange={setKinds}>
+        <Stack mt="xs" gap="xs">
+          {KINDS.map((kind) => (
+            <Checkbox key={kind} value={kind} label={texts.kinds[kind]} />
+          ))}
+        </Stack>
+      </Checkbox.Group>
+      <Checkbox
+        label={T.common.enabled}
+        description={texts.enabledDetail}
+        checked={enabled}
+        onChange={({ currentTarget }) => setEnabled(currentTarget.checked)}
+      />
+      {error && <FailureNote error={error} />}
+      <Group>
+        <Button onClick={() => saving.mutate()} loading={saving.isPending}>
+          {T.clients.settings.save}
+        </Button>
+        <Button color="red" variant="outline" onClick={() => void remove()}>
+          {texts.remove}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

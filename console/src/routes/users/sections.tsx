@@ -1,0 +1,138 @@
+import { Button, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { api, trpc } from "../../api/client.ts";
+import { act } from "../../components/act.tsx";
+import { ClientLink } from "../../components/client-link.tsx";
+import { useConfirm } from "../../components/confirm.tsx";
+import { Section } from "../../components/section.tsx";
+import { LANGUAGE } from "../../environment.ts";
+import { shownAgo, T } from "../../texts/texts.ts";
+
+interface OfUser {
+  readonly userId: string;
+}
+
+interface Line {
+  readonly key: string;
+  readonly name: string;
+  /** Default: the name. */
+  readonly shown?: ReactNode;
+  readonly detail: string;
+  readonly act?: { readonly label: string; readonly run: () => void };
+}
+
+const { users: texts } = T;
+const ago = (at: number | null): string => (at === null ? T.common.never : shownAgo(at));
+
+/** A short list, of which each line may have an act. */
+const Lines = ({ caption, lines }: { readonly caption: string; readonly lines: readonly Line[] }): ReactNode => (
+  <Table.ScrollContainer minWidth={0} type="native">
+    <Table>
+      <Table.Caption className="visually-hidden">{caption}</Table.Caption>
+      <Table.Tbody>
+        {lines.map(({ key, name, shown = name, detail, act: one }) => (
+          <Table.Tr key={key}>
+            <Table.Td className="foreign">
+              {shown}
+              <Text size="xs" c="dimmed" className="foreign">
+                {detail}
+              </Text>
+            </Table.Td>
+            <Table.Td ta="end">
+              {one !== undefined && (
+                <Button size="xs" variant="default" onClick={one.run} aria-label={`${one.label}: ${name}`}>
+                  {one.label}
+                </Button>
+              )}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  </Table.ScrollContainer>
+);
+
+export function Sessions({ userId }: OfUser) {
+  const { data, error } = useQuery(trpc.operator.sessions.list.queryOptions({ userId }));
+  const lines = (data?.sessions ?? []).map(({ id, browser, system, address, signedInAt, lastSeenAt }) => ({
+    key: id,
+    name: [browser, system].filter((part) => part !== null && part !== "").join(", ") || texts.unknownDevice,
+    detail: [address, texts.signedIn(ago(signedInAt)), texts.lastSeen(ago(lastSeenAt))].filter((part) => part !== null).join(" · "),
+    act: { label: texts.signOut, run: () => void act(api.operator.sessions.end.mutate({ userId, id }), texts.sessionEnded) },
+  }));
+  return (
+    <Section title={texts.sessions} error={error} empty={data?.sessions.length === 0 ? texts.noSessions : undefined}>
+      <Lines caption={texts.sessions} lines={lines} />
+    </Section>
+  );
+}
+
+export function Factors({ userId }: OfUser) {
+  const { data, error } = useQuery(trpc.operator.factors.list.queryOptions({ userId }));
+  const confirm = useConfirm();
+  const removing = (name: string, work: () => Promise<unknown>) => ({
+    label: texts.remove,
+    run: async () => {
+      const about = { title: texts.removeFactor(name), consequences: [texts.removeFactorMeans, texts.cannotBeUndone], act: texts.remove };
+      if (await confirm(about)) await act(work(), texts.factorRemoved);
+    },
+  });
+  const app = data?.authenticatorApp;
+  const lines: Line[] = [
+    ...(app
+      ? [
+          {
+            ...{ key: "app", name: texts.app, detail: texts.appDetail(ago(app.addedAt), app.recoveryCodes) },
+            act: removing(texts.app, () => api.operator.factors.removeApp.mutate({ userId, language: LANGUAGE })),
+          },
+        ]
+      : []),
+    ...(data?.passkeys ?? []).map(({ id, name, createdAt, lastUsedAt, copiedAt }) => ({
+      key: id,
+      name,
+      detail: `${texts.passkey} · ${texts.added(ago(createdAt))} · ${texts.lastUsed(ago(lastUsedAt))}${copiedAt === null ? "" : ` · ${texts.copied}`}`,
+      act: removing(name, () => api.operator.factors.removePasskey.mutate({ userId, id, language: LANGUAGE })),
+    })),
+  ];
+  return (
+    <Section title={texts.factors} error={error} empty={data !== undefined && lines.length === 0 ? texts.noFactors : undefined}>
+      <Lines caption={texts.factors} lines={lines} />
+    </Section>
+  );
+}
+
+export function Consents({ userId }: OfUser) {
+  const { data, error } = useQuery(trpc.operator.consents.list.queryOptions({ userId }));
+  const confirm = useConfirm();
+  const revoke = async (id: string, name: string): Promise<void> => {
+    const about = { title: texts.removeAccessOf(name), consequences: [texts.removeAccessMeans], act: texts.removeAccess };
+    if (await confirm(about)) await act(api.operator.consents.revoke.mutate({ userId, id }), texts.accessRemoved);
+  };
+  const lines = (data?.consents ?? []).map(({ id, clientId, clientName, scopes, resources, lastUsedAt }) => ({
+    key: id,
+    name: clientName,
+    shown: <ClientLink clientId={clientId}>{clientName}</ClientLink>,
+    detail: [...scopes, ...resources, texts.lastUsed(ago(lastUsedAt))].join(" · "),
+    act: { label: texts.removeAccess, run: () => void revoke(id, clientName) },
+  }));
+  return (
+    <Section title={texts.consents} error={error} empty={data?.consents.length === 0 ? texts.noConsents : undefined}>
+      <Lines caption={texts.consents} lines={lines} />
+    </Section>
+  );
+}
+
+export function Identities({ userId }: OfUser) {
+  const { data, error } = useQuery(trpc.operator.connections.identities.queryOptions({ userId }));
+  const lines = (data?.identities ?? []).map(({ issuer, subject, title, createdAt }) => ({
+    key: `${issuer} ${subject}`,
+    name: title ?? issuer,
+    detail: `${issuer} · ${subject} · ${texts.added(ago(createdAt))}`,
+  }));
+  return (
+    <Section title={texts.identities} error={error} empty={data?.identities.length === 0 ? texts.noIdentities : undefined}>
+      <Lines caption={texts.identities} lines={lines} />
+    </Section>
+  );
+}

@@ -1,0 +1,101 @@
+// Renders the chart with the default values and with everything turned on, as `helm template` does, and decodes each object strictly into
+// the Kubernetes API's own types: an unknown field, a wrong type or a repeated key is an error. The chart itself is linted as by
+// `helm lint --strict`: npm run check:chart
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const chartDir = "../countersign"
+
+func main() {
+	if err := check(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func check() error {
+	fullest, err := chartutil.ReadValuesFile("values.yaml")
+	if err != nil {
+		return err
+	}
+	for name, values := range map[string]map[string]any{
+		"the default values": {"issuer": "https://id.example.com"},
+		"everything on":      fullest,
+	} {
+		for _, message := range lint.AllWithKubeVersion(chartDir, values, "default", nil).Messages {
+			if message.Severity >= support.WarningSev {
+				return fmt.Errorf("lint, with %s: %v", name, message)
+			}
+		}
+		count, err := render(values)
+		if err != nil {
+			return fmt.Errorf("with %s: %w", name, err)
+		}
+		fmt.Printf("with %s: %d objects\n", name, count)
+	}
+	if _, err := render(map[string]any{}); err == nil || !strings.Contains(err.Error(), "issuer:") {
+		return fmt.Errorf("without an issuer the chart has to say so, and said: %v", err)
+	}
+	return nil
+}
+
+// render decodes every object that the values make, and returns their number.
+func render(values map[string]any) (int, error) {
+	chart, err := loader.Load(filepath.Clean(chartDir))
+	if err != nil {
+		return 0, err
+	}
+	options := chartutil.ReleaseOptions{Name: "release", Namespace: "default", IsInstall: true, Revision: 1}
+	toRender, err := chartutil.ToRenderValues(chart, values, options, chartutil.DefaultCapabilities)
+	if err != nil {
+		return 0, err
+	}
+	files, err := engine.Render(chart, toRender)
+	if err != nil {
+		return 0, err
+	}
+	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	seen := map[string]bool{}
+	for _, path := range sorted(files) {
+		if filepath.Ext(path) != ".yaml" {
+			continue
+		}
+		for _, text := range releaseutil.SplitManifests(files[path]) {
+			object, kind, err := decoder.Decode([]byte(text), nil, nil)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", path, err)
+			}
+			named, ok := object.(interface{ GetName() string })
+			if !ok || named.GetName() == "" || seen[kind.String()+named.GetName()] {
+				return 0, fmt.Errorf("%s: a %s without a name of its own", path, kind.Kind)
+			}
+			seen[kind.String()+named.GetName()] = true
+		}
+	}
+	return len(seen), nil
+}
+
+func sorted(files map[string]string) []string {
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,61 @@
+import type { LogFields } from "../src/telemetry/log.ts";
+
+interface LogEvent {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly members: readonly (keyof LogFields)[];
+  readonly meaning: string;
+}
+
+const event = (level: LogEvent["level"], members: LogEvent["members"], meaning: string): LogEvent => ({ level, members, meaning });
+
+/** The events of the log. test/shape/events-reference.test.ts compares them with the source. */
+export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
+  started: event("info", ["port"], "The process serves."),
+  draining: event("info", ["signal"], "A signal arrived; the process finishes what is in flight."),
+  stopped: event("info", [], "The process has ended in order."),
+  workers_ready: event("info", ["count"], "All WORKERS serve."),
+  workers_reloaded: event("info", ["count"], "After SIGHUP: all WORKERS were replaced."),
+  worker_ended: event("error", ["status", "signal"], "A worker ended by itself; another one takes its place."),
+  worker_did_not_start: event("error", ["error"], "The replacement of a worker did not start; it is tried again."),
+  reload_failed: event("error", ["error"], "After SIGHUP: a new worker did not start; those that are left serve on."),
+  close_failed: event("error", ["error"], "Closing did not end in order."),
+  uncaught: event("error", ["error"], "An error that nothing expected; the process drains and exits 1."),
+  fault: event(
+    "error",
+    ["requestId", "route", "error"],
+    "A request was answered as a fault of the server. Each one is a defect or an outage.",
+  ),
+  background_work_failed: event("warn", ["error"], "Work in the background failed and is tried again."),
+  telemetry_not_sent: event("warn", ["error"], "The OpenTelemetry collector did not take traces or metrics; at most once a minute."),
+  http_request: event("debug", ["requestId", "route", "method", "status", "durationMs"], "A request was answered."),
+  token_refused: event("info", ["route", "code", "reason", "requestId"], "The token endpoint refused a request."),
+  overloaded: event("warn", [], "More requests are in flight than the front bears; others are answered 503. At most once in ten seconds."),
+  push_refused: event("info", ["route", "code", "reason", "requestId"], "A pushed authorization request was refused."),
+  client_document_refused: event("warn", ["reason", "host", "requestId"], "A client metadata document was refused."),
+  scope_dropped: event(
+    "info",
+    ["clientId", "resource", "scope", "rule", "requestId"],
+    "A token was issued with fewer scopes than requested.",
+  ),
+  resource_discovered: event("info", ["resource", "scope"], "In development: a resource of this machine got a record."),
+  resource_not_discovered: event("warn", ["resource", "reason"], "In development: a resource of this machine has no usable metadata."),
+  clock_offset: event("warn", ["seconds"], "The clock differs from the database's by more than 5 seconds."),
+  signing_key_waits: event("warn", [], "No key may sign yet; a new one has to be published for a while."),
+  front_signs_nothing: event("warn", ["setting"], "A front was given a private key, which only cores use."),
+  embedded_database_in_production: event("warn", [], "The embedded database promises nothing across a power failure."),
+  forwarded_headers_ignored: event("warn", ["setting"], "A proxy's headers arrived while TRUST_PROXY is off."),
+  no_operator: event("warn", ["command"], "There is no operator yet; the command prints a link for the first one."),
+  redis_away: event("warn", ["code"], "Redis does not answer; rates are counted in each process."),
+  redis_back: event("info", [], "Redis answers again."),
+  mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),
+  mail_written: event("info", ["path", "link"], "Without SMTP_URL: a mail is a file. Only in development, `link` is its link."),
+  mail_postponed: event("warn", ["mailId", "attempt", "status", "code"], "A mail could not be delivered; it is sent again."),
+  mail_abandoned: event("warn", ["mailId", "attempt"], "A mail could not be delivered for a day."),
+  outbox_unreachable: event("warn", ["error"], "The database of the outbox does not answer."),
+  logout_postponed: event("warn", ["clientId", "attempt", "status"], "A client did not accept a logout token; it is sent again."),
+  logout_abandoned: event("warn", ["clientId", "attempt", "status"], "A client did not accept a logout token, for the last time."),
+  vault_resealed: event("info", ["count"], "Stored secrets were encrypted by the new VAULT_KEY."),
+  vault_unreadable: event("warn", ["count", "setting"], "Stored secrets are encrypted by a key that is not configured."),
+  wallet_trusts_no_issuer: event("warn", [], "Wallets are enabled, and WALLET_TRUSTED_ISSUERS is empty."),
+  unnamed_event: event("error", [], "A defect of the source: an event without a fixed name, at any level."),
+};

@@ -1,0 +1,114 @@
+import type { AuthenticatorTransport, PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/server";
+import type { Clock } from "../../clock.ts";
+import { isRefusal } from "../../errors.ts";
+import { PHISHING_RESISTANT_ACR } from "../../protocol/authentication-context.ts";
+import { auditOfUser, type Caller } from "../caller.ts";
+import type { FoundPasskey, Passkeys } from "../factors.ts";
+import { type MailSenderPorts, passkeyCopiedMail, senderOf } from "../mails.ts";
+import type { Authenticator, ProofOutcome, ProvedAccount } from "./authenticator.ts";
+import {
+  AuthenticationAnswer,
+  beginChallenge,
+  CHALLENGE_TTL,
+  type ChallengePorts,
+  type RelyingParty,
+  readAnswer,
+  takeChallenge,
+  webauthn,
+} from "./webauthn.ts";
+
+export interface PasskeyPorts extends ChallengePorts, MailSenderPorts {
+  readonly passkeys: Passkeys;
+  readonly clock: Clock;
+  /** Undefined where browsers make no passkeys. */
+  readonly relyingParty: RelyingParty | undefined;
+}
+
+/** A browser's answer as JSON, and the secret of the browser that requested the challenge. */
+export type PasskeyProof = { readonly response: string; readonly browser: string };
+
+/** What a browser needs to ask for a passkey of any user. @throws {Refusal} too_many_requests */
+export async function passkeyOptions(
+  { id }: RelyingParty,
+  browser: string,
+  ports: ChallengePorts,
+  { limitKey }: Caller,
+): Promise<PublicKeyCredentialRequestOptionsJSON> {
+  const challenge = await beginChallenge("passkey_sign_in", { userId: null, holder: `address ${limitKey}`, browser }, ports);
+  const { generateAuthenticationOptions } = await webauthn();
+  return generateAuthenticationOptions({ rpID: id, challenge, userVerification: "required", timeout: CHALLENGE_TTL * 1000 });
+}
+
+type Judgement = { readonly reason: string; readonly passkey?: FoundPasskey } | { readonly passkey: FoundPasskey; readonly reason?: never };
+
+/** Verifies an answer and counts the use. Every answer uses up its challenge. */
+async function judge({ response, browser }: PasskeyProof, { passkeys, relyingParty, ...ports }: PasskeyPorts): Promise<Judgement> {
+  if (relyingParty === undefined) return { reason: "passkeys_unavailable" };
+  const answer = readAnswer(AuthenticationAnswer, response);
+  const { challenge } = await takeChallenge("passkey_sign_in", answer.response.clientDataJSON, browser, ports);
+  const passkey = await passkeys.byCredential(Buffer.from(answer.id, "base64url"));
+  if (passkey === undefined) return { reason: "passkey_unknown" };
+  if (answer.response.userHandle !== undefined && answer.response.userHandle !== userHandle(passkey.user.id).toString("base64url"))
+    return { reason: "passkey_of_another_user", passkey };
+  const counter = await verifiedCounter(answer, challenge, passkey, relyingParty);
+  if (counter === undefined) return { reason: "passkey_invalid", passkey };
+  return (await passkeys.use(passkey.id, counter)) ? { passkey } : { reason: "passkey_copied", passkey };
+}
+
+/** @returns the authenticator's counter; undefined for an answer that does not verify, as without user verification */
+async function verifiedCounter(
+  response: Parameters<Awaited<ReturnType<typeof webauthn>>["verifyAuthenticationResponse"]>[0]["response"],
+  expectedChallenge: string,
+  { credentialId, publicKey, transports }: FoundPasskey,
+  { id: expectedRPID, origin: expectedOrigin }: RelyingParty,
+): Promise<number | undefined> {
+  const { verifyAuthenticationResponse } = await webauthn();
+  const credential = {
+    id: Buffer.from(credentialId).toString("base64url"),
+    publicKey: new Uint8Array(publicKey),
+    counter: 0, // compared with the stored one in the statement that stores the new one
+    transports: transports as AuthenticatorTransport[],
+  };
+  try {
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      ...{ response, expectedChallenge, expectedOrigin, expectedRPID, credential },
+      requireUserVerification: true,
+    });
+    return verified ? authenticationInfo.newCounter : undefined;
+  } catch {
+    return undefined; // the library throws for every answer that is malformed or of another origin
+  }
+}
+
+/** How authenticators know a user: the bytes of the id, which reveal nothing about the user. @see WebAuthn L3 §14.6.1 */
+export const userHandle = (userId: string): Buffer<ArrayBuffer> => Buffer.from(userId.replaceAll("-", ""), "hex");
+
+/** Authenticates by passkey, with user verification: something the user has, and what unlocks it. Its counter must grow. */
+export function passkeyAuthenticator(ports: PasskeyPorts): Authenticator<PasskeyProof> {
+  async function reportCopy({ id, user }: FoundPasskey, caller: Caller): Promise<void> {
+    const audit = auditOfUser("passkey.refused", user.id, caller, { outcome: "failure", reason: "passkey_copied" });
+    await ports.passkeys.reportCopy(id, user.id, passkeyCopiedMail(caller.language, senderOf(ports, user.realmId)), audit);
+  }
+
+  return {
+    name: "passkey",
+    refusal: "The passkey was not accepted.",
+    async verify<Result>(
+      proof: PasskeyProof,
+      caller: Caller,
+      use: (proved: ProvedAccount) => Promise<Result | undefined>,
+    ): Promise<ProofOutcome<Result>> {
+      const { passkey, reason } = await judge(proof, ports).catch((error: unknown): Judgement => {
+        if (isRefusal(error) && error.code === "unauthenticated") return { reason: error.reason };
+        throw error;
+      });
+      if (reason === "passkey_copied" && passkey) await reportCopy(passkey, caller);
+      if (reason !== undefined || passkey === undefined)
+        return { kind: "refused", reason: reason ?? "passkey_unknown", user: passkey?.user };
+      const amr = [passkey.backedUp ? "swk" : "hwk", "user"];
+      const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr, provedAt: ports.clock() });
+      if (result === undefined) return { kind: "refused", reason: "account_disabled", user: passkey.user };
+      return { kind: "proved", result };
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { AuditEntry } from "../audit.ts";
+import type { SecretHash } from "../random.ts";
+import type { MailMessage, User } from "./ports.ts";
+
+/** A passkey as its user sees it. Times are seconds since the epoch, with their fraction. */
+export interface Passkey {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | null;
+  /** Whether it is synchronised between devices. */
+  readonly backedUp: boolean;
+  /** When a copy was used: since then it is refused. */
+  readonly copiedAt: number | null;
+}
+
+/** The public part of a passkey. */
+export interface PasskeyKey {
+  readonly credentialId: Uint8Array;
+  /** COSE_Key. */
+  readonly publicKey: Uint8Array;
+  readonly transports: readonly string[];
+}
+
+export interface NewPasskey extends PasskeyKey {
+  readonly id: string;
+  readonly userId: string;
+  readonly counter: number;
+  readonly backedUp: boolean;
+  readonly aaguid: string;
+  readonly name: string;
+}
+
+/** A passkey with its enabled user. */
+export type FoundPasskey = PasskeyKey & { readonly id: string; readonly user: User; readonly backedUp: boolean };
+
+/** The most passkeys of a user. */
+export const MAX_PASSKEYS = 20;
+
+/** Passkeys. Every write includes its audit record, and its message if there is one. */
+export interface Passkeys {
+  /** The oldest first. */
+  ofUser(userId: string): Promise<readonly Passkey[]>;
+  keysOf(userId: string): Promise<readonly PasskeyKey[]>;
+  /** @returns undefined for an unknown credential, and for that of a disabled user */
+  byCredential(credentialId: Uint8Array): Promise<FoundPasskey | undefined>;
+  /** @returns false when the credential is known already, or the user has MAX_PASSKEYS */
+  add(passkey: NewPasskey, message: MailMessage, audit: AuditEntry): Promise<boolean>;
+  /** @returns false for another user's passkey */
+  rename(id: string, userId: string, name: string, audit: AuditEntry): Promise<boolean>;
+  /** @returns `last` when the user could no longer sign in, `unknown` for another user's passkey */
+  remove(id: string, userId: string, message: MailMessage, audit: AuditEntry): Promise<"removed" | "last" | "unknown">;
+  /** Counts a use. @returns false when the counter has not grown, or a copy was reported */
+  use(id: string, counter: number): Promise<boolean>;
+  /** Refuses a passkey from now on, of which a copy was used, and notifies the user once. */
+  reportCopy(id: string, userId: string, message: MailMessage, audit: AuditEntry): Promise<void>;
+}
+
+/** What waits for a proof. Each is used once. */
+export type ChallengeKind = "passkey_sign_in" | "passkey_registration" | "second_factor";
+
+/** An identity of another provider by which a user signed in, and the session there. */
+export interface UpstreamProof {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly sid?: string | undefined;
+}
+
+/** `generation` is that of the proved password, `upstream` what another provider has proved. */
+export interface ProofChallenge {
+  readonly userId: string | null;
+  readonly generation: number | null;
+  readonly upstream: UpstreamProof | null;
+}
+
+export interface ProofChallenges {
+  /** Deletes the oldest challenges of the holder above `limit`. @param ttl seconds by the database's clock */
+  put(
+    idHash: SecretHash,
+    kind: ChallengeKind,
+    about: ProofChallenge,
+    ttl: number,
+    bound: { readonly holder: string; readonly limit: number },
+  ): Promise<void>;
+  /** @returns undefined for one that is unknown, used or expired */
+  byId(idHash: SecretHash, kind: ChallengeKind): Promise<ProofChallenge | undefined>;
+  /** Removes and returns the challenge, for one of several callers. */
+  take(idHash: SecretHash, kind: ChallengeKind): Promise<ProofChallenge | undefined>;
+}

@@ -1,0 +1,185 @@
+import type { AuditEntry } from "../audit.ts";
+import { Refusal } from "../errors.ts";
+import { loadOnce } from "../load-once.ts";
+import { TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
+import { hashSecret, type RandomBytes, type SecretHash } from "../random.ts";
+import type { SecretBox } from "../secret-box.ts";
+import { auditOfUser, type Caller } from "./caller.ts";
+import { type MailSenderPorts, recoveryCodeUsedMail, secondFactorAddedMail, secondFactorRemovedMail, senderOf } from "./mails.ts";
+import type { PasswordAttempts } from "./password-attempts.ts";
+import type { MailMessage, User } from "./ports.ts";
+
+/** An authenticator app. `now`: seconds since the epoch by the database's clock. */
+export interface AuthenticatorApp {
+  /** Sealed. */
+  readonly secret: string;
+  readonly confirmed: boolean;
+  readonly now: number;
+}
+
+/** What a user has set up; `appAddedAt` in seconds since the epoch, null without an app. */
+export type SecondFactorState = { readonly appAddedAt: number | null; readonly recoveryCodes: number };
+
+/** Authenticator apps and recovery codes. Every write but `begin` includes its audit record, and its message if there is one. */
+export interface SecondFactors {
+  stateOf(userId: string): Promise<SecondFactorState>;
+  appOf(userId: string): Promise<AuthenticatorApp | undefined>;
+  /** Stores the secret of an app that is to be confirmed. @returns false when the user has a confirmed one */
+  begin(userId: string, secret: string): Promise<boolean>;
+  /** Confirms the app by a time step, and stores its recovery codes. @returns false when it is confirmed already */
+  confirm(userId: string, step: number, codes: readonly SecretHash[], message: MailMessage, audit: AuditEntry): Promise<boolean>;
+  /** Uses up a time step and all before it. @returns false when it was used */
+  useStep(userId: string, step: number): Promise<boolean>;
+  /** Uses up a recovery code. @returns false for an unknown one */
+  useCode(userId: string, code: SecretHash, message: MailMessage, audit: AuditEntry): Promise<boolean>;
+  /** @returns false without a confirmed app */
+  replaceCodes(userId: string, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
+  /** Removes app and recovery codes. @returns false without a confirmed app */
+  remove(userId: string, message: MailMessage, audit: AuditEntry): Promise<boolean>;
+}
+
+export interface SecondFactorPorts extends MailSenderPorts {
+  readonly secondFactors: SecondFactors;
+  readonly attempts: PasswordAttempts;
+  readonly box: SecretBox;
+  readonly randomBytes: RandomBytes;
+}
+
+/** Loaded with the first code. */
+const otp = loadOnce(() => import("otplib"));
+
+/** Seconds of a time step (RFC 6238 §5.2). A code counts in its step and in those beside it. */
+const STEP = 30;
+
+/** The time step of a code, with SHA-1 and six digits. @param secret base32  @param now seconds since the epoch */
+export async function stepOf(secret: string, code: string, now: number): Promise<number | undefined> {
+  const { verifySync } = await otp();
+  const found = verifySync({ secret, token: code, epoch: now, epochTolerance: STEP, period: STEP, algorithm: "sha1", digits: 6 });
+  return found.valid ? Math.floor(now / STEP) + found.delta : undefined;
+}
+
+const RECOVERY_CODES = 10;
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/** 80 random bits in base32, in groups of four. */
+function newRecoveryCode(randomBytes: RandomBytes): string {
+  const letters = Array.from(randomBytes(16), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+  return (letters.match(/.{4}/g) ?? []).join("-");
+}
+
+const newRecoveryCodes = (randomBytes: RandomBytes): readonly string[] =>
+  Array.from({ length: RECOVERY_CODES }, () => newRecoveryCode(randomBytes));
+
+const plainCode = (code: string): string => code.replace(/[\s-]/g, "").toUpperCase();
+
+/** Case, dashes and spaces make no difference. */
+export const recoveryHash = (userId: string, code: string): SecretHash => hashSecret(`recovery ${userId} ${plainCode(code)}`);
+
+/** The place of an app's secret in the secret box. */
+export const appSecretPlace = (userId: string): string => `authenticator app of ${userId}`;
+
+/** The form field for a code of an app, or a recovery code. */
+export const CODE_FIELD = "code";
+
+export function wrongCode(): Refusal {
+  const message = "That code is not right. Wait for the next one, or use a recovery code.";
+  return new Refusal("unauthenticated", "second_factor_wrong", { description: message, issues: [{ path: CODE_FIELD, message }] });
+}
+
+/** Begins to set up an app. @throws {Refusal} conflict when the user has one */
+export async function beginApp({ id }: User, { secondFactors, box }: SecondFactorPorts): Promise<void> {
+  const { generateSecret } = await otp();
+  if (!(await secondFactors.begin(id, box.seal(generateSecret(), appSecretPlace(id)))))
+    throw new Refusal("conflict", "second_factor_exists", { description: "You have an authenticator app already." });
+}
+
+/** The app that waits for its first code: its secret in base32, and as the link that apps read. */
+export async function waitingApp({ id, email }: User, { secondFactors, box, issuer }: SecondFactorPorts) {
+  const app = await secondFactors.appOf(id);
+  if (app === undefined || app.confirmed) return undefined;
+  const secret = box.open(app.secret, appSecretPlace(id));
+  const { generateURI } = await otp();
+  return { secret, uri: generateURI({ issuer: new URL(issuer).host, label: email, secret }) };
+}
+
+/** @returns ten recovery codes, shown once  @throws {Refusal} unauthenticated for a wrong code */
+export async function confirmApp(user: User, code: string, ports: SecondFactorPorts, caller: Caller): Promise<readonly string[]> {
+  const { secondFactors, box, randomBytes } = ports;
+  const app = await secondFactors.appOf(user.id);
+  const step = app && (await stepOf(box.open(app.secret, appSecretPlace(user.id)), plainCode(code), app.now));
+  if (step === undefined) throw wrongCode();
+  const codes = newRecoveryCodes(randomBytes);
+  const hashes = codes.map((each) => recoveryHash(user.id, each));
+  const audit = auditOfUser("second_factor.added", user.id, caller);
+  if (!(await secondFactors.confirm(user.id, step, hashes, secondFactorAddedMail(caller.language, senderOf(ports, user.realmId)), audit)))
+    throw wrongCode();
+  return codes;
+}
+
+/** Replaces the recovery codes. @returns the new ones, shown once  @throws {Refusal} not_found without an app */
+export async function renewRecoveryCodes(user: User, ports: SecondFactorPorts, caller: Caller): Promise<readonly string[]> {
+  const codes = newRecoveryCodes(ports.randomBytes);
+  const hashes = codes.map((code) => recoveryHash(user.id, code));
+  if (!(await ports.secondFactors.replaceCodes(user.id, hashes, auditOfUser("recovery_codes.replaced", user.id, caller)))) throw noApp();
+  return codes;
+}
+
+/** @throws {Refusal} not_found without an app */
+export async function removeApp(user: User, ports: SecondFactorPorts, caller: Caller): Promise<void> {
+  const audit = auditOfUser("second_factor.removed", user.id, caller, { reason: "by_owner" });
+  if (!(await ports.secondFactors.remove(user.id, secondFactorRemovedMail(caller.language, senderOf(ports, user.realmId)), audit)))
+    throw noApp();
+}
+
+const noApp = () => new Refusal("not_found", "second_factor_unknown", { description: "There is no authenticator app." });
+
+async function useCode(
+  { id: userId, realmId }: User,
+  code: string,
+  ports: SecondFactorPorts,
+  caller: Caller,
+): Promise<"otp" | "recovery" | undefined> {
+  const { secondFactors, box } = ports;
+  const plain = plainCode(code);
+  if (!/^\d{6}$/.test(plain)) {
+    const message = recoveryCodeUsedMail(caller.language, senderOf(ports, realmId));
+    const used = await secondFactors.useCode(
+      userId,
+      recoveryHash(userId, plain),
+      message,
+      auditOfUser("recovery_code.used", userId, caller),
+    );
+    return used ? "recovery" : undefined;
+  }
+  const app = await secondFactors.appOf(userId);
+  const step = app?.confirmed ? await stepOf(box.open(app.secret, appSecretPlace(userId)), plain, app.now) : undefined;
+  return step !== undefined && (await secondFactors.useStep(userId, step)) ? "otp" : undefined;
+}
+
+/**
+ * Uses up a code of the app, or a recovery code. Only who has passed the first factor can fail here, so failures count for the account
+ * alone, wherever they come from.
+ * @param first the methods of the first factor
+ * @throws {Refusal} unauthenticated, too_many_requests
+ */
+export async function proveSecondFactor(
+  user: User,
+  code: string,
+  first: readonly string[],
+  ports: SecondFactorPorts,
+  caller: Caller,
+): Promise<{ readonly acr: string; readonly amr: readonly string[] }> {
+  const budget = `second factor of ${user.id}`;
+  const { used } = await ports.attempts.run(budget, { limitKey: budget }, async () => {
+    const used = await useCode(user, code, ports, caller);
+    return { used, verdict: used === undefined ? "wrong" : "right" } as const;
+  });
+  if (used === undefined) throw wrongCode();
+  return withSecondFactor(first, used);
+}
+
+/** What the first factor's methods and a code prove together. Pure. */
+export const withSecondFactor = (first: readonly string[], used: "otp" | "recovery") => ({
+  acr: TWO_FACTOR_ACR,
+  amr: [...new Set([...first, ...(used === "otp" ? ["otp"] : []), "mfa"])],
+});

@@ -1,0 +1,151 @@
+import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import { type Command, Option } from "commander";
+import { CONNECTION_AUTH_METHODS, PRESETS } from "../upstream/connection.ts";
+import { collect } from "./client-options.ts";
+import { CommandFailure, EXIT, secretIn } from "./failure.ts";
+import { asksFirst, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { inRealm, realmNamed } from "./scopes.ts";
+import { printable, record, table, when } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+import { userId } from "./users-and-realms.ts";
+
+type Connection = ManagementOutputs["operator"]["connections"]["get"];
+type NewConnection = ManagementInputs["operator"]["connections"]["create"];
+
+interface Settings {
+  readonly title?: string;
+  readonly scope?: readonly string[];
+  readonly domain?: readonly string[];
+  readonly trustAcr?: boolean;
+  readonly secretFile?: string;
+  readonly clientId?: string;
+}
+
+type AddOptions = Settings & Pick<NewConnection, "preset" | "tenant" | "issuer" | "authMethod"> & { readonly realm?: string };
+type UpdateOptions = Settings & { readonly enable?: true; readonly disable?: true };
+
+const withSettings = (command: Command): Command =>
+  command
+    .option("--title <title>", "what users see on the button")
+    .option("--scope <scope>", "a scope that it asks for; repeat for more. Replaces the list", collect)
+    .option("--domain <domain>", "a mail domain that the provider is trusted for; repeat for more. Replaces the list", collect)
+    .option("--trust-acr", "believe how strongly the provider says that users signed in")
+    .option("--no-trust-acr", "do not believe it (default)")
+    .option("--secret-file <file>", "read the client secret from a file, or from standard input with -");
+
+/** `countersign connections …`, for operators. */
+export function registerConnectionCommands(program: Command, terminal: Terminal): void {
+  const command = managementCommands(program, terminal, "connections", "identity providers that users sign in by, for operators");
+
+  const list = async (admin: AdminClient, { realm, limit }: Most & { readonly realm?: string }) => {
+    const inside = await realmNamed(admin, realm);
+    const { items, total } = await listed(
+      (at) => admin.operator.connections.list.query({ ...inside, ...at }),
+      (page) => page.connections,
+      limit,
+    );
+    const rows = items.map(({ name, title, issuer, domains, enabled }) => [name, title, issuer, domains, enabled]);
+    const text = table(["NAME", "TITLE", "ISSUER", "DOMAINS", "ENABLED"], rows);
+    return { value: items, text, total, whenEmpty: "No connections yet. Add one: countersign connections add google --client-id ID" };
+  };
+  inRealm(withLimit(command("list", "list connections", list)));
+  registerAdd(command, terminal);
+  command("show <name>", "show a connection", async (admin, name: string) => shown(await admin.operator.connections.get.query({ name })));
+  withSettings(
+    command("update <name>", "change a connection", async (admin, name: string, { enable, disable, ...options }: UpdateOptions) => {
+      const clientSecret = options.secretFile === undefined ? undefined : secretIn(options.secretFile);
+      const enabled = enable || disable ? { enabled: enable === true } : {};
+      const change = { name, ...settingsOf(options), ...enabled, ...(clientSecret !== undefined && { clientSecret }) };
+      return shown(await admin.operator.connections.update.mutate(change));
+    }),
+  )
+    .option("--client-id <id>", "this server's client id at the provider")
+    .addOption(new Option("--enable", "offer it to users").conflicts("disable"))
+    .option("--disable", "do not offer it");
+  command("identities <user>", "list the accounts elsewhere that sign in to a user's account", async (admin, named: string) => {
+    const { identities } = await admin.operator.connections.identities.query({ userId: await userId(admin, named) });
+    const rows = identities.map(({ title, issuer, subject, email, createdAt }) => [title, issuer, subject, email, when(createdAt)]);
+    const text = table(["PROVIDER", "ISSUER", "SUBJECT", "ADDRESS", "SINCE"], rows);
+    return { value: identities, text, whenEmpty: "No account elsewhere signs in to this one." };
+  });
+  command("test <name>", "read the provider's metadata, and try the client id and secret", test);
+  asksFirst(
+    command("remove <name>", "remove a connection; users who can only sign in by it need a new password", async (admin, name: string) => {
+      await admin.operator.connections.remove.mutate({ name });
+      return { value: { name }, text: `removed ${printable(name)}` };
+    }),
+    terminal,
+    "Remove this connection?",
+  );
+}
+
+function registerAdd(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
+  const adding = withSettings(
+    command(
+      "add <name>",
+      "add a connection: a preset by its name, or any provider by --issuer",
+      (admin, name: string, options: AddOptions) => add(admin, name, options, terminal),
+    ),
+  )
+    .requiredOption("--client-id <id>", "this server's client id at the provider")
+    .option("--issuer <url>", "the provider's issuer identifier")
+    .addOption(new Option("--preset <preset>", "a known provider; default: the name").choices(PRESETS))
+    .option("--tenant <id>", "the directory (tenant) id, for microsoft")
+    .addOption(new Option("--auth-method <method>", "how this server authenticates at the provider").choices(CONNECTION_AUTH_METHODS));
+  inRealm(adding);
+}
+
+const settingsOf = ({ title, scope, domain, trustAcr, clientId }: Settings) => ({
+  ...(title !== undefined && { title }),
+  ...(scope !== undefined && { scopes: [...scope] }),
+  ...(domain !== undefined && { domains: [...domain] }),
+  ...(trustAcr !== undefined && { trustsAcr: trustAcr }),
+  ...(clientId !== undefined && { clientId }),
+});
+
+async function add(admin: AdminClient, name: string, options: AddOptions, terminal: Terminal): Promise<Output> {
+  const { issuer, tenant, authMethod, clientId = "", secretFile } = options;
+  const preset = options.preset ?? (issuer === undefined ? PRESETS.find((each) => each === name) : undefined);
+  const instead = "Use --secret-file; with - the secret is read from standard input.";
+  const asked = () => terminal.ask("Client secret: ", { hidden: true, instead });
+  const hasSecret = (authMethod ?? "client_secret") === "client_secret";
+  const clientSecret = hasSecret ? await (secretFile === undefined ? asked() : secretIn(secretFile)) : undefined;
+  const made = await admin.operator.connections.create.mutate({
+    ...{ ...(await realmNamed(admin, options.realm)), name, ...settingsOf(options), clientId },
+    ...(preset !== undefined && { preset }),
+    ...(issuer !== undefined && { issuer }),
+    ...(tenant !== undefined && { tenant }),
+    ...(authMethod !== undefined && { authMethod }),
+    ...(clientSecret !== undefined && { clientSecret }),
+  });
+  return { ...shown(made), warning: () => `Register the redirect URI at the provider, then: countersign connections test ${name}` };
+}
+
+async function test(admin: AdminClient, name: string): Promise<Output> {
+  const verdict = await admin.operator.connections.test.query({ name });
+  if (verdict.works) return { value: verdict, text: "It works: the provider's metadata can be used, and it knows this server." };
+  throw new CommandFailure(EXIT.failed, `It does not work: ${FAULTS[verdict.stage ?? "metadata"]} (${verdict.reason}).`);
+}
+
+const FAULTS = {
+  metadata: "the provider's metadata cannot be used",
+  credentials: "the provider does not accept the client id and secret, or the redirect URI",
+} as const;
+
+const shown = (connection: Connection): Output => ({
+  value: connection,
+  text: record({
+    name: connection.name,
+    title: connection.title,
+    issuer: connection.issuer,
+    "client id": connection.clientId,
+    authentication: connection.authMethod,
+    ...(connection.publicKey !== null && { "public key": JSON.stringify(connection.publicKey) }),
+    "redirect URI": connection.redirectUri,
+    scopes: connection.scopes,
+    "trusted domains": connection.domains,
+    "trusts acr": connection.trustsAcr,
+    enabled: connection.enabled,
+    changed: when(connection.updatedAt),
+  }),
+});

@@ -1,0 +1,97 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { z } from "zod";
+import { epochMillis } from "../clock.ts";
+import type { Terminal } from "./terminal.ts";
+
+const Kept = z.object({
+  /** Without one: that of a sign-in by password. */
+  clientId: z.string().optional(),
+  accessToken: z.string(),
+  refreshToken: z.string(),
+  expiresAt: z.number(),
+  cookie: z.string().optional(),
+});
+/** The tokens of a sign-in; `expiresAt` in seconds since the epoch. `cookie` ends the session of a sign-in by password. */
+export type Kept = z.infer<typeof Kept>;
+
+const OfServer = z.object({
+  /** The user as whom commands act that name no user. */
+  current: z.string().nullable(),
+  users: z.record(z.string(), Kept),
+});
+const ByServer = z.record(z.string(), OfServer);
+
+const fileOf = ({ configDir }: Terminal): string => join(configDir, "sessions.json");
+
+/** A user has one session, however they write the address. */
+const key = (email: string): string => email.trim().toLowerCase();
+
+/** An unreadable file counts as empty: the user signs in again. */
+function readSessions(terminal: Terminal): z.infer<typeof ByServer> {
+  try {
+    return ByServer.parse(JSON.parse(readFileSync(fileOf(terminal), "utf8")));
+  } catch {
+    return {};
+  }
+}
+
+/** Readable by this user alone. Replaces the file as a whole, so that an interrupted command leaves the old one. */
+function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): void {
+  mkdirSync(terminal.configDir, { recursive: true, mode: 0o700 });
+  const file = fileOf(terminal);
+  const next = `${file}.${process.pid}`;
+  writeFileSync(next, JSON.stringify(sessions), { mode: 0o600 });
+  chmodSync(next, 0o600);
+  renameSync(next, file);
+}
+
+/** Milliseconds after which a lock belongs to a command that died, and between two looks for it. */
+const LOCK_DEAD = 30_000;
+const LOCK_LOOK = 50;
+
+/** Runs work as the only command that renews a session: a refresh token that two of them sent would end it. */
+export async function renewingAlone<Result>({ configDir }: Terminal, work: () => Promise<Result>): Promise<Result> {
+  const lock = join(configDir, "sessions.lock");
+  while (!isMade(lock)) await setTimeout(LOCK_LOOK);
+  try {
+    return await work();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+/** Makes a folder, which only one process can. */
+function isMade(lock: string): boolean {
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    const made = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
+    if (epochMillis() - made > LOCK_DEAD) rmSync(lock, { recursive: true, force: true });
+    return false;
+  }
+}
+
+/** The session of a user at a server. Without an e-mail address: of the user who signed in there last. */
+export function keptSession(url: string, email: string | undefined, terminal: Terminal): { email: string; kept: Kept } | undefined {
+  const server = readSessions(terminal)[url];
+  const who = email === undefined ? server?.current : key(email);
+  const kept = who == null ? undefined : server?.users[who];
+  return who == null || kept === undefined ? undefined : { email: who, kept };
+}
+
+/** Stores a session, and makes its user the one as whom commands act. */
+export function keepSession(url: string, email: string, session: Kept, terminal: Terminal): void {
+  const sessions = readSessions(terminal);
+  writeSessions({ ...sessions, [url]: { current: key(email), users: { ...sessions[url]?.users, [key(email)]: session } } }, terminal);
+}
+
+export function forgetSession(url: string, email: string, terminal: Terminal): void {
+  const sessions = readSessions(terminal);
+  const { [key(email)]: _forgotten, ...users } = sessions[url]?.users ?? {};
+  const current = sessions[url]?.current ?? null;
+  writeSessions({ ...sessions, [url]: { current: current === key(email) ? null : current, users } }, terminal);
+}

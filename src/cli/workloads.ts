@@ -1,0 +1,183 @@
+import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
+import { isOpenIdentity, WORKLOAD_KINDS } from "../clients/workload.ts";
+import { collect } from "./client-options.ts";
+import { contentOf } from "./failure.ts";
+import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { printable, record, table, when } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+
+type Operator = ManagementOutputs["operator"];
+type Issuer = Operator["workloadIssuers"]["get"];
+type Identity = Operator["workloadIdentities"]["add"];
+type NewIssuer = ManagementInputs["operator"]["workloadIssuers"]["create"];
+type Algorithm = (typeof CLIENT_ASSERTION_ALGORITHMS)[number];
+
+interface Settings {
+  readonly jwksUri?: string;
+  readonly bundleEndpoint?: string;
+  readonly algorithm?: readonly string[];
+  readonly maxLifetime?: number;
+  readonly singleUse?: boolean;
+  readonly allowPrivate?: boolean;
+}
+
+const seconds = (text: string): number => {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError("must be a number of seconds");
+  return Number(text);
+};
+
+/** `name=value`. */
+function claim(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("must be name=value");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+const withSettings = (command: Command): Command =>
+  command
+    .option("--jwks-uri <url>", "where its keys are, if not where its discovery document says; none removes it")
+    .option("--bundle-endpoint <url>", "of a SPIFFE trust domain: where its bundle is")
+    .option("--algorithm <name>", `a signature algorithm, of ${CLIENT_ASSERTION_ALGORITHMS.join(", ")}; repeatable`, collect)
+    .option("--max-lifetime <seconds>", "the longest life of a token", seconds)
+    .option("--single-use", "accept each token once, by its jti")
+    .option("--no-single-use", "accept a token until it expires")
+    .option("--allow-private", "its keys may be at a private address")
+    .option("--no-allow-private", "only at public addresses");
+
+/** `countersign workloads …`, for operators. */
+export function registerWorkloadCommands(program: Command, terminal: Terminal): void {
+  const command = managementCommands(program, terminal, "workloads", "platforms whose tokens authenticate clients, for operators");
+
+  withLimit(command("list", "list the platforms that are trusted", list));
+  withSettings(
+    command("add <issuer>", "trust a platform: a URL, or spiffe://trust-domain", (admin, issuer: string, options: Settings & Kind) =>
+      admin.operator.workloadIssuers.create.mutate({ issuer, kind: options.kind, ...settingsOf(options) }).then(shown),
+    ),
+  ).addOption(new Option("--kind <kind>", "what it is").choices(WORKLOAD_KINDS).makeOptionMandatory());
+  command("show <issuer>", "show a platform, and which workloads on it are clients", show);
+  withSettings(
+    command("update <issuer>", "change a platform", (admin, issuer: string, options: Settings) =>
+      admin.operator.workloadIssuers.update.mutate({ issuer, ...settingsOf(options) }).then(shown),
+    ),
+  );
+  asksFirst(
+    command("remove <issuer>", "trust a platform no longer, and remove all identities on it", async (admin, issuer: string) => {
+      await admin.operator.workloadIssuers.remove.mutate({ issuer });
+      return { value: { issuer }, text: `removed ${printable(issuer)}` };
+    }),
+    terminal,
+    "Remove this platform with all identities on it?",
+  );
+  registerIdentityCommands(command, terminal);
+  command(
+    "test <token>",
+    "which rule a token fulfils or not, and which client it is; the token, @file with it, or - for standard input",
+    test,
+  )
+    .option("--signature", "verify the signature too; the platform's keys are fetched if they are not known")
+    .option("--demands", "show what each rule requires, in a sentence");
+}
+
+type Kind = Pick<NewIssuer, "kind">;
+type IdentityOptions = { readonly issuer: string; readonly subject: string; readonly claim?: Readonly<Record<string, string>> };
+
+function registerIdentityCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
+  command("assign <client>", "let a workload be a client of workload_jwt, named by its client_id", assign)
+    .requiredOption("--issuer <issuer>", "the platform")
+    .requiredOption("--subject <subject>", "what the platform calls it; a SPIFFE ID may end in /*")
+    .option("--claim <name=value>", "a claim that its token must have; repeatable", claim);
+  asksFirst(
+    command("unassign <id>", "let a workload be a client no longer, by the identity's id", async (admin, id: string) => {
+      await admin.operator.workloadIdentities.remove.mutate({ id });
+      return { value: { id }, text: `removed ${printable(id)}` };
+    }),
+    terminal,
+    "Remove this identity?",
+  );
+}
+
+const settingsOf = ({ jwksUri, bundleEndpoint, algorithm, maxLifetime, singleUse, allowPrivate }: Settings) => ({
+  ...(jwksUri !== undefined && { jwksUri: jwksUri === "none" ? null : jwksUri }),
+  ...(bundleEndpoint !== undefined && { bundleEndpoint: bundleEndpoint === "none" ? null : bundleEndpoint }),
+  ...(algorithm && { algorithms: algorithm as Algorithm[] }), // the server refuses any other
+  ...(maxLifetime !== undefined && { maxLifetime }),
+  ...(singleUse !== undefined && { singleUse }),
+  ...(allowPrivate !== undefined && { allowPrivate }),
+});
+
+async function list({ operator }: AdminClient, { limit }: Most): Promise<Output> {
+  const { items, total } = await listed(
+    (at) => operator.workloadIssuers.list.query(at),
+    (page) => page.issuers,
+    limit,
+  );
+  const identities = async (issuer: string): Promise<string> => {
+    const page = (at: object) => operator.workloadIdentities.list.query({ ...at, issuer });
+    return (await listed(page, (found) => found.identities, 1)).total;
+  };
+  const counts = await Promise.all(items.map(({ issuer }) => identities(issuer)));
+  const rows = items.map(({ issuer, kind, singleUse, maxLifetime }, at) => [issuer, kind, singleUse, `${maxLifetime} s`, counts[at]]);
+  const text = table(["ISSUER", "KIND", "SINGLE USE", "LONGEST LIFE", "IDENTITIES"], rows);
+  return { value: items, text, total, whenEmpty: "No platform is trusted yet. Add one: countersign workloads add ISSUER --kind oidc" };
+}
+
+async function show(admin: AdminClient, issuer: string): Promise<Output> {
+  const found = await admin.operator.workloadIssuers.get.query({ issuer });
+  const identities = await everyPage(
+    (at) => admin.operator.workloadIdentities.list.query({ issuer, ...at }),
+    (page) => page.identities,
+  );
+  const rows = identities.map(({ clientId, subject, claims, id }) => [clientId, subject, claimsText(claims), id]);
+  const { text } = shown(found);
+  const table_ = rows.length === 0 ? "" : `\n\n${table(["CLIENT", "SUBJECT", "CLAIMS", "ID"], rows)}`;
+  return { value: { ...found, identities }, text: `${text}${table_}` };
+}
+
+async function assign(admin: AdminClient, clientId: string, { issuer, subject, claim: claims = {} }: IdentityOptions): Promise<Output> {
+  const added: Identity = await admin.operator.workloadIdentities.add.mutate({ clientId, issuer, subject, claims: { ...claims } });
+  const text = record({
+    id: added.id,
+    client: added.clientId,
+    issuer: added.issuer,
+    subject: added.subject,
+    claims: claimsText(added.claims),
+  });
+  const warning = () =>
+    isOpenIdentity(added) ? "Any branch or pull request of this repository could present it: pin an environment or a ref." : undefined;
+  return { value: added, text, warning };
+}
+
+const claimsText = (claims: Identity["claims"]): readonly string[] => Object.entries(claims).map(([name, value]) => `${name}=${value}`);
+
+const tokenIn = (argument: string): string =>
+  /^(?:@|-$)/.test(argument) ? contentOf(argument.replace(/^@/, "")).toString().trim() : argument;
+
+type TestOptions = { readonly signature?: true; readonly demands?: true };
+
+async function test(admin: AdminClient, argument: string, { signature, demands }: TestOptions): Promise<Output> {
+  const token = tokenIn(argument);
+  const tested = await admin.operator.workloadIssuers.test.mutate({ token, signature: signature === true });
+  const headings = ["RULE", "VERDICT", ...(demands ? ["DEMAND"] : [])];
+  const rows = tested.rules.map(({ rule, verdict, demand }) => [rule, verdict.replaceAll("_", " "), ...(demands ? [demand] : [])]);
+  const decisive = tested.rules.find(({ verdict }) => verdict === "refused");
+  const outcome = decisive
+    ? `Refused by ${decisive.rule}: ${decisive.reason ?? ""}\nIt requires: ${decisive.demand}`
+    : `It is the client ${printable(tested.clientId ?? "")}.${signature ? "" : " Its signature was not verified: add --signature."}`;
+  return { value: tested, text: `${table(headings, rows)}\n\n${outcome}` };
+}
+
+const shown = (issuer: Issuer): Output => ({
+  value: issuer,
+  text: record({
+    issuer: issuer.issuer,
+    kind: issuer.kind,
+    "address of its keys": issuer.bundleEndpoint ?? issuer.jwksUri ?? "by its discovery document",
+    algorithms: issuer.algorithms,
+    "longest life": `${issuer.maxLifetime} s`,
+    "single use": issuer.singleUse,
+    "private address": issuer.allowPrivate,
+    changed: when(issuer.updatedAt),
+  }),
+});

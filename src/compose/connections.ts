@@ -1,0 +1,27 @@
+import { issuerKeys, remoteKeys } from "../clients/remote-keys.ts";
+import type { Clock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { developmentKey } from "../development-keys.ts";
+import { loadOnce } from "../load-once.ts";
+import { guardedFetch } from "../outside/guarded-fetch.ts";
+import { isLoopbackHost } from "../outside/public-address.ts";
+import { type SecretBox, secretBox } from "../secret-box.ts";
+import type { Providers } from "../upstream/ports.ts";
+
+/** Seals by VAULT_KEY; outside production by a key under DATA_DIR, which is made at first use. */
+export const vaultOf = ({ keys, environment, dataDir }: Config): SecretBox =>
+  secretBox(() => keys.vaultKey ?? (environment === "production" ? undefined : developmentKey(dataDir, "vault")), keys.vaultKeysPrevious);
+
+/** Talks to identity providers, of which those on this machine are reached in development only. */
+export const providersOf = (
+  { issuer, environment, host }: Pick<Config, "issuer" | "environment" | "host">,
+  box: SecretBox,
+  clock: Clock,
+): (() => Promise<Providers>) =>
+  loadOnce(async () => {
+    const { providers } = await import("../upstream/provider.ts");
+    const plainLoopback = environment !== "production" && isLoopbackHost(host);
+    const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: plainLoopback, plainLoopback });
+    const keys = issuerKeys(fetch, remoteKeys(fetch, clock), clock);
+    return providers({ fetch, keys, box, clock, callback: (name) => `${issuer}/signin/${name}/callback`, plainLoopback });
+  });

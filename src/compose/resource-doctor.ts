@@ -1,0 +1,64 @@
+import type { Answer, Web } from "../cli/doctor/web.ts";
+import { FetchFailure, type GuardedSend, type OutboundRequest, type OutboundResponse } from "../clients/guarded-fetch.ts";
+import type { ResourceDoctor } from "../management/resource-ports.ts";
+
+/** Seconds after which nothing more is asked. */
+const PATIENCE = 10;
+const MOST_BYTES = 256 * 1024;
+
+/** In words, why a guarded request has no response. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  name_not_resolved: "its name does not resolve",
+  too_slow: "no complete answer within 2.5 seconds",
+  too_large: `more than ${MOST_BYTES / 1024} kB`,
+  address_not_public: "its address is not public; run `countersign doctor` in its network",
+  host_is_an_address: "its host is an IP address; run `countersign doctor` in its network",
+  host_is_local: "its name is local; run `countersign doctor` in its network",
+  host_is_our_own: "it is on the host of this server; run `countersign doctor` elsewhere",
+  scheme_not_https: "it is not https",
+  too_many_fetches: "this server has too many requests under way; try again",
+};
+const NO_TIME = `not asked within ${PATIENCE} seconds`;
+
+type Send = (request: OutboundRequest) => Promise<OutboundResponse>;
+
+/** `countersign doctor` of one resource, by the rules of guarded requests. This server itself is known, and not asked. @param clock in seconds */
+export const resourceDoctor =
+  ({ send }: GuardedSend, issuer: string, clock: () => number): ResourceDoctor =>
+  async (resource) => {
+    const [{ examine }, { connectionProblem, jsonProblem }] = await Promise.all([
+      import("../cli/doctor/examine.ts"),
+      import("../cli/doctor/web.ts"),
+    ]);
+    const problemOf = (failure: FetchFailure) => PROBLEMS[failure.reason] ?? connectionProblem(failure);
+    return examine(resource, guardedWeb(send, clock, { problemOf, jsonProblem }), clock, issuer);
+  };
+
+interface Wording {
+  readonly problemOf: (failure: FetchFailure) => string;
+  readonly jsonProblem: (text: string, status: number) => Pick<Answer, "body" | "problem">;
+}
+
+function guardedWeb(send: Send, clock: () => number, { problemOf, jsonProblem }: Wording): Web {
+  const until = clock() + PATIENCE;
+  const request = async (asked: Omit<OutboundRequest, "maxBytes">): Promise<Answer> => {
+    const none = { url: asked.url, status: undefined, headers: new Headers(), body: undefined };
+    if (clock() >= until) return { ...none, problem: NO_TIME };
+    try {
+      const { status, headers, body } = await send({ ...asked, maxBytes: MOST_BYTES });
+      return { url: asked.url, status, headers: new Headers(headers), ...jsonProblem(Buffer.from(body).toString(), status) };
+    } catch (error) {
+      if (!(error instanceof FetchFailure)) throw error;
+      return { ...none, problem: problemOf(error) };
+    }
+  };
+  return {
+    get: (url, accept = "application/json") => request({ url, method: "GET", headers: { accept } }),
+    text: async (url) => {
+      const { status, body } = await send({ url, method: "GET", headers: {}, maxBytes: MOST_BYTES }).catch(() => ({ status: 0, body: "" }));
+      return status >= 200 && status < 300 ? Buffer.from(body).toString() : undefined;
+    },
+    post: (url, text, accept = "application/json") =>
+      request({ url, method: "POST", body: text, headers: { accept, "content-type": "application/json" } }),
+  };
+}

@@ -1,0 +1,46 @@
+import type { Cluster } from "node:cluster";
+import { Refusal } from "../errors.ts";
+
+/** What a worker reports to its supervisor (workers.ts), and what the supervisor sends. */
+export type FromWorker = { readonly type: "ready" } | { readonly type: "metrics" };
+export type ToWorker =
+  | { readonly type: "drain"; readonly lingerSeconds: number }
+  | { readonly type: "welcome" }
+  /** Without a text if a worker did not answer. */
+  | { readonly type: "metrics"; readonly text?: string };
+
+/** Whether this process is one of the workers of a supervisor. Only a process with a channel loads `node:cluster`, which takes 10 ms. */
+export const isWorker = (): boolean =>
+  process.channel !== undefined && (process.getBuiltinModule("node:cluster") as unknown as Cluster).isWorker;
+
+const report = (message: FromWorker): void => void process.send?.(message);
+const onMessage = (listener: (message: ToWorker) => void): void => void process.on("message", listener);
+
+/**
+ * Serves as a worker: the supervisor, not a signal, says when it drains, for a terminal sends its signals to every process. When the
+ * supervisor is gone, Node ends the worker.
+ */
+export function obeySupervisor(orders: { drain(lingerSeconds: number): void; welcome(): void }): void {
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => undefined);
+  onMessage((message) => {
+    if (message.type === "drain") orders.drain(message.lingerSeconds);
+    if (message.type === "welcome") orders.welcome();
+  });
+  report({ type: "ready" });
+}
+
+/** The metrics of all workers, which the supervisor collects. The promise is refused with temporarily_unavailable if one of them hangs. */
+export function metricsOfAll(): () => Promise<string> {
+  const waiting: ((text: string | undefined) => void)[] = [];
+  onMessage((message) => {
+    if (message.type === "metrics") waiting.shift()?.(message.text);
+  });
+  return async () => {
+    const text = await new Promise<string | undefined>((resolve) => {
+      waiting.push(resolve);
+      report({ type: "metrics" });
+    });
+    if (text === undefined) throw new Refusal("temporarily_unavailable", "worker_hangs", { retryAfter: 1 });
+    return text;
+  };
+}

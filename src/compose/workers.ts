@@ -1,0 +1,159 @@
+import cluster, { type Worker } from "node:cluster";
+import { once } from "node:events";
+import { setTimeout } from "node:timers/promises";
+import { AggregatorRegistry } from "prom-client";
+import type { Log } from "../telemetry/log.ts";
+import type { FromWorker, ToWorker } from "./worker.ts";
+
+/** Milliseconds before the replacement of a worker that ended by itself: none for one that had lived a while, else more each time. */
+const PAUSES = [1_000, 2_000, 5_000, 15_000, 30_000];
+const A_WHILE = 10_000;
+
+/** Seconds in which a replaced worker still accepts. More than 0, so that it answers on open connections until they are idle for long. */
+const MOMENT = 0.1;
+
+/** A worker of this supervisor, and when it was ready. */
+interface Ready {
+  readonly worker: Worker;
+  readonly since: number;
+}
+
+const send = (worker: Worker, message: ToWorker): void => {
+  if (worker.isConnected()) worker.send(message);
+};
+
+/** The messages by which Node gives a worker a connection, and by which the worker accepts it. */
+type Delivery = { readonly act?: string; readonly seq?: number; readonly ack?: number };
+
+/**
+ * Closes connections that were on their way to a worker when it was killed. Node waits for the worker to accept them, so that their
+ * clients would wait for ever.
+ */
+function closeUndelivered({ process: child }: Worker): void {
+  const underway = new Map<number | undefined, { close(): void }>();
+  const { send } = child;
+  child.send = ((message: Delivery, handle?: { close(): void }, ...more: unknown[]) => {
+    if (message.act === "newconn" && handle !== undefined) underway.set(message.seq, handle);
+    return Reflect.apply(send, child, [message, handle, ...more]);
+  }) as typeof send;
+  child.on("internalMessage", ({ ack }: Delivery) => underway.delete(ack));
+  child.once("exit", () => {
+    for (const handle of underway.values()) handle.close();
+  });
+}
+
+/** Starts a worker, and waits until it serves. @throws when it ends before, having printed why */
+async function startWorker(): Promise<Ready> {
+  const worker = cluster.fork();
+  closeUndelivered(worker);
+  const ready = new Promise<void>((resolve, reject) => {
+    worker.once("exit", () => reject(new Error("a worker ended before it was ready")));
+    worker.on("message", (message: FromWorker) => message.type === "ready" && resolve());
+  });
+  await ready;
+  return { worker, since: performance.now() };
+}
+
+/** Ends a worker as a signal would, and waits for it. */
+async function drain({ worker }: Ready, lingerSeconds: number): Promise<void> {
+  if (worker.isDead()) return;
+  const ended = once(worker, "exit");
+  send(worker, { type: "drain", lingerSeconds });
+  await ended;
+}
+
+/** Sends the sum of all metrics to the worker that is asked for them. */
+function answerMetrics(): void {
+  const whole = new AggregatorRegistry();
+  cluster.on("message", (worker, message: FromWorker) => {
+    if (message.type !== "metrics") return;
+    whole.clusterMetrics().then(
+      (text) => send(worker, { type: "metrics", text }),
+      () => send(worker, { type: "metrics" }),
+    );
+  });
+}
+
+/**
+ * Keeps `count` workers serving on the same ports, and never returns.
+ *
+ * A worker that ends is replaced. SIGHUP replaces all of them, one after the other, each after its successor is ready. SIGTERM and SIGINT
+ * end all as they would end one process.
+ * @param lingers seconds that workers keep serving after a signal
+ */
+export async function supervise(count: number, log: Log, lingers: Partial<Record<NodeJS.Signals, number>>): Promise<void> {
+  const workers = new Set<Ready>();
+  let leaving = false;
+  let quick = 0;
+
+  const watched = (ready: Ready): Ready => {
+    workers.add(ready);
+    ready.worker.once("exit", (status: number | null, signal: NodeJS.Signals | null) => {
+      if (!workers.delete(ready) || leaving) return;
+      log.error("worker_ended", { ...(status !== null && { status }), ...(signal !== null && { signal }) });
+      quick = performance.now() - ready.since > A_WHILE ? 0 : quick + 1;
+      void replace();
+    });
+    return ready;
+  };
+  const replace = async (): Promise<void> => {
+    if (quick > 0) await setTimeout(PAUSES[Math.min(quick, PAUSES.length) - 1]);
+    while (!leaving) {
+      try {
+        return void watched(await startWorker());
+      } catch (error) {
+        log.error("worker_did_not_start", { error });
+        quick += 1;
+        await setTimeout(PAUSES[Math.min(quick, PAUSES.length) - 1]);
+      }
+    }
+  };
+  const leave = async (signal: NodeJS.Signals): Promise<void> => {
+    if (leaving) {
+      for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill("SIGKILL");
+      process.exit(1);
+    }
+    leaving = true;
+    log.info("draining", { signal });
+    await Promise.all([...workers].map((ready) => drain(ready, lingers[signal] ?? 0)));
+    log.flush();
+    process.exit(0);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void leave(signal));
+  process.on(
+    "SIGHUP",
+    reloading(workers, watched, () => leaving, log),
+  );
+
+  answerMetrics();
+  const first = watched(await startWorker()); // it migrates and provisions before the others begin
+  await Promise.all(Array.from({ length: count - 1 }, async () => watched(await startWorker())));
+  send(first.worker, { type: "welcome" });
+  log.info("workers_ready", { count });
+}
+
+/** Replaces every worker by a new one, which reads settings from their files again. Signals during a turn lead to one more. */
+function reloading(workers: Set<Ready>, watched: (ready: Ready) => Ready, isLeaving: () => boolean, log: Log): () => void {
+  let running = false;
+  let asked = false;
+  const turn = async (): Promise<void> => {
+    for (const old of [...workers]) {
+      if (isLeaving()) return;
+      watched(await startWorker());
+      if (workers.delete(old)) await drain(old, MOMENT);
+    }
+    log.info("workers_reloaded", { count: workers.size });
+  };
+  return () => {
+    asked = true;
+    if (running) return;
+    running = true;
+    void (async () => {
+      while (asked && !isLeaving()) {
+        asked = false;
+        await turn().catch((error: unknown) => log.error("reload_failed", { error }));
+      }
+      running = false;
+    })();
+  };
+}

@@ -1,0 +1,110 @@
+import type { GuardedSend } from "../clients/guarded-fetch.ts";
+import type { Clock } from "../clock.ts";
+import type { RandomBytes } from "../random.ts";
+import { newSecret } from "../random.ts";
+import type { Log } from "../telemetry/log.ts";
+import { type Sign, signJwt } from "./signing/jws.ts";
+import type { Keys } from "./signing/key-ring.ts";
+
+/** A notification of a client that a session has ended. */
+export interface LogoutDelivery {
+  readonly id: string;
+  readonly clientId: string;
+  /** Null: the client no longer asks for it, or is disabled or deleted. */
+  readonly uri: string | null;
+  readonly userId: string;
+  readonly sessionId: string;
+  /** Failed attempts so far. */
+  readonly attempts: number;
+}
+
+export interface LogoutDeliveries {
+  /** Claims up to `limit` notifications that are due. Leased for `lease` seconds, then claimable again. */
+  claim(limit: number, lease: number): Promise<readonly LogoutDelivery[]>;
+  done(id: string): Promise<void>;
+  /** Another attempt failed; it is due again in `seconds`. */
+  postponed(id: string, seconds: number): Promise<void>;
+}
+
+/** Which clients are notified of the end of which session. */
+export interface LogoutSubscriptions {
+  /** Notes that a client gets tokens of a session, before it does. A session that has just ended is notified of at once. */
+  subscribe(sessionId: string, clientId: string): Promise<void>;
+}
+
+const EVENT = "http://schemas.openid.net/event/backchannel-logout";
+/** Seconds for which a logout token is valid (OpenID Connect Back-Channel Logout 1.0 §2.4 suggests two minutes at most). */
+const LIFETIME = 120;
+
+/** The claims of a logout token. @see OpenID Connect Back-Channel Logout 1.0 §2.4 */
+export const logoutTokenClaims = (
+  issuer: string,
+  { clientId, userId, sessionId }: Pick<LogoutDelivery, "clientId" | "userId" | "sessionId">,
+  { now, jti }: { readonly now: number; readonly jti: string },
+): object => ({
+  ...{ iss: issuer, sub: userId, aud: clientId, iat: now, exp: now + LIFETIME, jti, sid: sessionId },
+  events: { [EVENT]: {} },
+});
+
+/** Seconds until the second and the third attempt. */
+const PAUSES = [5, 60];
+
+/** What follows an attempt. Pure. @param status undefined: there was no response */
+export function afterAttempt(attempts: number, status: number | undefined): "done" | "give_up" | { readonly again: number } {
+  if (status === 200 || status === 204) return "done";
+  const pause = PAUSES[attempts];
+  // 400 says that the client has understood the request and will not act on it (§2.8).
+  return status === 400 || pause === undefined ? "give_up" : { again: pause };
+}
+
+export interface LogoutPorts {
+  readonly issuer: string;
+  readonly deliveries: LogoutDeliveries;
+  readonly fetch: GuardedSend;
+  readonly keys: Keys;
+  readonly sign: Sign;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+  readonly log: Pick<Log, "warn">;
+}
+
+/** Notifications that one round sends at the same time. */
+const BATCH = 8;
+/** Seconds: longer than one request may take. */
+const LEASE = 30;
+const MAX_BYTES = 65_536;
+
+/** Sends all notifications that are due. */
+export async function sendLogouts(ports: LogoutPorts): Promise<void> {
+  const { deliveries, keys } = ports;
+  if (keys.current() === undefined) return;
+  for (;;) {
+    const claimed = await deliveries.claim(BATCH, LEASE);
+    await Promise.all(claimed.map((delivery) => attempt(delivery, ports)));
+    if (claimed.length < BATCH) return;
+  }
+}
+
+async function attempt(delivery: LogoutDelivery, ports: LogoutPorts): Promise<void> {
+  const { id, uri, clientId, attempts } = delivery;
+  const { deliveries, log } = ports;
+  if (uri === null) return deliveries.done(id);
+  const status = await post(uri, delivery, ports);
+  const next = afterAttempt(attempts, status);
+  if (next === "done") return deliveries.done(id);
+  const about = { clientId, attempt: attempts + 1, ...(status !== undefined && { status }) };
+  log.warn(next === "give_up" ? "logout_abandoned" : "logout_postponed", about);
+  return next === "give_up" ? deliveries.done(id) : deliveries.postponed(id, next.again);
+}
+
+/** @returns the status of the response; undefined without one */
+async function post(uri: string, delivery: LogoutDelivery, { issuer, fetch, keys, sign, clock, randomBytes }: LogoutPorts) {
+  const claims = logoutTokenClaims(issuer, delivery, { now: clock(), jti: newSecret(randomBytes) });
+  const token = await signJwt(claims, "logout+jwt", keys.signing().idToken, sign);
+  const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+  const body = new URLSearchParams({ logout_token: token }).toString();
+  return fetch.send({ url: uri, method: "POST", headers, body, maxBytes: MAX_BYTES }).then(
+    ({ status }) => status,
+    () => undefined,
+  );
+}

@@ -1,0 +1,74 @@
+import { isConfidential } from "../../../clients/client.ts";
+import { Refusal, refusing } from "../../../errors.ts";
+import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import type { Rule, RuleTrace } from "../../policy/rule.ts";
+import { ACCESS_TOKEN_TYPE, GRANT_HELD, type GrantRequest, PARAMETERS_PRESENT } from "../grant.ts";
+
+const SOURCE = "docs/protocol.md#token-exchange";
+export const ID_JAG_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
+
+export type ExchangeRequest = Pick<GrantRequest<"tokenExchange">, "client" | "grant">;
+
+const invalid = refusing("invalid_request");
+
+/** Whether the request is for an identity assertion, to be presented to another authorization server. */
+export const requestsAssertion = ({ requestedTokenType }: TokenExchangeGrant): boolean => requestedTokenType === ID_JAG_TYPE;
+
+/** Evaluated before anything is looked up, in order. */
+export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
+  {
+    name: "confidential_client",
+    demand: "The agent authenticates; a public client may not act for anyone.",
+    source: SOURCE,
+    check: ({ client }) => {
+      if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
+    },
+  },
+  {
+    name: "agent",
+    demand: "The client is an agent (isAgent).",
+    source: SOURCE,
+    check: ({ client }) => {
+      if (!client.isAgent) throw new Refusal("unauthorized_client", "not_an_agent");
+    },
+  },
+  { ...GRANT_HELD, source: SOURCE },
+  { ...PARAMETERS_PRESENT, demand: "subject_token and subject_token_type are present.", source: "RFC 8693 §2.1" },
+  {
+    name: "token_types",
+    demand: "All token types are access_token; the requested one may also be id-jag.",
+    source: SOURCE,
+    check: ({ grant: { value } }) => {
+      if (value.subjectTokenType !== ACCESS_TOKEN_TYPE) invalid("subject_token_type_unsupported");
+      if (value.actorTokenType !== undefined && value.actorTokenType !== ACCESS_TOKEN_TYPE) invalid("actor_token_type_unsupported");
+      if (![undefined, ACCESS_TOKEN_TYPE, ID_JAG_TYPE].includes(value.requestedTokenType)) invalid("requested_token_type_unsupported");
+    },
+  },
+  {
+    name: "actor_token_with_its_type",
+    demand: "actor_token and actor_token_type are sent together, or neither is.",
+    source: "RFC 8693 §2.1",
+    check: ({ grant: { value } }) => {
+      const unpaired = (reason: string): never => {
+        throw new Refusal("invalid_request", reason, { description: "actor_token and actor_token_type go together." });
+      };
+      if (value.actorToken !== undefined && value.actorTokenType === undefined) unpaired("actor_token_type_missing");
+      if (value.actorToken === undefined && value.actorTokenType !== undefined) unpaired("actor_token_missing");
+    },
+  },
+  {
+    name: "assertion_request",
+    demand: "A request for an identity assertion has one audience and no authorization_details.",
+    source: "ID-JAG §4.3",
+    check: ({ grant: { value } }) => {
+      if (!requestsAssertion(value)) return;
+      if (value.authorizationDetailsPresent) invalid("authorization_details_unsupported");
+      if (value.audience.length !== 1) invalid("audience_not_one");
+    },
+  },
+];
+
+/** @throws {Refusal} invalid_client, unauthorized_client, invalid_request */
+export function checkExchangeRequest(request: ExchangeRequest, trace: RuleTrace): void {
+  for (const rule of REQUEST_RULES) trace.check(rule, request);
+}

@@ -1,0 +1,84 @@
+import { audienceOf, type Client, PERSONAL_SCOPES } from "../../../clients/client.ts";
+import { Refusal } from "../../../errors.ts";
+import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { parseScope } from "../../../protocol/access.ts";
+import { GRANTS } from "../../../protocol/grants.ts";
+import type { ResourceTerms } from "../../../resources/resource.ts";
+import { AGENT_SCOPES, allowedAt, targetOf } from "../../policy/access.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
+import { assertWorkloadUnused, consumeWorkload } from "../../workload/authentication.ts";
+import { issueOwnToken, RESOURCE } from "../client-credentials/grant.ts";
+import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf, termsOfAudience } from "../grant.ts";
+
+type Facts = { readonly client: Client; readonly params: JwtBearerGrant; readonly terms: readonly ResourceTerms[] };
+
+const RESOURCE_NAMED: Rule<Facts> = {
+  name: "resource_named",
+  demand: "The request names at least one resource.",
+  source: "SEP-1933",
+  check({ params: { resource } }) {
+    if (resource.length === 0) throw new Refusal("invalid_target", "resource_missing", { description: "resource is missing." });
+  },
+};
+
+const SCOPE: Rule<Facts, readonly string[]> = {
+  name: "scope",
+  demand:
+    "All scopes are in the client's allowlist and under its ceiling, and none needs a user. Without scope: all of these, but for agent modes.",
+  source: "docs/protocol.md#workload-grant",
+  check({ client, params, terms }) {
+    const { resource } = params;
+    const allowed = allowedAt(client, targetOf(client, resource.length > 0 ? resource : audienceOf(client), terms)).filter(
+      (name) => !PERSONAL_SCOPES.has(name),
+    );
+    const requested = parseScope(params.scope);
+    if (!requested.every((name) => allowed.includes(name)))
+      throw new Refusal("invalid_scope", "scope_not_allowed", {
+        description: "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
+      });
+    const scopes = requested.length > 0 ? requested : allowed.filter((name) => !AGENT_SCOPES.includes(name));
+    if (scopes.length === 0) throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have no scope." });
+    return scopes;
+  },
+};
+
+export const WORKLOAD_UNUSED: RuleHead = {
+  name: "workload_unused",
+  demand: "A token that may be used once has not been used. It is used up last.",
+  source: "docs/protocol.md#workloads",
+};
+
+/** An assertion that was used before is no better than any other that is refused. */
+const withoutDetails = ({ reason, detail: { rule } }: Refusal): Refusal =>
+  new Refusal("invalid_grant", reason, rule === undefined ? {} : { rule });
+
+async function decide({ client, grant: { value: params } }: GrantRequest<"jwtBearer">, terms: readonly ResourceTerms[], trace = ENFORCED) {
+  const facts = { client, params, terms };
+  trace.check(RESOURCE_NAMED, facts);
+  return { scopes: trace.check(SCOPE, facts), audience: trace.check(RESOURCE, { client, resource: params.resource, terms }) };
+}
+
+/**
+ * Gives the client of a workload a token of its own, without any credential of the client: the token of the platform is the grant.
+ * @see RFC 7523 §2.1, SEP-1933, docs/protocol.md#workload-grant
+ */
+export const workloadGrant: Grant<"jwtBearer"> = {
+  rules: [RESOURCE_NAMED, SCOPE, RESOURCE, WORKLOAD_UNUSED],
+  refusalAudit: CONFIDENTIAL_ONLY,
+
+  async issue(request, core) {
+    const terms = await termsOfAudience(request.client, core);
+    const decided = await decide(request, terms);
+    const { proof } = request.workload ?? {};
+    if (proof !== undefined) await ENFORCED.masked(withoutDetails).settle(WORKLOAD_UNUSED, consumeWorkload(proof.known, proof.use, core));
+    return issueOwnToken({ ...request, ...decided, terms, grantType: GRANTS.jwtBearer.grantType }, core);
+  },
+
+  async preview(request, core, trace) {
+    const terms = await termsOfAudience(request.client, core);
+    const { scopes, audience } = await decide(request, terms, trace);
+    const { proof } = request.workload ?? {};
+    if (proof !== undefined) await trace.masked(withoutDetails).settle(WORKLOAD_UNUSED, assertWorkloadUnused(proof.known, proof.use, core));
+    return { ...previewOf(scopes, audience, core, terms), sub: request.client.clientId };
+  },
+};

@@ -1,0 +1,76 @@
+import { Refusal } from "../../errors.ts";
+import { loadOnce } from "../../load-once.ts";
+import type { RandomBytes } from "../../random.ts";
+import { text } from "../http/describe.ts";
+import { apiErrorPrinter } from "../http/errors.ts";
+import { pageHeaders } from "../http/headers.ts";
+import { languageOf } from "../http/language.ts";
+import type { FrontContext, Handler, Route } from "../http/routes.ts";
+import { ENCODINGS, pageWith, readAssets } from "./files.ts";
+
+export interface ConsoleOptions {
+  readonly issuer: string;
+  /** As the console names it. */
+  readonly environment: string;
+  readonly requirePushedRequests: boolean;
+  readonly randomBytes: RandomBytes;
+}
+
+const ASSETS = "assets";
+/** A screen is at most this deep: `/console/clients/:id`. The router has no pattern for paths of any depth. */
+const SCREENS = ["/console", "/console/:screen", "/console/:screen/:id", "/console/:screen/:id/:part"] as const;
+
+/**
+ * The console: its files as they were built, and its page for every path of a screen (docs/console.md). Scripts come from here alone; styles
+ * that scripts write need the nonce of the page.
+ */
+export function consoleRoutes({ issuer, environment, requirePushedRequests, randomBytes }: ConsoleOptions): readonly Route[] {
+  const print = apiErrorPrinter(issuer);
+  const base = new URL(issuer).pathname.replace(/\/$/, "");
+  const page = loadOnce(async () => pageWith({ base, environment, pushed: requirePushedRequests }));
+  const answerPage: Handler = async (ctx) => {
+    if (screenOf(ctx) === ASSETS) throw new Refusal("not_found", "no_such_path");
+    const nonce = Buffer.from(randomBytes(16)).toString("base64url");
+    pageHeaders(ctx, policyWith(nonce));
+    ctx.vary("Accept-Language, Cookie");
+    ctx.set("Content-Type", "text/html; charset=utf-8");
+    ctx.body = (await page())(languageOf(ctx), nonce);
+  };
+  const describePage = { tags: ["System"], summary: "The console", security: [], responses: { "200": text("A page.", "text/html") } };
+  return [
+    { method: "GET", path: `/console/${ASSETS}/:file`, print, answer: assetHandler() },
+    { method: "GET", path: "/console/", print, answer: async (ctx) => ctx.redirect(`${base}/console`) },
+    ...SCREENS.map(
+      (path): Route => ({ method: "GET", path, print, answer: answerPage, ...(path === "/console" && { openapi: () => describePage }) }),
+    ),
+  ];
+}
+
+const screenOf = ({ params }: FrontContext): string | undefined => (params as { readonly screen?: string }).screen;
+
+/** GET /console/assets/:file. @throws {Refusal} not_found */
+function assetHandler(): Handler {
+  const assets = loadOnce(async () => readAssets());
+  return async (ctx) => {
+    const asset = (await assets()).get((ctx.params as { readonly file: string }).file);
+    if (asset === undefined) throw new Refusal("not_found", "no_such_path");
+    const encoding = ENCODINGS.find((each) => ctx.acceptsEncodings(each) === each) ?? "identity";
+    ctx.set("Cache-Control", "public, max-age=31536000, immutable");
+    ctx.vary("Accept-Encoding");
+    if (encoding !== "identity") ctx.set("Content-Encoding", encoding);
+    ctx.set("Content-Type", asset.type);
+    ctx.body = asset.as(encoding);
+  };
+}
+
+const policyWith = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    "img-src 'self' data:", // in the preview of a branding
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join("; ");

@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { assertWithin } from "../../accounts/caller.ts";
+import type { RateLimiter } from "../../accounts/ports.ts";
+import { isRefusal } from "../../errors.ts";
+import type { TokenCore } from "../../grpc/local.ts";
+import { parseAuthorizationRequest, pushedReference } from "../../protocol/authorization-request.ts";
+import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
+import type { RandomBytes } from "../../random.ts";
+import { limitKey } from "../http/address.ts";
+import { formText } from "../http/body.ts";
+import { type Cookies, csrfToken } from "../http/cookies.ts";
+import { credentialFields, form, json, oauthBodyErrors, oauthErrors, seconds } from "../http/describe.ts";
+import { oauthErrorPrinter } from "../http/errors.ts";
+import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
+import { type FrontContext, queryText, type Route } from "../http/routes.ts";
+import { authorizeParameters, uiLocalesIn } from "./authorization-parameters.ts";
+import { browserSecret, expired } from "./pending-request.ts";
+
+/** Requests that one address may push: 20 a second, enough for the server of a busy application. */
+export const PUSH_RATE = { points: 1200, seconds: 60 } as const;
+
+const PATH = "/oauth/par";
+
+export interface PushOptions {
+  readonly core: TokenCore;
+  readonly issuer: string;
+  readonly limiter: RateLimiter;
+}
+
+/** `POST /oauth/par`. @see RFC 9126 §2, docs/protocol.md#pushed-authorization-requests */
+export const pushRoute = ({ core, issuer, limiter }: PushOptions): Route => ({
+  method: "POST",
+  path: PATH,
+  cors: true,
+  print: oauthErrorPrinter(issuer),
+  openapi: () => ({
+    tags: ["OAuth"],
+    summary: "Takes an authorization request from its client, for a browser to open (RFC 9126)",
+    security: [{ clientBasic: [] }, {}],
+    requestParams: {
+      header: z.object({
+        DPoP: z.string().optional().meta({ description: "A proof of possession (RFC 9449 §10.1): the code is bound to its key." }),
+      }),
+    },
+    requestBody: form(pushedParameters()),
+    responses: { "201": json("What the browser is sent with.", pushAnswer()), ...oauthErrors(), ...oauthBodyErrors() },
+  }),
+  async answer(ctx) {
+    assertNoCredentialInQuery(queryText(ctx));
+    const text = await formText(ctx);
+    const credential = parseClientCredential(ctx.req.headers.authorization, parseForm(text), ctx.state.address);
+    const address = limitKey(ctx.state.address);
+    await assertWithin(limiter, address);
+    const pushed = await core.pushAuthorization(
+      {
+        client: { ...credential, dpop: sentProof(ctx, `${issuer}${PATH}`) },
+        request: parseAuthorizationRequest(text),
+        uiLocales: uiLocalesIn(text),
+        address,
+        requestId: ctx.state.requestId,
+      },
+      { signal: ctx.state.signal },
+    );
+    giveNonce(ctx, pushed.dpopNonce);
+    sendJson(ctx, { request_uri: pushed.requestUri, expires_in: pushed.expiresIn }, 201);
+  },
+});
+
+type Opening = { readonly core: TokenCore; readonly randomBytes: RandomBytes };
+
+/**
+ * The request of a query, or the pushed one that it names, which this browser then keeps.
+ * @returns also the languages that it asks for, and the secret of the browser that a pushed one is bound to
+ * @throws {Refusal} invalid_request when the pushed request cannot be opened here
+ */
+export async function requestedIn(ctx: FrontContext, query: string, { core, randomBytes }: Opening, cookies: Cookies) {
+  const pushed = pushedReference(query);
+  if (pushed === undefined) return { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
+  const browser = browserSecret(ctx, cookies, randomBytes);
+  try {
+    const opening = { ...pushed, browser: csrfToken(browser, "pushed request") };
+    const { request, uiLocales } = await core.openPushedRequest(opening, { signal: ctx.state.signal });
+    if (request === undefined) throw new Error("the core gave no request");
+    return { request, uiLocales, browser };
+  } catch (error) {
+    throw isRefusal(error) && error.code === "not_found" ? expired() : error;
+  }
+}
+
+const pushedParameters = () =>
+  z
+    .object({
+      ...authorizeParameters().shape,
+      ...credentialFields(),
+      client_assertion_type: z.literal("urn:ietf:params:oauth:client-assertion-type:jwt-bearer").optional(),
+      client_assertion: z.string().optional(),
+    })
+    .meta({ id: "PushedAuthorizationRequest" });
+
+const pushAnswer = () =>
+  z
+    .object({
+      request_uri: z
+        .string()
+        .meta({ description: "For the authorization endpoint, beside client_id.", example: "urn:ietf:params:oauth:request_uri:…" }),
+      expires_in: seconds(),
+    })
+    .meta({ id: "PushedAuthorizationResponse" });

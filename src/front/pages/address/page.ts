@@ -1,0 +1,118 @@
+import {
+  ADDRESS_LINK_UNUSABLE,
+  changeToConfirm,
+  changeToStop,
+  confirmAddressChange,
+  requestAddressChange,
+  stopAddressChange,
+} from "../../../accounts/address-change.ts";
+import type { User } from "../../../accounts/ports.ts";
+import { isRefusal } from "../../../errors.ts";
+import { assertShape, EmailBody } from "../../auth/shapes.ts";
+import { callerOf } from "../../http/address.ts";
+import { formBody } from "../../http/body.ts";
+import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { provedForm, provedPage } from "../fresh-proof.ts";
+import { ACCOUNT_PURPOSE, accountForm, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { type Fault, sendPage } from "../views/layout.ts";
+import { CONFIRM_ADDRESS } from "../views/sections.ts";
+import { addressView, confirmAddressView, signInFirstView, staleAddressLinkView, stopAddressView, stoppedAddressView } from "./view.ts";
+
+type Page = { readonly GET: Handler; readonly POST: Handler };
+type Shown = { readonly email?: string; readonly faults?: readonly Fault[]; readonly status?: number };
+
+/** GET and POST /account/security/address: the user, who has just proved that it is them, asks for another address. */
+export function addressPage(kit: PageKit): Page {
+  const { ports, guard, site } = kit;
+  const show = (ctx: FrontContext, user: User, { email, faults = [], status }: Shown): void => {
+    const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), current: user.email, email, faults };
+    sendPage(ctx, addressView(site, languageOf(ctx), page), status);
+  };
+  return {
+    GET: provedPage(kit, (ctx, { signedIn: { user } }) => show(ctx, user, {})),
+    POST: provedForm(kit, async (ctx, form, { user }) => {
+      const email = form.get("email") ?? "";
+      try {
+        await requestAddressChange(user, assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
+        return "/account?done=addressSent";
+      } catch (error) {
+        show(ctx, user, { email, ...failedForm(ctx, error, ["email"]) });
+        return undefined;
+      }
+    }),
+  };
+}
+
+/** Shows the page of a link, or that the link does not work. */
+async function forLink(kit: PageKit, ctx: FrontContext, show: () => Promise<void>): Promise<void> {
+  try {
+    await show();
+  } catch (error) {
+    if (!isRefusal(error) || error.reason !== ADDRESS_LINK_UNUSABLE) throw error;
+    sendPage(ctx, staleAddressLinkView(kit.site, languageOf(ctx)), 400);
+  }
+}
+
+/** GET and POST /account/security/address/confirm: the link to the new address, which works only where its user is signed in. */
+export function confirmAddressPage(kit: PageKit): Page {
+  const { ports, guard, site } = kit;
+  const show = (ctx: FrontContext, user: User, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> =>
+    forLink(kit, ctx, async () => {
+      const change = await changeToConfirm(link, user, ports);
+      const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), link, change, faults };
+      sendPage(ctx, confirmAddressView(site, languageOf(ctx), page), status);
+    });
+  return {
+    async GET(ctx) {
+      const signedIn = await signedInTo(kit, ctx);
+      const link = queryMember(ctx, "token") ?? "";
+      if (signedIn !== undefined) return show(ctx, signedIn.user, link);
+      const returnTo = returnToOf(site, new Map([["next", `${CONFIRM_ADDRESS}?token=${link}`]]));
+      sendPage(ctx, signInFirstView(site, languageOf(ctx), returnTo));
+    },
+    POST: accountForm(kit, async (ctx, form, { user }) => {
+      const link = form.get("token") ?? "";
+      try {
+        await confirmAddressChange(link, user, ports, callerOf(ctx));
+        return "/account?done=address";
+      } catch (error) {
+        const { faults, status } = failedForm(ctx, error, []);
+        await show(ctx, user, link, faults, status);
+        return undefined;
+      }
+    }),
+  };
+}
+
+const STOP = "address-stop";
+
+/** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
+export function stopAddressPage(kit: PageKit): Page {
+  const { ports, guard, site } = kit;
+  const show = (ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> =>
+    forLink(kit, ctx, async () => {
+      const change = await changeToStop(link, ports);
+      sendPage(ctx, stopAddressView(site, languageOf(ctx), { token: guard.token(ctx, STOP), link, change, faults }), status);
+    });
+  return {
+    async GET(ctx) {
+      const kept = queryMember(ctx, "done");
+      if (kept !== undefined) return sendPage(ctx, stoppedAddressView(site, languageOf(ctx)));
+      await show(ctx, queryMember(ctx, "token") ?? "");
+    },
+    async POST(ctx) {
+      const form = await formBody(ctx);
+      guard.assert(ctx, form, STOP);
+      const link = form.get("token") ?? "";
+      try {
+        await stopAddressChange(link, ports, callerOf(ctx));
+      } catch (error) {
+        const { faults, status } = failedForm(ctx, error, []);
+        return show(ctx, link, faults, status);
+      }
+      sendRedirect(ctx, site.path("/address/stop?done=yes"), 303);
+    },
+  };
+}

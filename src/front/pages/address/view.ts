@@ -1,0 +1,79 @@
+import type { AddressChange } from "../../../accounts/address-change.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
+import { formView, noticeView, wideLink } from "../views/cards.ts";
+import { type Fault, type HostedPage, hidden, html, type ReturnTo, type Site } from "../views/layout.ts";
+import { CONFIRM_ADDRESS } from "../views/sections.ts";
+
+export interface AddressPage {
+  readonly token: string;
+  /** The present address. */
+  readonly current: string;
+  /** As typed, where it could not be used. */
+  readonly email: string | undefined;
+  readonly faults: readonly Fault[];
+}
+
+export function addressView(site: Site, language: Language, { token, current, email, faults }: AddressPage): HostedPage {
+  const texts = TEXTS[language].address;
+  return formView(site, language, {
+    title: texts.title,
+    lead: texts.lead(current),
+    action: site.path("/account/security/address"),
+    members: hidden(token),
+    fields: [{ name: "email", label: texts.email, type: "email", autocomplete: "email", value: email, autofocus: true }],
+    faults,
+    submit: texts.submit,
+    below: html`<a href="${site.path("/account")}">${texts.toAccount}</a>`,
+  });
+}
+
+export interface AddressLinkPage {
+  readonly token: string;
+  /** The token of the link. */
+  readonly link: string;
+  readonly change: AddressChange;
+  readonly faults: readonly Fault[];
+}
+
+const linkMembers = ({ token, link }: AddressLinkPage) => html`${hidden(token)}<input type="hidden" name="token" value="${link}">`;
+
+export function confirmAddressView(site: Site, language: Language, page: AddressLinkPage): HostedPage {
+  const { confirm, toAccount } = TEXTS[language].address;
+  return formView(site, language, {
+    title: confirm.title,
+    lead: confirm.lead(page.change.formerEmail, page.change.email),
+    action: site.path(CONFIRM_ADDRESS),
+    members: linkMembers(page),
+    faults: page.faults,
+    submit: confirm.submit,
+    below: html`<a href="${site.path("/account")}">${toAccount}</a>`,
+  });
+}
+
+/** @param returnTo the link, which the user goes on to after the sign-in */
+export function signInFirstView(site: Site, language: Language, returnTo: ReturnTo): HostedPage {
+  const { title, text, signIn } = TEXTS[language].address.signInFirst;
+  return noticeView(site, language, { tone: "plain", title, text, more: wideLink(site.path("/login", returnTo), signIn) });
+}
+
+export function stopAddressView(site: Site, language: Language, page: AddressLinkPage): HostedPage {
+  const { title, lead, submit } = TEXTS[language].address.stop;
+  return formView(site, language, {
+    title,
+    lead: lead(page.change.formerEmail, page.change.email),
+    action: site.path("/address/stop"),
+    members: linkMembers(page),
+    faults: page.faults,
+    submit,
+  });
+}
+
+export function stoppedAddressView(site: Site, language: Language): HostedPage {
+  const { title, text, choose } = TEXTS[language].address.stopped;
+  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/forgot"), choose) });
+}
+
+export function staleAddressLinkView(site: Site, language: Language): HostedPage {
+  const { title, text, toAccount } = TEXTS[language].address.stale;
+  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/account"), toAccount) });
+}

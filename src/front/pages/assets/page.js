@@ -1,0 +1,47 @@
+// What pages do where the browser runs scripts. Each of them works without.
+
+// Keeps a form from being sent twice, as by a double click. After LONG milliseconds, or on returning to the page, it can be sent again.
+const LONG = 10000;
+let sent = new WeakSet();
+
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (sent.has(form)) event.preventDefault();
+  sent.add(form);
+  setTimeout(() => sent.delete(form), LONG);
+  // A browser remembers what is typed into a field of text.
+  for (const button of form.querySelectorAll("[data-hide]")) show(button, false);
+});
+
+addEventListener("pageshow", () => {
+  sent = new WeakSet();
+});
+
+// Shows a password, and hides it again.
+const show = (button, visible) => {
+  const input = document.getElementById(button.getAttribute("aria-controls"));
+  input.type = visible ? "text" : "password";
+  button.textContent = visible ? button.dataset.hide : button.dataset.show;
+};
+
+for (const button of document.querySelectorAll("[data-hide]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => show(button, button.textContent === button.dataset.show));
+}
+
+// Times in the user's time zone, and days near today in words. The page has them in UTC.
+const { lang } = document.documentElement;
+const locale = navigator.languages.find((tag) => tag.split("-")[0] === lang) ?? lang;
+const startOfDay = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
+
+for (const time of document.querySelectorAll("time[data-shows]")) {
+  const at = new Date(time.dateTime);
+  const days = Math.round((startOfDay(at) - startOfDay(new Date())) / 86400000);
+  const isNear = Math.abs(days) <= 1;
+  const day = isNear
+    ? new Intl.RelativeTimeFormat(locale, { numeric: "auto" }).format(days, "day")
+    : at.toLocaleDateString(locale, { dateStyle: "long" });
+  const clock = time.dataset.shows === "day" ? "" : `, ${at.toLocaleTimeString(locale, { timeStyle: "short" })}`;
+  time.textContent = day + clock;
+  time.title = at.toLocaleString(locale, { dateStyle: "full", timeStyle: "long" });
+}

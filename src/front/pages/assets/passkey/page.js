@@ -1,0 +1,46 @@
+// Signs in with a passkey or makes one, by the forms that have data-passkey. Without scripts they stay hidden, and other ways remain.
+const { browserSupportsWebAuthn, browserSupportsWebAuthnAutofill, startAuthentication, startRegistration } =
+  globalThis.SimpleWebAuthnBrowser;
+
+/** Asks this server for a challenge. Undefined when the page has to be asked again, as for a fresh proof. */
+async function optionsFor(form) {
+  const response = await fetch(form.dataset.options, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+  return response.ok ? response.json() : undefined;
+}
+
+/** Sends the form as it is: the server says what is wrong. */
+const send = (form, answer) => {
+  form.elements.response.value = answer === undefined ? "" : JSON.stringify(answer);
+  form.submit();
+};
+
+async function use(form, answering) {
+  const failure = form.querySelector("[data-failure]");
+  failure.hidden = true;
+  const optionsJSON = await optionsFor(form);
+  if (optionsJSON === undefined) return send(form);
+  try {
+    send(form, await answering({ optionsJSON }));
+  } catch {
+    failure.hidden = false;
+  }
+}
+
+/** Offers passkeys where the browser suggests what to fill in, until the user chooses another way. */
+async function suggest(form) {
+  if (!(await browserSupportsWebAuthnAutofill())) return;
+  const optionsJSON = await optionsFor(form);
+  if (optionsJSON !== undefined) send(form, await startAuthentication({ optionsJSON, useBrowserAutofill: true }));
+}
+
+if (browserSupportsWebAuthn()) {
+  for (const form of document.querySelectorAll("form[data-passkey]")) {
+    const signsIn = form.dataset.passkey === "sign-in";
+    form.hidden = false;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void use(form, signsIn ? startAuthentication : startRegistration);
+    });
+    if (signsIn && document.querySelector(".summary") === null) suggest(form).catch(() => undefined); // the user chose another way
+  }
+}

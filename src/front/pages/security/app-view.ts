@@ -1,0 +1,89 @@
+import { CODE_FIELD, type SecondFactorState } from "../../../accounts/second-factor.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
+import { accountFrame } from "../views/account-frame.ts";
+import { wideLink } from "../views/cards.ts";
+import {
+  buttonForm,
+  type Fault,
+  faultSummary,
+  field,
+  type HostedPage,
+  hidden,
+  html,
+  type Markup,
+  moment,
+  type ReturnTo,
+  type Site,
+} from "../views/layout.ts";
+import { qrCode } from "../views/qr-code.ts";
+
+const PATH = "/account/security/app";
+
+interface AppPage {
+  readonly token: string;
+  readonly returnTo: ReturnTo;
+  readonly faults: readonly Fault[];
+  /** Base32. */
+  readonly secret: string;
+  /** The link that apps read. */
+  readonly uri: string;
+}
+
+/** The part of the security page about the second step. */
+export function appCard(site: Site, language: Language, { appAddedAt, recoveryCodes }: SecondFactorState, token: string): Markup {
+  const texts = TEXTS[language].authenticatorApp;
+  return html`<section class="card" aria-labelledby="second-step">
+<h2 id="second-step">${texts.heading}</h2>
+<p>${texts.text}</p>
+${
+  appAddedAt === null
+    ? buttonForm(site.path(`${PATH}/begin`), token, { words: texts.setUp })
+    : html`<p class="small">${texts.since} ${moment(language, appAddedAt)}</p>
+<p class="small">${texts.codesLeft(recoveryCodes)}</p>
+<div class="actions">
+${buttonForm(site.path(`${PATH}/codes`), token, { words: texts.newCodes })}
+${buttonForm(site.path(`${PATH}/remove`), token, { words: texts.remove })}
+</div>`
+}
+</section>`;
+}
+
+/** Shows the secret of a new app, and asks for its first code. */
+export function appView(site: Site, language: Language, { token, returnTo, faults, secret, uri }: AppPage): HostedPage {
+  const texts = TEXTS[language].authenticatorApp;
+  return accountFrame(
+    site,
+    { language, path: "/account/security", title: texts.title, faults },
+    html`<section class="card" aria-labelledby="scan">
+<h2 id="scan">${texts.scan}</h2>
+<p>${texts.scanText}</p>
+<p class="qr-frame">${qrCode(uri, texts.qrCode)}</p>
+<p class="small">${texts.byHand} <code class="host">${(secret.match(/.{1,4}/g) ?? []).join(" ")}</code></p>
+</section>
+<section class="card" aria-labelledby="confirm">
+<h2 id="confirm">${texts.confirm}</h2>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path(PATH)}" class="stack" novalidate>
+${hidden(token, returnTo)}
+${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", hint: texts.codeHint })}
+<button class="button" type="submit">${texts.submit}</button>
+</form>
+<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? "/account/security" : "/consent", returnTo)}">${texts.cancel}</a></p>
+</section>`,
+  );
+}
+
+/** The only page that shows recovery codes. @param next the path of the page after it */
+export function recoveryCodesView(site: Site, language: Language, codes: readonly string[], next: string): HostedPage {
+  const texts = TEXTS[language].authenticatorApp;
+  return accountFrame(
+    site,
+    { language, path: "/account/security", title: texts.codesTitle },
+    html`<section class="card" aria-labelledby="codes">
+<h2 id="codes">${texts.codes}</h2>
+<p>${texts.codesText}</p>
+<ul class="sentences">${codes.map((code) => html`<li><code class="host">${code}</code></li>`)}</ul>
+${wideLink(next, texts.codesDone)}
+</section>`,
+  );
+}

@@ -1,0 +1,82 @@
+import type { SignedIn } from "../../../accounts/ports.ts";
+import {
+  beginApp,
+  CODE_FIELD,
+  confirmApp,
+  removeApp,
+  renewRecoveryCodes,
+  waitingApp,
+  withSecondFactor,
+} from "../../../accounts/second-factor.ts";
+import { raiseTo } from "../../../accounts/sign-in.ts";
+import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-context.ts";
+import { callerOf } from "../../http/address.ts";
+import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { provedForm, provedPage } from "../fresh-proof.ts";
+import { ACCOUNT_PURPOSE, failedForm, goneAfter, type PageKit, queryForm, returnToOf, startBrowserSession } from "../kit.ts";
+import { type Fault, type ReturnTo, sendPage } from "../views/layout.ts";
+import { appView, recoveryCodesView } from "./app-view.ts";
+import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
+
+const PATH = `${SECURITY}/app`;
+
+/** POST /account/security/app/begin: makes the secret of a new app. */
+export const beginAppPage = (kit: PageKit): Handler =>
+  factorForm(
+    kit,
+    (returnTo) => kit.site.path(PATH, returnTo),
+    async (_ctx, _form, { user }) => beginApp(user, kit.ports),
+  );
+
+/** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */
+export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  const { ports, guard, site, cookies } = kit;
+
+  async function show(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo, faults: readonly Fault[], status?: number) {
+    const app = await waitingApp(user, ports);
+    if (app === undefined) return sendRedirect(ctx, site.path(SECURITY), ctx.method === "POST" ? 303 : 302);
+    const page = { ...app, token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, faults };
+    sendPage(ctx, appView(site, languageOf(ctx), page), status);
+  }
+
+  /** The first code proves the app, so the session goes on as one of two factors. */
+  async function raise(ctx: FrontContext, { user, session }: SignedIn): Promise<void> {
+    if (isAsStrong(session.acr, TWO_FACTOR_ACR)) return;
+    const proved = withSecondFactor(session.amr, "otp");
+    await startBrowserSession(kit, ctx, await raiseTo(user, proved, ports, callerOf(ctx), cookies.session(ctx)));
+  }
+
+  return {
+    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn, returnToOf(site, queryForm(ctx)), [])),
+    POST: provedForm(kit, async (ctx, form, signedIn) => {
+      const returnTo = returnToOf(site, form);
+      try {
+        const codes = await confirmApp(signedIn.user, form.get(CODE_FIELD) ?? "", ports, callerOf(ctx));
+        await raise(ctx, signedIn);
+        sendPage(ctx, recoveryCodesView(site, languageOf(ctx), codes, afterFactor(site, returnTo, SECURITY)));
+      } catch (error) {
+        const { faults, status } = failedForm(ctx, error, [CODE_FIELD]);
+        await show(ctx, signedIn, returnTo, faults, status);
+      }
+      return undefined;
+    }),
+  };
+}
+
+/** POST /account/security/app/codes: new recovery codes, shown once. */
+export const renewCodesPage = (kit: PageKit): Handler =>
+  provedForm(kit, async (ctx, _form, { user }) => {
+    const codes = await renewRecoveryCodes(user, kit.ports, callerOf(ctx));
+    sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes, kit.site.path(SECURITY)));
+    return undefined;
+  });
+
+/** POST /account/security/app/remove */
+export const removeAppPage = (kit: PageKit): Handler =>
+  factorForm(
+    kit,
+    () => kit.site.path(`${SECURITY}?done=appRemoved`),
+    (ctx, _form, { user }) => goneAfter(removeApp(user, kit.ports, callerOf(ctx))),
+  );

@@ -1,0 +1,78 @@
+import { addPasskey, passkeyCreationOptions, removePasskey, renamePasskey } from "../../../accounts/passkeys.ts";
+import type { SignedIn } from "../../../accounts/ports.ts";
+import { Refusal } from "../../../errors.ts";
+import type { Form } from "../../../protocol/form.ts";
+import { callerOf } from "../../http/address.ts";
+import { sendJson, sendRedirect } from "../../http/headers.ts";
+import type { FrontContext, Handler } from "../../http/routes.ts";
+import { browserSecret } from "../../oauth/pending-request.ts";
+import { isFresh, provedForm } from "../fresh-proof.ts";
+import { accountForm, destinationOf, failedForm, type PageKit, returnToOf } from "../kit.ts";
+import { showSetUp } from "../set-up/page.ts";
+import type { ReturnTo, Site } from "../views/layout.ts";
+import { showSecurity } from "./page.ts";
+
+export const SECURITY = "/account/security";
+
+/** The path of the page after a factor was set up: the waiting request goes on, if there is one. */
+export const afterFactor = (site: Site, returnTo: ReturnTo, otherwise: string): string =>
+  returnTo.requestId === undefined ? site.path(otherwise) : destinationOf(site, returnTo);
+
+/**
+ * POST of a form about ways to sign in. A refusal that the user can correct is shown on the page.
+ * @param next the path after it
+ */
+export const factorForm = (
+  kit: PageKit,
+  next: (returnTo: ReturnTo) => string,
+  act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<void>,
+): Handler =>
+  provedForm(kit, async (ctx, form, signedIn) => {
+    const returnTo = returnToOf(kit.site, form);
+    try {
+      await act(ctx, form, signedIn);
+      sendRedirect(ctx, next(returnTo), 303);
+    } catch (error) {
+      const failed = failedForm(ctx, error, []);
+      if (returnTo.requestId === undefined) await showSecurity(kit, ctx, signedIn, failed);
+      else await showSetUp(kit, ctx, returnTo, failed);
+    }
+    return undefined;
+  });
+
+/** POST /account/security/passkeys/options: a challenge for the script of the page. */
+export const newPasskeyOptions = (kit: PageKit): Handler =>
+  accountForm(kit, async (ctx, _form, signedIn) => {
+    const { ports, cookies } = kit;
+    if (ports.relyingParty === undefined) throw new Refusal("not_found", "passkeys_unavailable");
+    if (!isFresh(signedIn)) throw new Refusal("forbidden", "proof_too_old");
+    const browser = browserSecret(ctx, cookies, ports.randomBytes);
+    sendJson(ctx, await passkeyCreationOptions(signedIn.user, ports.relyingParty, browser, ports));
+    return undefined;
+  });
+
+/** POST /account/security/passkeys: the passkey that a browser has made. */
+export const newPasskeyPage = (kit: PageKit): Handler =>
+  factorForm(
+    kit,
+    (returnTo) => afterFactor(kit.site, returnTo, `${SECURITY}?done=passkey`),
+    async (ctx, form, { user }) => {
+      const proof = { response: form.get("response") ?? "", browser: browserSecret(ctx, kit.cookies, kit.ports.randomBytes) };
+      await addPasskey(user, form.get("name") ?? "", proof, kit.ports, callerOf(ctx));
+    },
+  );
+
+/** POST /account/security/passkeys/rename */
+export const renamePasskeyPage = (kit: PageKit): Handler =>
+  accountForm(kit, async (ctx, form, { user }) => {
+    await renamePasskey(form.get("passkey") ?? "", user, form.get("name") ?? "", kit.ports, callerOf(ctx));
+    return `${SECURITY}?done=renamed`;
+  });
+
+/** POST /account/security/passkeys/remove */
+export const removePasskeyPage = (kit: PageKit): Handler =>
+  factorForm(
+    kit,
+    () => kit.site.path(`${SECURITY}?done=removed`),
+    (ctx, form, { user }) => removePasskey(form.get("passkey") ?? "", user, kit.ports, callerOf(ctx)),
+  );

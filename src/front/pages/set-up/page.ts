@@ -1,0 +1,95 @@
+import type { SignedIn } from "../../../accounts/ports.ts";
+import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
+import { type FrontContext, type Handler, pathText } from "../../http/routes.ts";
+import type { ValidRequest } from "../../oauth/authorize.ts";
+import {
+  answerRequest,
+  hasSignedInSince,
+  NOTHING_ASKED,
+  nextStep,
+  openRequest,
+  settableAcr,
+  storedRequest,
+  waitingHash,
+} from "../../oauth/pending-request.ts";
+import { isFresh, proofPath } from "../fresh-proof.ts";
+import {
+  ACCOUNT_PURPOSE,
+  accountForm,
+  destinationOf,
+  type PageKit,
+  PENDING_ACTION_TTL,
+  queryForm,
+  returnToOf,
+  signedInTo,
+  signInFor,
+  unreachedByRealm,
+} from "../kit.ts";
+import { type Fault, type ReturnTo, sendPage } from "../views/layout.ts";
+import { ACCOUNT_START } from "../views/sections.ts";
+import { shownClient } from "../views/words.ts";
+import { setUpView } from "./view.ts";
+
+/** What is missing for a user to go on. */
+interface Missing {
+  readonly needed: "mfa" | "phr";
+  readonly signedIn: SignedIn;
+  /** The request that waits for it, if there is one. */
+  readonly valid?: ValidRequest;
+}
+
+/** @returns undefined when nothing is missing, and the response is a redirect to where the user was going */
+async function missingFactor(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, status: 302 | 303): Promise<Missing | undefined> {
+  const { ports, cookies, flow, site } = kit;
+  const signedIn = await signedInTo(kit, ctx);
+  const goOn = (path: string): undefined => void sendRedirect(ctx, path, status);
+  if (!signedIn) return goOn(signInFor(site, pathText(ctx), returnTo));
+  if (returnTo.requestId === undefined) {
+    const needed = unreachedByRealm(signedIn.session, ports);
+    return needed === undefined ? goOn(destinationOf(site, returnTo)) : { needed, signedIn };
+  }
+  const open = await openRequest(kit, ctx, returnTo.requestId, NOTHING_ASKED, signedIn.user.id);
+  const valid = await flow.validate(ctx, storedRequest(open.query), signedIn, status);
+  if (!valid) return undefined;
+  const renewed = hasSignedInSince(open, signedIn, cookies.session(ctx));
+  const step = nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports));
+  if (step.kind !== "set_up") return goOn(destinationOf(site, returnTo));
+  await ports.pendingRequests.extend(waitingHash(open.requestId, open.browser), PENDING_ACTION_TTL);
+  return { needed: step.needed, signedIn, valid };
+}
+
+type Shown = { readonly faults?: readonly Fault[]; readonly status?: number };
+
+/** Offers what the user has to set up before they go on, after a fresh proof. */
+export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, { faults = [], status }: Shown): Promise<void> {
+  const { ports, guard, site } = kit;
+  const redirect = ctx.method === "POST" ? 303 : 302;
+  const missing = await missingFactor(kit, ctx, returnTo, redirect);
+  if (missing === undefined) return;
+  const { needed, signedIn, valid } = missing;
+  if (!isFresh(signedIn)) return sendRedirect(ctx, proofPath(site, pathText(ctx), returnTo), redirect);
+  const [language, passkeys] = [languageOf(ctx), ports.relyingParty !== undefined];
+  const client = valid && shownClient(language, valid.authorization, valid.request.redirectUri ?? "");
+  const app = needed === "mfa" && ports.box.usable();
+  const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, needed, client, passkeys, app, faults };
+  sendPage(ctx, setUpView(site, language, page), status);
+  if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
+}
+
+/** GET /login/set-up: what the user has to set up first. POST, not now: the application gets the reason, other users go on. */
+export function setUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
+  return {
+    GET: (ctx) => showSetUp(kit, ctx, returnToOf(kit.site, queryForm(ctx)), {}),
+    POST: accountForm(kit, async (ctx, form, { user }) => {
+      const returnTo = returnToOf(kit.site, form);
+      if (returnTo.requestId === undefined) return returnTo.next ?? ACCOUNT_START;
+      const missing = await missingFactor(kit, ctx, returnTo, 303);
+      if (missing?.valid === undefined) return undefined;
+      await answerRequest(kit, await openRequest(kit, ctx, returnTo.requestId, NOTHING_ASKED, user.id), NOTHING_ASKED, user.id);
+      const description = "The user has no sign-in method of this strength.";
+      kit.flow.refuse(ctx, missing.valid.request, "unmet_authentication_requirements", description, 303);
+      return undefined;
+    }),
+  };
+}

@@ -1,0 +1,104 @@
+import { assertWithin } from "../../../accounts/caller.ts";
+import type { SignedIn } from "../../../accounts/ports.ts";
+import { Refusal } from "../../../errors.ts";
+import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
+import type { Connection, OfferedConnection } from "../../../upstream/connection.ts";
+import { isTrustedFor } from "../../../upstream/connection.ts";
+import type { SignInSecrets } from "../../../upstream/ports.ts";
+import { csrfToken } from "../../http/cookies.ts";
+import type { FrontContext } from "../../http/routes.ts";
+import { boundOf, PENDING_TTL } from "../../oauth/authorize.ts";
+import { browserSecret, expired, storedRequest, waitingHash, waitingRequest } from "../../oauth/pending-request.ts";
+import { type PageKit, PENDING_ACTION_TTL, returnToOf } from "../kit.ts";
+import { type ReturnTo, returnToMembers, type Site } from "../views/layout.ts";
+
+/** The path that sends the browser to a provider. */
+export const upstreamPath = (site: Site, name: string, returnTo: ReturnTo, email: string): string =>
+  site.path(`/signin/${name}?login_hint=${encodeURIComponent(email)}`, returnTo);
+
+/** The client of a request that waits in this browser. */
+async function clientIdOf(kit: PageKit, ctx: FrontContext, { requestId }: ReturnTo): Promise<string | undefined> {
+  const pending = requestId === undefined ? undefined : await waitingRequest(kit, ctx, requestId);
+  return pending && storedRequest(pending.query).clientId;
+}
+
+/** The connection that is trusted for the domain of an address. */
+export async function connectionFor(
+  kit: PageKit,
+  ctx: FrontContext,
+  email: string,
+  returnTo: ReturnTo,
+): Promise<OfferedConnection | undefined> {
+  const offered = await kit.ports.connections.offered(await clientIdOf(kit, ctx, returnTo));
+  return offered.find((connection) => isTrustedFor(connection, email));
+}
+
+/** Where a user goes who left for a provider. */
+export interface Detour {
+  readonly connectionId: string;
+  readonly returnTo: ReturnTo;
+  /** The session whose user links an identity; undefined for a sign-in. */
+  readonly linkFor: string | undefined;
+  /** Whether the user must prove again who they are. */
+  readonly again: boolean;
+}
+
+const detourHash = (state: string, browser: string): SecretHash => hashSecret(`upstream ${state} ${browser}`);
+
+/** Nonce and verifier derive from the secret of the browser, so that they are not stored, and no other browser can come back. */
+const secretsOf = (state: string, browser: string): SignInSecrets => ({
+  state,
+  nonce: csrfToken(browser, `upstream nonce ${state}`),
+  verifier: csrfToken(browser, `upstream verifier ${state}`),
+});
+
+/** Remembers where a user of this browser goes, and keeps the application's request waiting. @throws {Refusal} too_many_requests */
+export async function beginDetour(
+  { ports, cookies }: PageKit,
+  ctx: FrontContext,
+  signedIn: SignedIn | undefined,
+  detour: Detour,
+): Promise<SignInSecrets> {
+  const bound = boundOf(signedIn, ctx.state.address);
+  await assertWithin(ports.pendingRate, bound.holder);
+  const browser = browserSecret(ctx, cookies, ports.randomBytes);
+  const state = newSecret(ports.randomBytes);
+  const { connectionId, returnTo, linkFor, again } = detour;
+  const members = [["connection", connectionId], ...returnToMembers(returnTo).map(([name, value]) => [name, value])];
+  if (linkFor !== undefined) members.push(["session", linkFor]);
+  if (again) members.push(["again", "1"]);
+  await ports.pendingRequests.put(detourHash(state, browser), new URLSearchParams(members).toString(), PENDING_TTL, bound);
+  if (returnTo.requestId !== undefined) await ports.pendingRequests.extend(waitingHash(returnTo.requestId, browser), PENDING_ACTION_TTL);
+  return secretsOf(state, browser);
+}
+
+/** The detour that this browser comes back from, once. @throws {Refusal} invalid_request for an unknown one */
+export async function endDetour(
+  { ports, cookies, site }: PageKit,
+  ctx: FrontContext,
+  state: string | undefined,
+): Promise<Detour & { readonly secrets: SignInSecrets }> {
+  const browser = cookies.visitor(ctx);
+  if (state === undefined || browser === undefined) throw expired();
+  const used = hashSecret(`upstream used ${state} ${browser}`);
+  const pending = await ports.pendingRequests.take(detourHash(state, browser), used, 1);
+  if (pending === undefined) throw expired();
+  const members = new URLSearchParams(pending.query);
+  const read = { get: (name: string) => members.get(name) ?? undefined };
+  const again = members.has("again");
+  const maxAge = again ? { maxAge: Math.max(0, ports.clock() - pending.createdAt) } : {};
+  return {
+    connectionId: read.get("connection") ?? "",
+    returnTo: returnToOf(site, read),
+    linkFor: read.get("session"),
+    again,
+    secrets: { ...secretsOf(state, browser), ...maxAge },
+  };
+}
+
+/** @throws {Refusal} not_found */
+export async function connectionNamed({ ports }: PageKit, name: string): Promise<Connection> {
+  const connection = await ports.connections.byName(name);
+  if (connection) return connection;
+  throw new Refusal("not_found", "connection_unknown", { description: "There is no such identity provider." });
+}

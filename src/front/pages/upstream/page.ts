@@ -1,0 +1,109 @@
+import { CATALOGUE, isRefusal, Refusal } from "../../../errors.ts";
+import type { Connection } from "../../../upstream/connection.ts";
+import { linkIdentity } from "../../../upstream/links.ts";
+import type { UpstreamIdentity } from "../../../upstream/ports.ts";
+import { arrive, upstreamRefused } from "../../../upstream/sign-in.ts";
+import { callerOf } from "../../http/address.ts";
+import { setRetryHeaders } from "../../http/errors.ts";
+import { sendRedirect } from "../../http/headers.ts";
+import { languageOf } from "../../http/language.ts";
+import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
+import { expired, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
+import { enterBrowser, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { beginSecondFactor } from "../sign-in/second-factor.ts";
+import { type ReturnTo, sendPage } from "../views/layout.ts";
+import { beginDetour, connectionNamed, type Detour, endDetour } from "./detour.ts";
+import { failedView, notLinkedView } from "./view.ts";
+
+const nameIn = (ctx: FrontContext): string => String(ctx.params.name);
+
+/** GET /signin/{name}: sends the browser to a provider. */
+export const upstreamPage =
+  (kit: PageKit): Handler =>
+  async (ctx) => {
+    const connection = await connectionNamed(kit, nameIn(ctx));
+    const returnTo = returnToOf(kit.site, queryForm(ctx));
+    const again = await mustProveAgain(kit, ctx, returnTo);
+    await leave(kit, ctx, connection, { connectionId: connection.id, returnTo, linkFor: undefined, again }, 302);
+  };
+
+/** Sends the browser to a provider. */
+export async function leave(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, status: 302 | 303): Promise<void> {
+  const loginHint = queryMember(ctx, "login_hint")?.slice(0, 254);
+  try {
+    if (detour.again && connection.protocol === "github") throw new Refusal("access_denied", "upstream_cannot_confirm");
+    const providers = await kit.ports.providers();
+    const secrets = await beginDetour(kit, ctx, await signedInTo(kit, ctx), detour);
+    sendRedirect(ctx, await providers.authorizationUrl(connection, secrets, { loginHint, again: detour.again }), status);
+  } catch (error) {
+    await fail(kit, ctx, connection, detour, error);
+  }
+}
+
+/** Whether the user must prove again who they are: one who is signed in, or whose application asks for it. The provider must ask them too. */
+async function mustProveAgain(kit: PageKit, ctx: FrontContext, { requestId }: ReturnTo): Promise<boolean> {
+  if (await signedInTo(kit, ctx)) return true;
+  if (requestId === undefined) return false;
+  const pending = await waitingRequest(kit, ctx, requestId);
+  if (!pending) throw expired();
+  const { prompt, maxAge } = storedRequest(pending.query);
+  return maxAge !== undefined || (prompt ?? "").split(" ").includes("login");
+}
+
+/** GET /signin/{name}/callback: the browser comes back from a provider. @see OIDC Core §3.1.2.5, RFC 9207 */
+export const upstreamCallbackPage =
+  (kit: PageKit): Handler =>
+  async (ctx) => {
+    const { ports } = kit;
+    const { secrets, ...detour } = await endDetour(kit, ctx, queryMember(ctx, "state"));
+    const connection = await connectionNamed(kit, nameIn(ctx));
+    try {
+      // A response that came back to the address of another connection is mixed up (RFC 9700 §4.4).
+      if (connection.id !== detour.connectionId) throw new Refusal("access_denied", "upstream_mixed_up");
+      const url = new URL(`${ports.issuer}/signin/${connection.name}/callback?${queryText(ctx)}`);
+      const identity = await (await ports.providers()).identityOf(connection, url, secrets);
+      if (detour.linkFor !== undefined) await link(kit, ctx, connection, identity, detour.linkFor);
+      else await enter(kit, ctx, connection, identity, detour.returnTo);
+    } catch (error) {
+      await fail(kit, ctx, connection, detour, error);
+    }
+  };
+
+async function enter(
+  kit: PageKit,
+  ctx: FrontContext,
+  connection: Connection,
+  identity: UpstreamIdentity,
+  returnTo: ReturnTo,
+): Promise<void> {
+  const { ports, cookies, site } = kit;
+  const arrived = await arrive(connection, identity, ports, callerOf(ctx), cookies.session(ctx));
+  if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo), 302);
+  if (arrived.kind !== "signed_in")
+    return sendPage(
+      ctx,
+      notLinkedView(site, languageOf(ctx), { ...arrived, title: connection.title, returnTo, policy: ports.signUpPolicy }),
+      403,
+    );
+  sendRedirect(ctx, await enterBrowser(kit, ctx, arrived.session, returnTo), 302);
+}
+
+/** Links the identity to the user who has asked for it, in the same session. @throws {Refusal} conflict */
+async function link(kit: PageKit, ctx: FrontContext, connection: Connection, identity: UpstreamIdentity, session: string): Promise<void> {
+  const signedIn = await signedInTo(kit, ctx);
+  if (signedIn?.session.id !== session) throw expired();
+  await linkIdentity(signedIn.user, connection, identity, kit.ports, callerOf(ctx));
+  sendRedirect(ctx, kit.site.path("/account/security?done=linked"), 302);
+}
+
+/** Shows why a provider did not sign the user in, and records it. @throws any error that is no such reason */
+async function fail({ ports, site }: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, error: unknown): Promise<void> {
+  const isReason = isRefusal(error) && ["access_denied", "unauthenticated", "conflict", "temporarily_unavailable"].includes(error.code);
+  if (!isReason) throw error;
+  const recorded = error.reason === "account_disabled"; // arrive() has recorded the user too
+  if (!recorded) await ports.refusals.record(upstreamRefused(connection, error.reason, callerOf(ctx)));
+  setRetryHeaders(ctx, error);
+  const { title } = connection;
+  const page = { title, reason: error.reason, linking: detour.linkFor !== undefined, returnTo: detour.returnTo };
+  sendPage(ctx, failedView(site, languageOf(ctx), page), CATALOGUE[error.code].http);
+}

@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { milliseconds } from "../../clock.ts";
+import { Refusal } from "../../errors.ts";
+import { newId } from "../../random.ts";
+import type { Connection } from "../../upstream/connection.ts";
+import { CONNECTION_SORTS, type ConnectionSort } from "../../upstream/ports.ts";
+import { changedConnection, newConnection as sealed } from "../../upstream/stored-secret.ts";
+import { ConnectionName, connectionSettings, newConnection } from "../connection-inputs.ts";
+import { inParts, listing, RecordId, realmInput, search } from "../inputs.ts";
+import type { ManagementPorts } from "../ports.ts";
+import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
+import { pageView } from "../views.ts";
+
+const named = z.strictObject({ name: ConnectionName });
+const Filter = z.strictObject({ ...realmInput, ...listing(CONNECTION_SORTS), enabled: z.boolean().optional(), search });
+
+const unknown = () => new Refusal("not_found", "connection_unknown", { description: "There is no connection of this name." });
+
+/** Never has the secret. */
+const connectionView = (connection: Connection, issuer: string) => ({
+  name: connection.name,
+  realmId: connection.realmId,
+  title: connection.title,
+  protocol: connection.protocol,
+  issuer: connection.issuer,
+  clientId: connection.clientId,
+  authMethod: connection.authMethod,
+  /** The key to register with the provider, for private_key_jwt. */
+  publicKey: connection.publicKey,
+  scopes: connection.scopes,
+  domains: connection.domains,
+  trustsAcr: connection.trustsAcr,
+  enabled: connection.enabled,
+  /** The redirect URI to register with the provider. */
+  redirectUri: `${issuer}/signin/${connection.name}/callback`,
+  createdAt: milliseconds(connection.createdAt),
+  updatedAt: milliseconds(connection.updatedAt ?? connection.createdAt),
+});
+
+async function found({ managedConnections }: ManagementPorts, name: string): Promise<Connection> {
+  const connection = await managedConnections.one(name);
+  if (connection === undefined) throw unknown();
+  return connection;
+}
+
+/** Identity providers that users sign in by. @see docs/protocol.md#upstream-sign-in */
+export const operatorConnectionsRouter = router({
+  list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
+    const [filter, part] = inParts<ConnectionSort, typeof input>(input);
+    const realmId = await realmOf(ctx.ports, input.realmId);
+    const page = await ctx.ports.managedConnections.list({ ...filter, realmId }, part);
+    return pageView("connections", page, (each) => connectionView(each, ctx.ports.issuer));
+  }),
+
+  get: operatorProcedure
+    .input(named)
+    .query(async ({ ctx, input: { name } }) => connectionView(await found(ctx.ports, name), ctx.ports.issuer)),
+
+  create: provenOperatorProcedure
+    .input(z.strictObject({ ...realmInput, ...newConnection }))
+    .mutation(async ({ ctx, input: { realmId, ...request } }) => {
+      const { managedConnections, clock, randomBytes, box, issuer } = ctx.ports;
+      const connection = sealed(request, newId(clock, randomBytes), await realmOf(ctx.ports, realmId), box);
+      const added = await managedConnections.add(connection, ctx.audit("connection.created"));
+      if (added === undefined)
+        throw new Refusal("conflict", "connection_known", { description: "The name is taken, or the realm does not exist." });
+      return connectionView(added, issuer);
+    }),
+
+  update: provenOperatorProcedure
+    .input(z.strictObject({ name: ConnectionName, ...connectionSettings, clientId: newConnection.clientId.optional() }))
+    .mutation(async ({ ctx, input: { name, ...change } }) => {
+      const { managedConnections, box, issuer } = ctx.ports;
+      const decide = (connection: Connection) => changedConnection(connection, change, box);
+      const changed = await managedConnections.change(name, decide, ctx.audit("connection.changed"));
+      if (changed === undefined) throw unknown();
+      return connectionView(changed, issuer);
+    }),
+
+  remove: provenOperatorProcedure.input(named).mutation(async ({ ctx, input: { name } }) => {
+    if (!(await ctx.ports.managedConnections.remove(name, ctx.audit("connection.deleted")))) throw unknown();
+    return { name };
+  }),
+
+  /** The identities that sign in to a user's account; `title`: of the connection, null when it was removed. */
+  identities: operatorProcedure.input(z.strictObject({ userId: RecordId })).query(async ({ ctx, input: { userId } }) => {
+    const { users, identityLinks } = ctx.ports;
+    if ((await users.byId(userId)) === undefined) throw new Refusal("not_found", "user_unknown", { description: "There is no such user." });
+    const identities = await identityLinks.ofUser(userId);
+    return { identities: identities.map(({ createdAt, ...identity }) => ({ ...identity, createdAt: milliseconds(createdAt) })) };
+  }),
+
+  /** Reads the provider's metadata and tries the credentials. Writes nothing. */
+  test: operatorProcedure.input(named).query(async ({ ctx, input: { name } }) => {
+    const verdict = await (await ctx.ports.providers()).test(await found(ctx.ports, name));
+    return verdict.kind === "works"
+      ? { works: true, stage: null, reason: null }
+      : { works: false, stage: verdict.stage, reason: verdict.reason };
+  }),
+});

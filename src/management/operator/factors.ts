@@ -1,0 +1,81 @@
+import { z } from "zod";
+import { passkeyRemovedMail, secondFactorRemovedMail, senderOf } from "../../accounts/mails.ts";
+import { milliseconds } from "../../clock.ts";
+import { Refusal } from "../../errors.ts";
+import { found } from "../clients.ts";
+import { language, RecordId } from "../inputs.ts";
+import type { ManagementPorts } from "../ports.ts";
+import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
+import { millisecondsOrNull } from "../views.ts";
+
+const OfUser = z.strictObject({ userId: RecordId });
+const BY_OPERATOR = "by_operator";
+
+/** @throws {Refusal} not_found */
+const userOf = async ({ users }: ManagementPorts, userId: string) => found(await users.byId(userId));
+
+/** Ways to sign in besides the password. An operator can take them away, never add one; the user gets a mail. */
+export const operatorFactorsRouter = router({
+  list: operatorProcedure.input(OfUser).query(async ({ ctx: { ports }, input: { userId } }) => {
+    await userOf(ports, userId);
+    const [{ appAddedAt, recoveryCodes }, passkeys] = await Promise.all([
+      ports.secondFactors.stateOf(userId),
+      ports.passkeys.ofUser(userId),
+    ]);
+    return {
+      authenticatorApp: appAddedAt === null ? null : { addedAt: milliseconds(appAddedAt), recoveryCodes },
+      passkeys: passkeys.map(({ id, name, createdAt, lastUsedAt, copiedAt }) => ({
+        ...{ id, name, createdAt: milliseconds(createdAt) },
+        lastUsedAt: millisecondsOrNull(lastUsedAt),
+        copiedAt: millisecondsOrNull(copiedAt),
+      })),
+    };
+  }),
+
+  /** Removes the authenticator app with its recovery codes, of a user who has lost both. */
+  removeApp: provenOperatorProcedure.input(OfUser.extend({ language })).mutation(async ({ ctx, input: { userId, language: of } }) => {
+    const { realmId } = await userOf(ctx.ports, userId);
+    const audit = ctx.audit("second_factor.removed", { userId, reason: BY_OPERATOR });
+    const message = secondFactorRemovedMail(of, senderOf(ctx.ports, realmId));
+    if (!(await ctx.ports.secondFactors.remove(userId, message, audit)))
+      throw new Refusal("not_found", "second_factor_unknown", { description: "The user has no authenticator app." });
+    return { userId };
+  }),
+
+  removePasskey: provenOperatorProcedure
+    .input(OfUser.extend({ id: RecordId, language }))
+    .mutation(async ({ ctx, input: { userId, id, language: of } }) => {
+      const { realmId } = await userOf(ctx.ports, userId);
+      const audit = ctx.audit("passkey.removed", { userId, reason: BY_OPERATOR });
+      const outcome = await ctx.ports.passkeys.remove(id, userId, passkeyRemovedMail(of, senderOf(ctx.ports, realmId)), audit);
+      if (outcome === "unknown") throw new Refusal("not_found", "passkey_unknown", { description: "The user has no such passkey." });
+      if (outcome === "last")
+        throw new Refusal("conflict", "last_way_in", { description: "This is the user's only way to sign in. Disable the user instead." });
+      return { userId, id };
+    }),
+});
+
+/** Browser sessions of a user. */
+export const operatorSessionsRouter = router({
+  list: operatorProcedure.input(OfUser).query(async ({ ctx: { ports }, input: { userId } }) => {
+    await userOf(ports, userId);
+    const sessions = await ports.sessions.ofUser(userId);
+    return {
+      sessions: sessions.map(({ authTime, lastSeenAt, ...session }) => ({
+        ...session,
+        signedInAt: milliseconds(authTime),
+        lastSeenAt: milliseconds(lastSeenAt),
+      })),
+    };
+  }),
+
+  /** Ends one session, or without `id` all of them with the user's refresh tokens. */
+  end: operatorProcedure.input(OfUser.extend({ id: RecordId.optional() })).mutation(async ({ ctx, input: { userId, id } }) => {
+    await userOf(ctx.ports, userId);
+    const audit = ctx.audit("session.ended", { userId, reason: BY_OPERATOR });
+    if (id === undefined) await ctx.ports.sessions.endAll(userId, audit);
+    else if (!(await ctx.ports.sessions.endOne(id, userId, audit)))
+      throw new Refusal("not_found", "session_unknown", { description: "The user has no such session." });
+    return { userId };
+  }),
+});

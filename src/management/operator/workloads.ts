@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
+import {
+  IDENTITY_SORTS,
+  type IdentitySort,
+  type StoredIdentity,
+  WORKLOAD_ISSUER_SORTS,
+  type WorkloadIssuerSort,
+} from "../../clients/workload-ports.ts";
+import { milliseconds } from "../../clock.ts";
+import { Refusal } from "../../errors.ts";
+import { clientId, inParts, listing, RecordId, search } from "../inputs.ts";
+import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
+import { pageView } from "../views.ts";
+import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../workload-inputs.ts";
+import { changedTrust, newTrust } from "../workload-rules.ts";
+
+const named = z.strictObject({ issuer: Issuer });
+const IssuerFilter = z.strictObject({ ...listing(WORKLOAD_ISSUER_SORTS), kind: z.enum(WORKLOAD_KINDS).optional(), search });
+const IdentityFilter = z.strictObject({
+  ...listing(IDENTITY_SORTS),
+  issuer: Issuer.optional(),
+  clientId: clientId.optional(),
+  search,
+});
+
+const unknown = () => new Refusal("not_found", "workload_issuer_unknown", { description: "This issuer of workloads is not trusted." });
+
+const issuerView = ({ id: _, createdAt, updatedAt, ...issuer }: WorkloadIssuer) => ({
+  ...issuer,
+  createdAt: milliseconds(createdAt),
+  updatedAt: milliseconds(updatedAt ?? createdAt),
+});
+
+const identityView = ({ createdAt, ...identity }: StoredIdentity) => ({ ...identity, createdAt: milliseconds(createdAt) });
+
+/** Platforms whose tokens authenticate clients. @see docs/protocol.md#workloads */
+export const operatorWorkloadIssuersRouter = router({
+  list: operatorProcedure.input(IssuerFilter.prefault({})).query(async ({ ctx, input }) => {
+    const [filter, part] = inParts<WorkloadIssuerSort, typeof input>(input);
+    return pageView("issuers", await ctx.ports.workloads.issuers(filter, part), issuerView);
+  }),
+
+  get: operatorProcedure.input(named).query(async ({ ctx, input: { issuer } }) => {
+    const found = await ctx.ports.workloads.issuer(issuer);
+    if (found === undefined) throw unknown();
+    return issuerView(found);
+  }),
+
+  create: provenOperatorProcedure.input(WorkloadIssuerInput).mutation(async ({ ctx, input }) => {
+    const added = await ctx.ports.workloads.add(newTrust(input), ctx.audit("workload_issuer.created"));
+    if (added === undefined) throw new Refusal("conflict", "workload_issuer_known", { description: "This issuer is trusted already." });
+    return issuerView(added);
+  }),
+
+  update: provenOperatorProcedure
+    .input(z.strictObject({ issuer: Issuer, ...workloadSettings }))
+    .mutation(async ({ ctx, input: { issuer, ...change } }) => {
+      const decide = (current: WorkloadIssuer) => changedTrust(current, change);
+      const changed = await ctx.ports.workloads.change(issuer, decide, ctx.audit("workload_issuer.changed"));
+      if (changed === undefined) throw unknown();
+      return issuerView(changed);
+    }),
+
+  /** With all identities on it. */
+  remove: provenOperatorProcedure.input(named).mutation(async ({ ctx, input: { issuer } }) => {
+    if (!(await ctx.ports.workloads.remove(issuer, ctx.audit("workload_issuer.deleted")))) throw unknown();
+    return { issuer };
+  }),
+
+  /** Which rule a token fulfils or not, and which client it stands for. A mutation, because a token must not be part of a URL. */
+  test: operatorProcedure
+    .input(z.strictObject({ token: z.string().min(1).max(20_000), signature: z.boolean().default(false) }))
+    .mutation(async ({ ctx, input: { token, signature } }) => {
+      const { rules, clientId: standsFor = null } = await ctx.ports.explainer.ofWorkloadToken(token, signature, ctx.signal);
+      return { rules, clientId: standsFor };
+    }),
+});
+
+/** What platforms call the workloads that are a client. */
+export const operatorWorkloadIdentitiesRouter = router({
+  list: operatorProcedure.input(IdentityFilter.prefault({})).query(async ({ ctx, input }) => {
+    const [filter, part] = inParts<IdentitySort, typeof input>(input);
+    return pageView("identities", await ctx.ports.workloads.identities(filter, part), identityView);
+  }),
+
+  add: provenOperatorProcedure
+    .input(z.strictObject({ clientId, ...WorkloadIdentityInput.shape }))
+    .mutation(async ({ ctx, input: { clientId: of, ...identity } }) =>
+      identityView(await ctx.ports.workloads.assign(of, identity, ctx.audit("workload_identity.added"))),
+    ),
+
+  remove: provenOperatorProcedure.input(z.strictObject({ id: RecordId })).mutation(async ({ ctx, input: { id } }) => {
+    if (!(await ctx.ports.workloads.unassign(id, ctx.audit("workload_identity.removed"))))
+      throw new Refusal("not_found", "workload_identity_unknown", { description: "There is no identity of this id." });
+    return { id };
+  }),
+});

@@ -1,0 +1,65 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { link, mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+/** Characters that are written at once. */
+const CHUNK = 256 * 1024;
+
+/** What two archives of the same records have in common: all but the keys, of which there may be more by now. */
+function contentDigest() {
+  const hash = createHash("sha256");
+  return {
+    take: (line: string): void => void (line.startsWith('{"type":"key"') || hash.update(`${line}\n`)),
+    end: (): string => hash.digest("base64url"),
+  };
+}
+
+async function digestOf(path: string): Promise<string> {
+  const digest = contentDigest();
+  for await (const line of createInterface({ input: createReadStream(path) })) digest.take(line);
+  return digest.end();
+}
+
+/** @returns the digest of what was written */
+async function writeLines(path: string, lines: AsyncIterable<string>): Promise<string> {
+  const digest = contentDigest();
+  const file = await open(path, "wx", 0o600);
+  try {
+    let waiting = "";
+    for await (const line of lines) {
+      digest.take(line);
+      waiting += `${line}\n`;
+      if (waiting.length < CHUNK) continue;
+      await file.write(waiting);
+      waiting = "";
+    }
+    await file.write(waiting);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return digest.end();
+}
+
+/**
+ * Writes lines to a file of a folder, which is made if it is missing. When the file has its name, it is whole and on the disk; one that has
+ * the name already is left as it is.
+ * @throws {Error} when that one holds something else, such as the archive of another database
+ */
+export async function writeArchive(folder: string, name: string, lines: AsyncIterable<string>): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const temporary = join(folder, `.${name}.${randomUUID()}`);
+  try {
+    const digest = await writeLines(temporary, lines);
+    await link(temporary, join(folder, name)).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+      if ((await digestOf(join(folder, name))) !== digest) throw new Error(`${name} has other records, so these stay`);
+    });
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  const directory = await open(folder, "r");
+  await directory.sync().finally(() => directory.close());
+}

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { Clock } from "../../clock.ts";
+import { type Delivery, otlpDelivery, type SealedEntry, syslogFrame, webhookDelivery } from "./formats.ts";
+
+/** Takes records. Resolves when they have arrived as far as the protocol can say; they may arrive again. */
+export type Receiver = (entries: readonly SealedEntry[]) => Promise<void>;
+
+export interface ReceiverSettings {
+  readonly url: string;
+  readonly secret: string | undefined;
+  readonly issuer: string;
+  readonly clock: Clock;
+}
+
+/** Milliseconds for one batch. */
+const PATIENCE = 10_000;
+
+/** Why a batch was not taken. Its message names neither address nor secret. */
+class NotTaken extends Error {
+  override readonly name = "NotTaken";
+  readonly code: string;
+
+  constructor(code: string, cause?: unknown) {
+    super("the receiver did not take the records", { cause });
+    this.code = code;
+  }
+}
+
+/**
+ * One connection for each batch: syslog acknowledges nothing, but a receiver that closes after the last byte has read all of them; the kernel
+ * resets a connection with unread bytes.
+ */
+async function sendSyslog({ url, issuer }: ReceiverSettings, entries: readonly SealedEntry[]): Promise<void> {
+  const { protocol, hostname, port } = new URL(url);
+  const secure = protocol === "syslogs:";
+  const address = {
+    host: hostname.replaceAll(/[[\]]/g, ""),
+    port: Number(port || (secure ? 6514 : 514)),
+    signal: AbortSignal.timeout(PATIENCE),
+  };
+  const socket = secure ? connectTls({ ...address, servername: address.host }) : connect(address);
+  try {
+    const host = new URL(issuer).hostname;
+    const timeout = AbortSignal.timeout(PATIENCE);
+    const closed = once(socket, "close", { signal: timeout });
+    closed.catch(() => undefined); // awaited below, unless an error comes first
+    await once(socket, secure ? "secureConnect" : "connect", { signal: timeout });
+    socket.resume().end(entries.map((entry) => syslogFrame(entry, host)).join(""));
+    await closed;
+  } catch (error) {
+    throw new NotTaken("connection", error);
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function post(url: string, { headers, body }: Delivery): Promise<void> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers,
+    body,
+    redirect: "error",
+    signal: AbortSignal.timeout(PATIENCE),
+  }).catch((error: unknown) => {
+    throw new NotTaken("connection", error);
+  });
+  await response.body?.cancel();
+  if (!response.ok) throw new NotTaken(`status_${response.status}`);
+}
+
+/** The receiver at the address of AUDIT_STREAM. */
+export function receiverOf(settings: ReceiverSettings): Receiver {
+  const { url, secret, issuer, clock } = settings;
+  if (url.startsWith("syslog")) return (entries) => sendSyslog(settings, entries);
+  if (url.startsWith("otlp+")) return (entries) => post(url.slice("otlp+".length), otlpDelivery(entries, issuer, secret));
+  return (entries) => post(url, webhookDelivery(entries, issuer, secret ?? "", clock()));
+}

@@ -1,0 +1,155 @@
+import type { AddressChange, AddressChanges } from "../accounts/address-change.ts";
+import { isUuid } from "../random.ts";
+import { insertAudit, record } from "./audit-log.ts";
+import { isUniqueViolation } from "./availability.ts";
+import { MAIL_INPUT, notifyUser, queueMail } from "./outbox.ts";
+import { endSignIns } from "./session-revocation.ts";
+import { deleteInOrder, hex, jsonRows, type Sql, statement } from "./sql.ts";
+import { ADDRESS_CHANGES } from "./tables/accounts.ts";
+import { emailKey } from "./users.ts";
+
+const CHANGE = ADDRESS_CHANGES.select(["userId", "email", "formerEmail"]);
+
+/** Of an enabled user; the lock is that of the user alone. */
+const found = (link: string): string => `from address_changes join users on users.id = user_id and users.enabled where ${link}`;
+const PROOF = "token_hash = $1::bytea and confirmed_at is null and expires_at > now()";
+const STOP = "stop_hash = $1::bytea and stop_until > now()";
+
+const REQUEST = statement(
+  "address_change_request",
+  `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(
+       user_id uuid, email text, email_key text, token_hash text, stop_hash text, proof_ttl int, stop_ttl int, audit jsonb)),
+   account as materialized (
+     select input.*, users.email as former_email from input join users on users.id = input.user_id and users.enabled
+     where not exists (select 1 from users as other where other.email_key = input.email_key) for no key update of users),
+   stored as (
+     insert into address_changes (user_id, token_hash, stop_hash, email, former_email, expires_at, stop_until)
+     select user_id, decode(token_hash, 'hex'), decode(stop_hash, 'hex'), email, former_email,
+       now() + make_interval(secs => proof_ttl), now() + make_interval(secs => stop_ttl) from account
+     on conflict (user_id) where confirmed_at is null do update set
+       token_hash = excluded.token_hash, stop_hash = excluded.stop_hash, email = excluded.email, former_email = excluded.former_email,
+       created_at = now(), expires_at = excluded.expires_at, stop_until = excluded.stop_until
+     returning user_id),
+   mails as (
+     select mail.*, account.user_id, case when mail.is_proof then account.email else account.former_email end as recipient
+     from account join stored using (user_id), jsonb_to_recordset($2::jsonb) as mail(is_proof boolean, ${MAIL_INPUT}, ttl int)),
+   queued as (${queueMail("mails", "notice")}),
+   logged as (${insertAudit("account join stored using (user_id)")})
+   select 1 as one from stored`,
+);
+
+const BY_PROOF = statement("address_change_by_proof", `select ${CHANGE} ${found(PROOF)}`);
+const BY_STOP = statement("address_change_by_stop", `select ${CHANGE} ${found(STOP)}`);
+// Each locks the user before the link (docs/decisions/0014).
+const HOLD_PROOF = statement("address_change_hold_proof", `select users.id::text ${found(PROOF)} for no key update of users`);
+const HOLD_STOP = statement("address_change_hold_stop", `select users.id::text ${found(STOP)} for no key update of users`);
+
+const CONFIRM = statement(
+  "address_change_confirm",
+  `update address_changes set confirmed_at = now() where ${PROOF} and user_id = $2::uuid
+   returning ${CHANGE}, stop_hash is not null as "wasVerified"`,
+);
+const CONSUME_STOP = statement(
+  "address_change_consume_stop",
+  `delete from address_changes where ${STOP} returning ${CHANGE}, created_at::text as since`,
+);
+/** Changes that were asked for with the stopped one, or after it. */
+const DROP_CHANGES = statement("address_change_drop", deleteInOrder("address_changes", "id", "user_id = $1::uuid"));
+
+const SET_ADDRESS = statement(
+  "address_set",
+  "update users set email = $2, email_key = $3, email_verified = true, updated_at = now() where id = $1::uuid",
+);
+const DROP_RESET = statement("address_drop_reset", "delete from password_resets where user_id = $1::uuid");
+const DROP_VERIFICATIONS = statement(
+  "address_drop_verifications",
+  deleteInOrder("verification_tokens", "token_hash", "user_id = $1::uuid"),
+);
+const DROP_PASSWORD = statement("address_drop_password", "delete from credentials where user_id = $1::uuid and type = 'password'");
+/** Other ways in that were added since the change was asked for, by the one who asked. In the lock order of what ends an account's proofs. */
+const ADDED = "user_id = $1::uuid and created_at >= $2::timestamptz";
+const DROP_ADDED = [
+  statement("address_drop_wallet", `delete from credentials where ${ADDED} and type = 'wallet'`),
+  statement("address_drop_passkeys", deleteInOrder("passkeys", "id", ADDED)),
+  statement("address_drop_apps", `delete from authenticator_apps where ${ADDED}`),
+  statement("address_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", ADDED)),
+];
+const DROP_ADDED_IDENTITIES = statement("address_drop_identities", `delete from identity_links where ${ADDED}`);
+const DROP_MAILS = statement(
+  "address_drop_mails",
+  deleteInOrder("outbox", "id", "user_id = $1::uuid and about in ('verification', 'reset')"),
+);
+
+/** Undoes the transaction, so that the link stays unused, where another account has the address. */
+const unlessTaken = <Outcome>(work: Promise<Outcome>): Promise<Outcome | "taken"> =>
+  work.catch((error: unknown) => {
+    if (isUniqueViolation(error)) return "taken" as const;
+    throw error;
+  });
+
+type Tx = Pick<Sql, "query">;
+
+/** Links that were mailed to the address before must not work any more. */
+async function setAddress(tx: Tx, userId: string, email: string): Promise<void> {
+  await tx.query(SET_ADDRESS, [userId, email, emailKey(email)]);
+  await tx.query(DROP_RESET, [userId]);
+  await tx.query(DROP_VERIFICATIONS, [userId]);
+}
+
+export const addressChanges = (sql: Sql): AddressChanges => ({
+  request: async ({ userId, email, proof, stop }, audit) => {
+    if (!isUuid(userId)) return false;
+    const row = {
+      user_id: userId,
+      email,
+      email_key: emailKey(email),
+      token_hash: hex(proof.tokenHash),
+      stop_hash: stop && hex(stop.tokenHash),
+      proof_ttl: proof.ttl,
+      stop_ttl: stop?.ttl ?? proof.ttl,
+      audit,
+    };
+    const mails = [
+      { ...proof.mail, is_proof: true, ttl: proof.ttl },
+      ...(stop === undefined ? [] : [{ ...stop.mail, is_proof: false, ttl: stop.ttl }]),
+    ];
+    return (await sql.query(REQUEST, [jsonRows([row]), jsonRows(mails)])).length === 1;
+  },
+  byProof: async (tokenHash) => (await sql.query<AddressChange>(BY_PROOF, [tokenHash]))[0],
+  confirm: async (tokenHash, userId, mail, audit) => {
+    if (!isUuid(userId)) return undefined;
+    return unlessTaken(
+      sql.transaction(async (tx) => {
+        await tx.query(HOLD_PROOF, [tokenHash]);
+        const [change] = await tx.query<AddressChange & { readonly wasVerified: boolean }>(CONFIRM, [tokenHash, userId]);
+        if (change === undefined) return undefined;
+        await setAddress(tx, userId, change.email);
+        await tx.query(DROP_MAILS, [userId]);
+        if (change.wasVerified) await notifyUser(tx, userId, mail, change.formerEmail);
+        await record(tx, audit);
+        return "changed" as const;
+      }),
+    );
+  },
+  byStop: async (tokenHash) => (await sql.query<AddressChange>(BY_STOP, [tokenHash]))[0],
+  stop: (tokenHash, audit) =>
+    unlessTaken(
+      sql.transaction(async (tx) => {
+        await tx.query(HOLD_STOP, [tokenHash]);
+        const [stopped] = await tx.query<AddressChange & { readonly since: string }>(CONSUME_STOP, [tokenHash]);
+        if (stopped === undefined) return undefined;
+        const { since, ...change } = stopped;
+        const { userId, formerEmail } = change;
+        await tx.query(DROP_CHANGES, [userId]);
+        await setAddress(tx, userId, formerEmail);
+        await tx.query(DROP_PASSWORD, [userId]);
+        for (const each of DROP_ADDED) await tx.query(each, [userId, since]);
+        await endSignIns(tx, userId);
+        await tx.query(DROP_ADDED_IDENTITIES, [userId, since]);
+        await tx.query(DROP_MAILS, [userId]);
+        await record(tx, audit);
+        return change;
+      }),
+    ),
+});

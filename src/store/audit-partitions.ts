@@ -1,0 +1,175 @@
+import { expiringLimit, nextStep, type Partitions, type Step } from "./audit-partition-step.ts";
+import { firstId } from "./audit-trail.ts";
+import { type Sql, seconds, statement } from "./sql.ts";
+
+type Tx = Pick<Sql, "query">;
+
+/** The partition that was the table before there were any (migration 0022), and the one for what no range holds. */
+const FIRST = "audit_records_first";
+const DEFAULT = "audit_records_default";
+const LIMIT = "audit_records_limit";
+
+/** SQLSTATE of a constraint that does not exist. */
+const UNDEFINED_OBJECT = "42704";
+
+/** SQL for the moment at which a range ends or a limit stands, from its definition: ids begin with milliseconds. */
+const momentIn = (definition: string): string =>
+  `('x' || lpad(replace(substring(${definition} from '.*''([0-9a-f]{8}-[0-9a-f]{4})'), '-', ''), 16, '0'))::bit(64)::bigint / 1000.0`;
+
+const STATE = statement(
+  "audit_partitions",
+  `with ranges as (
+     select max(${momentIn("pg_get_expr(child.relpartbound, child.oid)")})::float8 as end
+     from pg_inherits join pg_class child on child.oid = inhrelid
+     where inhparent = 'audit_records'::regclass and pg_get_expr(child.relpartbound, child.oid) <> 'DEFAULT'),
+   rest as (select partdefid as oid from pg_partitioned_table where partrelid = 'audit_records'::regclass)
+   select ${seconds("now()")} as now, rest.oid = '${FIRST}'::regclass as "isWhole", ranges.end,
+     (select json_build_object('to', ${momentIn("pg_get_constraintdef(pg_constraint.oid)")}, 'isProven', convalidated) from pg_constraint
+      where conrelid = rest.oid and conname = '${LIMIT}') as limit
+   from rest, ranges`,
+);
+
+const FILLED = statement("audit_partitions_filled", `select exists (select from ${DEFAULT} where id >= $1::uuid) as filled`);
+
+const LOCK = 7_235_107_485;
+const TAKE_LOCK = statement("audit_partitions_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
+
+/** The oldest range whose days have passed. */
+const PASSED = statement(
+  "audit_partitions_passed",
+  `select child.relname as name from pg_inherits join pg_class child on child.oid = inhrelid
+   where inhparent = 'audit_records'::regclass and child.relname not in ('${FIRST}', '${DEFAULT}')
+     and ${momentIn("pg_get_expr(child.relpartbound, child.oid)")} < extract(epoch from now()) order by 1 limit 1`,
+);
+
+async function stateOf(tx: Tx): Promise<Partitions> {
+  const [state] = await tx.query<Omit<Partitions, "isFilled">>(STATE, []);
+  if (state === undefined) throw new Error("the audit trail has no default partition");
+  const [rest] = state.isWhole ? [] : await tx.query<{ filled: boolean }>(FILLED, [firstId(state.end ?? 0)]);
+  return { ...state, isFilled: rest?.filled === true };
+}
+
+const bound = (moment: number | null): string => (moment === null ? "minvalue" : `'${firstId(moment)}'`);
+const nameOf = (to: number): string => `audit_records_until_${new Date(to * 1000).toISOString().slice(0, 10).replaceAll("-", "")}`;
+
+/** A table like the others. The triggers that statements have are those of the table they name, so each partition has its own. */
+const create = (name: string): readonly string[] => [
+  `create table ${name} (like ${FIRST} including all)`,
+  `create trigger audit_records_not_deleted after delete on ${name} referencing old table as removed for each statement execute function audit_is_kept()`,
+  `create trigger audit_records_not_emptied before truncate on ${name} for each statement execute function audit_is_append_only()`,
+];
+
+const attach = (name: string, from: number | null, to: number): string =>
+  `alter table audit_records attach partition ${name} for values from (${bound(from)}) to (${bound(to)})`;
+
+/** The statements of a step, in one transaction. None of them reads the rows of a large table. */
+function textsOf(step: Exclude<Step, { kind: "prove" }>, isWhole: boolean): readonly string[] {
+  const rest = isWhole ? FIRST : DEFAULT;
+  const release = `alter table ${rest} drop constraint ${LIMIT}`;
+  switch (step.kind) {
+    case "attach":
+      return [...create(nameOf(step.to)), attach(nameOf(step.to), step.from, step.to)];
+    case "limit":
+      return [`alter table ${rest} add constraint ${LIMIT} check (id < ${bound(step.to)}) not valid`];
+    case "release":
+      return [release];
+    case "split": {
+      const name = isWhole ? FIRST : nameOf(step.to);
+      return [
+        `alter table audit_records detach partition ${rest}`,
+        ...(isWhole ? [] : [`alter table ${rest} rename to ${name}`]),
+        attach(name, step.from, step.to),
+        `alter table ${name} drop constraint ${LIMIT}`,
+        ...create(DEFAULT),
+        `alter table audit_records attach partition ${DEFAULT} default`,
+      ];
+    }
+  }
+}
+
+/** Runs work as the only process that changes partitions. @returns undefined in the others */
+const alone = <Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result | undefined> =>
+  sql.transaction(async (tx) => {
+    const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
+    return lock?.taken === true ? work(tx) : undefined;
+  });
+
+async function run(tx: Tx, texts: readonly string[]): Promise<void> {
+  for (const text of texts) await tx.query(statement("", text), []);
+}
+
+/** Removes a limit that a process left behind when it died, before it could refuse records. Every process does. */
+export async function releaseAuditLimit(sql: Sql): Promise<void> {
+  if (expiringLimit(await stateOf(sql)) === undefined) return;
+  await alone(sql, async (tx) => {
+    const state = await stateOf(tx);
+    const to = expiringLimit(state);
+    if (to !== undefined) await run(tx, textsOf({ kind: "release", to }, state.isWhole));
+  });
+}
+
+/**
+ * The partitions of the audit trail (docs/decisions/0020).
+ * @param unhurried runs a statement that may take longer than the deadline of others
+ */
+export function auditPartitions(sql: Sql, unhurried: (text: string) => Promise<unknown>) {
+  /** Reads all rows, beside everything else, other processes included: the limit may be gone because one of them took the next step. */
+  async function prove({ isWhole }: Partitions): Promise<void> {
+    try {
+      await unhurried(`alter table ${isWhole ? FIRST : DEFAULT} validate constraint ${LIMIT}`);
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code !== UNDEFINED_OBJECT) throw error;
+    }
+  }
+  return {
+    /** Makes sure that the records of the days to come have a range. Several processes may call it at once. */
+    async extend(keepDays: number): Promise<void> {
+      for (let step = nextStep(await stateOf(sql), keepDays); step !== undefined; step = nextStep(await stateOf(sql), keepDays)) {
+        if (step.kind === "prove") await prove(await stateOf(sql));
+        else if ((await alone(sql, (tx) => change(tx, keepDays))) === undefined) return;
+      }
+    },
+    /** Drops the ranges of which no record is kept, the oldest first. @returns how many records were in them */
+    async drop(): Promise<number> {
+      let dropped = 0;
+      for (;;) {
+        const rows = await alone(sql, dropOldest);
+        if (rows === undefined) return dropped;
+        dropped += rows;
+      }
+    },
+  };
+}
+
+/** Reads the state again, under the lock. */
+async function change(tx: Tx, keepDays: number): Promise<true> {
+  const state = await stateOf(tx);
+  const step = nextStep(state, keepDays);
+  if (step !== undefined && step.kind !== "prove") await run(tx, textsOf(step, state.isWhole));
+  return true;
+}
+
+/** Whether a range has records of the trail. */
+const holdsKept = async (tx: Tx, name: string): Promise<boolean> => {
+  const [row] = await tx.query<{ kept: boolean }>(
+    statement(
+      "",
+      `select exists (select from ${name} where seq is null) or exists (select from ${name} where seq >= (select audit_start.seq from audit_start)) as kept`,
+    ),
+    [],
+  );
+  return row?.kept !== false;
+};
+
+/** @returns how many records were in it; undefined when no range can go */
+async function dropOldest(tx: Tx): Promise<number | undefined> {
+  const [oldest] = await tx.query<{ name: string }>(PASSED, []);
+  if (oldest === undefined || (await holdsKept(tx, oldest.name))) return undefined;
+  // So that nothing is written between question and answer.
+  await run(tx, [`lock table ${oldest.name} in access exclusive mode`]);
+  if (await holdsKept(tx, oldest.name)) return undefined;
+  const counting = statement("", `select coalesce(max(seq) - min(seq) + 1, 0)::float8 as rows from ${oldest.name}`);
+  const [row] = await tx.query<{ rows: number }>(counting, []);
+  await run(tx, [`drop table ${oldest.name}`]);
+  return row?.rows ?? 0;
+}

@@ -1,0 +1,96 @@
+import type { AuditEntry } from "../audit.ts";
+import { EMPTY_PAGE } from "../paging.ts";
+import { isUuid } from "../random.ts";
+import { type Connection, type OfferedConnection, SETTING_MEMBERS } from "../upstream/connection.ts";
+import type { ConnectionSort, Connections, ManagedConnections } from "../upstream/ports.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
+import { type ListDescription, listPage } from "./list-query.ts";
+import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { CONNECTIONS } from "./tables/connections.ts";
+import { without } from "./tables/table.ts";
+
+type Tx = Pick<Sql, "query">;
+
+const OFFERED = statement(
+  "connections_offered",
+  `select ${CONNECTIONS.select(["name", "title", "domains"])} from connections
+   where enabled and realm_id = coalesce(
+     (select clients.realm_id from clients where client_id = $1), (select realms.id from realms where realms.name = 'default'))
+   order by connections.created_at, connections.id`,
+);
+const BY_NAME = statement("connection_by_name", `select ${CONNECTIONS.select()} from connections where connections.name = $1`);
+const LOCK = statement("connection_lock", `select ${CONNECTIONS.select()} from connections where connections.name = $1 for update`);
+const LIST: ListDescription<ConnectionSort> = {
+  table: CONNECTIONS,
+  select: CONNECTIONS.select(),
+  search: ["name", "title", "issuer"],
+  sorts: { name: { by: 'connections.name collate "C"', type: "text", order: "asc" }, created: { by: null, order: "desc" } },
+};
+
+export const connections = (sql: Tx): Connections => ({
+  offered: async (clientId) => sql.query<OfferedConnection>(OFFERED, [clientId !== undefined && isStorable(clientId) ? clientId : null]),
+  byName: async (name) => {
+    const found = isStorable(name) ? (await sql.query<Connection>(BY_NAME, [name]))[0] : undefined;
+    return found?.enabled ? found : undefined;
+  },
+});
+
+const NEW = without(CONNECTIONS.members, ["createdAt", "updatedAt"]);
+const newRow = CONNECTIONS.writer(NEW);
+const ADD = statement(
+  "connection_add",
+  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${CONNECTIONS.recordset(NEW)})),
+   added as (
+     insert into connections (${CONNECTIONS.names(NEW)})
+     select ${CONNECTIONS.values(NEW, "input")} from input join realms on realms.id = input.realm_id
+     on conflict (name) do nothing returning *),
+   logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
+   select ${CONNECTIONS.select(CONNECTIONS.members, "added")} from added`,
+);
+
+const CHANGEABLE = [...SETTING_MEMBERS, "secret"] as const;
+const changedRow = CONNECTIONS.writer(CHANGEABLE);
+const CHANGE = statement(
+  "connection_change",
+  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${CONNECTIONS.recordset(CHANGEABLE)})),
+   changed as (
+     update connections set ${CONNECTIONS.assignments(CHANGEABLE, "input")}, updated_at = now() from input
+     where connections.id = $1::uuid returning connections.*),
+   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+   select ${CONNECTIONS.select(CONNECTIONS.members, "changed")} from changed`,
+);
+const REMOVE = statement(
+  "connection_remove",
+  `with removed as (delete from connections where name = $1 returning id),
+   logged as (${insertAudit(`removed, ${entriesIn("$2")}`)})
+   select id::text as id from removed`,
+);
+
+/** An audit record that names the provider. */
+const entry = (audit: AuditEntry, issuer: string): string => jsonRows([{ ...audit, resources: [issuer] }]);
+
+/** Stores a connection. @returns undefined for a name that is taken, or an unknown realm */
+export const addConnection = async (tx: Tx, ...[connection, audit]: Parameters<ManagedConnections["add"]>) =>
+  (await tx.query<Connection>(ADD, [jsonRows([newRow(connection)]), entry(audit, connection.issuer)]))[0];
+
+/** Changes a connection within a transaction; where `decide` returns undefined, nothing is changed. */
+export async function changeConnection(
+  tx: Tx,
+  name: string,
+  decide: (connection: Connection) => ReturnType<Parameters<ManagedConnections["change"]>[1]> | undefined,
+  audit: AuditEntry,
+): Promise<Connection | undefined> {
+  const [found] = await tx.query<Connection>(LOCK, [name]);
+  const settings = found && decide(found);
+  if (found === undefined || settings === undefined) return found;
+  return (await tx.query<Connection>(CHANGE, [found.id, jsonRows([changedRow(settings)]), entry(audit, found.issuer)]))[0];
+}
+
+export const managedConnections = (sql: Sql): ManagedConnections => ({
+  list: async ({ search, ...where }, part) =>
+    isUuid(where.realmId) ? listPage<Connection, ConnectionSort>(sql, LIST, { where, search }, part) : EMPTY_PAGE,
+  one: async (name) => (await sql.query<Connection>(BY_NAME, [name]))[0],
+  add: (connection, audit) => addConnection(sql, connection, audit),
+  change: (name, decide, audit) => sql.transaction((tx) => changeConnection(tx, name, decide, audit)),
+  remove: async (name, audit) => (await sql.query(REMOVE, [name, jsonRows([audit])])).length > 0,
+});

@@ -1,0 +1,114 @@
+import type { User } from "../accounts/ports.ts";
+import { isUuid } from "../random.ts";
+import type { IdentityLinks, LinkedIdentity, LinkedUser } from "../upstream/ports.ts";
+import { record } from "./audit-log.ts";
+import { notifyUser } from "./outbox.ts";
+import { isStorable, type Sql, statement } from "./sql.ts";
+import { USERS } from "./tables/accounts.ts";
+import { IDENTITY_LINKS } from "./tables/delegations.ts";
+import { upstreamSessions } from "./upstream-sessions.ts";
+import { emailKey, HAS_SECOND_FACTOR, USER } from "./users.ts";
+import { hasWayIn } from "./ways-in.ts";
+
+const OF_IDENTITY = "identity_links.issuer = $1 and identity_links.subject = $2";
+
+const USER_OF = statement(
+  "identity_user",
+  `select ${USERS.select(USER)}, confirmed, ${HAS_SECOND_FACTOR} from identity_links join users on users.id = identity_links.user_id
+   where ${OF_IDENTITY} and users.deleted_at is null`,
+);
+
+const OPEN = statement(
+  "identity_open_account",
+  `insert into users (id, realm_id, email, email_key, email_verified, first_name, last_name, role)
+   select $1::uuid, $2::uuid, $3, $4, true, $5, $6, $7
+   where not exists (select from identity_links where issuer = $8 and subject = $9)
+   on conflict (email_key) do nothing returning id::text`,
+);
+const DROP = statement("identity_drop_account", "delete from users where id = $1::uuid");
+
+// A link by an identity assertion to an account of the same user becomes one to sign in by.
+const LINK = statement(
+  "identity_link_user",
+  `insert into identity_links as link (issuer, subject, user_id, email, confirmed) values ($1, $2, $3::uuid, $4, true)
+   on conflict (issuer, subject) do update set confirmed = true, email = excluded.email
+   where link.user_id = excluded.user_id and not link.confirmed
+   returning 1 as linked`,
+);
+const OWN = statement("identity_own", `select user_id::text as id from identity_links where ${OF_IDENTITY}`);
+
+const HOLD_USER = statement(
+  "identity_hold_user",
+  "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update",
+);
+
+const WAYS_LEFT = statement("identity_ways_left", `select (${hasWayIn("$3::uuid", "other.issuer = $1 and other.subject = $2")}) as left`);
+const UNLINK = statement("identity_unlink", `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`);
+
+const LINKED = ["issuer", "subject", "email", "createdAt"] as const;
+const OF_USER = statement(
+  "identities_of_user",
+  `select ${IDENTITY_LINKS.select(LINKED)},
+     (select connections.title from connections where connections.issuer = identity_links.issuer order by connections.created_at, connections.name limit 1) as title
+   from identity_links where user_id = $1::uuid and confirmed order by identity_links.created_at`,
+);
+
+/** An e-mail address to show, if it can be stored. */
+const shownEmail = (email: string | undefined): string | null => (email !== undefined && isStorable(email) ? email : null);
+
+export const identityLinks = (sql: Sql): IdentityLinks => ({
+  ...upstreamSessions(sql),
+
+  userOf: async ({ issuer, subject }) => {
+    if (!isStorable(subject)) return undefined;
+    const [row] = await sql.query<User & Omit<LinkedUser, "user">>(USER_OF, [issuer, subject]);
+    if (row === undefined) return undefined;
+    const { confirmed, hasSecondFactor, ...user } = row;
+    return { user, confirmed, hasSecondFactor };
+  },
+
+  open: (user, { issuer, subject }, audits) =>
+    sql.transaction(async (tx) => {
+      const { id, realmId, email, firstName, lastName, role } = user;
+      if (!isStorable(email) || !isStorable(subject)) return false;
+      const names = [firstName, lastName].map((name) => (name !== null && isStorable(name) ? name : null));
+      const opened = await tx.query(OPEN, [id, realmId, email, emailKey(email), ...names, role, issuer, subject]);
+      if (opened.length === 0) return false;
+      // A caller with another address but the same identity may have linked it in between.
+      if ((await tx.query(LINK, [issuer, subject, id, email])).length === 0) {
+        await tx.query(DROP, [id]);
+        return false;
+      }
+      for (const audit of audits) await record(tx, audit);
+      return true;
+    }),
+
+  link: (userId, { issuer, subject, email }, mail, audit) =>
+    sql.transaction(async (tx) => {
+      if (!isStorable(subject) || (await tx.query(HOLD_USER, [userId])).length === 0) return "taken";
+      if ((await tx.query(LINK, [issuer, subject, userId, shownEmail(email)])).length === 0) {
+        const [owner] = await tx.query<{ id: string }>(OWN, [issuer, subject]);
+        return owner?.id === userId ? "known" : "taken";
+      }
+      await record(tx, audit);
+      await notifyUser(tx, userId, mail);
+      return "linked";
+    }),
+
+  // The user's row is locked first, so that of two unlinkings the second sees what the first has left.
+  unlink: (userId, { issuer, subject }, mail, audit) =>
+    sql.transaction(async (tx) => {
+      if (!isStorable(issuer) || !isStorable(subject)) return "unknown";
+      await tx.query(HOLD_USER, [userId]);
+      const [ways] = await tx.query<{ left: boolean }>(WAYS_LEFT, [issuer, subject, userId]);
+      const [owner] = await tx.query<{ id: string }>(OWN, [issuer, subject]);
+      if (owner?.id !== userId) return "unknown";
+      if (ways?.left !== true) return "last";
+      await tx.query(UNLINK, [issuer, subject, userId]);
+      await record(tx, audit);
+      await notifyUser(tx, userId, mail);
+      return "unlinked";
+    }),
+
+  ofUser: async (userId) => (isUuid(userId) ? sql.query<LinkedIdentity>(OF_USER, [userId]) : []),
+});

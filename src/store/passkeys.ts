@@ -1,0 +1,110 @@
+import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
+import type { MailMessage, User } from "../accounts/ports.ts";
+import type { AuditEntry } from "../audit.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit, record } from "./audit-log.ts";
+import { notifyUser } from "./outbox.ts";
+import { jsonRows, type Sql, statement } from "./sql.ts";
+import { USERS } from "./tables/accounts.ts";
+import { PASSKEYS } from "./tables/factors.ts";
+import { without } from "./tables/table.ts";
+import { USER } from "./users.ts";
+import { hasWayIn } from "./ways-in.ts";
+
+const SHOWN = ["id", "name", "createdAt", "lastUsedAt", "backedUp", "copiedAt"] as const;
+const OF_USER = statement(
+  "passkeys_of_user",
+  `select ${PASSKEYS.select(SHOWN)} from passkeys where user_id = $1::uuid order by passkeys.id`,
+);
+const KEYS_OF = statement(
+  "passkey_keys_of_user",
+  `select ${PASSKEYS.select(["credentialId", "publicKey", "transports"])} from passkeys where user_id = $1::uuid`,
+);
+const BY_CREDENTIAL = statement(
+  "passkey_by_credential",
+  `select ${PASSKEYS.select(["id", "credentialId", "publicKey", "transports", "backedUp"])},
+     (select to_jsonb(found) from (select ${USERS.select(USER)}) as found) as "user"
+   from passkeys join users on users.id = passkeys.user_id and users.enabled where credential_id = $1::bytea`,
+);
+
+/** Locks the user, so that two changes of their ways to sign in do not cross. */
+const HOLD_USER = statement("factor_hold_user", "select 1 as one from users where id = $1::uuid and enabled for no key update");
+
+/** @returns whether the user exists and is enabled */
+export const holdUser = async (tx: Pick<Sql, "query">, userId: string): Promise<boolean> =>
+  (await tx.query(HOLD_USER, [userId])).length === 1;
+
+const NEW = without(PASSKEYS.members, ["createdAt", "lastUsedAt", "copiedAt"]);
+const newRow = PASSKEYS.writer(NEW);
+const ADD = statement(
+  "passkey_add",
+  `insert into passkeys (${PASSKEYS.names(NEW)})
+   select ${PASSKEYS.values(NEW, "i")} from jsonb_to_recordset($1::jsonb) as i(${PASSKEYS.recordset(NEW)})
+   where (select count(*) from passkeys where passkeys.user_id = i.user_id) < ${MAX_PASSKEYS}
+   on conflict (credential_id) do nothing returning 1 as one`,
+);
+
+const RENAME = statement(
+  "passkey_rename",
+  `with renamed as (update passkeys set name = $3 where id = $1::uuid and user_id = $2::uuid returning id),
+   logged as (${insertAudit(`renamed, ${entriesIn("$4")}`)})
+   select 1 as one from renamed`,
+);
+
+const REMOVE = statement("passkey_remove", "delete from passkeys where id = $1::uuid and user_id = $2::uuid returning 1 as one");
+
+const HAS_WAY_IN = statement("user_has_way_in", `select (${hasWayIn("$1::uuid")}) as found`);
+
+const USE = statement(
+  "passkey_use",
+  `update passkeys set counter = $2::bigint, last_used_at = now()
+   where id = $1::uuid and copied_at is null and (counter < $2::bigint or (counter = 0 and $2::bigint = 0)) returning 1 as one`,
+);
+
+const REPORT_COPY = statement(
+  "passkey_report_copy",
+  "update passkeys set copied_at = now() where id = $1::uuid and copied_at is null returning 1 as one",
+);
+
+/** Undoes a removal after which the user could not sign in. */
+class LastWayIn extends Error {}
+
+async function removePasskey(tx: Pick<Sql, "query">, id: string, userId: string, message: MailMessage, audit: AuditEntry) {
+  await holdUser(tx, userId);
+  if ((await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
+  const [left] = await tx.query<{ found: boolean }>(HAS_WAY_IN, [userId]);
+  if (left?.found !== true) throw new LastWayIn();
+  await notifyUser(tx, userId, message);
+  await record(tx, audit);
+  return "removed";
+}
+
+export const passkeys = (sql: Sql): Passkeys => ({
+  ofUser: async (userId) => (isUuid(userId) ? sql.query<Passkey>(OF_USER, [userId]) : []),
+  keysOf: async (userId) => (isUuid(userId) ? sql.query<PasskeyKey>(KEYS_OF, [userId]) : []),
+  byCredential: async (credentialId) => (await sql.query<FoundPasskey & { readonly user: User }>(BY_CREDENTIAL, [credentialId]))[0],
+  add: (passkey: NewPasskey, message, audit) =>
+    sql.transaction(async (tx) => {
+      if (!(await holdUser(tx, passkey.userId))) return false;
+      if ((await tx.query(ADD, [jsonRows([newRow(passkey)])])).length === 0) return false;
+      await notifyUser(tx, passkey.userId, message);
+      await record(tx, audit);
+      return true;
+    }),
+  rename: async (id, userId, name, audit) => isUuid(id) && (await sql.query(RENAME, [id, userId, name, jsonRows([audit])])).length === 1,
+  remove: async (id, userId, message, audit) => {
+    if (!isUuid(id)) return "unknown";
+    return sql
+      .transaction((tx) => removePasskey(tx, id, userId, message, audit))
+      .catch((error: unknown) => {
+        if (error instanceof LastWayIn) return "last";
+        throw error;
+      });
+  },
+  use: async (id, counter) => (await sql.query(USE, [id, counter])).length === 1,
+  reportCopy: (id, userId, message, audit) =>
+    sql.transaction(async (tx) => {
+      if ((await tx.query(REPORT_COPY, [id])).length > 0) await notifyUser(tx, userId, message);
+      await record(tx, audit);
+    }),
+});

@@ -1,0 +1,42 @@
+import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { AuditEntry } from "../audit.ts";
+import { systemClock } from "../clock.ts";
+import type { ProvisionFile } from "../management/provision.ts";
+import { newId } from "../random.ts";
+import type { SecretBox } from "../secret-box.ts";
+import { describedConnection } from "../upstream/connection.ts";
+import { changedConnection, newConnection } from "../upstream/stored-secret.ts";
+import { addConnection, changeConnection } from "./connections.ts";
+import type { Outcome } from "./provisioned-users.ts";
+import type { Sql } from "./sql.ts";
+
+type FileConnection = Omit<ProvisionFile["connections"][number], "realm">;
+
+/** Creates or changes a connection. @throws {Refusal} invalid_request with the issue */
+export async function applyConnection(
+  connection: FileConnection,
+  realmId: string,
+  box: SecretBox,
+  audit: Pick<AuditEntry, "outcome" | "actor">,
+  tx: Pick<Sql, "query">,
+): Promise<Outcome> {
+  const { name } = describedConnection(connection);
+  const added = newConnection(connection, newId(systemClock, randomBytes), realmId, box);
+  if ((await addConnection(tx, added, { ...audit, event: "connection.created" })) !== undefined) return "created";
+  let outcome: Outcome = "unchanged";
+  const { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret } = connection;
+  const change = { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret };
+  await changeConnection(
+    tx,
+    name,
+    (current) => {
+      const changed = changedConnection(current, change, box);
+      if (isDeepStrictEqual(changed, changedConnection(current, {}, box))) return undefined;
+      outcome = "changed";
+      return changed;
+    },
+    { ...audit, event: "connection.changed" },
+  );
+  return outcome;
+}

@@ -1,0 +1,70 @@
+import type { ResourceRefusals } from "../management/resource-ports.ts";
+import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
+import { isUuid } from "../random.ts";
+import { resourceKey } from "../resources/resource.ts";
+import { AUDIT_RECORD, type AuditRow, recordOf } from "./audit-trail.ts";
+import { positionOf } from "./list-cursor.ts";
+import { isStorable, type Sql, statement } from "./sql.ts";
+
+// A resource is named as its record is, in the realm of the client.
+const COUNT = statement(
+  "resource_refusals_count",
+  `insert into resource_refusals (realm_id, resource, record_id, at)
+   select distinct resources.realm_id, resources.resource, r.id, r.at
+   from audit_records as r cross join lateral unnest(r.resources) as named
+     join resources on resources.resource = regexp_replace(named, '^(https?://[^/\\\\?#]+)/$', '\\1', 'i')
+     left join clients on clients.client_id = r.client_id
+   where r.id = any($1::uuid[])
+     and resources.realm_id = coalesce(clients.realm_id, (select realms.id from realms where realms.name = 'default'))
+   on conflict do nothing`,
+);
+
+/** A sealed record, as far as it is counted. */
+export type SealedRefusal = { readonly id: string; readonly event: unknown; readonly resources: unknown };
+
+/** Notes refusals under the resources that they named, in the transaction that seals them. Without such there is no statement. */
+export async function countResourceRefusals(tx: Pick<Sql, "query">, records: readonly SealedRefusal[]): Promise<void> {
+  const ids = records.filter(({ event, resources }) => event === "token.refused" && Array.isArray(resources)).map(({ id }) => id);
+  if (ids.length > 0) await tx.query(COUNT, [ids]);
+}
+
+const OF = "resource_refusals.realm_id = $1::uuid and resource_refusals.resource = $2";
+
+const LIST = statement(
+  "resource_refusals_list",
+  `select ${AUDIT_RECORD} from resource_refusals join audit_records on audit_records.id = resource_refusals.record_id
+   where ${OF} and ($3::uuid is null or resource_refusals.record_id < $3::uuid)
+   order by resource_refusals.record_id desc limit $4::int`,
+);
+
+const TOTAL = statement(
+  "resource_refusals_total",
+  `select count(*)::int as total from (
+     select from resource_refusals join audit_records on audit_records.id = resource_refusals.record_id where ${OF} limit ${TOTAL_LIMIT + 1}) as counted`,
+);
+
+const REASONS = statement(
+  "resource_refusals_reasons",
+  `select coalesce(reason, '') as reason, count(*)::int as count from (
+     select audit_records.reason from resource_refusals join audit_records on audit_records.id = resource_refusals.record_id
+     where ${OF} and resource_refusals.at > now() - interval '24 hours' limit ${TOTAL_LIMIT}) as recent
+   group by 1 order by 2 desc, 1`,
+);
+
+const BY_AGE = { by: null, name: "created", order: "desc" } as const;
+
+export const resourceRefusals = (sql: Pick<Sql, "query">): ResourceRefusals => {
+  const isKnown = (realmId: string, resource: string) => isUuid(realmId) && isStorable(resource);
+  return {
+    list: async (realmId, named, { limit, cursor, count }) => {
+      if (!isKnown(realmId, named)) return EMPTY_PAGE;
+      const after = cursor === undefined ? null : positionOf(cursor, BY_AGE).id;
+      const whose = [realmId, resourceKey(named)];
+      const rows = await sql.query<AuditRow>(LIST, [...whose, after, limit + 1]);
+      const [counted] = count ? await sql.query<{ total: number }>(TOTAL, whose) : [];
+      const items = rows.slice(0, limit).map(recordOf);
+      return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total: counted?.total ?? null };
+    },
+    reasons: async (realmId, named) => (isKnown(realmId, named) ? sql.query(REASONS, [realmId, resourceKey(named)]) : []),
+  };
+};

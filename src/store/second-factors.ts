@@ -1,0 +1,89 @@
+import type { AuthenticatorApp, SecondFactorState, SecondFactors } from "../accounts/second-factor.ts";
+import type { SecretHash } from "../random.ts";
+import { record } from "./audit-log.ts";
+import { notifyUser } from "./outbox.ts";
+import { holdUser } from "./passkeys.ts";
+import { hex, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
+
+type Tx = Pick<Sql, "query">;
+
+const CONFIRMED = "user_id = $1::uuid and confirmed_at is not null";
+
+const STATE = statement(
+  "second_factor_state",
+  `select (select ${preciseSeconds("confirmed_at")} from authenticator_apps where ${CONFIRMED}) as "appAddedAt",
+     (select count(*)::int from recovery_codes where user_id = $1::uuid) as "recoveryCodes"`,
+);
+const APP = statement(
+  "second_factor_app",
+  `select secret, confirmed_at is not null as confirmed, ${seconds("now()")} as now from authenticator_apps where user_id = $1::uuid`,
+);
+const BEGIN = statement(
+  "second_factor_begin",
+  `insert into authenticator_apps as app (user_id, secret) values ($1::uuid, $2)
+   on conflict (user_id) do update set secret = excluded.secret, created_at = now(), last_step = 0 where app.confirmed_at is null
+   returning 1 as one`,
+);
+const CONFIRM = statement(
+  "second_factor_confirm",
+  `update authenticator_apps set confirmed_at = now(), last_step = $2::bigint
+   where user_id = $1::uuid and confirmed_at is null and last_step < $2::bigint returning 1 as one`,
+);
+const USE_STEP = statement(
+  "second_factor_use_step",
+  `update authenticator_apps set last_step = $2::bigint where ${CONFIRMED} and last_step < $2::bigint returning 1 as one`,
+);
+const USE_CODE = statement(
+  "second_factor_use_code",
+  "delete from recovery_codes where code_hash = $2::bytea and user_id = $1::uuid returning 1 as one",
+);
+const HAS_APP = statement("second_factor_confirmed", `select 1 as one from authenticator_apps where ${CONFIRMED}`);
+const DROP_CODES = statement("second_factor_drop_codes", "delete from recovery_codes where user_id = $1::uuid");
+const ADD_CODES = statement(
+  "second_factor_add_codes",
+  `insert into recovery_codes (code_hash, user_id) select decode(hash, 'hex'), $1::uuid from unnest($2::text[]) as hash`,
+);
+const DROP_APP = statement("second_factor_drop_app", `delete from authenticator_apps where ${CONFIRMED} returning 1 as one`);
+
+const replaceCodes = async (tx: Tx, userId: string, codes: readonly SecretHash[]): Promise<void> => {
+  await tx.query(DROP_CODES, [userId]);
+  await tx.query(ADD_CODES, [userId, codes.map(hex)]);
+};
+
+export const secondFactors = (sql: Sql): SecondFactors => ({
+  stateOf: async (userId) => (await sql.query<SecondFactorState>(STATE, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
+  appOf: async (userId) => (await sql.query<AuthenticatorApp>(APP, [userId]))[0],
+  begin: async (userId, secret) => (await sql.query(BEGIN, [userId, secret])).length === 1,
+  confirm: (userId, step, codes, message, audit) =>
+    sql.transaction(async (tx) => {
+      if (!(await holdUser(tx, userId)) || (await tx.query(CONFIRM, [userId, step])).length === 0) return false;
+      await replaceCodes(tx, userId, codes);
+      await notifyUser(tx, userId, message);
+      await record(tx, audit);
+      return true;
+    }),
+  useStep: async (userId, step) => (await sql.query(USE_STEP, [userId, step])).length === 1,
+  useCode: (userId, code, message, audit) =>
+    sql.transaction(async (tx) => {
+      if ((await tx.query(USE_CODE, [userId, code])).length === 0) return false;
+      await notifyUser(tx, userId, message);
+      await record(tx, audit);
+      return true;
+    }),
+  replaceCodes: (userId, codes, audit) =>
+    sql.transaction(async (tx) => {
+      if (!(await holdUser(tx, userId)) || (await tx.query(HAS_APP, [userId])).length === 0) return false;
+      await replaceCodes(tx, userId, codes);
+      await record(tx, audit);
+      return true;
+    }),
+  remove: (userId, message, audit) =>
+    sql.transaction(async (tx) => {
+      await holdUser(tx, userId);
+      if ((await tx.query(DROP_APP, [userId])).length === 0) return false;
+      await tx.query(DROP_CODES, [userId]);
+      await notifyUser(tx, userId, message);
+      await record(tx, audit);
+      return true;
+    }),
+});

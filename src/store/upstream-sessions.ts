@@ -1,0 +1,49 @@
+import type { IdentityLinks } from "../upstream/ports.ts";
+import { consume } from "./consumed-ids.ts";
+import { endSession } from "./session-revocation.ts";
+import { startSession } from "./sessions.ts";
+import { isStorable, type Sql, statement } from "./sql.ts";
+
+const HOLD_LINK = statement(
+  "identity_hold",
+  `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed for key share`,
+);
+const OF_SESSION = statement(
+  "identity_session",
+  "insert into upstream_sessions (session_id, issuer, subject, sid) values ($1::uuid, $2, $3, $4)",
+);
+
+const BATCH = 500;
+// Without a session of the provider in the token, all that its user started end.
+const SESSIONS_OF = statement(
+  "identity_sessions",
+  `select sessions.id::text, sessions.user_id::text as "userId" from upstream_sessions
+     join sessions on sessions.id = upstream_sessions.session_id and ended_at is null and expires_at > now()
+   where issuer = $1 and (subject = $2 or $2 is null) and (sid = $3 or $3 is null)
+   order by sessions.user_id, sessions.id limit ${BATCH}`,
+);
+
+/** Sessions that an identity started, and that end with the provider's. */
+export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSessions"> => ({
+  endSessions: (issuer, { jti, subject, sid, remember }, audit) =>
+    sql.transaction(async (tx) => {
+      if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
+      if (![subject, sid].every((value) => value === undefined || isStorable(value))) return true;
+      for (let more = true; more; ) {
+        const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, [issuer, subject ?? null, sid ?? null]);
+        for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
+        more = found.length === BATCH;
+      }
+      return true;
+    }),
+
+  startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
+    sql.transaction(async (tx) => {
+      if ((await tx.query(HOLD_LINK, [issuer, subject, session.userId])).length === 0) return undefined;
+      const started = await startSession(tx, session, audit);
+      // A session that went on was started by another proof.
+      if (started?.id === session.id)
+        await tx.query(OF_SESSION, [started.id, issuer, subject, sid !== undefined && isStorable(sid) ? sid : null]);
+      return started;
+    }),
+});

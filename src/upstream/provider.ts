@@ -1,0 +1,139 @@
+import * as client from "openid-client";
+import { FetchFailure } from "../clients/guarded-fetch.ts";
+import { Refusal } from "../errors.ts";
+import type { Connection } from "./connection.ts";
+import { configurations, type ProviderPorts } from "./discovery.ts";
+import { githubIdentity } from "./github.ts";
+import { readLogoutToken } from "./logout-token.ts";
+import type { Providers, SignInSecrets, UpstreamIdentity } from "./ports.ts";
+
+const unavailable = (reason: string, cause?: unknown): Refusal =>
+  new Refusal("temporarily_unavailable", reason, {
+    description: "The identity provider cannot be reached at the moment.",
+    retryAfter: 5,
+    ...(cause !== undefined && { cause }),
+  });
+
+/** Why an exchange with a provider failed, as a fixed word; undefined when it could not be reached. */
+function failureOf(error: unknown): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof FetchFailure) return cause.reason === "too_large" ? "upstream_too_large" : undefined;
+    if (cause instanceof client.ResponseBodyError) return cause.status >= 500 ? undefined : "upstream_refused";
+    if (cause.cause instanceof Response && cause.cause.status >= 500) return undefined;
+    const code: unknown = Reflect.get(cause, "code");
+    if (typeof code === "string" && /^OAUTH_[A-Z_]{1,60}$/.test(code)) return `upstream_${code.slice("OAUTH_".length).toLowerCase()}`;
+  }
+  return undefined;
+}
+
+/** Sign-in by OpenID Connect providers and GitHub. @see OIDC Core §3.1, RFC 9207, RFC 9700 §4.4 */
+export function providers(ports: ProviderPorts): Providers {
+  const { discover, configured } = configurations(ports);
+
+  const reached = <Result>(work: Promise<Result>): Promise<Result> =>
+    work.catch((error: unknown) => {
+      throw unavailable("upstream_unreachable", error);
+    });
+
+  async function prove(connection: Connection, url: URL, secrets: SignInSecrets) {
+    const { state, nonce, verifier, maxAge } = secrets;
+    const config = await reached(configured(connection));
+    const isOidc = connection.protocol === "oidc";
+    const ofIdToken = { expectedNonce: nonce, idTokenExpected: true, ...(maxAge !== undefined && { maxAge }) };
+    const checks = { expectedState: state, pkceCodeVerifier: verifier, ...(isOidc && ofIdToken) };
+    const tokens = await client.authorizationCodeGrant(config, url, checks);
+    if (!isOidc) return githubIdentity(ports.fetch, tokens.access_token);
+    const claims = tokens.claims();
+    if (claims === undefined) throw new Refusal("access_denied", "upstream_without_id_token");
+    const complete = claims.email !== undefined || config.serverMetadata().userinfo_endpoint === undefined;
+    const more = complete ? {} : await client.fetchUserInfo(config, tokens.access_token, claims.sub);
+    return identityFrom(connection.issuer, { ...more, ...claims });
+  }
+
+  return {
+    async authorizationUrl(connection, { state, nonce, verifier }, { loginHint, again }) {
+      const config = await reached(configured(connection));
+      const isOidc = connection.protocol === "oidc";
+      return client.buildAuthorizationUrl(config, {
+        redirect_uri: ports.callback(connection.name),
+        scope: connection.scopes.join(" "),
+        state,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
+        ...(isOidc && { nonce }),
+        ...(loginHint !== undefined && { [isOidc ? "login_hint" : "login"]: loginHint }),
+        ...(isOidc && again && { prompt: "login", max_age: "0" }),
+      }).href;
+    },
+    async identityOf(connection, url, secrets) {
+      try {
+        return await prove(connection, url, secrets);
+      } catch (error) {
+        if (error instanceof Refusal) throw error;
+        if (error instanceof client.AuthorizationResponseError)
+          throw new Refusal("access_denied", error.error === "access_denied" ? "upstream_denied" : "upstream_error", { cause: error });
+        const reason = failureOf(error);
+        if (reason === undefined) throw unavailable("upstream_unreachable", error);
+        throw new Refusal("access_denied", reason, { cause: error });
+      }
+    },
+    logoutOf: (connection, token) => readLogoutToken(token, connection, ports),
+    async test(connection) {
+      const config = await discover(connection).catch((error: unknown) => error);
+      if (!(config instanceof client.Configuration)) return { kind: "fails", stage: "metadata", reason: testReason(config) };
+      return credentialsOf(config, ports.callback(connection.name));
+    },
+  };
+}
+
+const testReason = (error: unknown): string => {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof FetchFailure) return cause.reason;
+  return failureOf(error) ?? "unreachable";
+};
+
+/** Redeems an invented code: the provider refuses the code only after it has accepted the credentials (RFC 6749 §5.2). */
+async function credentialsOf(config: client.Configuration, redirectUri: string): ReturnType<Providers["test"]> {
+  const parameters = { code: "countersign-connection-test", redirect_uri: redirectUri, code_verifier: "x".repeat(43) };
+  const error = await client.genericGrantRequest(config, "authorization_code", parameters).then(
+    () => undefined,
+    (failure: unknown) => failure,
+  );
+  if (error instanceof client.ResponseBodyError && ["invalid_grant", "bad_verification_code", "invalid_code"].includes(error.error))
+    return { kind: "works" };
+  if (error instanceof client.WWWAuthenticateChallengeError) return { kind: "fails", stage: "credentials", reason: "invalid_client" };
+  const reason = error instanceof client.ResponseBodyError && /^[a-z_]{1,40}$/.test(error.error) ? error.error : testReason(error);
+  return { kind: "fails", stage: "credentials", reason };
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+
+/** Longest parts of an identity that are taken over. */
+const MAX_SUBJECT = 255;
+const MAX_EMAIL = 254;
+const MAX_NAME = 100;
+
+const nameOf = (value: unknown): string | undefined =>
+  textOf(value)
+    ?.replace(/[\p{Cc}\p{Cf}]/gu, "")
+    .trim()
+    .slice(0, MAX_NAME) || undefined;
+
+/** The identity in an ID token and user information. Microsoft Entra reports a verified address as `xms_edov`. Pure. @throws {Refusal} */
+export function identityFrom(issuer: string, claims: Readonly<Record<string, unknown>>): UpstreamIdentity {
+  const subject = textOf(claims.sub);
+  if (subject === undefined || subject.length > MAX_SUBJECT) throw new Refusal("access_denied", "upstream_subject_invalid");
+  const email = textOf(claims.email);
+  const isAddress = email !== undefined && email.length <= MAX_EMAIL && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email);
+  const verified = [claims.email_verified, claims.xms_edov].some((value) => value === true || value === "true" || value === 1);
+  return {
+    issuer,
+    subject,
+    email: isAddress ? email : undefined,
+    emailVerified: isAddress && verified,
+    firstName: nameOf(claims.given_name),
+    lastName: nameOf(claims.family_name),
+    acr: textOf(claims.acr),
+    amr: Array.isArray(claims.amr) ? claims.amr.filter((value): value is string => typeof value === "string").slice(0, 16) : [],
+    sid: textOf(claims.sid)?.slice(0, MAX_SUBJECT),
+  };
+}

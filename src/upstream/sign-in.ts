@@ -1,0 +1,148 @@
+import { auditOfUser, auditOrigin, type Caller } from "../accounts/caller.ts";
+import type { UpstreamProof } from "../accounts/factors.ts";
+import type { User, Users } from "../accounts/ports.ts";
+import { type SecondFactorPorts, wrongCode } from "../accounts/second-factor.ts";
+import { type HalfSignedIn, type NewSession, newSession, proveWaiting, type SignInPorts } from "../accounts/sign-in.ts";
+import { EMAIL_UNVERIFIED, needsProof, roleOfSignUp } from "../accounts/sign-up-policy.ts";
+import type { AuditEntry } from "../audit.ts";
+import { Refusal } from "../errors.ts";
+import { isAsStrong, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
+import { hashSecret, newId } from "../random.ts";
+import { type Arrival, decideArrival } from "./arrival.ts";
+import type { Connection } from "./connection.ts";
+import type { IdentityLinks, UpstreamIdentity } from "./ports.ts";
+
+export interface UpstreamSignInPorts extends Pick<SignInPorts, "clock" | "randomBytes" | "sessionTtl" | "signUpPolicy" | "refusals"> {
+  readonly users: Users;
+  readonly identityLinks: IdentityLinks;
+}
+
+export type ArrivedUser =
+  | { readonly kind: "signed_in"; readonly session: NewSession }
+  /** The user has a second factor, which the provider has not proved. */
+  | { readonly kind: "half"; readonly half: HalfSignedIn }
+  | { readonly kind: "link_first" | "no_account" };
+
+/** The audit record of an upstream sign-in that was refused. */
+export const upstreamRefused = ({ issuer }: Pick<Connection, "issuer">, reason: string, caller: Caller, userId?: string): AuditEntry => ({
+  event: "session.refused",
+  outcome: "failure",
+  reason,
+  resources: [issuer],
+  actor: { type: "service", id: "sign-in" },
+  ...(userId !== undefined && { userId }),
+  ...auditOrigin(caller),
+});
+
+/**
+ * Signs in the user of an identity, and opens an account for it where the connection is trusted for its address.
+ * @param replaces the value of the session cookie in the request; that session ends
+ * @throws {Refusal} unauthenticated for a disabled user; forbidden while the address must be proved first
+ */
+export async function arrive(
+  connection: Connection,
+  identity: UpstreamIdentity,
+  ports: UpstreamSignInPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<ArrivedUser> {
+  let arrival = await arrivalOf(connection, identity, ports);
+  if (arrival.kind === "open_account") {
+    await openAccount(arrival.email, connection, identity, ports, caller);
+    arrival = await arrivalOf(connection, identity, ports); // finds the account, which another caller may have opened
+  }
+  if (arrival.kind === "sign_in") return enter(arrival, connection, identity, ports, caller, replaces);
+  const reason = arrival.kind === "link_first" ? "identity_not_linked" : "account_unknown";
+  await ports.refusals.record(upstreamRefused(connection, reason, caller));
+  return { kind: arrival.kind === "link_first" ? "link_first" : "no_account" };
+}
+
+async function arrivalOf(connection: Connection, identity: UpstreamIdentity, ports: UpstreamSignInPorts): Promise<Arrival> {
+  const linked = await ports.identityLinks.userOf(identity);
+  const account = linked || identity.email === undefined ? undefined : await ports.users.byEmail(identity.email);
+  return decideArrival({ identity, connection, linked, addressTaken: account !== undefined, policy: ports.signUpPolicy });
+}
+
+async function openAccount(
+  email: string,
+  { realmId, issuer }: Connection,
+  identity: UpstreamIdentity,
+  { identityLinks, signUpPolicy, clock, randomBytes }: UpstreamSignInPorts,
+  caller: Caller,
+): Promise<void> {
+  const id = newId(clock, randomBytes);
+  const about = { reason: "connection", resources: [issuer] };
+  const audits = [auditOfUser("user.registered", id, caller, about), auditOfUser("identity.linked", id, caller, about)];
+  const { firstName = null, lastName = null } = identity;
+  await identityLinks.open({ id, realmId, email, firstName, lastName, role: roleOfSignUp(signUpPolicy) }, identity, audits);
+}
+
+const FEDERATED = ["fed"];
+
+/** How strongly the user has proved who they are: like a password, unless the operator believes what the provider says. Pure. */
+export function authenticationOf({ acr, amr }: Pick<UpstreamIdentity, "acr" | "amr">, { trustsAcr }: Pick<Connection, "trustsAcr">) {
+  if (!trustsAcr) return { acr: PASSWORD_ACR, amr: FEDERATED };
+  if (acr === "phr" || acr === "phrh") return { acr: PHISHING_RESISTANT_ACR, amr: FEDERATED };
+  return amr.includes("mfa") || acr === TWO_FACTOR_ACR
+    ? { acr: TWO_FACTOR_ACR, amr: [...FEDERATED, "mfa"] }
+    : { acr: PASSWORD_ACR, amr: FEDERATED };
+}
+
+/** Starts the session of a user whom a provider, and perhaps a code, have proved. @returns undefined for a disabled user or an unlinked identity */
+async function startProvided(
+  user: User,
+  upstream: UpstreamProof,
+  proved: { readonly acr: string; readonly amr: readonly string[]; readonly reason: "connection" | "second_factor" },
+  ports: UpstreamSignInPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession | undefined> {
+  const { secret, record } = newSession(user.id, ports, caller);
+  const { reason, ...authentication } = proved;
+  const session = await ports.identityLinks.startSession(
+    { ...record, upstream, ...authentication, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
+    auditOfUser("session.started", user.id, caller, { reason, resources: [upstream.issuer] }),
+  );
+  return session && { user, session, secret };
+}
+
+async function enter(
+  { user, hasSecondFactor }: Extract<Arrival, { kind: "sign_in" }>,
+  connection: Connection,
+  identity: UpstreamIdentity,
+  ports: UpstreamSignInPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<ArrivedUser> {
+  const { issuer, subject, sid } = identity;
+  if (needsProof(user, ports.signUpPolicy)) {
+    await ports.refusals.record(upstreamRefused({ issuer }, EMAIL_UNVERIFIED, caller, user.id));
+    throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
+  }
+  const proved = authenticationOf(identity, connection);
+  const upstream = { issuer, subject, sid };
+  if (user.enabled && hasSecondFactor && !isAsStrong(proved.acr, TWO_FACTOR_ACR))
+    return { kind: "half", half: { userId: user.id, generation: null, upstream } };
+  const session = await startProvided(user, upstream, { ...proved, reason: "connection" }, ports, caller, replaces);
+  if (session) return { kind: "signed_in", session };
+  await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user.id));
+  throw new Refusal("unauthenticated", "account_disabled", { description: "This account cannot sign in." });
+}
+
+/**
+ * Completes a sign-in by a provider with a code of the authenticator app, or a recovery code.
+ * @throws {Refusal} unauthenticated, also when the identity was unlinked since; too_many_requests
+ */
+export async function completeArrival(
+  userId: string,
+  upstream: UpstreamProof,
+  code: string,
+  ports: UpstreamSignInPorts & SecondFactorPorts,
+  caller: Caller,
+  replaces: string | undefined,
+): Promise<NewSession> {
+  const { user, ...proved } = await proveWaiting(userId, code, FEDERATED, ports, caller);
+  const session = await startProvided(user, upstream, { ...proved, reason: "second_factor" }, ports, caller, replaces);
+  if (session === undefined) throw wrongCode();
+  return session;
+}

@@ -1,0 +1,177 @@
+import type { Page, Route } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openPage, startChromium } from "../support/chromium.ts";
+import { openScreen, typeInSearch } from "../support/console.ts";
+import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { signIn } from "../support/visits.ts";
+
+// What the console shows when the server does not do what it is asked. One server and one browser.
+
+let browser: Awaited<ReturnType<typeof startChromium>>;
+let server: TestServer;
+let view: Awaited<ReturnType<typeof openPage>>;
+let page: Page;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([startChromium(), startServer({ provision: { ...PROVISIONED, realms: [{ name: "Partners" }] } })]);
+  view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
+  page = view.page;
+  await page.goto(`${server.url}/console`);
+  await signIn(page, OPERATOR.email, OPERATOR.password);
+  await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+});
+afterAll(async () => {
+  await view.close();
+  await browser.close();
+  await server.close();
+});
+
+const REFUSED = { error: { code: -32_029, message: "no", data: { code: "TOO_MANY_REQUESTS", httpStatus: 429, message: "Not now." } } };
+
+/** Answers the calls of a batch, each by its name and the index of its input. */
+const answering = (answer: (name: string, input: unknown) => object) => (route: Route) => {
+  const { pathname, searchParams } = new URL(route.request().url());
+  const inputs = JSON.parse(searchParams.get("input") ?? "{}") as Readonly<Record<string, unknown>>;
+  const names = pathname.replace("/trpc/", "").split(",");
+  return route.fulfill({ status: 207, json: names.map((name, index) => answer(name, inputs[index])) });
+};
+
+/** Runs work while requests are answered here. */
+async function whileAnswering(url: string, answer: (route: Route) => Promise<void>, work: () => Promise<void>): Promise<void> {
+  await page.route(url, answer);
+  await work();
+  await page.unroute(url, answer);
+}
+
+test("keeps what was typed when a screen cannot be read again", async () => {
+  await openScreen(page, "/realms");
+  await page.getByRole("link", { name: "Partners" }).click();
+  await page.getByLabel("Product or company").fill("Acme Partners");
+  await whileAnswering(
+    "**/trpc/*operator.realms.get*",
+    answering(() => REFUSED),
+    async () => {
+      await page.getByLabel("Required sign-in").selectOption({ label: "Two factors" });
+      await page.getByText("What is shown may be out of date").waitFor();
+    },
+  );
+  expect(await page.getByLabel("Product or company").inputValue()).toBe("Acme Partners");
+});
+
+test("keeps a new secret in sight when the client is read again", async () => {
+  await openScreen(page, "/clients");
+  await page.getByRole("link", { name: "web", exact: true }).click();
+  await page.getByRole("button", { name: "Replace the secret" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
+  const secret = await page.getByRole("region", { name: "Client secret" }).innerText();
+  await page.getByLabel("Name").fill("Renamed");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Renamed" }).waitFor();
+  expect(await page.getByRole("region", { name: "Client secret" }).innerText()).toBe(secret);
+});
+
+test("asks for a further page once, and then waits for the user", async () => {
+  let further = 0;
+  const user = { id: "u", email: "first@example.test", firstName: null, lastName: null, role: "user", emailVerified: true, enabled: true };
+  const data = { users: [{ ...user, createdAt: 0 }], nextCursor: "next", total: 2, totalIsExact: true };
+  const answer = answering((name, input) => {
+    if (name !== "operator.users.list") return REFUSED;
+    if (!Object.hasOwn(Object(input), "cursor")) return { result: { data } };
+    further += 1;
+    return REFUSED;
+  });
+  await whileAnswering("**/trpc/*operator.users.list*", answer, async () => {
+    await openScreen(page, "/users");
+    await page.getByRole("button", { name: "Try again" }).waitFor();
+    await openScreen(page, "/keys");
+  });
+  expect(further).toBe(1);
+});
+
+test("says why records cannot be followed live", async () => {
+  await openScreen(page, `/audit?userId=${"x".repeat(600)}`);
+  await page.getByRole("button", { name: "Follow live" }).click();
+  await page.getByRole("button", { name: "Follow live", pressed: true }).waitFor();
+  await page.getByRole("alert").getByText("userId").waitFor();
+  await openScreen(page, "/keys");
+});
+
+test("stays where it is when the server does not end the session", async () => {
+  await whileAnswering(
+    "**/auth/logout*",
+    (route) => route.fulfill({ status: 503, json: {} }),
+    async () => {
+      await page.getByRole("button", { name: "Your account" }).click();
+      await page.getByRole("menuitem", { name: "Sign out" }).click();
+      await page.getByText("The server cannot be reached.").waitFor();
+    },
+  );
+  expect(page.url()).toBe(`${server.url}/console/keys`);
+});
+
+/** Waits for what only a token can get: the heading is there without one. */
+const homeIsRead = () => page.getByText("Tokens issued", { exact: true }).first().waitFor();
+
+test("offers to try again when there is no token for now", async () => {
+  await whileAnswering(
+    "**/oauth/token",
+    (route) => route.fulfill({ status: 503, json: { error: "temporarily_unavailable" } }),
+    async () => {
+      await page.goto(`${server.url}/console`);
+      await page.getByRole("button", { name: "Try again" }).waitFor();
+    },
+  );
+  await page.getByRole("button", { name: "Try again" }).click();
+  await homeIsRead();
+});
+
+test("says why a sign-in is refused, and does not try it over and over", async () => {
+  await whileAnswering(
+    "**/oauth/token",
+    (route) => route.fulfill({ status: 400, json: { error: "invalid_grant" } }),
+    async () => {
+      await page.goto(`${server.url}/console`);
+      await page.getByText("The sign-in was not completed.").waitFor();
+      await page.getByText("invalid_grant").waitFor();
+    },
+  );
+  await page.getByRole("link", { name: "Try again" }).click();
+  await homeIsRead();
+});
+
+test("opens the search for keys that were pressed before it had loaded", async () => {
+  const held = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const late = async (route: Route) => {
+    asked.resolve();
+    await held.promise;
+    await route.continue();
+  };
+  await whileAnswering("**/assets/search-*.js", late, async () => {
+    await page.goto(`${server.url}/console`);
+    await asked.promise;
+    await homeIsRead();
+    await page.keyboard.press("Control+k");
+    held.resolve();
+    await page.getByPlaceholder("Find a screen").and(page.locator(":focus")).waitFor();
+  });
+});
+
+test("Enter opens what fits the whole text while its results are on their way", async () => {
+  const client = (id: string, name: string) => ({ id, name, clientId: `client-${id}` });
+  const data = { clients: [client("other", "Cecil"), client("fits", "Command line")], nextCursor: null, total: 2, totalIsExact: true };
+  const held = Promise.withResolvers<void>();
+  const answer = answering((name) => (name === "operator.clients.list" ? { result: { data } } : REFUSED));
+  const onlyTheBeginning = async (route: Route) => {
+    if (!route.request().url().includes(encodeURIComponent('"search":"c"'))) await held.promise;
+    await answer(route);
+  };
+  await whileAnswering("**/trpc/*operator.clients.list*", onlyTheBeginning, async () => {
+    const field = await typeInSearch(page, "c");
+    await page.getByRole("dialog").getByText("client-other").waitFor();
+    await field.pressSequentially("ommand");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/clients\/fits$/);
+    held.resolve();
+  });
+});

@@ -1,0 +1,194 @@
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { axeFlaws } from "../support/axe.ts";
+import { flawsOf, openPage, startCallback, startChromium } from "../support/chromium.ts";
+import { flawsInEveryView } from "../support/every-view.ts";
+import { PASSWORD } from "../support/flow.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { aVirtualAuthenticator } from "../support/virtual-authenticator.ts";
+
+const BANK = "https://bank.example.test/mcp";
+
+let browser: Browser;
+let callback: Awaited<ReturnType<typeof startCallback>>;
+let server: TestServer;
+beforeAll(async () => {
+  [browser, callback] = await Promise.all([startChromium(), startCallback()]);
+  const client = { clientId: "app", name: "Field Notes", redirectUris: [callback.uri], tokenEndpointAuthMethod: "none" };
+  const scopes = ["openid", "notes:read"];
+  server = await startServer({
+    provision: {
+      users: [],
+      clients: [{ ...client, scopes, grantTypes: ["authorization_code"], environment: "development" }],
+      resources: [{ resource: BANK, scopes: [{ name: "notes:read", stepUp: { acr: "phr" } }] }],
+    },
+  });
+});
+afterAll(() => Promise.all([browser.close(), callback.close(), server.close()]));
+
+const add = (page: Page) => page.getByRole("button", { name: "Add a passkey" });
+const withPasskey = (page: Page) => page.getByRole("button", { name: "Sign in with a passkey" });
+
+async function signInByPassword(page: Page, email: string): Promise<void> {
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+}
+
+/** A user at the security page, in a browser with an authenticator. */
+async function atSecurity(options: BrowserContextOptions = {}) {
+  const { email } = await server.signedInUser();
+  const opened = await openPage(browser, { bypassCSP: true, ...options }); // axe is a script of the page
+  const { page } = opened;
+  const authenticator = await aVirtualAuthenticator(page);
+  await authenticator.verifies(false); // so that nothing is signed in by the browser's suggestion
+  await page.goto(`${server.url}/login?next=/account/security`);
+  await signInByPassword(page, email);
+  await page.getByRole("heading", { name: "Passkeys" }).waitFor();
+  await authenticator.verifies(true);
+  return { ...opened, email, authenticator };
+}
+
+async function withNewPasskey(options: BrowserContextOptions = {}) {
+  const opened = await atSecurity(options);
+  await opened.page.getByLabel("Name of the passkey").fill("My laptop");
+  await add(opened.page).click();
+  await opened.page.getByText("The passkey has been added.").waitFor();
+  return opened;
+}
+
+const signOut = async (page: Page) => {
+  await page.context().clearCookies();
+  await page.goto(`${server.url}/login`);
+};
+
+describe("passkeys, docs/protocol.md#passkeys", () => {
+  test("a user adds a passkey, renames it, signs in without a name and removes it; a mail reports both changes", async () => {
+    const { page, problems, email, authenticator, close } = await withNewPasskey();
+    expect(await authenticator.passkeys()).toMatchObject([{ isResidentCredential: true, rpId: "localhost" }]);
+    expect(await page.getByRole("heading", { name: "My laptop" }).isVisible()).toBe(true);
+    expect(await flawsOf(page)).toEqual([]);
+    expect(await axeFlaws(page)).toEqual([]);
+    await page.getByText("Rename", { exact: true }).first().click();
+    await page.locator("details input[name=name]").fill("Old laptop");
+    await page.getByRole("button", { name: "Rename" }).click();
+    await page.getByRole("heading", { name: "Old laptop" }).waitFor();
+    await signOut(page);
+    await page.waitForURL(`${server.url}/account`);
+    await page.goto(`${server.url}/account/security`);
+    await page.getByText("Last used on").waitFor();
+    await page.getByRole("button", { name: "Remove the passkey Old laptop" }).click();
+    await page.getByText("You have no passkey yet.").waitFor();
+    expect(server.mailTo(email)).toContain("passkey");
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  test("the browser suggests the passkey in the field for the address, and signs in without a click", async () => {
+    const { page, close } = await withNewPasskey();
+    await signOut(page);
+    await page.waitForURL(`${server.url}/account`);
+    await close();
+  });
+
+  test("an application that needs a passkey gets acr phr after the user confirms with it, and its request survives", async () => {
+    const { page, authenticator, close } = await withNewPasskey();
+    await authenticator.verifies(false);
+    const path = server.authorizeUrl({ clientId: "app", redirectUri: callback.uri }, { ...CHALLENGE, scope: "openid", acr_values: "phr" });
+    await page.goto(`${server.url}${path}`);
+    await page.getByText("This app needs a sign-in with a passkey.").waitFor();
+    expect(await page.getByRole("heading", { name: "Confirm that it is you" }).isVisible()).toBe(true);
+    await authenticator.verifies(true);
+    await withPasskey(page).click();
+    await page.getByRole("button", { name: "Allow" }).click();
+    await page.waitForURL(/\/cb\?code=/);
+    const code = new URL(page.url()).searchParams.get("code") ?? "";
+    const fields = { grant_type: "authorization_code", code, redirect_uri: callback.uri, code_verifier: VERIFIER, client_id: "app" };
+    const { body } = await server.form("/oauth/token", fields);
+    expect(JSON.parse(Buffer.from(body.id_token.split(".")[1], "base64url").toString())).toMatchObject({
+      acr: "phr",
+      amr: ["hwk", "user"],
+    });
+    await close();
+  });
+
+  test("a user without a passkey is led to add one where a scope demands it, in two tabs, by keyboard at 390 pixels, without a flaw", async () => {
+    const { email } = await server.signedInUser();
+    const { page, close } = await openPage(browser, { bypassCSP: true, viewport: { width: 390, height: 844 } });
+    const authenticator = await aVirtualAuthenticator(page);
+    await authenticator.verifies(false);
+    const request = (state: string) =>
+      server.url +
+      server.authorizeUrl({ clientId: "app", redirectUri: callback.uri }, { ...CHALLENGE, scope: "notes:read", resource: BANK, state });
+    const other = await page.context().newPage();
+    await other.goto(request("other"));
+    await page.bringToFront(); // only the page in front may use passkeys
+    await page.goto(request("this"));
+    await signInByPassword(page, email);
+    await page.getByRole("heading", { name: "Set up a stronger sign-in" }).waitFor();
+    for (const other of ["Deutsch", "English"]) {
+      expect(await flawsInEveryView(page)).toEqual([]);
+      await page.getByRole("link", { name: other }).click();
+      await page.waitForLoadState();
+    }
+    await authenticator.verifies(true);
+    await add(page).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Allow" }).click(); // the browser has suggested the new passkey on the sign-in page
+    await page.waitForURL(/\/cb\?code=.*state=this/);
+    await other.reload();
+    await other.waitForURL(/\/cb\?code=.*state=other/);
+    await close();
+  });
+
+  test("a lost key, a check that the user does not pass and a copied key start no session; the copy is mailed", async () => {
+    const { page, email, authenticator, close } = await withNewPasskey();
+    await authenticator.verifies(false);
+    await signOut(page);
+    await withPasskey(page).click();
+    await page.getByText("That did not work.").waitFor();
+    await authenticator.setCounter(0);
+    await authenticator.verifies(true);
+    await signOut(page);
+    await page.getByText("This passkey has been copied").first().waitFor();
+    expect(page.url()).toBe(`${server.url}/login/passkey`);
+    await expect.poll(() => server.mailTo(email) ?? "").toContain("copy of your passkey");
+    await authenticator.lose();
+    await page.goto(`${server.url}/login`);
+    await withPasskey(page).click();
+    await page.getByText("That did not work.").waitFor();
+    await signInByPassword(page, email);
+    await page.waitForURL(`${server.url}/account`);
+    await close();
+  });
+
+  test("works by keyboard alone at 390 pixels, without a flaw", async () => {
+    const { page, authenticator, close } = await atSecurity({ viewport: { width: 390, height: 844 }, colorScheme: "dark" });
+    await page.getByLabel("Name of the passkey").focus();
+    await page.keyboard.type("Phone");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Phone" }).waitFor();
+    expect([...(await flawsOf(page)), ...(await axeFlaws(page))]).toEqual([]);
+    await authenticator.verifies(false);
+    await signOut(page);
+    expect([...(await flawsOf(page)), ...(await axeFlaws(page))]).toEqual([]);
+    await authenticator.verifies(true);
+    await withPasskey(page).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${server.url}/account`);
+    await close();
+  });
+
+  test("without scripts the page has no button for passkeys, and the password works", async () => {
+    const { email } = await server.signedInUser();
+    const { page, close } = await openPage(browser, { javaScriptEnabled: false });
+    await page.goto(`${server.url}/login`);
+    expect(await withPasskey(page).isVisible()).toBe(false);
+    await signInByPassword(page, email);
+    await page.waitForURL(`${server.url}/account`);
+    await close();
+  });
+});
+
+const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" };

@@ -1,0 +1,144 @@
+import { readFileSync } from "node:fs";
+import { get } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+import { countersign, endProcesses, pause, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
+
+vi.setConfig({ testTimeout: 240_000 });
+
+/** Ids of the worker processes of a supervisor. */
+const workersOf = (supervisor: ServiceProcess): readonly number[] => {
+  const { pid = 0 } = supervisor.child;
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+};
+
+/** Connects to a port again and again, and sends a request once it is open. */
+function knocking(port: number) {
+  const open = new Set<Promise<unknown>>();
+  const one = async (): Promise<void> => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("connect", () => socket.end("GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"));
+    socket.on("error", () => socket.destroy()).resume();
+    await new Promise((resolve) => socket.once("close", resolve));
+  };
+  const timer = setInterval(() => {
+    const attempt = one().finally(() => open.delete(attempt));
+    open.add(attempt);
+  }, 2);
+  return {
+    /** Waits until each connection was answered, refused or closed. */
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      await until("the end of every early connection", async () => open.size === 0);
+    },
+  };
+}
+
+describe("two WORKERS", () => {
+  let database: TestDatabase | undefined;
+  afterAll(async () => {
+    await endProcesses();
+    await database?.drop();
+  });
+
+  test("share their ports, are replaced when they end or on SIGHUP without a failed request, and stop together", async () => {
+    database = (await createTestDatabase()) ?? expect.fail("TEST_DATABASE_URL is not set");
+    const env = { DATABASE_URL: database.url, REDIS_URL: process.env.TEST_REDIS_URL ?? expect.fail("TEST_REDIS_URL is not set") };
+    const PORT = String(await freePort());
+    const early = knocking(Number(PORT));
+    const server = await startProcess({ ...env, PORT, WORKERS: "2", LOG_LEVEL: "info", PROVISION_FILE: provisionFile() });
+    await early.stop();
+    await until("two workers", async () => /workers_ready/.test(server.said()) && /Countersign is up/.test(server.said()), 60_000);
+    const before = workersOf(server);
+    expect(before).toHaveLength(2);
+    expect(server.said().match(/Countersign is up/g)).toHaveLength(1);
+
+    // Each request on a connection of its own, so that the workers take turns: fetch would use one of the load again.
+    const ask = (path: string) =>
+      new Promise<{ readonly status: number | undefined; readonly body: string }>((resolve, reject) => {
+        get(`${server.url}${path}`, { agent: false }, (response) => {
+          text(response).then((body) => resolve({ status: response.statusCode, body }), reject);
+        }).once("error", reject);
+      });
+    for (let count = 0; count < 10; count++) expect((await ask("/.well-known/jwks.json")).status).toBe(200);
+    const counted = async () => {
+      const line = /^countersign_http_requests_total\{route="\/\.well-known\/jwks\.json",method="GET",status="200"\} (\d+)$/m;
+      return Number(line.exec((await ask("/metrics")).body)?.[1]);
+    };
+    expect(await counted()).toBe(10);
+
+    // Of these connections one is on its way to the stopped worker when it is killed.
+    process.kill(before[0] ?? 0, "SIGSTOP");
+    let settled = 0;
+    const asked = Array.from({ length: 6 }, () =>
+      ask("/.well-known/jwks.json")
+        .then(
+          ({ status }) => status,
+          () => "closed",
+        )
+        .finally(() => (settled += 1)),
+    );
+    await until("the answers of the other worker", async () => settled === asked.length - 1);
+    process.kill(before[0] ?? 0, "SIGKILL");
+    expect((await Promise.all(asked)).sort()).toEqual([200, 200, 200, 200, 200, "closed"]);
+    await until("a new worker", async () => workersOf(server).length === 2 && !workersOf(server).includes(before[0] ?? 0), 60_000);
+    expect(server.said()).toContain("worker_ended");
+
+    const failures: unknown[] = [];
+    let sent = 0;
+    let reloading = true;
+    const load = Array.from({ length: 4 }, async () => {
+      while (reloading) {
+        sent += 1;
+        await fetch(`${server.url}/.well-known/jwks.json`, { signal: AbortSignal.timeout(10_000) })
+          .then((response) => response.json())
+          .catch((error: unknown) => failures.push(error));
+        await pause(1);
+      }
+    });
+    await until("both workers again", async () => (server.said().match(/"event":"started"/g) ?? []).length === 3, 60_000);
+    const replaced = workersOf(server);
+    server.child.kill("SIGHUP");
+    await until("the reload", async () => server.said().includes("workers_reloaded"), 60_000);
+    reloading = false;
+    await Promise.all(load);
+    expect(sent).toBeGreaterThan(100);
+    expect(failures).toEqual([]);
+    expect(workersOf(server).filter((pid) => replaced.includes(pid))).toEqual([]);
+
+    // Some of these requests reach the worker that goes on.
+    const leaving = workersOf(server);
+    process.kill(leaving[0] ?? 0, "SIGSTOP");
+    const incomplete = Array.from({ length: 4 }, () => ask("/metrics").then(({ status }) => status));
+    expect(await Promise.race(incomplete)).toBe(503);
+    process.kill(leaving[0] ?? 0, "SIGCONT");
+    await Promise.allSettled(incomplete);
+
+    server.child.kill("SIGINT");
+    expect(await server.ended).toBe(0);
+    expect(leaving.filter((pid) => isAlive(pid))).toEqual([]);
+  });
+
+  test("are refused on the embedded database and without Redis, in one sentence each", async () => {
+    const ports = { PORT: "39990", GRPC_PORT: "39991", WORKERS: "2" };
+    expect(await countersign(["serve"], ports)).toEqual({
+      code: 1,
+      said: "WORKERS: is more than one on the embedded database, which one process alone can open; set DATABASE_URL, or WORKERS=1.\n",
+    });
+    expect(await countersign(["serve"], { ...ports, DATABASE_URL: "postgres://localhost/x" })).toEqual({
+      code: 1,
+      said: "WORKERS: is more than one without Redis, so that each worker would count rates on its own; set REDIS_URL, or WORKERS=1.\n",
+    });
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

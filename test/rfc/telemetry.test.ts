@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { aCollector, attributesOf, theOne } from "../support/collector.ts";
+import { basicAuth } from "../support/flow.ts";
+import { startServer } from "../support/server.ts";
+
+/** Kinds of spans in OTLP. */
+const [SERVER, CLIENT] = [2, 3];
+
+test("a token request is one trace over front, core and statements, without a value of the request", async () => {
+  const collector = await aCollector();
+  const server = await startServer({ env: { ...collector.env, OTEL_METRICS_EXPORTER: "none" }, shape: "one" });
+  const { web } = server.clients;
+  const issued = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid offline_access" });
+  await server.get(`/consents/of?secret=canary-in-a-query`);
+  await server.close(); // sends what waits
+
+  const spans = collector.spans();
+  const request = theOne("requests for tokens", spans, ({ name }) => name === "POST /oauth/token");
+  const ofRequest = spans.filter(({ traceId }) => traceId === request.traceId);
+  const core = theOne("calls of the core", ofRequest, ({ name }) => name === "core.token");
+  expect(core.parentSpanId).toBe(request.spanId);
+  expect(ofRequest.filter(({ name }) => /^[a-z]+_/.test(name)).length).toBeGreaterThan(0);
+  const all = collector.all();
+  expect(all).not.toContain("canary");
+  for (const token of [issued.access_token, issued.refresh_token]) expect(all).not.toContain(token);
+  expect(collector.metrics()).toEqual([]);
+});
+
+test("front and core that run apart are one trace, if the request is sampled, and each sends its metrics", async () => {
+  const collector = await aCollector();
+  const server = await startServer({ env: { ...collector.env, TRUST_PROXY: "true" }, shape: "split" });
+  const { clientId, secret = "" } = server.clients.worker;
+  const form = { grant_type: "client_credentials", scope: "notes:read" };
+  const tokenWithin = async (traceparent: string) =>
+    (await server.form("/oauth/token", form, { traceparent, authorization: basicAuth(clientId, secret) })).status;
+  expect(await tokenWithin(`00-${"a".repeat(32)}-${"b".repeat(16)}-01`)).toBe(200);
+  expect(await tokenWithin(`00-${"c".repeat(32)}-${"d".repeat(16)}-00`)).toBe(200);
+  const served = [...(await (await fetch(`${server.url}/metrics`)).text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+  await server.close();
+
+  const spans = collector.spans().filter(({ traceId }) => traceId === "a".repeat(32));
+  const request = theOne("requests", spans, ({ name }) => name === "POST /oauth/token");
+  expect([request.role, request.parentSpanId]).toEqual(["front", "b".repeat(16)]);
+  const call = theOne("calls", spans, ({ name, role }) => name === "core.token" && role === "front");
+  expect([call.kind, call.parentSpanId]).toEqual([CLIENT, request.spanId]);
+  const answered = theOne("served calls", spans, ({ name, role }) => name === "core.token" && role === "core");
+  expect([answered.kind, answered.parentSpanId]).toEqual([SERVER, call.spanId]);
+  const statements = spans.filter(({ role, name }) => role === "core" && name !== "core.token");
+  expect(statements.length).toBeGreaterThan(0);
+  expect(collector.spans().filter(({ traceId }) => traceId === "c".repeat(32))).toEqual([]);
+
+  const metrics = collector.metrics();
+  expect(metrics.filter(({ role }) => role === "front").map(({ name }) => name)).toEqual(expect.arrayContaining(served));
+  const issued = theOne("issued tokens", metrics, ({ name, role }) => name === "countersign_tokens_issued_total" && role === "core");
+  const points = issued.sum?.dataPoints.filter(({ attributes }) => attributesOf(attributes).grant === "client_credentials");
+  expect(points).toMatchObject([{ asDouble: 2 }]);
+  expect(new Set(metrics.map(({ instance }) => instance)).size).toBe(2);
+});

@@ -1,0 +1,237 @@
+import { describe, expect } from "vitest";
+import { operatorAt, refusedWith } from "../support/admin.ts";
+import { codeOf, setUpAt, tokenIn, withApp, withForm } from "../support/authenticator-app.ts";
+import { aBrowser, type Browser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
+import { claimsOf, PASSWORD } from "../support/flow.ts";
+import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
+
+const [MFA, PHR] = ["urn:countersign:mfa", "phr"] as const;
+const VAULT = "https://vault.example.test/mcp";
+const test = testOn({
+  provision: {
+    ...PROVISIONED,
+    resources: [{ resource: VAULT, scopes: [{ name: "notes:write", stepUp: { acr: MFA, maxAge: 600 } }] }],
+  },
+});
+
+/** A browser at the page that asks for the code. */
+async function afterPassword(browser: Browser, email: string, path = "/login") {
+  const page = await browser.submit(await browser.follow(path), { email, password: PASSWORD });
+  expect(page.url).toContain("/login/code?step=");
+  return page;
+}
+
+describe("docs/protocol.md#second-factor", () => {
+  test("after the password a user with an app is asked for a code, which counts once; tokens then say mfa", async ({ server }) => {
+    const { email, browser, secret } = await withApp(server);
+    browser.cookies.clear();
+    const path = server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid", acr_values: MFA });
+    const page = await afterPassword(browser, email, path);
+    const code = codeOf(secret, 1);
+    const wrong = await browser.submit(page, { code: "123456" });
+    expect([wrong.status, wrong.url]).toEqual([401, `${server.url}/login/code`]);
+    const consent = await browser.submit(wrong, { code });
+    expect(consent.html).toContain('name="decision"');
+    const back = await browser.submit(consent, { decision: "approve" });
+    const redeemed = new URL(back.url).searchParams.get("code") ?? "";
+    const fields = {
+      grant_type: "authorization_code",
+      code: redeemed,
+      redirect_uri: server.clients.web.redirectUri,
+      code_verifier: VERIFIER,
+    };
+    const { body } = await server.token(server.clients.web, fields);
+    expect(claimsOf(body.id_token)).toMatchObject({ acr: MFA, amr: ["pwd", "otp", "mfa"] });
+    browser.cookies.clear();
+    const again = await browser.submit(await afterPassword(browser, email), { code });
+    expect(again.status).toBe(401);
+  });
+
+  test("two tabs are asked side by side, and each goes on to its own request", async ({ server }) => {
+    const { email, browser, recovery } = await withApp(server);
+    browser.cookies.clear();
+    const request = (state: string) =>
+      server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid", state, prompt: "login" });
+    const one = await afterPassword(browser, email, request("one"));
+    const two = await afterPassword(browser, email, request("two"));
+    for (const [page, code, state] of [
+      [two, recovery[0], "two"],
+      [one, recovery[1], "one"],
+    ] as const) {
+      let visit = await browser.submit(page, { code: code ?? "" });
+      if (visit.html.includes('name="decision"')) visit = await browser.submit(visit, { decision: "approve" });
+      expect(new URL(visit.url).searchParams.get("state")).toBe(state);
+    }
+  });
+
+  test("a sign-in that waits for the code belongs to its browser", async ({ server }) => {
+    const { email, browser, recovery } = await withApp(server);
+    browser.cookies.clear();
+    const page = await afterPassword(browser, email);
+    const visitor = browser.cookies.get("countersign-visitor");
+    browser.cookies.clear();
+    expect((await browser.submit(page, { code: recovery[0] ?? "" })).status).toBe(403);
+    expect((await browser.follow(page.url)).url).toMatch(/\/login$/);
+    browser.cookies.set("countersign-visitor", visitor ?? "");
+    expect((await browser.submit(page, { code: recovery[0] ?? "" })).url).toBe(`${server.url}/account`);
+  });
+
+  test.for(["the app", "recovery"])("64 uses of one code, of %s: one sign-in", async (kind, { server }) => {
+    const { email, browser, secret, recovery } = await withApp(server);
+    const code = kind === "recovery" ? recovery[0] : codeOf(secret, 1);
+    const answers = await Promise.all(Array.from({ length: 64 }, () => browser.json("/auth/login", { email, password: PASSWORD, code })));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status } of answers) expect([200, 401, 429, 503]).toContain(status);
+  });
+
+  test("POST /auth/login needs the code too, and takes a recovery code once", async ({ server }) => {
+    const { email, browser, recovery } = await withApp(server);
+    const login = (code?: string) => browser.json("/auth/login", { email, password: PASSWORD, ...(code !== undefined && { code }) });
+    expect([(await login()).status, (await login("AAAA-AAAA-AAAA-AAAA")).status]).toEqual([401, 401]);
+    expect([(await login(recovery[0]?.toLowerCase())).status, (await login(recovery[0])).status]).toEqual([200, 401]);
+    await expect.poll(() => server.mailTo(email) ?? "").toContain("recovery code");
+    const once = (code?: string) =>
+      browser.json("/auth/login?session=false", { email, password: PASSWORD, ...(code !== undefined && { code }) });
+    expect([(await once()).status, (await once(recovery[1])).status, (await once(recovery[1])).status]).toEqual([401, 200, 401]);
+  });
+
+  test("eleven wrong codes from any addresses are one too many, and the right password does not clear them", async ({ server }) => {
+    const { email, browser, recovery } = await withApp(server);
+    const login = (code: string) => browser.json("/auth/login", { email, password: PASSWORD, code });
+    const statuses = [];
+    for (let n = 0; n < 10; n++) statuses.push((await login(`${100_000 + n}`)).status);
+    expect(new Set(statuses)).toEqual(new Set([401]));
+    expect((await login(recovery[0] ?? "")).status).toBe(429);
+  });
+
+  test("a new password by mail keeps the second factor", async ({ server }) => {
+    const { email, browser } = await withApp(server);
+    browser.cookies.clear();
+    await browser.json("/auth/forgot-password", { email });
+    const { verificationToken } = server;
+    const token = await verificationToken(email);
+    const password = "another long password";
+    expect((await browser.json("/auth/reset-password", { token, password })).status).toBe(200);
+    expect((await browser.json("/auth/login", { email, password })).status).toBe(401);
+  });
+
+  test("a scope that demands mfa is granted after the second step, and no lesser session passes", async ({ server }) => {
+    const { email, browser, recovery } = await withApp(server);
+    const asked = { resource: VAULT, scope: "notes:write", code_challenge: CHALLENGE };
+    expect((await browser.follow(server.authorizeUrl(server.clients.web, { ...asked, prompt: "none" }))).url).toContain(
+      "error=login_required",
+    );
+    const code = await browser.follow(server.authorizeUrl(server.clients.web, asked));
+    expect(code.url).toContain("/login/code?step=&request="); // the password was proved a moment ago
+    const consent = await browser.submit(code, { code: recovery[0] ?? "" });
+    const back = await browser.submit(consent, { decision: "approve" });
+    expect(back.url).toContain("code=");
+    expect((await browser.follow(server.authorizeUrl(server.clients.web, { ...asked, acr_values: PHR }))).url).toContain("code=");
+    expect(email).toBeTruthy();
+  });
+
+  test("an operator sees factors and sessions and removes the app, which is mailed; a realm can demand a second factor", async ({
+    server,
+  }) => {
+    const { email, id: userId, browser, recovery } = await withApp(server);
+    const operator = await operatorAt(server.url);
+    const app = { addedAt: expect.any(Number), recoveryCodes: 10 };
+    expect(await operator.factors.list.query({ userId })).toEqual({ authenticatorApp: app, passkeys: [] });
+    const { realms } = await operator.realms.list.query();
+    const id = realms.find(({ name }) => name === "default")?.id ?? "";
+    await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: MFA });
+    const asked = server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid" });
+    const code = await browser.follow(asked);
+    expect(code.url).toContain("/login/code?step=&request=");
+    expect((await browser.submit(code, { code: recovery[0] ?? "" })).html).toContain('name="decision"');
+    await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: null });
+    await operator.factors.removeApp.mutate({ userId });
+    expect(await refusedWith(operator.factors.removeApp.mutate({ userId }))).toMatchObject({ error: "not_found" });
+    expect((await browser.json("/auth/login", { email, password: PASSWORD })).status).toBe(200);
+    await expect.poll(() => server.mailTo(email) ?? "").toContain("turned off");
+    const { records } = await operator.audit.list.query({ userId, event: "second_factor.removed" });
+    expect(records).toMatchObject([{ reason: "by_operator" }]);
+    expect((await operator.sessions.list.query({ userId })).sessions).toHaveLength(2);
+    await operator.sessions.end.mutate({ userId });
+    expect((await operator.sessions.list.query({ userId })).sessions).toEqual([]);
+  });
+
+  test("turning it off needs a proof with the code, is mailed, and is recorded", async ({ server }) => {
+    const { email, browser, recovery } = await withApp(server);
+    const submit = async () => {
+      const form = withForm(await browser.follow("/account/security"), "/account/security/app/remove");
+      return browser.submit(form, { form_token: tokenIn(form.html) });
+    };
+    const asked = await submit();
+    expect(asked.url).toContain("/login/code?step=");
+    expect((await browser.submit(asked, { code: recovery[0] ?? "" })).url).toContain("/account/security");
+    expect((await submit()).html).toContain("Two-step sign-in has been turned off.");
+    expect((await browser.json("/auth/login", { email, password: PASSWORD })).status).toBe(200);
+    await expect.poll(() => server.mailTo(email) ?? "").toContain("turned off");
+  });
+});
+
+describe("docs/protocol.md#step-up: a user without the class that is demanded", () => {
+  const asked = (server: TestServer, more: object = {}) =>
+    server.authorizeUrl(server.clients.web, { resource: VAULT, scope: "notes:write", code_challenge: CHALLENGE, ...more });
+
+  test("sets it up within the application's request, in two tabs, and gets the code without another one", async ({ server }) => {
+    const { browser, id, email } = await server.signedInUser();
+    const tabs = [await browser.follow(asked(server, { state: "one" })), await browser.follow(asked(server, { state: "two" }))] as const;
+    for (const { url, html } of tabs) {
+      expect(url).toContain("/login/set-up?request=");
+      for (const words of ["Set up a stronger sign-in", "Set up an authenticator app", "Not now"]) expect(html).toContain(words);
+    }
+    const [one, two] = tabs;
+    await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
+    const proof = await browser.submit(withForm(two, "/account/security/app/begin"), {});
+    expect([proof.url.includes("/login?again=yes&request="), proof.html.includes("Confirm")]).toEqual([true, true]);
+    const offered = await browser.submit(proof, { email, password: PASSWORD });
+    expect(offered.url).toContain("/login/set-up?request=");
+    const page = await browser.submit(withForm(offered, "/account/security/app/begin"), {});
+    expect(page.url).toContain("/account/security/app?request=");
+    const { codes } = await setUpAt(browser, page);
+    const consent = await browser.follow(/href="(\/consent\?request=[^"]+)"/.exec(codes.html)?.[1] ?? "");
+    const ends = [await browser.submit(consent, { decision: "approve" }), await browser.follow(one.url)];
+    expect(ends.map(({ url }) => [new URL(url).searchParams.get("state"), url.includes("code=")])).toEqual([
+      ["two", true],
+      ["one", true],
+    ]);
+  });
+
+  test("can go back to the application, which gets the reason", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const page = await browser.follow(asked(server));
+    const back = await browser.submit(page, { later: "yes" });
+    expect(new URL(back.url).searchParams.get("error")).toBe("unmet_authentication_requirements");
+    expect((await aBrowser(server.url).follow(page.url)).status).toBe(400); // another browser knows no such request
+    expect((await browser.follow(asked(server, { prompt: "none" }))).url).toContain("error=login_required");
+  });
+
+  test("of a realm that demands it is led there by the next sign-in, and gets no token before", async ({ server }) => {
+    const { browser, email } = await server.signedInUser();
+    const operator = await operatorAt(server.url);
+    const { realms } = await operator.realms.list.query();
+    const id = realms.find(({ name }) => name === "default")?.id ?? "";
+    await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: MFA });
+    browser.cookies.clear();
+    const page = await browser.submit(await browser.follow("/login?next=/account/agents"), { email, password: PASSWORD });
+    expect(page.url).toBe(`${server.url}/login/set-up?next=%2Faccount%2Fagents`);
+    expect((await browser.submit(page, { later: "yes" })).url).toBe(`${server.url}/account/agents`);
+    expect((await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid" }))).url).toContain(
+      "/login/set-up?request=",
+    );
+    const login = await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD });
+    expect([login.status, login.body.access_token]).toEqual([403, undefined]);
+    expect(login.body.message).toContain("Sign in through a browser, which helps to set it up.");
+    await setUpAt(browser, await browser.submit(withForm(page, "/account/security/app/begin"), {}));
+    expect((await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid" }))).html).toContain(
+      'name="decision"',
+    );
+    await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: null });
+  });
+});
+
+const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { managementRouter } from "../../src/management/router.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** Procedures that no command calls: the test that reaches each, and what it does there. */
+const ELSEWHERE: Readonly<Record<string, readonly [file: string, act: string]>> = {
+  "viewer.get": ["test/rfc/management-roles.test.ts", "viewer.get.query()"],
+  "viewer.client": ["test/rfc/management-roles.test.ts", "viewer.client.query("],
+  "viewer.user": ["test/rfc/management-roles.test.ts", "viewer.user.query("],
+  "figures.get": ["test/rfc/management-roles.test.ts", '"figures.get"'],
+  "figures.ofClient": ["test/rfc/management-roles.test.ts", '"figures.ofClient"'],
+  "clients.judgeRedirectUris": ["test/browser/console-stories.test.ts", "Add the redirect URI"],
+  "live.audit": ["test/rfc/spec-s2.12-audit.test.ts", "/trpc/live.audit"],
+  "operator.users.addresses": ["test/rfc/operator-users.test.ts", "users.addresses.query("],
+  "operator.users.sendReset": ["test/rfc/operator-users.test.ts", "sendReset.mutate("],
+  "operator.consents.list": ["test/rfc/operator-users.test.ts", "consents.list.query("],
+  "operator.consents.revoke": ["test/rfc/management-clients.test.ts", "consents.revoke.mutate("],
+  "operator.realms.get": ["test/rfc/operator-users.test.ts", "realms.get.query("],
+  "operator.realms.create": ["test/browser/console.test.ts", "Create realm"],
+  "operator.realms.previewBranding": ["test/rfc/operator-users.test.ts", "previewBranding.mutate("],
+  "operator.audit.export": ["test/rfc/spec-s2.12-audit.test.ts", "audit.export.query("],
+  "operator.figures.get": ["test/browser/console.test.ts", 'open("/")'],
+  "operator.delegations.groups": ["test/browser/console-operator.test.ts", 'name: "Pause"'],
+  "operator.deployment.settings": ["test/browser/console.test.ts", "Send me a test mail"],
+  "operator.deployment.testMail": ["test/browser/console.test.ts", "Send me a test mail"],
+};
+
+const commands = readdirSync(join(root, "src/cli"), { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".ts"))
+  .map((path) => readFileSync(join(root, "src/cli", path), "utf8").replaceAll(/\s+/g, ""))
+  .join("\n");
+/** test/rfc/contract-every-command.test.ts runs every command. */
+const isCalled = (path: string): boolean => {
+  const name = path.split(".").slice(-2).join(".");
+  return commands.includes(`${name}.query(`) || commands.includes(`${name}.mutate(`);
+};
+
+test("every procedure is called by a command, or by the test that is named here", () => {
+  const paths = Object.keys(managementRouter._def.procedures);
+  const others = paths.filter((path) => !isCalled(path));
+  expect(others.sort()).toEqual(Object.keys(ELSEWHERE).sort());
+  const missing = Object.entries(ELSEWHERE).filter(([, [file, act]]) => !readFileSync(join(root, file), "utf8").includes(act));
+  expect(missing).toEqual([]);
+});

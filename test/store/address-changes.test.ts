@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { MailMessage } from "../../src/accounts/ports.ts";
+import { addressChanges } from "../../src/store/address-changes.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { users } from "../../src/store/users.ts";
+import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+
+const mail: MailMessage = { subject: "s", text: "t", html: "<p>h</p>" };
+
+describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+  const store = () => addressChanges(database.sql);
+  const addressOf = async (id: string) => (await users(database.sql).byId(id))?.email;
+
+  async function requested(email = `${anId()}@new.example.test`) {
+    const user = await aUser(database.sql, { emailVerified: true });
+    const [proof, stop] = [aHash(), aHash()];
+    const change = { userId: user.id, email, proof: { tokenHash: proof, ttl: 60, mail }, stop: { tokenHash: stop, ttl: 600, mail } };
+    expect(await store().request(change, anAudit("address.change_requested"))).toBe(true);
+    return { user, email, proof, stop };
+  }
+
+  test("of 64 uses of one link to a new address, one changes it", async () => {
+    const { user, email, proof } = await requested();
+    const before = (await auditOf(database.sql, "address.changed")).length;
+    const outcomes = await Promise.all(Array.from({ length: 64 }, () => store().confirm(proof, user.id, mail, anAudit("address.changed"))));
+    expect(outcomes.filter((outcome) => outcome === "changed")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(63);
+    expect([await addressOf(user.id), (await auditOf(database.sql, "address.changed")).length]).toEqual([email, before + 1]);
+  });
+
+  test("of 64 uses of one link to a former address, one stops the change; against a confirmation the former address wins", async () => {
+    const { user, proof, stop } = await requested();
+    const [outcomes] = await Promise.all([
+      Promise.all(Array.from({ length: 64 }, () => store().stop(stop, anAudit("address.change_stopped")))),
+      ...Array.from({ length: 8 }, () => store().confirm(proof, user.id, mail, anAudit("address.changed"))),
+    ]);
+    expect(outcomes.filter((outcome) => typeof outcome === "object")).toHaveLength(1);
+    expect(await addressOf(user.id)).toBe(user.email);
+    expect(await store().byProof(proof)).toBeUndefined();
+  });
+
+  test("the link to a former address removes the ways in that were added since, and keeps the others", async () => {
+    const { user, stop } = await requested();
+    const add = (name: string, age: string) =>
+      runText(
+        database.sql,
+        `insert into passkeys (user_id, credential_id, public_key, counter, transports, backed_up, aaguid, name, created_at)
+         values ($1::uuid, $2::bytea, '\\x00', 0, '{}', false, '', $3, now() - $4::interval)`,
+        [user.id, aHash(), name, age],
+      );
+    await add("before", "1 day");
+    await add("after", "0 seconds");
+    await store().stop(stop, anAudit("address.change_stopped"));
+    const left = await runText<{ name: string }>(database.sql, "select name from passkeys where user_id = $1::uuid", [user.id]);
+    expect(left).toEqual([{ name: "before" }]);
+  });
+
+  test("of 16 users who confirm one address at once, one gets it", async () => {
+    const email = `${anId()}@new.example.test`;
+    const rivals = await Promise.all(Array.from({ length: 16 }, () => requested(email)));
+    const outcomes = await Promise.all(rivals.map(({ user, proof }) => store().confirm(proof, user.id, mail, anAudit("address.changed"))));
+    expect(outcomes.toSorted()).toEqual(["changed", ...Array.from({ length: 15 }, () => "taken")]);
+  });
+
+  test("a link that expired, is another user's, or was replaced does nothing", async () => {
+    const { user, proof } = await requested();
+    const other = await requested();
+    expect(await store().confirm(other.proof, user.id, mail, anAudit("address.changed"))).toBeUndefined();
+    await runText(database.sql, "update address_changes set expires_at = now() where user_id = $1::uuid", [user.id]);
+    expect(await store().confirm(proof, user.id, mail, anAudit("address.changed"))).toBeUndefined();
+    const change = {
+      userId: other.user.id,
+      email: `${anId()}@new.example.test`,
+      proof: { tokenHash: aHash(), ttl: 60, mail },
+      stop: undefined,
+    };
+    await store().request(change, anAudit("address.change_requested"));
+    expect([await store().byProof(other.proof), await store().byStop(other.stop)]).toEqual([undefined, undefined]);
+  });
+});

@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer as createHttpServer, type Server } from "node:http";
+import { type AddressInfo, createServer, type Server as TcpServer } from "node:net";
+import { text } from "node:stream/consumers";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { handOver } from "../../src/compose/audit-streaming.ts";
+import { receiverOf } from "../../src/outside/audit-stream/receiver.ts";
+import { auditLog } from "../../src/store/audit-log.ts";
+import { auditSealer } from "../../src/store/audit-sealer.ts";
+import { auditStream } from "../../src/store/audit-stream.ts";
+import type { Sql } from "../../src/store/sql.ts";
+import { anAudit, anId } from "../support/accounts.ts";
+import { databaseKinds, runText, sharedDatabase } from "../support/database.ts";
+
+async function portOf(server: Server | TcpServer): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+/** A collector over HTTP. @param statuses of its next responses; afterwards 200 */
+async function aCollector(...statuses: number[]) {
+  const bodies: string[] = [];
+  const server = createHttpServer(async (request, response) => {
+    const status = statuses.shift() ?? 200;
+    const body = await text(request);
+    if (status === 200) bodies.push(body);
+    response.writeHead(status).end();
+  });
+  return { url: `http://127.0.0.1:${await portOf(server)}/v1/logs`, bodies };
+}
+
+const receiver = (url: string) => receiverOf({ url, secret: "s".repeat(16), issuer: "https://id.example.test", clock: () => 1 });
+const numbers = (body: string): readonly number[] => JSON.parse(body).records.map(({ seq }: { seq: number }) => seq);
+
+describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }) => {
+  const database = sharedDatabase(fresh);
+  let sql: Sql;
+  beforeAll(() => {
+    sql = database().sql;
+  });
+  const writeSealed = async (count: number): Promise<void> => {
+    const log = auditLog(sql);
+    await Promise.all(Array.from({ length: count }, () => log.record(anAudit("token.refused", { requestId: anId() }))));
+    while ((await auditStream(sql).waiting()) < count) await auditSealer(sql, undefined).seal();
+  };
+  beforeEach(() =>
+    runText(sql, "update audit_stream set seq = (select coalesce(max(seq), 0) from audit_records), holder = null, leased_until = now()"),
+  );
+
+  test("a webhook gets every record once and in order, and what it refused comes again", async () => {
+    await writeSealed(3);
+    const { url, bodies } = await aCollector(503);
+    const holder = randomUUID();
+    await expect(handOver(sql, holder, receiver(url))).rejects.toThrow("did not take");
+    expect(await auditStream(sql).waiting()).toBe(3);
+    expect(await handOver(sql, holder, receiver(url))).toBe(3);
+    await writeSealed(2);
+    expect(await handOver(sql, holder, receiver(url))).toBe(2);
+    expect(await handOver(sql, holder, receiver(url))).toBe(0);
+    const found = bodies.flatMap(numbers);
+    expect(found).toHaveLength(5);
+    expect(found).toEqual(Array.from({ length: 5 }, (_, index) => (found[0] ?? 0) + index));
+  });
+
+  test("of many processes one sends, and another one when its lease is over", async () => {
+    await writeSealed(1);
+    const { url, bodies } = await aCollector();
+    const stream = auditStream(sql);
+    const holders = Array.from({ length: 16 }, () => randomUUID());
+    const claims = await Promise.all(holders.map((each) => stream.claim(each)));
+    expect(claims.filter((seq) => seq !== undefined)).toHaveLength(1);
+    const holder = holders[claims.findIndex((seq) => seq !== undefined)] ?? expect.fail("no process sends");
+    const other = randomUUID();
+    expect(await handOver(sql, other, receiver(url))).toBe(0);
+    await runText(sql, "update audit_stream set leased_until = now() - interval '1 second'");
+    expect(await handOver(sql, other, receiver(url))).toBe(1);
+    expect(bodies).toHaveLength(1);
+    expect(await stream.advance(holder, claims.find((seq) => seq !== undefined) ?? -1, 1_000_000)).toBe(false);
+    await stream.release(other);
+    expect(await stream.claim(holder)).toBeDefined();
+  });
+
+  test("syslog over TCP gets whole messages, and a receiver that resets the connection gets them again", async () => {
+    await writeSealed(2);
+    let received = "";
+    let reset = true;
+    const server = createServer({ allowHalfOpen: false }, (socket) => {
+      socket.on("error", () => undefined);
+      if (reset) return void socket.resetAndDestroy();
+      socket.on("data", (chunk) => {
+        received += chunk.toString();
+      });
+    });
+    const url = `syslog://127.0.0.1:${await portOf(server)}`;
+    const holder = randomUUID();
+    await expect(handOver(sql, holder, receiver(url))).rejects.toThrow("did not take");
+    reset = false;
+    expect(await handOver(sql, holder, receiver(url))).toBe(2);
+    expect(received.match(/\d+ <1(?:08|10)>1 [^<]* token\.refused \[meta sequenceId="\d+"\] \{/g)).toHaveLength(2);
+  });
+
+  test("an OTLP collector gets log records", async () => {
+    await writeSealed(1);
+    const { url, bodies } = await aCollector();
+    expect(await handOver(sql, randomUUID(), receiver(`otlp+${url}`))).toBe(1);
+    expect(JSON.parse(bodies[0] ?? "").resourceLogs[0].scopeLogs[0].logRecords).toHaveLength(1);
+  });
+});

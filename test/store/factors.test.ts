@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAX_PASSKEYS, type NewPasskey } from "../../src/accounts/factors.ts";
+import type { Database } from "../../src/store/orm.ts";
+import { passkeys } from "../../src/store/passkeys.ts";
+import { proofChallenges } from "../../src/store/proof-challenges.ts";
+import { secondFactors } from "../../src/store/second-factors.ts";
+import { sessions } from "../../src/store/sessions.ts";
+import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+
+const mail = { subject: "news", text: "t", html: "h" };
+const unnamed = { userId: null, generation: null, upstream: null };
+const bound = { holder: "address 192.0.2.1", limit: 3 };
+const many = <Result>(work: () => Promise<Result>) => Promise.all(Array.from({ length: 64 }, work));
+
+const aPasskey = (userId: string, counter = 0): NewPasskey => ({
+  ...{ id: anId(), userId, counter, credentialId: aHash(), publicKey: aHash(), transports: ["internal"] },
+  ...{ backedUp: false, aaguid: "00000000-0000-0000-0000-000000000000", name: "Laptop" },
+});
+
+describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+  });
+  afterAll(() => database.close());
+
+  describe("challenges", () => {
+    test("64 concurrent uses of one challenge: exactly one gets it", async () => {
+      const [store, id] = [proofChallenges(database.sql), aHash()];
+      await store.put(id, "passkey_sign_in", unnamed, 60, bound);
+      expect(await store.take(id, "second_factor")).toBeUndefined();
+      const taken = await many(() => store.take(id, "passkey_sign_in"));
+      expect(taken.filter((one) => one !== undefined)).toEqual([unnamed]);
+    });
+
+    test("an expired challenge and the oldest above the holder's limit cannot be used", async () => {
+      const [store, ids] = [proofChallenges(database.sql), [aHash(), aHash(), aHash(), aHash()]];
+      const holder = { holder: `user ${anId()}`, limit: 3 };
+      for (const id of ids) await store.put(id, "passkey_sign_in", unnamed, 60, holder);
+      expect(await Promise.all(ids.map((id) => store.byId(id, "passkey_sign_in")))).toEqual([undefined, unnamed, unnamed, unnamed]);
+      const late = aHash();
+      await store.put(late, "passkey_sign_in", unnamed, 0, holder);
+      expect(await store.take(late, "passkey_sign_in")).toBeUndefined();
+    });
+  });
+
+  describe("passkeys", () => {
+    test("a passkey is found with its user, counts upwards only, and makes phr reachable", async () => {
+      const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
+      const passkey = aPasskey(user.id, 5);
+      expect(await store.add(passkey, mail, anAudit("passkey.added", { userId: user.id }))).toBe(true);
+      expect(await store.add(passkey, mail, anAudit("passkey.added"))).toBe(false);
+      expect(await store.byCredential(passkey.credentialId)).toMatchObject({ id: passkey.id, user: { id: user.id }, backedUp: false });
+      expect(await many(() => store.use(passkey.id, 6)).then((uses) => uses.filter(Boolean))).toHaveLength(1);
+      expect([await store.use(passkey.id, 6), await store.use(passkey.id, 0), await store.use(passkey.id, 7)]).toEqual([
+        false,
+        false,
+        true,
+      ]);
+      const hash = aHash();
+      await sessions(database.sql).start({ id: anId(), hash, userId: user.id, ttl: 60 }, anAudit("session.started"));
+      expect((await sessions(database.sql).byHash(hash))?.session.reachableAcr).toBe("phr");
+      expect((await auditOf(database.sql, "passkey.added")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
+    });
+
+    test("a passkey of which a copy was reported is refused from then on, and the user gets one mail", async () => {
+      const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
+      const passkey = aPasskey(user.id, 5);
+      await store.add(passkey, mail, anAudit("passkey.added"));
+      for (const _ of [1, 2]) await store.reportCopy(passkey.id, user.id, mail, anAudit("passkey.refused"));
+      expect(await store.use(passkey.id, 100)).toBe(false);
+      expect(await store.ofUser(user.id)).toMatchObject([{ copiedAt: expect.any(Number) }]);
+      const mails = await runText<{ n: number }>(
+        database.sql,
+        "select count(*)::int as n from outbox where user_id = $1::uuid and about = 'notice'",
+        [user.id],
+      );
+      expect(mails).toEqual([{ n: 2 }]);
+    });
+
+    test("another user's passkey cannot be renamed or removed, and the last way to sign in stays, also in a race", async () => {
+      const [store, user, other] = [passkeys(database.sql), await aUser(database.sql), await aUser(database.sql)];
+      const [one, two] = [aPasskey(user.id), aPasskey(user.id)];
+      for (const each of [one, two]) await store.add(each, mail, anAudit("passkey.added"));
+      const audit = anAudit("passkey.removed");
+      expect([await store.rename(one.id, other.id, "x", audit), await store.remove(one.id, other.id, mail, audit)]).toEqual([
+        false,
+        "unknown",
+      ]);
+      await runText(database.sql, "delete from credentials where user_id = $1::uuid", [user.id]);
+      const outcomes = await Promise.all([one, two].map(({ id }) => store.remove(id, user.id, mail, audit)));
+      expect(outcomes.toSorted()).toEqual(["last", "removed"]);
+    });
+
+    test("a user has at most so many passkeys, also when they are added at once", async () => {
+      const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
+      const added = await Promise.all(
+        Array.from({ length: MAX_PASSKEYS + 5 }, () => store.add(aPasskey(user.id), mail, anAudit("passkey.added"))),
+      );
+      expect(added.filter(Boolean)).toHaveLength(MAX_PASSKEYS);
+    });
+  });
+
+  describe("authenticator apps and recovery codes", () => {
+    const withApp = async (codes = [aHash(), aHash()]) => {
+      const [store, user] = [secondFactors(database.sql), await aUser(database.sql)];
+      await store.begin(user.id, "sealed");
+      return { store, user, codes, confirm: (step: number) => store.confirm(user.id, step, codes, mail, anAudit("second_factor.added")) };
+    };
+
+    test("64 confirmations at once: exactly one, with one mail; a confirmed app is not replaced", async () => {
+      const { store, user, confirm } = await withApp();
+      expect(await many(() => confirm(100)).then((all) => all.filter(Boolean))).toHaveLength(1);
+      expect(await store.begin(user.id, "another")).toBe(false);
+      expect(await store.appOf(user.id)).toMatchObject({ secret: "sealed", confirmed: true });
+      expect(await store.stateOf(user.id)).toEqual({ appAddedAt: expect.any(Number), recoveryCodes: 2 });
+    });
+
+    test("64 uses of one time step or one recovery code at once: exactly one each; no step counts after a later one", async () => {
+      const { store, user, codes, confirm } = await withApp();
+      expect(await store.useStep(user.id, 101)).toBe(false);
+      await confirm(100);
+      expect(await many(() => store.useStep(user.id, 101)).then((all) => all.filter(Boolean))).toHaveLength(1);
+      expect([await store.useStep(user.id, 100), await store.useStep(user.id, 102)]).toEqual([false, true]);
+      const use = () => store.useCode(user.id, codes[0] ?? aHash(), mail, anAudit("recovery_code.used"));
+      expect(await many(use).then((all) => all.filter(Boolean))).toHaveLength(1);
+      const other = await aUser(database.sql);
+      expect(await store.useCode(other.id, codes[1] ?? aHash(), mail, anAudit("recovery_code.used"))).toBe(false);
+      expect((await store.stateOf(user.id)).recoveryCodes).toBe(1);
+    });
+
+    test("an app that is removed takes its recovery codes with it, and new codes need an app", async () => {
+      const { store, user, confirm } = await withApp();
+      await confirm(100);
+      expect(await store.replaceCodes(user.id, [aHash()], anAudit("recovery_codes.replaced"))).toBe(true);
+      expect((await store.stateOf(user.id)).recoveryCodes).toBe(1);
+      const removed = await many(() => store.remove(user.id, mail, anAudit("second_factor.removed")));
+      expect(removed.filter(Boolean)).toHaveLength(1);
+      expect(await store.stateOf(user.id)).toEqual({ appAddedAt: null, recoveryCodes: 0 });
+      expect(await store.replaceCodes(user.id, [aHash()], anAudit("recovery_codes.replaced"))).toBe(false);
+    });
+  });
+});

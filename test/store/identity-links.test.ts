@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { identityLinks } from "../../src/store/identity-links.ts";
+import type { Database } from "../../src/store/orm.ts";
+import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
+import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
+
+const ISSUER = "https://login.acme.test";
+const CALLERS = 64;
+const MAIL = { subject: "s", text: "t", html: "h" };
+
+describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await fresh();
+    await runText(
+      database.sql,
+      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
+       values ($1::uuid, 'acme', 'Acme', 'oidc', $2, 'us', 'none', '{openid}')`,
+      [DEFAULT_REALM_ID, ISSUER],
+    );
+  });
+  afterAll(() => database.close());
+
+  const links = () => identityLinks(database.sql);
+  const times = <T>(count: number, one: (n: number) => Promise<T>) => Promise.all(Array.from({ length: count }, (_, n) => one(n)));
+  const anIdentity = (more: Partial<UpstreamIdentity> = {}): UpstreamIdentity => ({
+    ...{ issuer: ISSUER, subject: anId(), email: `${anId()}@acme.test`, emailVerified: true, sid: undefined },
+    ...{ firstName: undefined, lastName: undefined, acr: undefined, amr: [] },
+    ...more,
+  });
+  const open = (identity: UpstreamIdentity) => {
+    const user = {
+      id: anId(),
+      realmId: DEFAULT_REALM_ID,
+      email: identity.email ?? "",
+      firstName: null,
+      lastName: null,
+      role: "user",
+    } as const;
+    return links().open(user, identity, [anAudit("user.registered", { userId: user.id })]);
+  };
+  const link = (userId: string, identity: UpstreamIdentity) => links().link(userId, identity, MAIL, anAudit("identity.linked"));
+  const unlink = (userId: string, identity: UpstreamIdentity) => links().unlink(userId, identity, MAIL, anAudit("identity.unlinked"));
+  const start = (userId: string, { issuer, subject }: UpstreamIdentity) =>
+    links().startSession(
+      { id: anId(), hash: aHash(), userId, ttl: 60, upstream: { issuer, subject, sid: undefined } },
+      anAudit("session.started"),
+    );
+
+  test("of 64 callers one opens an account for an identity, with one address or with many", async () => {
+    for (const email of ["one@acme.test", undefined]) {
+      const identity = anIdentity(email === undefined ? {} : { email });
+      const opened = await times(CALLERS, (n) => open(email === undefined ? { ...identity, email: `many${n}@acme.test` } : identity));
+      expect(opened.filter(Boolean)).toHaveLength(1);
+      expect((await links().userOf(identity))?.confirmed).toBe(true);
+    }
+    expect(await runText(database.sql, "select 1 from users where email_key like 'many%' or email_key = 'one@acme.test'")).toHaveLength(2);
+  });
+
+  test("of 64 users one links an identity", async () => {
+    const [users, identity] = [await times(CALLERS, () => aUser(database.sql)), anIdentity()];
+    const outcomes = await times(CALLERS, (n) => link(users[n]?.id ?? "", identity));
+    expect(outcomes.filter((outcome) => outcome === "linked")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === "taken")).toHaveLength(CALLERS - 1);
+  });
+
+  test("an identity that an assertion linked signs in only once its user has linked it", async () => {
+    const [user, identity] = [await aUser(database.sql), anIdentity()];
+    await runText(database.sql, "insert into identity_links (issuer, subject, user_id) values ($1, $2, $3::uuid)", [
+      ISSUER,
+      identity.subject,
+      user.id,
+    ]);
+    expect((await links().userOf(identity))?.confirmed).toBe(false);
+    expect(await start(user.id, identity)).toBeUndefined();
+    expect([await link(user.id, identity), await link(user.id, identity)]).toEqual(["linked", "known"]);
+    expect(await start(user.id, identity)).toMatchObject({ userId: user.id });
+  });
+
+  test("of two identities without a password, removed at once, one stays", async () => {
+    for (let round = 0; round < 10; round++) {
+      const [first, second] = [anIdentity(), anIdentity()];
+      await open(first);
+      const userId = (await links().userOf(first))?.user.id ?? "";
+      await link(userId, second);
+      const outcomes = await Promise.all([unlink(userId, first), unlink(userId, second)]);
+      expect(outcomes.toSorted()).toEqual(["last", "unlinked"]);
+    }
+  });
+
+  test("the last identity of a user with a password can be removed, that of another user cannot", async () => {
+    const [user, other, identity] = [await aUser(database.sql), await aUser(database.sql), anIdentity()];
+    await link(user.id, identity);
+    expect([await unlink(other.id, identity), await unlink(user.id, identity), await unlink(user.id, identity)]).toEqual([
+      "unknown",
+      "unlinked",
+      "unknown",
+    ]);
+    expect(await start(user.id, identity)).toBeUndefined();
+  });
+
+  test("a logout of the provider ends a live session behind any number of expired ones", async () => {
+    const identity = anIdentity();
+    await open(identity);
+    const userId = (await links().userOf(identity))?.user.id ?? "";
+    await runText(
+      database.sql,
+      `with past as (
+         insert into sessions (token_hash, user_id, expires_at) select sha256(int4send(n) || uuid_send($1::uuid)), $1::uuid, now() - interval '1 minute'
+         from generate_series(1, 500) as n returning id)
+       insert into upstream_sessions (session_id, issuer, subject) select id, $2, $3 from past`,
+      [userId, ISSUER, identity.subject],
+    );
+    const live = await start(userId, identity);
+    const logout = { jti: anId(), subject: identity.subject, sid: undefined, remember: 60 };
+    expect(await links().endSessions(ISSUER, logout, anAudit("session.ended"))).toBe(true);
+    expect(
+      await runText(database.sql, "select 1 from sessions where id = $1::uuid and ended_at is not null", [live?.id ?? ""]),
+    ).toHaveLength(1);
+  });
+});

@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openDatabase } from "../../src/store/orm.ts";
+import { blocksOf } from "../support/documents.ts";
+import { freePort } from "../support/free-port.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import { until } from "../support/processes.ts";
+import { startServer } from "../support/server.ts";
+
+/** PgBouncer before a database of its own, by the configuration of docs/production.md. @param changed of that text */
+async function aPooler(changed = (text: string): string => text) {
+  const database = (await createTestDatabase()) ?? expect.fail("TEST_DATABASE_URL is not set");
+  onTestFinished(() => database.drop());
+  const { hostname, port, pathname, username } = new URL(database.url);
+  const listening = await freePort();
+  const shown = blocksOf("docs/production.md").find(({ name }) => name === "pgbouncer.ini")?.code ?? expect.fail("no pgbouncer.ini");
+  const dir = mkdtempSync(join(tmpdir(), "countersign-pooler-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  chmodSync(dir, 0o777);
+  const text = shown
+    .replace("countersign = host=10.0.0.5 ", `${pathname.slice(1)} = host=${hostname} port=${port} user=${username} `)
+    .replace("listen_port = 6432", `listen_port = ${listening}`)
+    .replace("auth_type = scram-sha-256", "auth_type = any")
+    .replace(/^auth_file = .*$/m, "unix_socket_dir =")
+    .replace("default_pool_size = 20", "default_pool_size = 3");
+  writeFileSync(join(dir, "pgbouncer.ini"), changed(text), { mode: 0o644 });
+  const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}; // it refuses to run as root
+  const child: ChildProcess = spawn("pgbouncer", [join(dir, "pgbouncer.ini")], { ...account, stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await until(`PgBouncer: ${said}`, async () => /process up/.test(said));
+  return `postgres://${username}@127.0.0.1:${listening}${pathname}`;
+}
+
+test("everything works behind PgBouncer in transaction mode, with three connections of the server", async () => {
+  const url = await aPooler();
+  const server = await startServer({ env: { DATABASE_URL: url, DATABASE_POOLER: "transaction" } });
+  onTestFinished(() => server.close());
+  const { web } = server.clients;
+  const user = await server.signedInUser();
+  const issued = await server.tokens(web, user.browser, { scope: "openid offline_access" });
+  const answers = await Promise.all(Array.from({ length: 40 }, () => server.introspect(web, issued.access_token)));
+  expect(answers.filter(({ body }) => body.active !== true)).toEqual([]);
+  const refreshed = await server.refresh(web, issued.refresh_token);
+  expect(refreshed.status).toBe(200);
+  await server.revoke(web, refreshed.body.refresh_token);
+  expect((await server.introspect(web, refreshed.body.access_token)).body).toEqual({ active: false });
+});
+
+test("a pooler whose connections lack the deadlines is refused with the setting's name", async () => {
+  const url = await aPooler((text) => text.replace(/ connect_query='[^']*(?:''[^']*)*'/, ""));
+  await expect(openDatabase({ url, pool: { pooler: "transaction" } })).rejects.toThrow(/^DATABASE_POOLER: .*connect_query/);
+});

@@ -1,0 +1,93 @@
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { headerLine, interleave } from "../../src/audit-chain/export.ts";
+import { GENESIS } from "../../src/audit-chain/link.ts";
+import { verification } from "../../src/audit-chain/verify.ts";
+import { auditTrail } from "../../src/store/audit-trail.ts";
+import { MIGRATION_TABLE, statementsOf } from "../../src/store/migrate.ts";
+import { aBrowser } from "../support/browser.ts";
+import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/postgres.ts";
+import { startServer } from "../support/server.ts";
+
+const FIRST = "0001_initial";
+const read = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), "utf8");
+
+/** What the clients and the user of the earlier server held. */
+interface Held {
+  readonly madeAt: string;
+  /** The key that signed, as PEM. */
+  readonly key: string;
+  readonly user: { readonly id: string; readonly email: string };
+  readonly session: string;
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly usedRefreshToken: string;
+  readonly revokedRefreshToken: string;
+}
+const held: Held = JSON.parse(read(`${FIRST}.json`));
+
+/** Seconds since the rows were made. */
+const age = Math.floor(Date.now() / 1_000 - Date.parse(held.madeAt) / 1_000);
+
+/** Columns with times, but of the sealed trail, which nothing may change. */
+const TIMES = `select format('update %I set %I = %2$I + make_interval(secs => ${age})', table_name, column_name) as text
+  from information_schema.columns where table_schema = 'public' and data_type = 'timestamp with time zone' and table_name not like 'audit%'`;
+
+/** A database as the first migration and a server of that time left it, as if that had been a moment ago. */
+async function earlierDatabase(): Promise<string> {
+  const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL ?? expect.fail("TEST_DATABASE_URL is not set"));
+  onTestFinished(drop);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  for (const statement of statementsOf(FIRST)) await client.query(statement);
+  await client.query(`create table ${MIGRATION_TABLE} (id serial primary key, name varchar(255), executed_at timestamptz default now())`);
+  await client.query("set session_replication_role = replica"); // neither triggers nor references: the rows are a copy
+  const rows = read(`${FIRST}.sql`);
+  for (const table of new Set(rows.match(/(?<=^INSERT INTO )\S+/gm))) await client.query(`delete from ${table}`);
+  await client.query(rows);
+  for (const { text } of (await client.query<{ text: string }>(TIMES)).rows) await client.query(text);
+  await client.end();
+  return url;
+}
+
+/** The access token of that time as if it had been issued a moment ago by this issuer. */
+function accessToken(issuer: string): Promise<string> {
+  const { iat = 0, exp = 0, ...claims } = decodeJwt(held.accessToken);
+  const { kid = "", typ = "" } = decodeProtectedHeader(held.accessToken);
+  return new SignJWT({ ...claims, iss: issuer, iat: iat + age, exp: exp + age })
+    .setProtectedHeader({ alg: "EdDSA", kid, typ })
+    .sign(createPrivateKey(held.key));
+}
+
+test("a server of this version migrates the database of the first one, and what was issued there goes on", async () => {
+  const DATABASE_URL = await earlierDatabase();
+  const server = await startServer({ env: { DATABASE_URL, JWT_PRIVATE_KEY: held.key } });
+  onTestFinished(() => server.close());
+  const { web } = server.clients;
+  const current = await accessToken(server.config.issuer);
+  expect((await server.introspect(web, current)).body).toMatchObject({ active: true, sub: held.user.id });
+  const refreshed = await server.refresh(web, held.refreshToken);
+  expect(refreshed.status).toBe(200);
+
+  const browser = aBrowser(server.url);
+  browser.cookies.set("countersign", held.session);
+  const issued = await server.tokens(web, browser, { scope: "openid offline_access notes:read", prompt: "none" });
+  expect((await server.userinfo(issued.access_token)).body.sub).toBe(held.user.id);
+
+  expect((await server.refresh(web, held.revokedRefreshToken)).body.error).toBe("invalid_grant");
+  expect((await server.refresh(web, held.usedRefreshToken)).body.error).toBe("invalid_grant");
+  expect((await server.refresh(web, refreshed.body.refresh_token)).body.error).toBe("invalid_grant");
+  expect((await server.introspect(web, current)).body).toEqual({ active: false });
+
+  const trail = () => auditTrail(server.database.sql).part(1_000, 0);
+  await expect.poll(async () => (await trail()).records.length).toBeGreaterThan(22); // sealed within a second
+  const { start, records, checkpoints } = await trail();
+  const jwk = createPublicKey(held.key).export({ format: "jwk" });
+  const verifying = verification(new Set([decodeProtectedHeader(held.accessToken).kid ?? ""]));
+  for (const line of [headerLine(start ?? GENESIS), { type: "key", jwk }, ...interleave(records, checkpoints)])
+    verifying.take(JSON.stringify(line));
+  expect(verifying.end()).toMatchObject({ kind: "sound" });
+});

@@ -1,0 +1,32 @@
+import type { Locator, Page } from "playwright-core";
+
+interface RouterState {
+  readonly state: { readonly status: string; readonly resolvedLocation?: { readonly pathname: string } };
+}
+
+/** Moves to a screen within the console, as a link does, and waits until its heading is there and nothing is loading. */
+export async function openScreen(page: Page, path: string): Promise<void> {
+  await page.evaluate((to) => {
+    const [base = ""] = location.pathname.split("/console");
+    history.pushState({}, "", `${base}/console${to}`);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }, path);
+  // The router's own state: the heading could still be that of the screen before.
+  await page.waitForFunction(() => {
+    const { state } = (self as unknown as { readonly __TSR_ROUTER__: RouterState }).__TSR_ROUTER__;
+    return state.status === "idle" && location.pathname.endsWith(state.resolvedLocation?.pathname ?? " ");
+  });
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.waitForFunction(() => document.querySelector(".mantine-Skeleton-root") === null);
+}
+
+const FIELD = "Find a screen, client, user or request id";
+
+/** Opens the search of all screens by its keys and types, once its field has the focus. @returns the field */
+export async function typeInSearch(page: Page, text: string): Promise<Locator> {
+  const field = page.getByPlaceholder(FIELD);
+  await page.keyboard.press("Control+k");
+  await field.and(page.locator(":focus")).waitFor();
+  await page.keyboard.type(text);
+  return field;
+}

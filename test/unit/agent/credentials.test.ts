@@ -1,0 +1,125 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { agent, clientSecret, privateKey, publicClient, workloadToken } from "@countersign/agent";
+import { commandToken, githubToken, kubernetesToken } from "@countersign/agent/workload";
+import { decodeProtectedHeader, importJWK, jwtVerify } from "jose";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { jws, keyFor } from "../../support/assertions.ts";
+
+const ISSUER = "https://auth.example";
+const request = { issuer: ISSUER, clientId: "my agent:1", methods: ["client_secret_basic", "client_secret_post"] };
+const TYPE = "urn:ietf:params:oauth:client-assertion-type";
+
+test("RFC 6749 §2.3.1: a secret goes by Basic, form-encoded, or in the body where the server takes nothing else", async () => {
+  const credential = clientSecret("s%:+ /ü");
+  const { headers } = await credential.authenticate(request);
+  const [, encoded = ""] = headers?.authorization?.split(" ") ?? [];
+  expect(Buffer.from(encoded, "base64").toString()).toBe("my+agent%3A1:s%25%3A%2B+%2F%C3%BC");
+  const posted = await credential.authenticate({ ...request, methods: ["client_secret_post"] });
+  expect(posted).toEqual({ parameters: { client_id: "my agent:1", client_secret: "s%:+ /ü" } });
+  expect(await publicClient().authenticate(request)).toEqual({ parameters: { client_id: "my agent:1" } });
+});
+
+describe.for(["EdDSA", "ES256", "ES384", "ES512", "PS256", "RS256"])("RFC 7523 §2.2: a private key for %s", (alg) => {
+  const { privateKey: pair, jwk } = keyFor(alg, "k1");
+  const needsName = alg === "PS256";
+  test.for([
+    ["PEM", pair.export({ type: "pkcs8", format: "pem" }).toString()],
+    ["JWK", { ...pair.export({ format: "jwk" }), ...(needsName && { alg }) }],
+  ] as const)("signs a new assertion for the issuer each time, from %s", async ([, key]) => {
+    const credential = privateKey(key, { kid: "k1", ...(needsName && { alg }) });
+    const assertions = await Promise.all([1, 2].map(async () => (await credential.authenticate(request)).parameters));
+    const [first, second] = assertions.map(({ client_assertion }) => client_assertion ?? "");
+    expect(first).not.toBe(second);
+    expect(assertions[0]).toMatchObject({ client_id: "my agent:1", client_assertion_type: `${TYPE}:jwt-bearer` });
+    const { payload } = await jwtVerify(first ?? "", await importJWK(jwk, alg), { audience: ISSUER, issuer: "my agent:1" });
+    expect([payload.sub, (payload.exp ?? 0) - (payload.iat ?? 0), decodeProtectedHeader(first ?? "").kid]).toEqual([
+      "my agent:1",
+      60,
+      "k1",
+    ]);
+  });
+});
+
+test("a CryptoKey that cannot be exported signs, and what is no private key is named as such", async () => {
+  const { privateKey: key } = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
+  const { parameters } = await privateKey(key).authenticate(request);
+  expect(decodeProtectedHeader(parameters.client_assertion ?? "")).toEqual({ alg: "ES256", typ: "JWT" });
+  await expect(privateKey("no key").authenticate(request)).rejects.toThrow("PKCS #8");
+  const x25519 = generateKeyPairSync("x25519").privateKey.export({ format: "jwk" });
+  await expect(privateKey(x25519).authenticate(request)).rejects.toThrow("PKCS #8");
+});
+
+describe("tokens of a platform", () => {
+  const token = jws({ sub: "system:serviceaccount:jobs:reader" }, keyFor("ES256"));
+  const svid = jws({ sub: "spiffe://corp.example/reader" }, keyFor("ES256"));
+  const dir = mkdtempSync(join(tmpdir(), "agent-"));
+
+  test("authenticate the client, SVIDs by a type of their own, or are the grant", async () => {
+    const sources = [workloadToken(() => ` ${token}\n`), workloadToken(async () => svid)];
+    const [oidc, spiffe] = await Promise.all(sources.map((source) => source.authenticate(request)));
+    expect(oidc?.parameters).toEqual({ client_id: "my agent:1", client_assertion: token, client_assertion_type: `${TYPE}:jwt-bearer` });
+    expect(spiffe?.parameters).toMatchObject({ client_assertion: svid, client_assertion_type: `${TYPE}:jwt-spiffe` });
+    const grant = await workloadToken(() => token, { use: "grant" }).grant?.(request);
+    expect(grant).toEqual({ grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion: token });
+    expect(sources[0]?.grant).toBeUndefined();
+  });
+
+  test("come from a file, a command or GitHub, for the issuer", async () => {
+    writeFileSync(join(dir, "token"), token);
+    expect(await kubernetesToken(join(dir, "token"))({ issuer: ISSUER })).toBe(token);
+    rmSync(dir, { recursive: true });
+    const print = 'console.log("token(" + process.argv[1] + "):\\n\\t" + process.argv[2] + "\\nbundle(x): {}")';
+    expect(await commandToken([process.execPath, "-e", print, "{issuer}", svid])({ issuer: ISSUER })).toBe(svid);
+
+    const asked: unknown[] = [];
+    const server = createServer((inbound, response) => {
+      asked.push(inbound.url, inbound.headers.authorization);
+      response.end(JSON.stringify({ value: token }));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const env = { ACTIONS_ID_TOKEN_REQUEST_URL: `http://127.0.0.1:${port}/t?api-version=2`, ACTIONS_ID_TOKEN_REQUEST_TOKEN: "job" };
+    expect(await githubToken(env)({ issuer: ISSUER })).toBe(token);
+    expect(asked).toEqual([`/t?api-version=2&audience=${encodeURIComponent(ISSUER)}`, "Bearer job"]);
+  });
+
+  test("that are not to be had are an error that says why, and holds no token", async () => {
+    const failing = [
+      kubernetesToken(join(dir, "none")),
+      githubToken({}),
+      commandToken([process.execPath, "-e", "process.exit(1)"]),
+      () => " ",
+    ];
+    const printing = commandToken([process.execPath, "-e", "console.log('nothing')"]);
+    for (const source of [...failing, printing]) {
+      const refused = workloadToken(source).authenticate(request);
+      await expect(refused).rejects.toThrow(
+        expect.objectContaining({ code: "credential_unavailable", message: expect.stringMatching(/^no workload token: /) }),
+      );
+    }
+  });
+});
+
+test.for<[Record<string, unknown>, string]>([
+  [{ isuer: ISSUER }, '"isuer"'],
+  [{ issuer: "http://auth.example" }, "https"],
+  [{ issuer: undefined }, "https"],
+  [{ clientId: "" }, "clientId"],
+  [{ credential: undefined }, "credential"],
+  [{ credential: "secret" }, "credential"],
+  [{ dpop: "always" }, "dpop"],
+])("an unusable option is a TypeError: %j", ([options, message]) => {
+  const usable = { issuer: ISSUER, clientId: "a", credential: publicClient() };
+  expect(() => agent({ ...usable, ...options } as Parameters<typeof agent>[0])).toThrow(message);
+});
+
+test("an empty secret is a TypeError", () => {
+  expect(() => clientSecret("")).toThrow(TypeError);
+});

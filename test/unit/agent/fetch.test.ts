@@ -1,0 +1,192 @@
+import { Readable } from "node:stream";
+import { type AgentOptions, agent, clientSecret, generateProofKey, publicClient } from "@countersign/agent";
+import { calculateJwkThumbprint, type JWK } from "jose";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type SmallAnswer, smallResource } from "../../support/small-resource.ts";
+
+const OTHER = "https://other.example.test";
+const REFUSED = { status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' } };
+
+/** An authorization server that issues `token 1`, `token 2` and so on, bound where it sees a proof. */
+let issued = 0;
+const issuer = await smallResource(({ path, proof, body }, origin) => {
+  if (path.startsWith("/.well-known/")) {
+    const endpoints = { authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` };
+    return { json: { issuer: origin, ...endpoints, dpop_signing_alg_values_supported: ["ES256"] } };
+  }
+  issued += 1;
+  const refresh = body.includes("client_credentials") ? {} : { refresh_token: `refresh ${issued}` };
+  return { json: { access_token: `token ${issued}`, token_type: proof === undefined ? "Bearer" : "DPoP", expires_in: 900, ...refresh } };
+});
+afterAll(issuer.close);
+beforeEach(() => {
+  issued = 0;
+  issuer.received.splice(0);
+});
+
+const anAgent = (options: Partial<AgentOptions> = {}) =>
+  agent({ issuer: issuer.origin, clientId: "a", credential: clientSecret("s"), ...options });
+
+async function serving(answer: Parameters<typeof smallResource>[0]) {
+  const resource = await smallResource(answer);
+  onTestFinished(resource.close);
+  return resource;
+}
+
+interface Behaviour {
+  readonly document?: object;
+  readonly challenge?: string;
+  /** What requests with a token are answered. */
+  readonly answer?: (authorization: string) => SmallAnswer;
+}
+
+/** A resource server at `/api`, well or badly behaved. */
+const guarded = ({ document = {}, challenge, answer = () => ({}) }: Behaviour = {}) =>
+  serving(({ path, authorization }, origin) => {
+    if (path.startsWith("/.well-known/"))
+      return { json: { resource: `${origin}/api`, authorization_servers: [issuer.origin], ...document } };
+    if (authorization !== undefined) return answer(authorization);
+    const named = `Bearer scope="x", resource_metadata="${origin}/.well-known/oauth-protected-resource/api"`;
+    return { status: 401, headers: { "www-authenticate": challenge ?? named } };
+  });
+
+/** The status, or the code of the error. */
+const outcomeOf = (response: Promise<Response>) =>
+  response.then(
+    ({ status }) => status,
+    ({ code }: { code: string }) => code,
+  );
+
+describe("a resource server that cannot be trusted", () => {
+  test.for<[string, Behaviour, string]>([
+    ["for another resource", { document: { resource: "https://bank.example/api" } }, "wrong_resource"],
+    ["of another issuer", { document: { authorization_servers: [OTHER] } }, "wrong_issuer"],
+    ["by another server's document", { challenge: `Bearer resource_metadata="${OTHER}/m"` }, "wrong_resource"],
+    ["by a document that names no resource", { document: { resource: 1 } }, "invalid_response"],
+  ])("draws no token %s", async ([, behaviour, code]) => {
+    const resource = await guarded(behaviour);
+    expect(await outcomeOf(anAgent().fetch(`${resource.origin}/api`))).toBe(code);
+    expect([issuer.received, resource.received.filter(({ authorization }) => authorization !== undefined)]).toEqual([[], []]);
+  });
+
+  test("that redirects gets the token at no other address, unless the caller follows by itself", async () => {
+    const thief = await serving(() => ({}));
+    const resource = await guarded({ answer: () => ({ status: 307, headers: { location: thief.origin } }) });
+    expect(await outcomeOf(anAgent().fetch(`${resource.origin}/api`))).toBe("redirect_refused");
+    expect(await outcomeOf(anAgent().fetch(`${resource.origin}/api`, { redirect: "manual" }))).toBe(307);
+    expect(thief.received).toEqual([]);
+  });
+
+  test("that goes on refusing is asked twice, and its answer returned", async () => {
+    const resource = await guarded({ answer: () => REFUSED });
+    expect([await outcomeOf(anAgent().fetch(`${resource.origin}/api`)), issued]).toEqual([401, 2]);
+  });
+});
+
+test("a resource server that asks for no token gets none; nor does one that asks for a password, or by plain http", async () => {
+  const open = await serving(({ path }) => (path === "/basic" ? { status: 401, headers: { "www-authenticate": 'Basic realm="x"' } } : {}));
+  const mine = anAgent();
+  expect(await Promise.all(["/", "/basic"].map((path) => outcomeOf(mine.fetch(open.origin + path))))).toEqual([200, 401]);
+  expect(await outcomeOf(mine.fetch("http://notes.example/mcp"))).toBe("wrong_resource");
+  expect(issued).toBe(0);
+});
+
+test("what the caller sends arrives: method, body and header fields, from a URL or a Request", async () => {
+  const resource = await guarded();
+  const mine = anAgent();
+  await mine.fetch(new URL("/api/a?b=c#d", resource.origin), { method: "PUT", body: new URLSearchParams({ e: "f" }) });
+  await mine.fetch(new Request(`${resource.origin}/api`, { headers: { accept: "text/plain" } }), { method: "DELETE" });
+  expect(resource.received.filter(({ authorization }) => authorization === "Bearer token 1")).toMatchObject([
+    { method: "PUT", path: "/api/a?b=c", body: "e=f" },
+    { method: "DELETE", path: "/api", body: "" },
+  ]);
+});
+
+test("a body that is a stream is sent once, with its token", async () => {
+  const resource = await guarded();
+  const mine = anAgent();
+  const upload = (path: string) => {
+    const body = Readable.toWeb(Readable.from([Buffer.from("a"), Buffer.from("b")])) as BodyInit;
+    return mine.fetch(new Request(`${resource.origin}${path}`, { method: "POST", body, duplex: "half" } as RequestInit));
+  };
+  expect([(await upload("/api")).status, (await upload("/api/x")).status]).toEqual([200, 200]);
+  const posts = resource.received.filter(({ method }) => method === "POST");
+  expect(posts.map(({ body, authorization }) => [body, authorization])).toEqual([
+    ["ab", "Bearer token 1"],
+    ["ab", "Bearer token 1"],
+  ]);
+});
+
+test("64 requests at once to an unknown resource server need one document and one token", async () => {
+  const resource = await guarded();
+  const mine = anAgent();
+  const statuses = await Promise.all(Array.from({ length: 64 }, () => outcomeOf(mine.fetch(`${resource.origin}/api`))));
+  expect([new Set(statuses), issued]).toEqual([new Set([200]), 1]);
+});
+
+test("after a sign-in a refused token is renewed by the refresh token, which is used once", async () => {
+  const resource = await guarded({
+    answer: (authorization) => (authorization.endsWith(" 1") || authorization.endsWith(" 2") ? REFUSED : {}),
+  });
+  const app = anAgent({ credential: publicClient() });
+  const { url, finish } = await app.signIn({ resource: `${resource.origin}/api`, scope: "x", redirectUri: "http://127.0.0.1/cb" });
+  const state = new URL(url).searchParams.get("state");
+  const access = await finish(`http://127.0.0.1/cb?code=c&state=${state}&iss=${encodeURIComponent(issuer.origin)}`);
+  expect([await outcomeOf(access.fetch(`${resource.origin}/api`)), await outcomeOf(access.fetch(`${resource.origin}/api`))]).toEqual([
+    401, 200,
+  ]);
+  const grants = issuer.received.flatMap(({ body }) => (body === "" ? [] : [new URLSearchParams(body)]));
+  expect(grants.map((grant) => grant.get("refresh_token") ?? grant.get("grant_type"))).toEqual([
+    "authorization_code",
+    "refresh 1",
+    "refresh 2",
+  ]);
+  expect(await outcomeOf(access.fetch(`${resource.origin}/other`))).toBe("wrong_resource");
+  for (const callback of [`code=c&state=${state}&iss=${OTHER}`, "code=c&state=other", `state=${state}`])
+    await expect(finish(`http://127.0.0.1/cb?${callback}`)).rejects.toMatchObject({ code: "sign_in_invalid" });
+  await expect(finish(`http://127.0.0.1/cb?error=access_denied&state=${state}`)).rejects.toMatchObject({ code: "access_denied" });
+});
+
+test("a named resource without a metadata document gets bound tokens once it has asked for proofs, and is looked up once", async () => {
+  const resource = await serving(({ path, authorization = "" }) => {
+    if (path.startsWith("/.well-known/")) return { status: 404 };
+    return authorization.startsWith("DPoP ") ? {} : { status: 401, headers: { "www-authenticate": 'DPoP algs="ES256"' } };
+  });
+  const access = anAgent().own({ resource: resource.origin, scope: "x" });
+  expect([(await access.fetch(`${resource.origin}/a`)).status, (await access.fetch(`${resource.origin}/b`)).status]).toEqual([200, 200]);
+  expect(resource.received.map(({ path, authorization = "" }) => [path, authorization])).toEqual([
+    ["/.well-known/oauth-protected-resource", ""],
+    ["/a", "Bearer token 1"],
+    ["/a", "DPoP token 2"],
+    ["/b", "DPoP token 2"],
+  ]);
+});
+
+test("the key cannot be exported, is one for each agent, and may be the caller's own", async () => {
+  const proofKey = await generateProofKey();
+  await expect(crypto.subtle.exportKey("jwk", proofKey.privateKey)).rejects.toThrow();
+  const resource = await guarded();
+  const thumbprint = async (options: Partial<AgentOptions>) => {
+    const { url } = await anAgent({ dpop: "required", ...options }).signIn({
+      resource: `${resource.origin}/api`,
+      redirectUri: "http://127.0.0.1/cb",
+    });
+    return new URL(url).searchParams.get("dpop_jkt");
+  };
+  const [one, same, other] = await Promise.all([thumbprint({ proofKey }), thumbprint({ proofKey }), thumbprint({})]);
+  const jwk = await calculateJwkThumbprint((await crypto.subtle.exportKey("jwk", proofKey.publicKey)) as JWK);
+  expect([one, same, other === one]).toEqual([jwk, jwk, false]);
+});
+
+test("an authorization server that is none of the agent's, or none at all, is named", async () => {
+  const stranger = await serving(() => ({ json: { issuer: OTHER, token_endpoint: `${OTHER}/token` } }));
+  const silent = await serving(() => ({ status: 404 }));
+  const token = (url: string) => agent({ issuer: url, clientId: "a", credential: publicClient() }).own({ scope: "x" }).token();
+  await expect(token(stranger.origin)).rejects.toMatchObject({ code: "wrong_issuer", message: expect.stringContaining(OTHER) });
+  await expect(token(silent.origin)).rejects.toMatchObject({ code: "invalid_response" });
+  await expect(token(`${silent.origin}/realm`)).rejects.toThrow("has no metadata document");
+  expect(silent.received.map(({ path }) => path).slice(-2)).toEqual([
+    "/.well-known/oauth-authorization-server/realm",
+    "/realm/.well-known/openid-configuration",
+  ]);
+});

@@ -1,0 +1,45 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createAdminClient } from "@countersign/admin";
+import { expect, onTestFinished, test } from "vitest";
+import { asFailure } from "../../../src/cli/as-failure.ts";
+
+/** The error of a call that a server refuses. */
+async function refusal(httpStatus: number, message: string): Promise<unknown> {
+  const data = { code: "X", httpStatus, error: "x", message };
+  const server = createServer((_, response) =>
+    response
+      .writeHead(httpStatus, { "content-type": "application/json" })
+      .end(JSON.stringify([{ error: { code: -32_003, message, data } }])),
+  ).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return createAdminClient({ url, token: "t" })
+    .account.get.query()
+    .catch((error: unknown) => error);
+}
+
+const context = { server: "https://id.example.test", email: "ada@example.test", named: ["notes"] };
+
+test.for([
+  [403, "This is for operators.", "operator"],
+  [403, "Making clients needs the role developer, which an operator gives.", "developer"],
+  [403, "Only operators make clients here. Ask one of them for yours.", "operator"],
+] as const)("%d %s: says who is signed in, and how to get the role %s", async ([status, message, role]) => {
+  expect(asFailure(await refusal(status, message), context).message).toBe(
+    `${message} You are signed in as ada@example.test; an operator can give you the role with \`countersign users role ada@example.test ${role}\`.`,
+  );
+});
+
+test("what was not found is named, with the server", async () => {
+  const failure = asFailure(await refusal(404, "Not found."), context);
+  expect(failure).toMatchObject({ exitCode: 4, message: "Not found at https://id.example.test: notes." });
+});
+
+test("a token that the server no longer accepts, as after its signing key was withdrawn, asks for a new sign-in", async () => {
+  const failure = asFailure(await refusal(401, "invalid_token"), context);
+  const message = "https://id.example.test does not accept the session of ada@example.test any more. Run `countersign login`.";
+  expect(failure).toMatchObject({ exitCode: 3, message });
+});

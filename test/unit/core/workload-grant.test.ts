@@ -1,0 +1,237 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { workloadDefaults } from "../../../src/clients/workload.ts";
+import type { IdentityAssertionPorts } from "../../../src/core/grants/jwt-bearer/ports.ts";
+import type { WorkloadPorts } from "../../../src/core/workload/ports.ts";
+import { ExplainRequestSchema, TokenRequestSchema, Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { GRANTS } from "../../../src/protocol/grants.ts";
+import { jws, keyFor } from "../../support/assertions.ts";
+import { aClient, aSubject } from "../../support/builders.ts";
+import { ask, claimsOf, ISSUER, memoryCore, NOW } from "../../support/memory-core.ts";
+import { NO_WORKLOADS } from "../../support/workloads.ts";
+
+const { grantType } = GRANTS.jwtBearer;
+const CRM = "https://crm.example.test/mcp";
+const IDP = "https://idp.example.test";
+const CI = "https://ci.example.test";
+const key = keyFor("ES256", "one");
+const keys = { current: async () => [key.jwk], refreshed: async () => [key.jwk] };
+
+const workload = aClient({
+  clientId: "desk",
+  tokenEndpointAuthMethod: "workload_jwt",
+  secretHash: null,
+  grantTypes: [grantType],
+  scopes: ["crm:read", "crm:write", "openid", "agent:readonly"],
+  maxAgentMode: "readonly",
+  audience: [CRM, "https://b.example.test"],
+});
+const notes = aClient({ grantTypes: [grantType], scopes: ["crm:read"], audience: [CRM] });
+
+const identityAssertions: IdentityAssertionPorts = {
+  trustedIssuers: [IDP, CI],
+  maxLifetime: 300,
+  keys,
+  assertions: { accept: async () => aSubject().userId, outlook: async () => ({ enabled: true, used: false }) },
+};
+
+interface World {
+  readonly client?: typeof workload;
+  /** ID_JAG_ENABLED */
+  readonly idJag?: boolean;
+  /** Whether a platform is trusted. */
+  readonly platform?: boolean;
+  readonly used?: boolean;
+}
+
+async function worldOf({ client = workload, idJag = false, platform = true, used = false }: World) {
+  const recorded: { reason?: string | undefined; clientId?: string | undefined }[] = [];
+  const workloads: WorkloadPorts = {
+    ...NO_WORKLOADS,
+    configured: async () => platform,
+    find: async (issuers, subject) =>
+      platform && issuers.includes(CI)
+        ? [
+            {
+              ...workloadDefaults("oidc"),
+              ...{ id: "1", issuer: CI, kind: "oidc", createdAt: 1, updatedAt: null },
+              identities: subject === "stranger" ? [] : [{ subject, claims: {}, clientId: "desk" }],
+            },
+          ]
+        : [],
+    keys: () => ({ source: CI, keys }),
+    recordRefusal: async (entry) => void recorded.push(entry),
+  };
+  const made = await memoryCore({
+    clients: [client, notes],
+    succeeds: !used,
+    ports: ({ consumedIds }) => ({
+      workloads,
+      ...(idJag && { identityAssertions }),
+      consumedIds: { ...consumedIds, isConsumed: async () => used },
+    }),
+  });
+  return { ...made, recorded };
+}
+
+const basic = { basic: { clientId: "notes-app", clientSecret: "the-secret" } };
+const platformToken = (claims: object = {}, header: object = {}, by = key) =>
+  jws({ iss: CI, sub: "repo:acme", aud: ISSUER, jti: "j", iat: NOW, exp: NOW + 300, ...claims }, by, { typ: "JWT", kid: "one", ...header });
+const identityAssertion = () =>
+  jws(
+    {
+      ...{ iss: IDP, sub: "e-7", aud: ISSUER, client_id: "notes-app", jti: "j", iat: NOW, exp: NOW + 100 },
+      ...{ scope: "crm:read", resource: CRM },
+    },
+    key,
+    { typ: "oauth-id-jag+jwt", kid: "one" },
+  );
+
+interface Sent extends World {
+  readonly assertion?: string;
+  readonly credential?: object;
+  readonly params?: object;
+}
+const requestOf = ({ assertion = platformToken(), credential = {}, params = { resource: [CRM] } }: Sent) =>
+  create(TokenRequestSchema, {
+    client: { address: "192.0.2.1", ...credential },
+    requestId: "r1",
+    grant: { case: "jwtBearer", value: { assertion, ...params } },
+  });
+
+async function present(sent: Sent = {}) {
+  const world = await worldOf(sent);
+  return { ...world, answer: await ask(world.core, "token", requestOf(sent)) };
+}
+
+describe("docs/protocol.md#workload-grant: the client of a workload gets a token of its own", () => {
+  test("without a credential; its record names the workload", async () => {
+    const { answer, writes } = await present({ params: { resource: [CRM], scope: "crm:read" } });
+    const { accessToken, refreshToken } = answer as { accessToken: string; refreshToken?: string };
+    expect(claimsOf(accessToken)).toMatchObject({ sub: "desk", client_id: "desk", aud: CRM, scope: "crm:read" });
+    expect(refreshToken).toBeUndefined();
+    expect(writes).toEqual([
+      ["consume", "workload_token", CI, "j", 360, undefined],
+      [
+        "audit.recordIssue",
+        expect.objectContaining({
+          event: "token.issued",
+          clientId: "desk",
+          grantType,
+          workloadIssuer: CI,
+          workloadSubject: "repo:acme",
+        }),
+      ],
+    ]);
+  });
+
+  test("without scope it gets all that it may have, but for agent modes and scopes of users", async () => {
+    const { answer } = await present();
+    expect((answer as { scope: string }).scope).toBe("crm:read crm:write");
+    expect(await present({ params: { resource: [CRM], scope: "agent:readonly" } })).toMatchObject({ answer: { scope: "agent:readonly" } });
+  });
+
+  test.for<readonly [string, Sent, readonly [code: string, reason: string]]>([
+    ["no assertion", { assertion: "" }, ["invalid_request", "assertion_missing"]],
+    ["another audience", { assertion: platformToken({ aud: "x" }) }, ["invalid_grant", "workload_for_another_audience"]],
+    ["an unknown issuer", { assertion: platformToken({ iss: "https://x.example" }) }, ["invalid_grant", "workload_issuer_unknown"]],
+    ["another key", { assertion: platformToken({}, {}, keyFor("ES256")) }, ["invalid_grant", "signature_wrong"]],
+    ["a key in the header", { assertion: platformToken({}, { jwk: key.jwk }) }, ["invalid_grant", "assertion_brings_its_key"]],
+    ["an access token", { assertion: platformToken({}, { typ: "at+jwt" }) }, ["invalid_grant", "assertion_of_another_kind"]],
+    ["a malformed assertion", { assertion: "a.b.c" }, ["invalid_grant", "assertion_malformed"]],
+    ["a good token without a client", { assertion: platformToken({ sub: "stranger" }) }, ["unauthorized_client", "workload_unknown"]],
+    ["an expired token without a client", { assertion: platformToken({ sub: "stranger", exp: 1 }) }, ["invalid_grant", "workload_expired"]],
+    ["a disabled client", { client: aClient({ ...workload, enabled: false }) }, ["unauthorized_client", "client_disabled"]],
+    [
+      "a client of another method",
+      { client: aClient({ ...workload, tokenEndpointAuthMethod: "none" }) },
+      ["unauthorized_client", "method_not_registered"],
+    ],
+    [
+      "a client without the grant",
+      { client: aClient({ ...workload, grantTypes: ["client_credentials"] }) },
+      ["unauthorized_client", "grant_not_held"],
+    ],
+    [
+      "a proof that the client needs",
+      { client: aClient({ ...workload, dpopBoundAccessTokens: true }) },
+      ["invalid_dpop_proof", "dpop_missing"],
+    ],
+    ["no resource", { params: {} }, ["invalid_target", "resource_missing"]],
+    ["another resource", { params: { resource: ["https://c.example.test"] } }, ["invalid_target", "resource_outside_audience"]],
+    ["another scope", { params: { resource: [CRM], scope: "hr:read" } }, ["invalid_scope", "scope_not_allowed"]],
+    ["a scope of users", { params: { resource: [CRM], scope: "openid" } }, ["invalid_scope", "scope_not_allowed"]],
+    ["a mode above the ceiling", { params: { resource: [CRM], scope: "agent:exec" } }, ["invalid_scope", "scope_not_allowed"]],
+    ["a client_id", { credential: { clientId: "desk" } }, ["invalid_grant", "workload_with_client_credential"]],
+  ])("not for %s, which uses nothing up", async ([, sent, refusal]) => {
+    const { answer, writes } = await present(sent);
+    expect(answer).toEqual(refusal);
+    expect(writes.filter(([method]) => method === "consume")).toEqual([]);
+  });
+
+  test("a token that was used before is refused, like any other fault, and no token is issued", async () => {
+    const { answer, writes } = await present({ used: true });
+    expect(answer).toEqual(["invalid_grant", "workload_used_before"]);
+    expect(writes.map(([method]) => method)).not.toContain("audit.recordIssue");
+  });
+});
+
+describe("docs/protocol.md#workload-grant: neither jwt-bearer grant takes what belongs to the other", () => {
+  const granted = "granted";
+  const cases: readonly (readonly [
+    idJag: boolean,
+    platform: boolean,
+    sent: "identity" | "workload" | "malformed",
+    by: object,
+    outcome: unknown,
+  ])[] = [
+    [true, true, "identity", basic, granted],
+    [true, true, "identity", {}, ["invalid_client", "client_not_named"]],
+    [true, true, "workload", {}, granted],
+    [true, true, "workload", basic, ["invalid_grant", "workload_with_client_credential"]],
+    [true, true, "malformed", basic, ["invalid_grant", "assertion_malformed"]],
+    [true, true, "malformed", {}, ["invalid_client", "client_not_named"]],
+    [true, false, "identity", basic, granted],
+    [true, false, "workload", {}, ["invalid_client", "client_not_named"]],
+    [true, false, "workload", basic, ["invalid_grant", "assertion_of_another_kind"]],
+    [false, true, "identity", basic, ["unsupported_grant_type", "grant_not_served"]],
+    [false, true, "identity", {}, ["unsupported_grant_type", "grant_not_served"]],
+    [false, true, "workload", {}, granted],
+    [false, true, "workload", basic, ["invalid_grant", "workload_with_client_credential"]],
+    [false, true, "malformed", {}, ["invalid_grant", "assertion_malformed"]],
+    [false, false, "identity", basic, ["unsupported_grant_type", "grant_not_served"]],
+    [false, false, "workload", {}, ["unsupported_grant_type", "grant_not_served"]],
+    [false, false, "malformed", basic, ["unsupported_grant_type", "grant_not_served"]],
+  ];
+  test.for(cases)("ID-JAG %s, platforms %s: %s by %j", async ([idJag, platform, sent, credential, outcome]) => {
+    const assertion = { identity: identityAssertion, workload: platformToken, malformed: () => "a.b.c" }[sent]();
+    const { answer } = await present({ idJag, platform, assertion, credential });
+    expect("accessToken" in answer ? granted : answer).toEqual(outcome);
+  });
+});
+
+describe("docs/explain.md: a workload's request", () => {
+  const explained = async (sent: Sent) => {
+    const { core, writes } = await worldOf(sent);
+    const request = create(ExplainRequestSchema, { subject: { case: "tokenRequest", value: requestOf(sent) } });
+    const answer = (await ask(core, "explain", request)) as { rules: { rule: string; verdict: Verdict; reason?: string }[] };
+    expect(writes).toEqual([]);
+    return answer.rules.map(({ rule, verdict, reason }) => `${rule} ${verdict === Verdict.PASSED ? "passed" : reason}`);
+  };
+
+  test("lists every rule, and uses nothing up", async () => {
+    expect(await explained({})).toEqual(
+      [
+        ...["parameters_present", "no_client_credential", "workload_form", "workload_issuer", "workload_algorithm", "workload_audience"],
+        ...["workload_time", "workload_id", "workload_signed", "workload_identity", "workload_client", "grant_held", "dpop_proof"],
+        ...["resource_named", "scope", "resource", "workload_unused"],
+      ].map((rule) => `${rule} passed`),
+    );
+  });
+
+  test("names the rule that refuses", async () => {
+    expect(await explained({ assertion: platformToken({ aud: "x" }) })).toContain("workload_audience workload_for_another_audience");
+    expect(await explained({ used: true })).toContain("workload_unused workload_used_before");
+    expect(await explained({ platform: false })).toContain("credential client_not_named");
+  });
+});
