@@ -19,6 +19,7 @@ import { type Comparison, figuresOf, type Sample, table } from "./report.ts";
 import { revocationReach } from "./revocation-reach.ts";
 import { IN_FLIGHT } from "./scenario.ts";
 import { serverEnv } from "./serve.ts";
+import { signInFlood } from "./sign-in-flood.ts";
 import { soak } from "./soak.ts";
 import { emptyStorage, STORAGE, type Storage } from "./storage.ts";
 import { workersCompared } from "./workers.ts";
@@ -38,6 +39,9 @@ const APART: Readonly<Record<string, () => Promise<void>>> = {
   hybrid: () => hybridCost(rounds, seconds),
   overload: () => overload(seconds),
   revocation_reach: revocationReach,
+  sign_in_flood: async () => {
+    for (const kind of new Set(["embedded", STORAGE])) await signInFlood(kind, rounds, seconds);
+  },
 };
 const { values } = parseArgs({
   options: {
