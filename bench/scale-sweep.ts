@@ -104,7 +104,7 @@ async function beside({ sql }: Database, work: () => Promise<unknown>): Promise<
 }
 
 const row = (name: string, { seconds, rate, p99, refused }: Measured): string =>
-  `| ${name} | ${seconds.toFixed(0)} | ${rate.toFixed(0)} | ${p99.toFixed(0)} | ${refused} |`;
+  `| ${name} | ${seconds.toFixed(0)} | ${rate.toFixed(0)} | ${p99.toFixed(1)} | ${refused} |`;
 
 /** Measures what refreshing clients notice of the sweep, on a database of its own. */
 export async function sweepBesideLoad(): Promise<void> {
