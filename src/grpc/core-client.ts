@@ -3,7 +3,7 @@ import { Refusal } from "../errors.ts";
 import { type CoreAddress, frontMetadata } from "./core-channel.ts";
 import { keepPeers, type Names } from "./core-peers.ts";
 import type { CoreStream } from "./core-stream.ts";
-import { hasEffect, lastEffect, timeLimit } from "./deadline.ts";
+import { lastEffect, mayBeRepeated, timeLimit } from "./deadline.ts";
 import { type AnyCall, type TokenCore, tokenCoreOf } from "./local.ts";
 import { callOnce } from "./unary-call.ts";
 
@@ -22,8 +22,8 @@ const OPENING = { look: 20, wait: 1_200 } as const;
 
 /**
  * The token core of other processes. Calls share long-lived streams, or are unary for a core of an earlier release. A call is retried only
- * if it has not left this process, was refused unread (by the transport), or can be made again (mayBeRepeated). A call with an effect
- * carries a deadline for it, which lies before the caller's own.
+ * if it has not left this process, was refused unread (by the transport), or can be made again (mayBeRepeated). A call that cannot
+ * carries a deadline for its effect, which lies before the caller's own.
  * @param now the database's clock, seconds since the epoch; while undefined, calls carry no such deadline
  * @param names how the core's name is resolved
  */
@@ -45,7 +45,7 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
         const { signal, traceparent } = options ?? {};
         const limit = Math.min(timeLimit(name), options?.timeoutMs ?? Number.POSITIVE_INFINITY);
         const until = performance.now() + limit;
-        const notAfter = now && hasEffect(name) ? lastEffectBy(now(), limit) : undefined;
+        const notAfter = now && !mayBeRepeated(name, request) ? lastEffectBy(now(), limit) : undefined;
         const budget = () => until - performance.now();
         for (;;) {
           if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone");

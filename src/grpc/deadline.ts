@@ -5,7 +5,7 @@ import type { TokenCoreMethod } from "./local.ts";
 const CORE_LIMIT = 3_000;
 export const INTROSPECTION_LIMIT = 1_000;
 
-/** Methods that consume or issue something. A late `revoke` is harmless. */
+/** Methods that consume or issue something. A late `revoke` is harmless, and so is a second pending request of a device or a pushed one. */
 const EFFECTIVE: readonly TokenCoreMethod[] = ["token", "validateAuthorization", "issueCode", "loginTokens"];
 /**
  * Milliseconds between the last moment for a call's effect and its caller's deadline. A statement checks the time once it holds its rows;
@@ -23,9 +23,6 @@ export function timeLimit(method: TokenCoreMethod): number {
   return method === "introspect" || method === "verifyApiKey" ? INTROSPECTION_LIMIT : CORE_LIMIT;
 }
 
-/** Whether a call changes something that its caller relies on. Pure. */
-export const hasEffect = (method: TokenCoreMethod): boolean => EFFECTIVE.includes(method);
-
 /** What a request may carry that works once: the assertion of a client and a proof of possession. */
 interface SingleUse {
   readonly dpop?: unknown;
@@ -33,11 +30,11 @@ interface SingleUse {
 }
 
 /**
- * Whether a call that may have been executed can be made again: it has no effect, and carries nothing that works once, which a second core would
- * refuse as a replay. Pure.
+ * Whether a call that may have been executed can be made again: it consumes and issues nothing that a repetition would miss, and carries nothing that
+ * works once, which a second core would refuse as a replay. Pure.
  */
 export function mayBeRepeated(method: TokenCoreMethod, { client, dpop }: SingleUse): boolean {
-  return !hasEffect(method) && [dpop, client?.dpop, client?.assertion].every((once) => once === undefined);
+  return !EFFECTIVE.includes(method) && [dpop, client?.dpop, client?.assertion].every((once) => once === undefined);
 }
 
 /**

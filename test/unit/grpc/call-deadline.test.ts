@@ -40,10 +40,11 @@ test("a call that issues a token carries a deadline half a second before its fro
   expect(moments).toEqual([1_002.5, 1_002.5, 1_000.5]);
 });
 
-test("a revocation carries no deadline", async () => {
+test("a revocation carries a deadline for its effect only with an assertion, which works once", async () => {
   const { core, moments } = await aFront(() => 1_000);
   await core.revoke({ token: "t" });
-  expect(moments).toEqual([undefined]);
+  await core.revoke({ token: "t", client: { assertion: { clientAssertion: "a" } } });
+  expect(moments).toEqual([undefined, 1_002.5]);
 });
 
 test("while the database's clock is unknown, calls that issue tokens are not sent", async () => {
