@@ -13,16 +13,21 @@ export interface AdminClientOptions {
   readonly url: string;
   /** An access token of a sign-in with the service itself, or what gives one for each request. */
   readonly token: string | (() => string | Promise<string>);
+  /** Milliseconds for a request and its answer. Default: 30,000. */
+  readonly timeout?: number;
 }
 
 /** Calls that travel together at most; the server takes no more. */
 const BATCH = 20;
+/** The server gives up after 15 seconds. */
+const TIMEOUT = 30_000;
 
 /**
- * The management API, typed from the server's own router. What is refused is thrown as a `TRPCClientError`; see `refusalOf`.
+ * The management API, typed from the server's own router. What is refused, or not answered in time, is thrown as a `TRPCClientError`;
+ * see `refusalOf`.
  * Times are milliseconds since the epoch.
  */
-export function createAdminClient({ url, token }: AdminClientOptions) {
+export function createAdminClient({ url, token, timeout = TIMEOUT }: AdminClientOptions) {
   const base = url.endsWith("/") ? url : `${url}/`;
   return createTRPCClient<ManagementRouter>({
     links: [
@@ -30,6 +35,10 @@ export function createAdminClient({ url, token }: AdminClientOptions) {
         url: new URL("trpc", base).href,
         maxItems: BATCH,
         maxURLLength: 8_000,
+        fetch: (input, init) => {
+          const deadline = AbortSignal.timeout(timeout);
+          return fetch(input, { ...(init as RequestInit), signal: init?.signal ? AbortSignal.any([init.signal, deadline]) : deadline });
+        },
         headers: async () => ({ authorization: `Bearer ${typeof token === "string" ? token : await token()}` }),
       }),
     ],

@@ -4,6 +4,7 @@ import { COMMAND_LINE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, MANAGE_SERVER } from "..
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
 import { forgetSession, type Kept, keepSession, keptSession, renewingAlone } from "./kept-sessions.ts";
+import { request } from "./request.ts";
 import { actAs, type Terminal } from "./terminal.ts";
 import type { Tokens } from "./token/server.ts";
 
@@ -54,9 +55,7 @@ export async function logout(terminal: Terminal): Promise<string | undefined> {
 /** Ends a session at the server, with its tokens. Works with an expired access token. @returns whether it has ended */
 async function endSession(url: string, { accessToken, cookie }: Pick<Kept, "accessToken" | "cookie">): Promise<boolean> {
   const headers = { authorization: `Bearer ${accessToken}`, ...(cookie !== undefined && { cookie }) };
-  const answer = await fetch(new URL("auth/logout?everywhere=false", url), { method: "POST", headers, redirect: "error" }).catch(
-    () => undefined,
-  );
+  const answer = await request(new URL("auth/logout?everywhere=false", url), { method: "POST", headers }).catch(() => undefined);
   await answer?.body?.cancel();
   // 401: the session has already ended.
   return answer !== undefined && (answer.ok || answer.status === 401);
@@ -95,9 +94,6 @@ async function acting(url: string, terminal: Terminal): Promise<Acting> {
   actAs(terminal, actor.email);
   return actor;
 }
-
-/** Milliseconds for a refresh: less than a lock lives. The server gives up after 15 seconds. */
-const PATIENCE = 20_000;
 
 async function keptAccess(url: string, terminal: Terminal): Promise<Acting> {
   return heldAccess(url, terminal) ?? renewingAlone(terminal, async () => heldAccess(url, terminal) ?? renewedAccess(url, terminal));
@@ -160,8 +156,7 @@ const asKept = ({ access_token, refresh_token, expires_in }: TokenSet, { clock }
 /** @returns undefined for an invalid refresh token */
 async function refresh(url: string, { refreshToken, clientId = FIRST_PARTY_CLIENT_ID }: Kept): Promise<TokenSet | undefined> {
   const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken, client_id: clientId });
-  const init = { method: "POST", body, redirect: "error", signal: AbortSignal.timeout(PATIENCE) } as const;
-  const answer = await fetch(new URL("oauth/token", url), init);
+  const answer = await request(new URL("oauth/token", url), { method: "POST", body });
   if (answer.status === 400 || answer.status === 401) return undefined;
   return answered(answer, TokenSet);
 }
@@ -195,11 +190,10 @@ function refusalText(refused: z.infer<typeof Refused> | undefined): string {
 
 /** The answer to the right credentials, or to a server error. @throws {CommandFailure} for wrong ones */
 async function postCredentials(url: string, path: string, credentials: Credentials): Promise<Response> {
-  const answer = await fetch(new URL(path, url), {
+  const answer = await request(new URL(path, url), {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(credentials),
-    redirect: "error",
   });
   if (answer.status === 429) throw new CommandFailure(EXIT.notSignedIn, "Too many failed attempts. Wait a while before you try again.");
   if (answer.status === 400 || answer.status === 401 || answer.status === 403)

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { z } from "zod";
 import { CommandFailure, EXIT } from "../failure.ts";
+import { request } from "../request.ts";
 import type { Terminal } from "../terminal.ts";
 import { CALLBACK, failureOf, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
 
@@ -44,7 +45,7 @@ const NEEDS_USER = ["login_required", "consent_required", "interaction_required"
 async function assertAcceptable(url: URL, clientId: string): Promise<void> {
   const silent = new URL(url);
   silent.searchParams.set("prompt", "none");
-  const response = await fetch(silent, { headers: { accept: "application/json" }, redirect: "manual" });
+  const response = await request(silent, { headers: { accept: "application/json" }, redirect: "manual" });
   const location = response.headers.get("location");
   if (response.status === 400) {
     const refused = (await response.json().catch(() => ({}))) as { readonly error?: string; readonly error_description?: string };

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { DEVICE_CODE } from "../../protocol/grants.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
+import { request } from "../request.ts";
 import { printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -50,7 +51,7 @@ export const requestMembers = ({ clientId, scope, resources }: TokenRequest): st
 export async function readServer(url: string): Promise<Server> {
   const { origin, pathname } = new URL(url);
   const issuer = url.replace(/\/$/, "");
-  const answer = await fetch(`${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, "")}`, { redirect: "error" });
+  const answer = await request(`${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, "")}`);
   const read = Metadata.safeParse(await answer.json().catch(() => undefined));
   if (!answer.ok || !read.success || read.data.issuer !== issuer)
     throw new CommandFailure(EXIT.unreachable, `There is no authorization server at ${issuer}. Set COUNTERSIGN_URL to its issuer.`);
@@ -63,7 +64,7 @@ export async function postForm<Answer>(
   members: readonly (readonly string[])[],
   schema: z.ZodType<Answer>,
 ): Promise<{ readonly answer: Answer } | OAuthError> {
-  const response = await fetch(endpoint, { method: "POST", body: new URLSearchParams(members as string[][]), redirect: "error" });
+  const response = await request(endpoint, { method: "POST", body: new URLSearchParams(members as string[][]) });
   const body: unknown = await response.json().catch(() => undefined);
   const answer = schema.safeParse(body);
   if (response.ok && answer.success) return { answer: answer.data };
@@ -113,11 +114,10 @@ export async function registeredClient(server: Server, terminal: Terminal): Prom
     response_types: ["code"],
     token_endpoint_auth_method: "none",
   };
-  const response = await fetch(server.registration_endpoint, {
+  const response = await request(server.registration_endpoint, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(metadata),
-    redirect: "error",
   });
   const read = z.object({ client_id: z.string() }).safeParse(await response.json().catch(() => undefined));
   if (!read.success)

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createAdminClient } from "@countersign/admin";
 import { expect, onTestFinished, test } from "vitest";
 import { asFailure } from "../../../src/cli/as-failure.ts";
+import { request } from "../../../src/cli/request.ts";
 
 /** The error of a call that a server refuses. */
 async function refusal(httpStatus: number, message: string): Promise<unknown> {
@@ -42,4 +43,16 @@ test("a token that the server no longer accepts, as after its signing key was wi
   const failure = asFailure(await refusal(401, "invalid_token"), context);
   const message = "https://id.example.test does not accept the session of ada@example.test any more. Run `countersign login`.";
   expect(failure).toMatchObject({ exitCode: 3, message });
+});
+
+test("a server that never answers is given up, by calls of the management API and by all others", async () => {
+  const server = createServer(() => undefined).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close().closeAllConnections());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const admin = createAdminClient({ url, token: "t", timeout: 50 });
+  for (const call of [() => admin.account.get.query(), () => request(url, { method: "POST" }, 50)]) {
+    const error = await call().catch((thrown: unknown) => thrown);
+    expect(asFailure(error, context)).toMatchObject({ exitCode: 5, message: "The server at https://id.example.test does not answer." });
+  }
 });
