@@ -23,9 +23,10 @@ export interface LiveAudit {
   /**
    * Batches for one listener: the first at once, the others whenever the process has looked.
    * @param from number of the last record that the listener has; undefined: only later records
-   * @throws {Refusal} temporarily_unavailable when the process has too many listeners, or shuts down
+   * @param developerId the user who listens; undefined for an operator, whose listeners are not limited by user
+   * @throws {Refusal} temporarily_unavailable when the process or the developer has too many listeners, or the process shuts down
    */
-  listen(from: number | undefined): AsyncGenerator<LiveBatch, void>;
+  listen(from: number | undefined, developerId?: string): AsyncGenerator<LiveBatch, void>;
 }
 
 /** Records that are kept for all listeners together, and the most that one look reads. */
@@ -33,6 +34,8 @@ const KEPT = 1_000;
 /** Milliseconds between two looks. */
 const EVERY = 1_000;
 const MOST_LISTENERS = 2_000;
+/** The most of one developer: as many consoles as a person may have open, far from all that the process has. */
+const MOST_OF_ONE = 50;
 
 /** What a listener at `position` gets of the kept records. Pure. @param reached the number of the last record that was read */
 export function batchAfter(kept: readonly LiveRecord[], reached: number, position: number): LiveBatch {
@@ -49,7 +52,8 @@ export function liveAudit({ read, draining, failed }: LiveAuditPorts, every = EV
   let reached = 0;
   /** Whether the buffer goes on at `reached`: not after a pause, nor after more records than one look reads. */
   let continuous = false;
-  let listeners = 0;
+  /** The developer of each open listener. */
+  const open = new Map<symbol, string | undefined>();
 
   const look = shared(async () => {
     const goesOn = continuous;
@@ -60,15 +64,18 @@ export function liveAudit({ read, draining, failed }: LiveAuditPorts, every = EV
   });
   const nextLook = shared(async () => {
     await new Promise((resolve) => setTimeout(resolve, every).unref());
-    if (listeners > 0) await look().catch(failed);
+    if (open.size > 0) await look().catch(failed);
   });
 
   return {
-    async *listen(from) {
-      if (listeners >= MOST_LISTENERS) throw new Refusal("temporarily_unavailable", "too_many_listeners", { retryAfter: 5 });
-      listeners += 1;
+    async *listen(from, developerId) {
+      const ofDeveloper = developerId === undefined ? 0 : [...open.values()].filter((other) => other === developerId).length;
+      if (open.size >= MOST_LISTENERS || ofDeveloper >= MOST_OF_ONE)
+        throw new Refusal("temporarily_unavailable", "too_many_listeners", { retryAfter: 5 });
+      const listener = Symbol();
+      open.set(listener, developerId);
       try {
-        if (listeners === 1) continuous = false;
+        if (open.size === 1) continuous = false;
         if (!continuous) await look();
         let position = Math.min(from ?? reached, reached);
         for (;;) {
@@ -79,7 +86,7 @@ export function liveAudit({ read, draining, failed }: LiveAuditPorts, every = EV
           await nextLook();
         }
       } finally {
-        listeners -= 1;
+        open.delete(listener);
       }
     },
   };

@@ -49,7 +49,7 @@ async function* eventsFor({ ports, token, caller, from, wanted }: Listening, sig
   const isSeen = ({ ownerId }: LiveRecord) => operator || ownerId === caller.userId;
   let validatedAt = ports.clock();
   let sent: number | undefined;
-  for await (const { records, missed, reached } of ports.liveAudit.listen(from)) {
+  for await (const { records, missed, reached } of ports.liveAudit.listen(from, operator ? undefined : caller.userId)) {
     if (signal?.aborted) return;
     if (ports.clock() - validatedAt >= VALIDATED_FOR) {
       if (isOperator(await ports.bearers.judge(token)) !== operator) throw new Refusal("invalid_token", "role_changed");

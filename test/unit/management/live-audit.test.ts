@@ -134,3 +134,16 @@ test("a shutdown ends the channel with an error that clients retry", async () =>
   log.draining = true;
   await expect(listener.next()).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "shutting_down" });
 });
+
+test("a developer has at most 50 listeners at a time, and no other user is refused for them", async () => {
+  const { live } = aLog({ length: 3 });
+  const listeners = Array.from({ length: 50 }, () => live.listen(undefined, "ada"));
+  for (const listener of listeners) await nextOf(listener);
+  await expect(live.listen(undefined, "ada").next()).rejects.toMatchObject({ reason: "too_many_listeners" });
+  for (const other of [live.listen(undefined, "grace"), live.listen(undefined)]) {
+    await nextOf(other);
+    await other.return();
+  }
+  await listeners[0]?.return();
+  await nextOf(live.listen(undefined, "ada"));
+});
