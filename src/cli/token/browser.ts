@@ -11,7 +11,7 @@ import { CALLBACK, failureOf, postForm, postForTokens, requestMembers, type Toke
 /** Milliseconds that the command waits for the user. */
 const PATIENCE = 10 * 60_000;
 
-const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title>
+const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title><link rel="icon" href="data:,">
 <body style="font:1rem system-ui;margin:4rem auto;max-width:32rem"><h1>Done</h1><p>You can close this page and go back to the terminal.</p></body></html>`;
 
 /** Listens on loopback for the browser to come back with `state`. Every other request is 404. */
