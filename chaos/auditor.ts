@@ -132,12 +132,15 @@ async function linkVerdicts(direct: pg.Client): Promise<Verdict[]> {
   }));
 }
 
+const describedRace = ({ winners, lost, outcomes }: Raced): string =>
+  `${winners} winners, ${lost} lost, ${[...new Set(outcomes)].join(", ")}`;
+
 function raceVerdicts(races: readonly Raced[]): Verdict[] {
   const kinds = [...new Set(races.map(({ kind }) => kind))].sort();
   return kinds.map((kind) => {
     const of = races.filter((race) => race.kind === kind && race.answered > 1);
     const wrong = of.filter(({ winners, lost }) => winners > 1 || (winners === 0 && lost === 0 && kind !== "revocation"));
-    return { claim: `one winner: race for ${kind}`, examined: of.length, contradictions: wrong.map(({ winners }) => `${winners} winners`) };
+    return { claim: `one winner: race for ${kind}`, examined: of.length, contradictions: wrong.map(describedRace) };
   });
 }
 

@@ -31,6 +31,8 @@ export interface Raced {
   readonly answered: number;
   readonly lost: number;
   readonly winners: number;
+  /** What the requests were answered, without what it gave. */
+  readonly outcomes: readonly string[];
 }
 
 /** What the clients know when the load has ended, to be compared with the service. */

@@ -71,7 +71,17 @@ export async function prepareLoad(site: ServerDriver, journal: Journal) {
   const user = (): User => oneOf(users) ?? users[0] ?? ({} as User);
   const known: Known = { tokens: [], lostTokens: 0, families: [] };
   for (let n = 0; n < FAMILIES; n += 1) known.families.push(await startFamily(site, user()));
-  const replace = async (): Promise<unknown> => known.families.push(await startFamily(site, user()));
+  let starting = 0;
+  /** Replaces families that have ended; while the service is down, a later request does. */
+  const refill = async (): Promise<void> => {
+    if (known.families.filter(({ state }) => state === "live").length + starting >= FAMILIES) return;
+    starting += 1;
+    try {
+      known.families.push(await startFamily(site, user()));
+    } finally {
+      starting -= 1;
+    }
+  };
   const idle = (): Family | undefined => {
     const family = known.families.find(({ busy, state }) => !busy && state === "live");
     if (family === undefined) return undefined;
@@ -89,6 +99,7 @@ export async function prepareLoad(site: ServerDriver, journal: Journal) {
       else known.lostTokens += 1;
     },
     async refresh() {
+      await refill();
       const family = idle();
       if (family === undefined) return;
       // Only after a lost answer the token can have been used.
@@ -99,7 +110,6 @@ export async function prepareLoad(site: ServerDriver, journal: Journal) {
       } else if (isLost(answer)) family.lost += 1;
       else family.state = "refused";
       family.busy = false;
-      if (family.state === "refused") await replace();
     },
     async introspect() {
       const access = oneOf(known.tokens.slice(-500));
@@ -147,7 +157,6 @@ export async function prepareLoad(site: ServerDriver, journal: Journal) {
       const answer = await journal.ask("revoke refresh token", (front) => front.revoke(WEB, family.token));
       if (isSuccess(answer)) family.state = "revoked";
       if (isSuccess(answer)) effects.push({ kind: "revocation", holds: isRefused((front) => front.refresh(WEB, family.token)) });
-      await replace();
     },
     async removeConsent() {
       const one = users.find(({ busy }) => !busy);

@@ -159,14 +159,24 @@ const CONTESTS: Record<RaceKind, (around: Surroundings) => Promise<Contest>> = {
   },
 };
 
-/**
- * The redirect to the client with the decision. A path leads back to sign-in or to the form, and `temporarily_unavailable` (RFC 6749 §4.1.2.1)
- * says that no code was issued: then nothing was won.
- */
+const redirected = (location: string | null): URLSearchParams | undefined =>
+  location !== null && URL.canParse(location) ? new URL(location).searchParams : undefined;
+
+/** The redirect to the client with the decision. A path leads back to sign-in or to the form: then nothing was won. */
 function decisionIn(location: string | null): string | undefined {
-  if (location === null || !URL.canParse(location)) return undefined;
-  const answer = new URL(location).searchParams;
-  return answer.has("code") || answer.get("error") === "access_denied" ? location : undefined;
+  const answer = redirected(location);
+  return answer?.has("code") || answer?.get("error") === "access_denied" ? (location ?? undefined) : undefined;
+}
+
+/** A redirect says `temporarily_unavailable` (RFC 6749 §4.1.2.1) where another answer says 503: the decision may have been taken. */
+const isLostDecision = (answer: Answer | undefined): boolean =>
+  redirected(answer?.headers.get("location") ?? null)?.get("error") === "temporarily_unavailable";
+
+/** What an answer was, without codes and tokens. */
+function outcomeOf(answer: Answer | undefined): string {
+  const location = answer?.headers.get("location") ?? null;
+  const to = location === null ? "" : ` ${redirected(location)?.get("error") ?? location.split("?")[0]}`;
+  return `${answer?.status ?? "no answer"}${to}`;
 }
 
 /** @throws {Error} where the page is another one, because the service was down */
@@ -194,9 +204,9 @@ export async function race(kind: RaceKind, callers: number, around: Surroundings
     const prize = contest.prize(answer, n);
     if (prize !== undefined) prizes.set(prize, { answer, n });
   }
-  const lost = answers.filter(isLost).length;
+  const lost = answers.filter((answer) => isLost(answer) || isLostDecision(answer)).length;
   const refused = answers.some((answer) => answer !== undefined && contest.refusals.includes(answer.status));
-  journal.races.push({ kind, answered: callers - lost, lost, winners: prizes.size });
+  journal.races.push({ kind, answered: callers - lost, lost, winners: prizes.size, outcomes: answers.map(outcomeOf) });
   for (const winner of prizes.values()) journal.effects.push({ kind, holds: contest.after(winner, refused) });
   if (prizes.size === 0 && contest.unwon !== undefined && lost === 0) journal.effects.push({ kind, holds: contest.unwon });
 }
