@@ -53,7 +53,7 @@ export function proofVerifier(now: () => number, judgeNonce?: JudgeNonce): Verif
     if (proof === undefined) throw refused("proof_missing");
     if (others.length > 0 || proof.length > MAX_PROOF_LENGTH) throw refused("proof_malformed");
     const [header = "", payload = "", signature = "", ...rest] = proof.split(".");
-    if (signature === "" || rest.length > 0 || !JWS.test(proof)) throw refused("proof_malformed");
+    if (signature === "" || rest.length > 0 || !JWS.test(proof) || isCutOff(signature)) throw refused("proof_malformed");
     const key = await keyOf(header);
     const claims = readObject(payload);
     await assertForRequest(claims, request, now());
@@ -69,6 +69,8 @@ export function proofVerifier(now: () => number, judgeNonce?: JudgeNonce): Verif
 }
 
 const JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** No bytes have a base64url text of this length: to decode one throws. */
+const isCutOff = (part: string): boolean => part.length % 4 === 1;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 

@@ -67,6 +67,7 @@ test.for([
   ["an age of 301 s", [proofOf({ claims: { iat: NOW - 301 } })], "proof_not_current"],
   ["no time", [proofOf({ claims: { iat: undefined } })], "proof_not_current"],
   ["another token", [proofOf({ accessToken: "other" })], "proof_for_another_token"],
+  ["a signature that is no base64url", [`${proofOf().slice(0, proofOf().lastIndexOf("."))}.${"A".repeat(85)}`], "proof_malformed"],
 ] as const)("RFC 9449 §4.3: refuses %s", async ([, proofs, reason]) => {
   expect(await refusalOf(() => verify({ ...request, proofs }))).toEqual(["invalid_dpop_proof", reason]);
 });
