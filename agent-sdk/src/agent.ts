@@ -81,11 +81,11 @@ export function agent(options: AgentOptions): Agent {
       return access(assertedSource(requestToken, source, `assertion ${assertions}`), target, ports);
     },
     async signIn(request) {
-      const { authorizationEndpoint, takesProofs } = await metadata();
+      const { authorizationEndpoint, takesProofs, namesItself } = await metadata();
       const { takesProofs: resourceTakesProofs } = await ports.directory.named(request.resource);
       const isBound = bindsToken({ dpop, issuerTakesProofs: takesProofs, resourceTakesProofs, isSubjectBound: false });
       const thumbprint = isBound ? await proofs.thumbprint() : undefined;
-      const started = await startSignIn(request, { issuer, clientId, authorizationEndpoint, thumbprint, requestToken });
+      const started = await startSignIn(request, { issuer, clientId, authorizationEndpoint, namesItself, thumbprint, requestToken });
       const { resource, scope } = request;
       return { url: started.url, finish: async (callback) => access(await started.redeemed(callback), { resource, scope }, ports) };
     },

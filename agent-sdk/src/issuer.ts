@@ -11,6 +11,8 @@ export interface IssuerMetadata {
   readonly methods: readonly string[];
   /** Whether it binds tokens to a key. */
   readonly takesProofs: boolean;
+  /** Whether its authorization responses name it. @see RFC 9207 §3 */
+  readonly namesItself: boolean;
 }
 
 const MAX_AGE_MS = 3_600_000;
@@ -58,5 +60,6 @@ function metadataOf(issuer: string, document: Readonly<Record<string, unknown>>)
     authorizationEndpoint: typeof authorizationEndpoint === "string" ? authorizationEndpoint : undefined,
     methods: textsOf(document.token_endpoint_auth_methods_supported),
     takesProofs: textsOf(document.dpop_signing_alg_values_supported).includes(PROOF_ALGORITHM),
+    namesItself: document.authorization_response_iss_parameter_supported === true,
   };
 }

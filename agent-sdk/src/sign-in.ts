@@ -16,6 +16,8 @@ export interface SignInPorts {
   readonly issuer: string;
   readonly clientId: string;
   readonly authorizationEndpoint: string | undefined;
+  /** Whether the authorization server says that its responses name it. */
+  readonly namesItself: boolean;
   /** The thumbprint of the agent's key where tokens are to be bound to it. */
   readonly thumbprint: string | undefined;
   readonly requestToken: RequestToken;
@@ -31,7 +33,7 @@ export interface StartedSignIn {
 /** Begins an authorization request with PKCE. @throws {AgentError} invalid_response @see OAuth 2.1 §4.1, RFC 9207, RFC 9449 §10 */
 export async function startSignIn(
   { resource, scope, redirectUri }: SignInRequest,
-  { issuer, clientId, authorizationEndpoint, thumbprint, requestToken }: SignInPorts,
+  { issuer, clientId, authorizationEndpoint, namesItself, thumbprint, requestToken }: SignInPorts,
 ): Promise<StartedSignIn> {
   if (authorizationEndpoint === undefined || !URL.canParse(authorizationEndpoint))
     throw new AgentError("invalid_response", `the metadata of ${issuer} has no authorization endpoint`);
@@ -53,7 +55,7 @@ export async function startSignIn(
   return {
     url: url.href,
     async redeemed(callback) {
-      const code = codeIn(new URL(callback).searchParams, { state, issuer });
+      const code = codeIn(new URL(callback).searchParams, { state, issuer, namesItself });
       const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier, resource };
       const response = await requestToken({ grant, isBound: thumbprint !== undefined });
       const refreshToken = typeof response.refresh_token === "string" ? response.refresh_token : undefined;
@@ -63,10 +65,14 @@ export async function startSignIn(
 }
 
 /** The code of an authorization response. @throws {AgentError} @see RFC 9207 §2.4 */
-function codeIn(parameters: URLSearchParams, { state, issuer }: { readonly state: string; readonly issuer: string }): string {
+function codeIn(
+  parameters: URLSearchParams,
+  { state, issuer, namesItself }: Pick<SignInPorts, "issuer" | "namesItself"> & { readonly state: string },
+): string {
   const [error, code, from] = [parameters.get("error"), parameters.get("code"), parameters.get("iss")];
   if (parameters.get("state") !== state) throw new AgentError("sign_in_invalid", "the response is not for this sign-in: its state differs");
-  if (from !== null && from !== issuer) throw new AgentError("sign_in_invalid", "the response is of another authorization server");
+  if (from === null ? namesItself : from !== issuer)
+    throw new AgentError("sign_in_invalid", "the response does not name the authorization server that was asked");
   const description = parameters.get("error_description") ?? undefined;
   if (error !== null) throw new AgentError(error, `${issuer} refused: ${error}`, { description });
   if (code === null) throw new AgentError("sign_in_invalid", "the response has no code");

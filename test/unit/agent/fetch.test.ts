@@ -147,6 +147,20 @@ test("after a sign-in a refused token is renewed by the refresh token, which is 
   await expect(finish(`http://127.0.0.1/cb?error=access_denied&state=${state}`)).rejects.toMatchObject({ code: "access_denied" });
 });
 
+test("RFC 9207 §2.4: a response without iss is refused where the authorization server says that it sends one", async () => {
+  const careful = await serving(({ path }, origin) => {
+    if (!path.startsWith("/.well-known/oauth-authorization-server")) return { status: 404 };
+    const endpoints = { authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` };
+    return { json: { issuer: origin, ...endpoints, authorization_response_iss_parameter_supported: true } };
+  });
+  const app = anAgent({ issuer: careful.origin, credential: publicClient() });
+  const { url, finish } = await app.signIn({ resource: `${careful.origin}/api`, redirectUri: "http://127.0.0.1/cb" });
+  const state = new URL(url).searchParams.get("state");
+  for (const response of ["code=c", "error=access_denied"])
+    await expect(finish(`http://127.0.0.1/cb?${response}&state=${state}`)).rejects.toMatchObject({ code: "sign_in_invalid" });
+  expect(careful.received.map(({ path }) => path)).not.toContain("/token");
+});
+
 test("a named resource without a metadata document gets bound tokens once it has asked for proofs, and is looked up once", async () => {
   const resource = await serving(({ path, authorization = "" }) => {
     if (path.startsWith("/.well-known/")) return { status: 404 };
