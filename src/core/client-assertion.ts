@@ -5,11 +5,14 @@ import { demandsOf } from "../clients/security-profile.ts";
 import { isAssertionAlgorithm } from "../clients/verification-key.ts";
 import { Refusal, refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
-import { hasForbiddenMember, MAX_TOKEN_LENGTH, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
+import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
 import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
 import { MAX_WORKLOAD_TOKEN, SVID_ASSERTION_TYPE, type WorkloadToken, workloadToken } from "./workload/token.ts";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/** Characters of an assertion that a client makes itself. */
+const MAX_ASSERTION_LENGTH = 8_192;
 
 /** Seconds. */
 const MAX_AHEAD = 3_600;
@@ -50,7 +53,7 @@ export function readAssertion(type: string, text: string): Assertion | WorkloadT
   const claims = parseObject(parsed.payload);
   if (claims !== undefined && (isSvid || isOfPlatform(claims))) return workloadToken({ ...parsed, claims }, isSvid ? "svid" : "jwt");
   if (typ !== undefined && !(typeof typ === "string" && ASSERTION_TYPES.test(typ))) refuse("assertion_of_another_kind");
-  if (claims === undefined || text.length > MAX_TOKEN_LENGTH) return refuse("assertion_malformed");
+  if (claims === undefined || text.length > MAX_ASSERTION_LENGTH) return refuse("assertion_malformed");
   const { iss, sub } = claims;
   if (typeof sub !== "string" || sub === "" || iss !== sub) return refuse("assertion_subject_not_issuer");
   return { ...parsed, claims, clientId: sub };

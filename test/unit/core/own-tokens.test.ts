@@ -78,7 +78,7 @@ const FOREIGN: readonly (readonly [string, () => string | Promise<string>])[] = 
   ["a header with crit", () => handMade({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, crit: ["exp"] })],
   ["a header without kid", () => handMade({ alg: "EdDSA", typ: "at+jwt" })],
   ["claims that are an array", () => handMade({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid }, own, [claims])],
-  ["more than 8 KiB", () => signJwt({ ...claims, pad: "x".repeat(8192) }, "at+jwt", own, sign)],
+  ["more than 16 KiB", () => signJwt({ ...claims, pad: "x".repeat(16_384) }, "at+jwt", own, sign)],
   ["four parts", async () => `${await signJwt(claims, "at+jwt", own, sign)}.x`],
   ["a trailing newline", async () => `${await signJwt(claims, "at+jwt", own, sign)}\n`],
   ["an empty text", () => ""],

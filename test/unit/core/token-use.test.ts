@@ -10,6 +10,7 @@ import {
   IntrospectRequestSchema,
   LoginTokensRequestSchema,
   RevokeRequestSchema,
+  TokenRequestSchema,
   ValidateLogoutRequestSchema,
   VerifyAccessTokenRequestSchema,
   VerifyApiKeyRequestSchema,
@@ -140,6 +141,18 @@ describe("introspection", () => {
   ])("reports the state of a token %s", async ([, state, active]) => {
     const { results } = await introspect([await tokenOf(claims())], { ports: states(state) });
     expect(results).toEqual([active ? expect.objectContaining({ active }) : { active }]);
+  });
+
+  test("and revocation know a token for a hundred resources, the most that a client can have", async () => {
+    const audience = Array.from({ length: 100 }, (_, at) => `https://service-${at}.resources.internal.example.test/interfaces/of/it/${at}`);
+    const { core, writes } = await memoryCore({ clients: [aClient({ audience })] });
+    const grant = { case: "clientCredentials", value: { scope: "notes:read" } } as const;
+    const issued = await ask(core, "token", create(TokenRequestSchema, { client: basic, grant }));
+    const token = "accessToken" in issued ? String(issued.accessToken) : "";
+    const request = create(IntrospectRequestSchema, { client: basic, tokens: [token] });
+    expect(await ask(core, "introspect", request)).toMatchObject({ results: [{ active: true, aud: audience }] });
+    await ask(core, "revoke", create(RevokeRequestSchema, { client: basic, token, requestId: "r1" }));
+    expect(writes.map(([method]) => method)).toContain("token.revoke");
   });
 
   test("looks up no second signature for a token whose header promises none", async () => {
