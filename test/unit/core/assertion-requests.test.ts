@@ -162,6 +162,8 @@ test.for<readonly [string, object, string]>([
   ["an actor that is null", { act: null }, "actor_malformed"],
   ["an actor that is a text", { act: "a" }, "actor_malformed"],
   ["an inner actor that is malformed", { act: { sub: "a", act: { sub: "" } } }, "actor_malformed"],
+  ["an actor with NUL, which no token can name", { act: { sub: "a\0" } }, "actor_malformed"],
+  ["an actor with a lone surrogate", { act: { sub: "\ud800" } }, "actor_malformed"],
   ["no resource", { resource: undefined }, "assertion_without_resource"],
   ["an empty list of resources", { resource: [] }, "assertion_without_resource"],
   ["a resource that is not a string", { resource: [CRM, 7] }, "assertion_without_resource"],

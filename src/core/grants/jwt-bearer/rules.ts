@@ -5,7 +5,7 @@ import { parseScope } from "../../../protocol/access.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedScopes, boundForm } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { Actor, Confirmation } from "../../tokens/access-token.ts";
+import { type Actor, type Confirmation, isText } from "../../tokens/access-token.ts";
 import type { IdentityAssertion } from "./assertion.ts";
 import type { IdentityAssertionPorts } from "./ports.ts";
 
@@ -17,7 +17,6 @@ const MAX_IDENTIFIER = 255;
 const refuse = refusing("invalid_grant");
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
-const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 export const GRANT_SERVED: Rule<IdentityAssertionPorts | undefined, IdentityAssertionPorts> = {
   name: "grant_served",
