@@ -23,11 +23,13 @@ export function metadata(guard: Guard): Middleware {
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
   const demand = demandOfRoute(guard, route);
   return (request, response, next) => {
-    judge(guard, request, demand).then((verdict) => {
-      if ("answer" in verdict) return send(response, verdict.answer);
-      setHeaders(response, verdict);
-      next();
-    }, next);
+    judge(guard, request, demand)
+      .then((verdict) => {
+        if ("answer" in verdict) return send(response, verdict.answer);
+        setHeaders(response, verdict);
+        next();
+      })
+      .catch(next); // also where a timeout has answered already: an error that nobody takes ends the process
   };
 }
 
