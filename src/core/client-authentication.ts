@@ -169,6 +169,7 @@ interface Evaluation {
 }
 
 async function findClient({ presented, client: pending }: ClientAttempt) {
+  pending.catch(() => undefined); // not awaited when the workload is refused
   if (presented.workload?.refusal !== undefined) throw presented.workload.refusal;
   const client = await pending;
   const secretMatches = sameHash(hashSecret(presented.secret ?? ""), client?.secretHash ?? NO_SECRET);

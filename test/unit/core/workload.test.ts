@@ -6,6 +6,7 @@ import { matchingSubjects, type WorkloadIdentity, type WorkloadTrust, workloadDe
 import { authenticateClient, registeredMethod } from "../../../src/core/client-authentication.ts";
 import { workloadRefusals } from "../../../src/core/workload/refusals.ts";
 import { SVID_ASSERTION_TYPE } from "../../../src/core/workload/token.ts";
+import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { ASSERTION_TYPE, jws, keyFor } from "../../support/assertions.ts";
 import { aClient } from "../../support/builders.ts";
@@ -253,4 +254,19 @@ test("of refusals of one client with one reason the first in a minute is recorde
     ["b", "x", undefined],
     ["a", "x", 2],
   ]);
+});
+
+test("a refused workload leaves no unhandled rejection when its client cannot be read, which would end the process", async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  const given = context();
+  const gone = async () => {
+    throw new Refusal("temporarily_unavailable", "database_gone");
+  };
+  const failing = { ...given, ports: { ...given.ports, clients: { byClientId: gone } } };
+  expect(await present({ claims: { iss: "https://unknown.example" } }, failing)).toEqual(["invalid_client", "workload_issuer_unknown"]);
+  await new Promise(setImmediate);
+  process.off("unhandledRejection", note);
+  expect(unhandled).toEqual([]);
 });
