@@ -227,8 +227,11 @@ export interface DetachedSignatures {
 export interface Core extends CorePorts {
   readonly sign: Sign;
   readonly issuedTokens: IssuedTokens;
-  /** The refresh token that follows a request when parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE). */
-  readonly successor: (request: SuccessorInput) => string;
+  /**
+   * The refresh token that follows a request when parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE).
+   * @param current hash of the family's current token: while signing keys change, the first use may have derived it from another one
+   */
+  readonly successor: (request: SuccessorInput, current: SecretHash | undefined) => string;
 }
 
 /** The unary methods. The core stream only carries the same calls. */

@@ -1,6 +1,7 @@
 import { resolveClient } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import type { ExplainRequest, IntrospectRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import { hashSecret, sameHash } from "../random.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
@@ -21,7 +22,11 @@ const coreOf = (ports: CorePorts): Core => ({
   ...ports,
   sign: createSigner(),
   issuedTokens: issuedTokens(ports.issuer, ports.keys),
-  successor: (request) => successorOf(ports.keys.signing().accessToken)(request),
+  successor(request, current) {
+    const derived = successorOf(ports.keys.signing().accessToken)(request);
+    const isCurrent = (token: string) => current !== undefined && sameHash(hashSecret(token), current);
+    return ports.keys.own.map((key) => successorOf(key)(request)).find(isCurrent) ?? derived;
+  },
 });
 
 /** @throws {Refusal} temporarily_unavailable while the time is uncertain, or after the call's deadline */

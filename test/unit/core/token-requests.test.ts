@@ -1,7 +1,10 @@
+import { generateKeyPairSync } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { NewFamily } from "../../../src/core/grants/authorization-code/ports.ts";
 import type { CorePorts } from "../../../src/core/ports.ts";
+import { type KeyRing, type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
+import { type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import type { NewGrant } from "../../../src/core/token-state.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
@@ -282,6 +285,22 @@ describe("refresh_token", () => {
     const { core } = await memoryCore({ family: aFamily(), succeeds: false });
     const call = core.token(create(TokenRequestSchema, { client: basic, ...refreshToken() }), {});
     await expect(call).rejects.toMatchObject({ detail: { retryAfter: 1 } });
+  });
+
+  test("returns the same successor to a repeated request at a core that signs by another key already", async () => {
+    const [old, fresh] = [0, 1].map(() =>
+      signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString()),
+    );
+    const ringOf = (...accessToken: KeyRing["accessToken"]) => openKeys({ accessToken }, { publish: async () => [] });
+    const [before, after] = [await ringOf(old as SigningKey), await ringOf(fresh as SigningKey, old as SigningKey)];
+    const at =
+      (keys: Keys) =>
+      ({ lifetimes }: CorePorts) => ({ keys, lifetimes: { ...lifetimes, refreshReuseGrace: 10 } });
+    const first = await request(refreshToken(), { family: aFamily(), ports: at(before) });
+    const { refreshToken: successor } = first.answer as { refreshToken: string };
+    const used = aFamily({ usedAt: NOW - 9, currentHash: hashSecret(successor) });
+    const second = await request(refreshToken(), { family: used, ports: at(after) });
+    expect(second.answer).toMatchObject({ refreshToken: successor });
   });
 
   test("returns the same successor to a repeated request within the grace period, without another rotation", async () => {

@@ -3,7 +3,7 @@ import { demandsOf } from "../../../clients/security-profile.ts";
 import { Refusal } from "../../../errors.ts";
 import { printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
-import { hashSecret, newHexSecret } from "../../../random.ts";
+import { hashSecret, newHexSecret, type SecretHash } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
@@ -72,15 +72,15 @@ export const refreshToken: Grant<"refreshToken"> = {
     const { refreshReuseGrace: seconds, refreshToken: ttl, accessToken } = core.lifetimes;
     // With a grace the successor is derived from the request, so that parallel uses all receive the same one.
     const { rotation } = demandsOf(client);
-    const fresh = () => (seconds > 0 ? core.successor(params) : newHexSecret(core.randomBytes));
-    const next = rotation ? fresh() : params.refreshToken;
-    const successor = hashSecret(next);
-    const use = (familyId: string, audit: AuditEntry) =>
+    const fresh = (current?: SecretHash) => (seconds > 0 ? core.successor(params, current) : newHexSecret(core.randomBytes));
+    const use = (familyId: string, successor: SecretHash, audit: AuditEntry) =>
       rotation ? core.families.rotate(familyId, presented, successor, ttl, audit) : core.families.keep(familyId, presented, ttl, audit);
 
     // After a lost race, the second attempt decides on what the winner has stored.
     for (let attempt = 0; attempt < 2; attempt++) {
       const found = await (attempt === 0 ? request.prefetched.family : core.families.holding(presented));
+      const next = rotation ? fresh(found?.currentHash) : params.refreshToken;
+      const successor = hashSecret(next);
       const decision = decideRefresh(found, { client, params, confirmation: request.confirmation }, { seconds, successor });
       const { family } = decision;
       if (decision.kind === "replay") return revokeReplayed(family, decision.refusal, request, core);
@@ -88,7 +88,7 @@ export const refreshToken: Grant<"refreshToken"> = {
       const jti = newJti(core.randomBytes, family.grantId);
       const audit = issueRecord(family, scopes, audience, jti, requestId);
       if (decision.kind === "repeat") await core.audit.recordIssue({ ...audit, reason: "refresh_token_repeated" });
-      else if (!(await use(family.familyId, audit))) continue;
+      else if (!(await use(family.familyId, successor, audit))) continue;
       const subject = family.subject.userId;
       const cnf = family.cnf ?? request.confirmation;
       const lifetime = lifetimeAt(accessToken, audience, terms);
@@ -103,8 +103,8 @@ export const refreshToken: Grant<"refreshToken"> = {
   async preview(request, core, trace) {
     checkGrantUse(request, trace);
     const params = request.grant.value;
-    const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(params)) };
     const found = await request.prefetched.family;
+    const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(params, found?.currentHash)) };
     // Only the client can make a proof, so that one is assumed.
     const confirmation = request.confirmation ?? found?.cnf;
     const decision = decideRefresh(found, { client: request.client, params, confirmation }, grace, trace);
