@@ -53,8 +53,11 @@ export function mergeExposed(
   return { ...headers, [EXPOSED]: `${before}, ${exposed}` };
 }
 
+/** Scheme and host of a target in absolute form, which servers must accept (RFC 9112 §3.2.2). */
+const AUTHORITY = /^https?:\/\/[^/?]*/i;
+
 function target({ originalUrl, url = "/" }: NodeRequest): { path: string; query: string } {
-  const whole = originalUrl ?? url;
+  const whole = (originalUrl ?? url).replace(AUTHORITY, "");
   const mark = whole.indexOf("?");
   return mark < 0 ? { path: whole, query: "" } : { path: whole.slice(0, mark), query: whole.slice(mark) };
 }
