@@ -59,7 +59,12 @@ export async function startSignIn(
       const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier, resource };
       const response = await requestToken({ grant, isBound: thumbprint !== undefined });
       const refreshToken = typeof response.refresh_token === "string" ? response.refresh_token : undefined;
-      return signedInSource({ requestToken, party: state, first: { resource, token: accessTokenOf(response, scope) }, refreshToken });
+      return signedInSource({
+        requestToken,
+        party: state,
+        first: { resource, scope, token: accessTokenOf(response, scope) },
+        refreshToken,
+      });
     },
   };
 }
@@ -82,7 +87,7 @@ function codeIn(
 interface SignedIn {
   readonly requestToken: RequestToken;
   readonly party: string;
-  readonly first: { readonly resource: string; readonly token: AccessToken };
+  readonly first: { readonly resource: string; readonly scope: string | undefined; readonly token: AccessToken };
   readonly refreshToken: string | undefined;
 }
 
@@ -98,10 +103,14 @@ function signedInSource({ requestToken, party, first, refreshToken }: SignedIn):
       return token;
     }
     if (current === undefined) throw new AgentError("credential_unavailable", "the sign-in has ended; the user has to sign in again");
-    const grant = { grant_type: "refresh_token", refresh_token: current, resource, scope };
-    const response = await requestToken({ grant, isBound });
+    // Less may have been granted than the sign-in asked for, and a renewal must not ask for the rest again (RFC 6749 §6).
+    const narrower = scope === first.scope ? undefined : scope;
+    const response = await requestToken({
+      grant: { grant_type: "refresh_token", refresh_token: current, resource, scope: narrower },
+      isBound,
+    });
     if (typeof response.refresh_token === "string") current = response.refresh_token;
-    return accessTokenOf(response, scope);
+    return accessTokenOf(response, narrower ?? first.token.scope);
   };
   return {
     party: Promise.resolve(`sign-in ${party}`),

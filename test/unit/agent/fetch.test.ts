@@ -147,6 +147,21 @@ test("after a sign-in a refused token is renewed by the refresh token, which is 
   await expect(finish(`http://127.0.0.1/cb?error=access_denied&state=${state}`)).rejects.toMatchObject({ code: "access_denied" });
 });
 
+test("RFC 6749 §6: a sign-in that was granted less than it asked for is renewed without the rest", async () => {
+  const lessening = await serving(({ path, body }, origin) => {
+    const endpoints = { authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` };
+    if (path.startsWith("/.well-known/oauth-authorization-server")) return { json: { issuer: origin, ...endpoints } };
+    if (path.startsWith("/.well-known/")) return { status: 404 };
+    if (new URLSearchParams(body).get("scope")?.includes("y")) return { status: 400, json: { error: "invalid_scope" } };
+    return { json: { access_token: "token", token_type: "Bearer", expires_in: 900, scope: "x", refresh_token: "refresh" } };
+  });
+  const resource = await guarded({ document: { authorization_servers: [lessening.origin] }, answer: () => REFUSED });
+  const app = anAgent({ issuer: lessening.origin, credential: publicClient() });
+  const { url, finish } = await app.signIn({ resource: `${resource.origin}/api`, scope: "x y", redirectUri: "http://127.0.0.1/cb" });
+  const access = await finish(`http://127.0.0.1/cb?code=c&state=${new URL(url).searchParams.get("state")}`);
+  expect(await outcomeOf(access.fetch(`${resource.origin}/api`))).toBe(401); // the answer of the resource server to the renewed token
+});
+
 test("RFC 9207 §2.4: a response without iss is refused where the authorization server says that it sends one", async () => {
   const careful = await serving(({ path }, origin) => {
     if (!path.startsWith("/.well-known/oauth-authorization-server")) return { status: 404 };
