@@ -138,4 +138,12 @@ describe("ui_locales", () => {
     const sent = await anonymous("en").follow(path, { method: "POST", body: new URLSearchParams(`${query}&ui_locales=de`) });
     expect(sent.headers.get("content-language")).toBe("de");
   });
+
+  test("may be cut in the middle of a character", async () => {
+    const [path = "", query = ""] = authorizePath({ scope: "openid" }).split("?");
+    const body = new URLSearchParams(query);
+    body.set("ui_locales", `de ${"x".repeat(196)}\u{1f600}`);
+    const sent = await anonymous("en").follow(path, { method: "POST", body });
+    expect([sent.status, sent.headers.get("content-language")]).toEqual([200, "de"]);
+  });
 });

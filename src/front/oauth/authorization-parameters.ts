@@ -23,6 +23,9 @@ export const authorizeParameters = () =>
     ui_locales: z.string().optional(),
   });
 
-/** The languages that an application asks for. They concern pages alone, so they are no part of the request that the core validates. */
+/**
+ * The languages that an application asks for. They concern pages alone, so they are no part of the request that the core validates. The cut
+ * may fall into the middle of a character, of which the rest cannot be percent-encoded.
+ */
 export const uiLocalesIn = (query: string): string | undefined =>
-  query.includes("ui_locales=") ? formOf(parseParameters(query)).get("ui_locales")?.slice(0, 200) : undefined;
+  query.includes("ui_locales=") ? formOf(parseParameters(query)).get("ui_locales")?.slice(0, 200).toWellFormed() : undefined;
