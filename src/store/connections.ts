@@ -90,7 +90,7 @@ export const managedConnections = (sql: Sql): ManagedConnections => ({
   list: async ({ search, ...where }, part) =>
     isUuid(where.realmId) ? listPage<Connection, ConnectionSort>(sql, LIST, { where, search }, part) : EMPTY_PAGE,
   one: async (name) => (await sql.query<Connection>(BY_NAME, [name]))[0],
-  add: (connection, audit) => addConnection(sql, connection, audit),
+  add: async (connection, audit) => (isUuid(connection.realmId) ? addConnection(sql, connection, audit) : undefined),
   change: (name, decide, audit) => sql.transaction((tx) => changeConnection(tx, name, decide, audit)),
   remove: async (name, audit) => (await sql.query(REMOVE, [name, jsonRows([audit])])).length > 0,
 });

@@ -93,6 +93,7 @@ const entry = (audit: AuditEntry, resource: string, scopes: ResourceRecord["scop
 
 export const resourceRegistry = (sql: Tx): ResourceRegistry => ({
   add: async (added, audit) => {
+    if (!isUuid(added.realmId)) return undefined;
     const resource = resourceKey(added.resource);
     return (await sql.query<ResourceRecord>(ADD, [jsonRows([newRow({ ...added, resource })]), entry(audit, resource, added.scopes)]))[0];
   },

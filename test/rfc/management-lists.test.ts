@@ -132,3 +132,11 @@ test("a cursor of another order is refused", async () => {
   const refused = operator.resources.list.query({ limit: 1, order: "desc", cursor: nextCursor ?? "" });
   expect(await refusedWith(refused)).toMatchObject({ error: "invalid_request" });
 });
+
+test("nothing is created in a realm whose id is no UUID", async () => {
+  const create = [
+    operator.resources.create.mutate({ realmId: "no-uuid", resource: "https://new.example.test" }),
+    operator.connections.create.mutate({ realmId: "no-uuid", preset: "google", clientId: "x" }),
+  ];
+  expect(await Promise.all(create.map(refusedWith))).toMatchObject([{ error: "conflict" }, { error: "conflict" }]);
+});
