@@ -103,6 +103,11 @@ function providerOf({ preset, tenant, issuer, title }: ConnectionRequest): Provi
   return { protocol: "oidc", issuer: issuer ?? "", title: title ?? new URL(issuer ?? "").host, scopes: OIDC_SCOPES };
 }
 
+/** An ID token, by which its users are known, comes with this scope alone. @throws {Refusal} invalid_request with the issue */
+export function assertScopes({ protocol, scopes }: Pick<Connection, "protocol" | "scopes">): void {
+  if (protocol === "oidc" && !scopes.includes("openid")) throw incoherent("scopes", "must have openid");
+}
+
 /** Completes a request by its preset and the defaults. Pure. @throws {Refusal} invalid_request with the issue */
 export function describedConnection(request: ConnectionRequest): DescribedConnection {
   const provider = providerOf(request);
@@ -112,7 +117,7 @@ export function describedConnection(request: ConnectionRequest): DescribedConnec
   if ((authMethod === "client_secret") !== (request.clientSecret !== undefined))
     throw incoherent("clientSecret", authMethod === "client_secret" ? "is required" : `goes with no ${authMethod} connection`);
   const scopes = request.scopes ?? provider.scopes;
-  if (provider.protocol === "oidc" && !scopes.includes("openid")) throw incoherent("scopes", "must have openid");
+  assertScopes({ ...provider, scopes });
   return {
     ...{ name, protocol: provider.protocol, issuer: provider.issuer, clientId: request.clientId, authMethod, scopes },
     title: request.title ?? provider.title,

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { SecretBox } from "../secret-box.ts";
 import {
+  assertScopes,
   type Connection,
   type ConnectionRequest,
   type ConnectionSettings,
@@ -34,7 +35,10 @@ export function newConnection(request: ConnectionRequest, id: string, realmId: s
 /** Changes of a connection: members that are undefined stay as they are. */
 export type ConnectionChange = Optional<ConnectionSettings & { readonly clientSecret: string }>;
 
-/** The settings of a connection after a change. A secret that equals the stored one keeps its sealed text. */
+/**
+ * The settings of a connection after a change. A secret that equals the stored one keeps its sealed text.
+ * @throws {Refusal} invalid_request with the issue
+ */
 export function changedConnection(
   connection: Connection,
   { clientSecret, ...change }: ConnectionChange,
@@ -46,6 +50,7 @@ export function changedConnection(
     clientSecret !== undefined &&
     connection.authMethod === "client_secret" &&
     (secret === null || opened(box, secret, place) !== clientSecret);
+  if (change.scopes !== undefined) assertScopes({ protocol: connection.protocol, scopes: change.scopes });
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   return {
     ...{ title, clientId, scopes, domains, trustsAcr, enabled },
