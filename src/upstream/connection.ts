@@ -89,7 +89,7 @@ export interface ConnectionRequest extends Optional<Omit<ConnectionSettings, "cl
 /** A connection as its request describes it, without the members that storing it adds. */
 export type DescribedConnection = Omit<NewConnection, "id" | "realmId" | "secret" | "publicKey">;
 
-const incoherent = (path: string, message: string): Refusal =>
+export const incoherent = (path: string, message: string): Refusal =>
   new Refusal("invalid_request", "connection_incoherent", { description: "The connection cannot be stored.", issues: [{ path, message }] });
 
 /** Tenants of which every Microsoft account is a member; a mail address proves nothing there. */

@@ -140,3 +140,12 @@ test("nothing is created in a realm whose id is no UUID", async () => {
   ];
   expect(await Promise.all(create.map(refusedWith))).toMatchObject([{ error: "conflict" }, { error: "conflict" }]);
 });
+
+test("a secret for a connection that authenticates without one is refused", async () => {
+  await operator.connections.create.mutate({ preset: "gitlab", clientId: "x", authMethod: "private_key_jwt" });
+  const given = operator.connections.update.mutate({ name: "gitlab", clientSecret: "new" });
+  expect(await refusedWith(given)).toMatchObject({
+    error: "invalid_request",
+    issues: [{ path: "clientSecret", message: "goes with no private_key_jwt connection" }],
+  });
+});

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
-import type { Connection } from "../../upstream/connection.ts";
+import { type Connection, incoherent } from "../../upstream/connection.ts";
 import { CONNECTION_SORTS, type ConnectionSort } from "../../upstream/ports.ts";
 import { changedConnection, newConnection as sealed } from "../../upstream/stored-secret.ts";
 import { ConnectionName, connectionSettings, newConnection } from "../connection-inputs.ts";
@@ -71,7 +71,11 @@ export const operatorConnectionsRouter = router({
     .input(z.strictObject({ name: ConnectionName, ...connectionSettings, clientId: newConnection.clientId.optional() }))
     .mutation(async ({ ctx, input: { name, ...change } }) => {
       const { managedConnections, box, issuer } = ctx.ports;
-      const decide = (connection: Connection) => changedConnection(connection, change, box);
+      const decide = (connection: Connection) => {
+        if (change.clientSecret !== undefined && connection.authMethod !== "client_secret")
+          throw incoherent("clientSecret", `goes with no ${connection.authMethod} connection`);
+        return changedConnection(connection, change, box);
+      };
       const changed = await managedConnections.change(name, decide, ctx.audit("connection.changed"));
       if (changed === undefined) throw unknown();
       return connectionView(changed, issuer);
