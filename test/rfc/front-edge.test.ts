@@ -221,6 +221,19 @@ describe("CORS", () => {
     expect([response.status, response.headers.get("access-control-allow-methods")]).toEqual([204, "POST"]);
   });
 
+  test("refusals that precede the route allow any origin", async () => {
+    const limited = await startFront({ routes, cap: 0 });
+    const limitedKoa = await startFront({ routes, cap: 0, hot: false });
+    const answers = await Promise.all([limited, limitedKoa].map(({ url }) => postForm(`${url}/form`, "a=1", evil)));
+    await Promise.all([limited.close(), limitedKoa.close()]);
+    expect(answers.map(({ status, headers }) => [status, headers.get("access-control-allow-origin")])).toEqual([
+      [503, "*"],
+      [503, "*"],
+    ]);
+    const twice = "POST /form HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nAuthorization: b\r\nContent-Length: 0\r\n\r\n";
+    expect(await rawRequest(front.port, twice)).toMatch(/^HTTP\/1.1 400 [\s\S]*Access-Control-Allow-Origin: \*/i);
+  });
+
   test("other routes send no CORS headers", async () => {
     for (const method of ["GET", "OPTIONS"]) {
       expect((await fetch(`${front.url}/json`, { method, headers: evil })).headers.has("access-control-allow-origin")).toBe(false);

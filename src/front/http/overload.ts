@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { openToScripts } from "./headers.ts";
 import { type HotContext, LightContext } from "./routes.ts";
 import { commonHeaders, type EdgeOptions, OVERLOADED, type Step } from "./steps.ts";
 
@@ -7,13 +8,14 @@ import { commonHeaders, type EdgeOptions, OVERLOADED, type Step } from "./steps.
  * flood is lost to the requests that are served.
  */
 export function refusing(
-  { name, method, print }: Step<HotContext> & { readonly method: string },
+  { name, method, print, cors }: Step<HotContext> & { readonly method: string },
   requestId: () => string,
   edge: EdgeOptions,
 ): (res: ServerResponse) => void {
   const printed = (res: ServerResponse) => {
     const ctx = new LightContext({ method, headers: {} } as IncomingMessage, res);
     commonHeaders(ctx, edge);
+    if (cors) openToScripts(ctx);
     print(ctx, OVERLOADED);
     return ctx.complete();
   };

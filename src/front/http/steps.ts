@@ -70,12 +70,12 @@ export function routeSteps<Context extends HotContext>(step: Step<Context>, { te
   return async (ctx) => {
     const { state } = ctx;
     state.route = name;
+    if (cors) openToScripts(ctx); // also on the refusals that precede the route
     try {
       await requests.run((signal, receive) => {
         state.signal = signal;
         state.receive = receive;
         assertSingleFields(ctx.req);
-        if (cors) openToScripts(ctx);
         return answer(ctx);
       }, essential);
     } catch (error) {
