@@ -8,6 +8,7 @@ import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./management-api.ts";
+import { asJsonLine } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 import { asId, userId } from "./users-and-realms.ts";
 
@@ -94,7 +95,7 @@ export function registerAuditCommands(
 }
 
 async function tail(options: TailOptions, terminal: Terminal, pause: () => Promise<boolean>): Promise<void> {
-  const show = (record: Listed): void => terminal.write(options.json ? JSON.stringify(record) : tailLine(record));
+  const show = (record: Listed): void => terminal.write(options.json ? asJsonLine(record) : tailLine(record));
   const admin = await managing(terminal);
   const filter = await filterOf(options, admin);
   let after = (await admin.operator.audit.chain.query()).head?.seq ?? 0;

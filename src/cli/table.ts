@@ -39,8 +39,12 @@ export const record = (members: Readonly<Record<string, Cell>>): string => {
 export const when = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString().replace(".000Z", "Z");
 
+/** Control characters and changes of direction in JSON as escapes, which read as the same text. */
+const escaped = (json: string): string =>
+  json.replace(UNSAFE, (character) => (character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`));
+
 /** Any value as JSON. Control characters and changes of direction are escaped. */
-export const asJson = (value: unknown): string =>
-  (JSON.stringify(value, null, 2) ?? "null").replace(UNSAFE, (character) =>
-    character === "\n" ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+export const asJson = (value: unknown): string => escaped(JSON.stringify(value, null, 2) ?? "null");
+
+/** A record as JSON in one line, escaped in the same way. */
+export const asJsonLine = (record: object): string => escaped(JSON.stringify(record));

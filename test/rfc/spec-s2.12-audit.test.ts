@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerAuditCommands } from "../../src/cli/audit.ts";
+import { auditLog } from "../../src/store/audit-log.ts";
+import { anAudit } from "../support/accounts.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
 import { eventsOf, nextEvent } from "../support/event-stream.ts";
@@ -149,6 +151,17 @@ describe("the audit chain of a running server", () => {
     expect(await run(["tail", "--user", "unknown"])).toMatchObject({ code: 1, out: "", err: "--user: not an id\n" });
     expect(await run(["tail", "--grant", "nope"])).toMatchObject({ code: 1, out: "", err: "--grant: not an id\n" });
     await expect(run(["tail", "-n", "10001"])).rejects.toThrow("at most 10000");
+  });
+
+  test("tail escapes control characters and changes of direction, also in JSON", async () => {
+    const note = "\u009b31m\u202e";
+    await auditLog(server.database.sql).record(anAudit("client.refused", { outcome: "failure", reason: "made_up", clientId: note }));
+    await sealed();
+    for (const words of [[], ["--json"]]) {
+      const { out } = await run(["tail", "--event", "client.refused", "--reason", "made_up", ...words]);
+      expect([out.trim().split("\n").length, /[\u009b\u202e]/.test(out)]).toEqual([1, false]);
+      if (words.length > 0) expect(JSON.parse(out)).toMatchObject({ clientId: note });
+    }
   });
 
   test("tail prints the newest matching records, and with --follow each new record once", async () => {
