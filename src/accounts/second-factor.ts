@@ -51,8 +51,11 @@ const otp = loadOnce(() => import("otplib"));
 /** Seconds of a time step (RFC 6238 §5.2). A code counts in its step and in those beside it. */
 const STEP = 30;
 
+const CODE = /^\d{6}$/;
+
 /** The time step of a code, with SHA-1 and six digits. @param secret base32  @param now seconds since the epoch */
 export async function stepOf(secret: string, code: string, now: number): Promise<number | undefined> {
+  if (!CODE.test(code)) return undefined; // the library throws for it
   const { verifySync } = await otp();
   const found = verifySync({ secret, token: code, epoch: now, epochTolerance: STEP, period: STEP, algorithm: "sha1", digits: 6 });
   return found.valid ? Math.floor(now / STEP) + found.delta : undefined;
@@ -141,7 +144,7 @@ async function useCode(
 ): Promise<"otp" | "recovery" | undefined> {
   const { secondFactors, box } = ports;
   const plain = plainCode(code);
-  if (!/^\d{6}$/.test(plain)) {
+  if (!CODE.test(plain)) {
     const message = recoveryCodeUsedMail(caller.language, senderOf(ports, realmId));
     const used = await secondFactors.useCode(
       userId,

@@ -48,6 +48,16 @@ describe("docs/protocol.md#second-factor", () => {
     expect(again.status).toBe(401);
   });
 
+  test("an app is not confirmed by what is no code", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
+    const page = await browser.submit(form, { form_token: tokenIn(form.html) });
+    for (const code of ["", "12345", "1234567", "12345a"]) {
+      const answer = await browser.submit(page, { code });
+      expect([code, answer.status, answer.html.includes("That code is not right.")]).toEqual([code, 401, true]);
+    }
+  });
+
   test("two tabs are asked side by side, and each goes on to its own request", async ({ server }) => {
     const { email, browser, recovery } = await withApp(server);
     browser.cookies.clear();
