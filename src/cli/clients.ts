@@ -83,6 +83,7 @@ const NEEDS_KEYS = "Only operators can add keys. This client cannot authenticate
 
 const NO_OWN_CLIENTS = "You own no clients. Create one with `countersign clients create`; operators see those of everyone with --operator.";
 const NO_CLIENTS = "There are no clients. Create one with `countersign clients create`, or let applications register themselves.";
+const NONE_FOUND = "No client has this text in its name or client_id.";
 
 const output = (client: Shown): Output => ({
   value: client,
@@ -143,7 +144,8 @@ async function list(admin: AdminClient, { operator, search, limit }: Common & Mo
     ({ clients }) => clients,
     limit,
   );
-  return { value: items, text: listing(items), total, whenEmpty: operator ? NO_CLIENTS : NO_OWN_CLIENTS };
+  const whenEmpty = sought ? NONE_FOUND : operator ? NO_CLIENTS : NO_OWN_CLIENTS;
+  return { value: items, text: listing(items), total, whenEmpty };
 }
 
 const everyClient = (admin: AdminClient, search?: string): Promise<readonly AnyClient[]> =>

@@ -90,7 +90,9 @@ async function list(admin: AdminClient, { realm, search, limit }: Options & Most
   );
   const rows = items.map(({ resource, name, scopes, clients, enabled }) => [resource, name, namesOf(scopes), clients, enabled]);
   const text = table(["RESOURCE", "NAME", "SCOPES", "CLIENTS", "ENABLED"], rows);
-  return { value: items, text: items.length > 0 ? text : "No resources yet. Add one: countersign resources add URL", total };
+  const none =
+    search === undefined ? "No resources yet. Add one: countersign resources add URL" : "No resource has this text in its URI or name.";
+  return { value: items, text: items.length > 0 ? text : none, total };
 }
 
 const namesOf = (scopes: Resource["scopes"]): readonly string[] => scopes.map(({ name }) => name);

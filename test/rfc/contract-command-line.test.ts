@@ -82,6 +82,17 @@ describe("countersign clients", () => {
     expect(await run("clients", "show", id)).toEqual({ out: "", err: `Not found at ${server.url}: ${id}.\n`, code: 4 });
   });
 
+  test("a search that finds nothing does not say that there are no clients", async () => {
+    const { run } = atTerminal();
+    await run("clients", "create", "Found");
+    for (const more of [[], ["--limit", "1"]]) {
+      const listed = await run("clients", "list", "--search", "no such client", ...more);
+      expect([listed.code, listed.err]).toEqual([0, "No client has this text in its name or client_id.\n"]);
+    }
+    const asOperator = await atTerminal(OPERATOR).run("clients", "list", "--operator", "--search", "no such client");
+    expect(asOperator.err).toBe("No client has this text in its name or client_id.\n");
+  });
+
   test("every command accepts the id or the client_id of a client", async () => {
     const { run } = atTerminal();
     const ops = atTerminal(OPERATOR).run;

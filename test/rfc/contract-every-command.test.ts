@@ -126,6 +126,7 @@ const groups = (): readonly (readonly Step[])[] => [
   [
     { words: "resources add https://notes.example.test/mcp --name Notes --scope notes:read", shows: /notes:read/ },
     { words: "resources list", shows: /^https:.*notes\.example\.test\/mcp[\s\S]*^1 of 1$/m },
+    { words: "resources list --search nowhere", shows: "No resource has this text in its URI or name." },
     { words: "resources show https://notes.example.test/mcp", shows: /^name +Notes$/m },
     { words: "resources update https://notes.example.test/mcp --name Memos", shows: /^name +Memos$/m },
     {
