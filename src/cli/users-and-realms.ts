@@ -224,7 +224,9 @@ export function asId(option: string, value: string): string {
 /** The id of a user who is named by id or e-mail address. @throws {CommandFailure} for an address of no user, or of several */
 export async function userId(admin: AdminClient, named: string): Promise<string> {
   if (!named.includes("@")) return named;
-  const [first, ...others] = (await usersFound(admin, named)).items.filter(({ email }) => email.toLowerCase() === named.toLowerCase());
+  const [first, ...others] = (await usersFound(admin, named.slice(0, 200))).items.filter(
+    ({ email }) => email.toLowerCase() === named.toLowerCase(),
+  );
   if (first === undefined) throw new CommandFailure(EXIT.notFound, `No user has the e-mail address ${printable(named)}.`);
   if (others.length > 0)
     throw new CommandFailure(EXIT.failed, `Several users have the e-mail address ${printable(named)}: name one by id.`);

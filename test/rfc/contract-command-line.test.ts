@@ -15,6 +15,7 @@ import { running, type ServerAccess } from "../../src/cli/terminal.ts";
 import { registerRealmCommands, registerUserCommands } from "../../src/cli/users-and-realms.ts";
 import { systemClock } from "../../src/clock.ts";
 import { statement } from "../../src/store/sql.ts";
+import { adminAs } from "../support/admin.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
@@ -114,6 +115,14 @@ describe("countersign clients", () => {
     }
     expect((await run("clients", "delete", made.clientId)).code).toBe(0);
     expect((await run("clients", "get", made.id)).code).toBe(4);
+  });
+
+  test("a user is named by an address that is longer than a search", async () => {
+    const ops = atTerminal(OPERATOR).run;
+    const email = `long@${`${"d".repeat(60)}.`.repeat(4)}test`;
+    const { operator } = (await adminAs(server.url)).admin;
+    await operator.users.create.mutate({ email, password: PASSWORD });
+    expect(await ops("users", "disable", email.toUpperCase())).toMatchObject({ code: 0, err: "", out: expect.stringContaining(email) });
   });
 
   test("an operator gives a client another owner, by email address or id, or none", async () => {
