@@ -74,8 +74,8 @@ export interface Users {
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
   /** Consumes the token and marks the address as verified, atomically. @returns undefined for an unknown, used or expired token */
   verifyEmail(tokenHash: SecretHash): Promise<User | undefined>;
-  /** Replaces the hash by one of the same password. */
-  replacePasswordHash(userId: string, passwordHash: string): Promise<void>;
+  /** Replaces a hash by another one of the same password. A password that was changed since stays. */
+  replacePasswordHash(userId: string, replaced: string, passwordHash: string): Promise<void>;
   rename(userId: string, name: Pick<User, "firstName" | "lastName">, audit: AuditEntry): Promise<void>;
 }
 

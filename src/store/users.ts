@@ -101,7 +101,7 @@ const VERIFY_EMAIL = statement(
 
 const REPLACE_PASSWORD = statement(
   "user_replace_password",
-  "update credentials set password_hash = $2, updated_at = now() where user_id = $1::uuid and type = 'password'",
+  "update credentials set password_hash = $3, updated_at = now() where user_id = $1::uuid and type = 'password' and password_hash = $2",
 );
 
 const RENAME = statement(
@@ -138,8 +138,8 @@ export const users = (sql: Sql): Users => ({
     if (isUuid(userId)) await sql.query(ISSUE_VERIFICATION, [userId, tokenHash, ttl, mail.to, mail.subject, mail.text, mail.html]);
   },
   verifyEmail: async (tokenHash) => (await sql.query<User>(VERIFY_EMAIL, [tokenHash]))[0],
-  replacePasswordHash: async (userId, passwordHash) => {
-    if (isUuid(userId)) await sql.query(REPLACE_PASSWORD, [userId, passwordHash]);
+  replacePasswordHash: async (userId, replaced, passwordHash) => {
+    if (isUuid(userId)) await sql.query(REPLACE_PASSWORD, [userId, replaced, passwordHash]);
   },
   rename: async (userId, { firstName, lastName }, audit) => {
     if (isUuid(userId)) await sql.query(RENAME, [userId, firstName, lastName, jsonRows([audit])]);

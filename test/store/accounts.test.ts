@@ -108,8 +108,12 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
     });
 
     test("finds the new password hash after a replacement", async () => {
-      const user = await aUser(database.sql);
-      await users(database.sql).replacePasswordHash(user.id, "$argon2id$other");
+      const user = await aUser(database.sql, { passwordHash: "$argon2id$one" });
+      for (const [replaced, by] of [
+        ["$argon2id$one", "$argon2id$other"],
+        ["$argon2id$one", "$argon2id$late"],
+      ] as const)
+        await users(database.sql).replacePasswordHash(user.id, replaced, by);
       expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("$argon2id$other");
     });
 

@@ -11,11 +11,12 @@ import { auditLog } from "../../src/store/audit-log.ts";
 import { monotonicSeconds } from "../../src/store/ephemeral/memory.ts";
 import { knownDevices } from "../../src/store/known-devices.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { signInFailures } from "../../src/store/sign-in-failures.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
-import { aUser, OPEN_SIGN_UP } from "../support/accounts.ts";
+import { aHash, anAudit, aUser, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 
 const caller = (address: string): Caller => ({ address, limitKey: address, requestId: "r", userAgent: "", language: "en" });
@@ -97,6 +98,23 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
     const signedIn = await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME, undefined);
     expect(signedIn).toMatchObject({ user: { id: user.id } });
     expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("old parameters");
+  });
+
+  test("rehashing a password does not undo a reset of it", async () => {
+    const { ports } = portsOver(database.sql);
+    const user = await aUser(database.sql, { passwordHash: "old parameters" });
+    const link = aHash();
+    const mail = { subject: "", text: "", html: "" };
+    await passwordChanges(database.sql).issueReset(user.email, { tokenHash: link, ttl: 60 }, mail, anAudit("password.reset_requested"));
+    const outdated: PasswordHashing = {
+      verify: async () => ({ kind: "right", outdated: true }),
+      async hash() {
+        await passwordChanges(database.sql).reset(link, "new password", mail, anAudit("password.changed"));
+        return "old password again";
+      },
+    };
+    await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME, undefined);
+    expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("new password");
   });
 
   test("30 sign-ins that fail with a database error do not count as failures", async () => {

@@ -4,7 +4,7 @@ import { PASSWORD_ACR } from "../../protocol/authentication-context.ts";
 import type { Caller } from "../caller.ts";
 import type { PasswordAttempts } from "../password-attempts.ts";
 import type { PasswordHashing } from "../password-hash.ts";
-import type { User, Users } from "../ports.ts";
+import type { Account, Users } from "../ports.ts";
 import type { Authenticator, ProofOutcome, ProvedAccount } from "./authenticator.ts";
 
 export interface PasswordPorts {
@@ -20,7 +20,7 @@ type Attempt<Result> = ProofOutcome<Result> & {
   /** `none` while a second factor is missing: the password alone does not end a series of failures. */
   readonly verdict: "right" | "wrong" | "none";
   /** The account whose hash was made with outdated parameters. */
-  readonly outdated?: User | undefined;
+  readonly outdated?: Account | undefined;
 };
 
 /** What a password alone proves. */
@@ -29,9 +29,10 @@ export const BY_PASSWORD = { acr: PASSWORD_ACR, amr: ["pwd"] } as const;
 /** Authenticates by password. An unknown address, a wrong and an empty password cost the same work. */
 export function passwordAuthenticator({ users, attempts, passwords, clock }: PasswordPorts): Authenticator<Credentials> {
   /** Replaces a hash with outdated parameters. When the hashing queue is full, a later attempt does it. */
-  async function renewHash({ id }: User, password: string, { limitKey }: Caller): Promise<void> {
+  async function renewHash({ user, passwordHash }: Account, password: string, { limitKey }: Caller): Promise<void> {
+    if (passwordHash === null) return;
     try {
-      await users.replacePasswordHash(id, await passwords.hash(password, limitKey));
+      await users.replacePasswordHash(user.id, passwordHash, await passwords.hash(password, limitKey));
     } catch (error) {
       if (!isRefusal(error)) throw error;
     }
@@ -56,7 +57,7 @@ export function passwordAuthenticator({ users, attempts, passwords, clock }: Pas
           verdict: account.hasSecondFactor ? "none" : "right",
           kind: "proved",
           result,
-          outdated: verdict.outdated ? account.user : undefined,
+          outdated: verdict.outdated ? account : undefined,
         };
       });
       if (attempt.outdated !== undefined) await renewHash(attempt.outdated, password, caller);
