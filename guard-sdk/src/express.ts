@@ -29,7 +29,7 @@ export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
         setHeaders(response, verdict);
         next();
       })
-      .catch(next); // also where a timeout has answered already: an error that nobody takes ends the process
+      .catch(next); // also where a timeout has answered already: an unhandled rejection ends the process
   };
 }
 

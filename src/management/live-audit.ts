@@ -34,7 +34,7 @@ const KEPT = 1_000;
 /** Milliseconds between two looks. */
 const EVERY = 1_000;
 const MOST_LISTENERS = 2_000;
-/** The most of one developer: as many consoles as a person may have open, far from all that the process has. */
+/** The most of one developer: as many consoles as a user may have open, far from all that the process has. */
 const MOST_OF_ONE = 50;
 
 /** What a listener at `position` gets of the kept records. Pure. @param reached the number of the last record that was read */
