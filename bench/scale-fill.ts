@@ -30,12 +30,15 @@ const families = ({ families: count }: Size): number => count;
 
 /** Ids begin with the time, as those of the service do; the records are spread over 30 days and sealed. */
 const auditRecords = (size: Size): string =>
-  `insert into audit_records (id, at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, jti, grant_id, request_id, seq, hash)
-   select encode(substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) || '\\x7000'::bytea || '\\x8000'::bytea || int4send(n) || '\\x0000'::bytea, 'hex')::uuid,
-     at, (array['token.issued','token.issued','token.issued','code.issued','session.started','token.refused'])[1 + n % 6],
+  `with made as (
+     select encode(substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) || '\\x7000'::bytea || '\\x8000'::bytea || int4send(n) || '\\x0000'::bytea, 'hex')::uuid as id, at, n
+     from (select n, now() - interval '30 days' + n * (interval '30 days' / ${size.auditRecords}::float8) as at from ${SERIES}) as rows),
+   linked as (insert into audit_links (id, seq, hash) select id, n, sha256(int4send(n)) from made)
+   insert into audit_records (id, at, event, outcome, reason, actor_type, actor_id, user_id, client_id, grant_type, jti, grant_id, request_id)
+   select id, at, (array['token.issued','token.issued','token.issued','code.issued','session.started','token.refused'])[1 + n % 6],
      case when n % 6 = 5 then 'failure' else 'success' end, case when n % 6 = 5 then 'scope_not_allowed' end, 'client', 'client-' || n % 1000,
-     'user-' || n % 100000, 'client-' || n % 1000, 'client_credentials', 'jti-' || n, 'grant-' || n % 500000, 'request-' || n, n, sha256(int4send(n))
-   from (select n, now() - interval '30 days' + n * (interval '30 days' / ${size.auditRecords}::float8) as at from ${SERIES}) as rows`;
+     'user-' || n % 100000, 'client-' || n % 1000, 'client_credentials', 'jti-' || n, 'grant-' || n % 500000, 'request-' || n
+   from made`;
 
 const TABLES: readonly Table[] = [
   { table: "audit_records", rows: ({ auditRecords: count }) => count, insert: auditRecords },
@@ -163,4 +166,5 @@ export async function fill(url: string, size: Size, done: (table: string) => voi
     }
   };
   await Promise.all([worker(), worker()]);
+  await connected(url, (client) => client.query("vacuum analyze audit_links"));
 }

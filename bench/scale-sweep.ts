@@ -36,16 +36,19 @@ const LEFTOVERS: readonly string[] = [
   `insert into revocation_events (xid, kind, key, lifted, expires_at) select 1, 'jti', 'jti-' || n, false, ${PAST} from ${SERIES}`,
   `insert into consumed_ids select 'client_assertion', uuid_send(${IDS}), ${PAST} from ${SERIES}`,
   `insert into pending_requests (id_hash, query, expires_at) select uuid_send(${IDS}), 'client_id=c', ${PAST} from ${SERIES}`,
-  "create table audit_records_until_past (like audit_records_first including all)",
-  `alter table audit_records attach partition audit_records_until_past for values from (minvalue) to ('${firstId(Date.now() / 1000 - 30 * 86_400)}')`,
-  `insert into audit_records (id, at, event, outcome, actor_type, actor_id, user_id, client_id, grant_type, jti, grant_id, request_id, seq, hash)
+  ...["audit_records", "audit_links"].flatMap((table) => [
+    `create table ${table}_until_past (like ${table}_first including all)`,
+    `alter table ${table} attach partition ${table}_until_past for values from (minvalue) to ('${firstId(Date.now() / 1000 - 30 * 86_400)}')`,
+  ]),
+  `insert into audit_records (id, at, event, outcome, actor_type, actor_id, user_id, client_id, grant_type, jti, grant_id, request_id)
    select (lpad(to_hex((extract(epoch from now() - interval '60 days') * 1000)::bigint + n), 12, '0') || '70008000000000000000')::uuid,
-     now() - interval '60 days', 'token.issued', 'success', 'client', 'c', $1::text, 'c', 'refresh_token', 'jti-' || n, 'grant-' || n, 'request-' || n, n, '' from ${SERIES}`,
+     now() - interval '60 days', 'token.issued', 'success', 'client', 'c', $1::text, 'c', 'refresh_token', 'jti-' || n, 'grant-' || n, 'request-' || n from ${SERIES}`,
+  "insert into audit_links (id, seq, hash) select id, row_number() over (order by id), '' from audit_records where client_id = 'c'",
   `insert into audit_checkpoints (seq, hash, kid, jws) select ${EXPIRED} + 1, '', 'k', 'j'`,
   `update audit_start set seq = ${EXPIRED} + 1`,
 ];
 const LARGE =
-  "grants, refresh_families, refresh_tokens, authorization_codes, delegations, revocations, revocation_events, consumed_ids, pending_requests, audit_records";
+  "grants, refresh_families, refresh_tokens, authorization_codes, delegations, revocations, revocation_events, consumed_ids, pending_requests, audit_records, audit_links";
 
 async function leave(url: string, userId: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import type { AuditEvent } from "../src/audit.ts";
-import type { AUDIT_RECORDS } from "../src/store/tables/records.ts";
+import type { AUDIT_LINKS, AUDIT_RECORDS } from "../src/store/tables/records.ts";
 import { LOG_EVENTS } from "./log-events.ts";
 
 /** What each event of the audit trail says, in one sentence. An event without one does not compile. */
@@ -79,7 +79,7 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "agent.resumed": "A paused agent was resumed.",
 };
 
-type Member = Exclude<(typeof AUDIT_RECORDS.members)[number], "actorType" | "actorId">;
+type Member = Exclude<(typeof AUDIT_RECORDS.members)[number], "actorType" | "actorId"> | (typeof AUDIT_LINKS.members)[number];
 
 /** What each member of a record holds. */
 const MEMBERS: Readonly<Record<Member, string>> = {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isIPv6 } from "node:net";
 import type { AuditEntry } from "../audit.ts";
+import type { SealedRecord } from "../audit-chain/link.ts";
 import { systemClock } from "../clock.ts";
 import type { AuditLog, RefusedRequest } from "../core/ports.ts";
 import { newId, pooled } from "../random.ts";
@@ -11,7 +12,7 @@ import { AUDIT_RECORDS } from "./tables/records.ts";
 import { without } from "./tables/table.ts";
 
 /** The members of an entry; its actor is stored in two columns. */
-const MEMBERS = without(AUDIT_RECORDS.members, ["id", "at", "actorType", "actorId", "seq", "hash"]);
+const MEMBERS = without(AUDIT_RECORDS.members, ["id", "at", "actorType", "actorId"]);
 const random = pooled(randomBytes);
 
 /**
@@ -49,12 +50,17 @@ export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unkno
 /** SQL for a hash as its text: base64url without padding. */
 export const hashText = (column: string): string => `translate(encode(${column}, 'base64'), '+/=', '-_')`;
 
-/**
- * SQL for the sealed part of a record: all its columns, whichever release added them, but those of the seal and those that are null.
- * `at` is microseconds since the epoch, for the text of a time depends on the session's settings.
- */
-export const sealedRecord = (row: string): string =>
-  `jsonb_strip_nulls(to_jsonb(${row}) - 'seq' - 'hash' - 'at') || jsonb_build_object('at', (extract(epoch from ${row}.at) * 1000000)::bigint)`;
+/** SQL for what `sealedOf` reads: a whole row, whichever release added its columns, and its time in microseconds since the epoch. */
+export const sealable = (row: string): string => `to_json(${row}) as record, (extract(epoch from ${row}.at) * 1000000)::float8 as at`;
+
+type Sealable = { readonly record: SealedRecord; readonly at: number };
+
+/** A record as it is sealed: without what is null, and with a time whose text does not depend on the session's settings. Pure. */
+export function sealedOf({ record, at }: Sealable): SealedRecord {
+  const sealed: { [column: string]: SealedRecord[string] } = {};
+  for (const [column, value] of Object.entries(record)) if (value !== null) sealed[column] = value;
+  return { ...sealed, at };
+}
 
 const RECORD = statement(
   "audit_record",

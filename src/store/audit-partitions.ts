@@ -1,12 +1,19 @@
 import { expiringLimit, nextStep, type Partitions, type Step } from "./audit-partition-step.ts";
+import { SEAL_LOCK } from "./audit-sealer.ts";
 import { firstId } from "./audit-trail.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 
 type Tx = Pick<Sql, "query">;
 
-/** The partition that was the table before there were any (migration 0022), and the one for what no range holds. */
-const FIRST = "audit_records_first";
-const DEFAULT = "audit_records_default";
+/** The partitioned tables, which have the same ranges, in the order in which statements lock them; and the functions that keep their rows. */
+const TABLES = { audit_records: "audit_trail_is_kept", audit_links: "audit_numbers_are_kept" } as const;
+type Name = keyof typeof TABLES;
+const NAMES = Object.keys(TABLES) as readonly Name[];
+/** The partition that was there first (migration 0022), and the one for what no range holds. */
+const firstOf = (table: Name): string => `${table}_first`;
+const defaultOf = (table: Name): string => `${table}_default`;
+const FIRST = firstOf("audit_records");
+const DEFAULT = defaultOf("audit_records");
 const LIMIT = "audit_records_limit";
 
 /** SQLSTATE of a constraint that does not exist. */
@@ -33,6 +40,8 @@ const FILLED = statement("audit_partitions_filled", `select exists (select from 
 
 const LOCK = 7_235_107_485;
 const TAKE_LOCK = statement("audit_partitions_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
+/** The sealer locks links before records. */
+const STOP_SEALING = statement("audit_partitions_stop_sealing", "select 1 as one from pg_advisory_xact_lock($1::float8::bigint)");
 
 /** The oldest range whose days have passed. */
 const PASSED = statement(
@@ -50,38 +59,38 @@ async function stateOf(tx: Tx): Promise<Partitions> {
 }
 
 const bound = (moment: number | null): string => (moment === null ? "minvalue" : `'${firstId(moment)}'`);
-const nameOf = (to: number): string => `audit_records_until_${new Date(to * 1000).toISOString().slice(0, 10).replaceAll("-", "")}`;
+const nameOf = (table: Name, to: number): string => `${table}_until_${new Date(to * 1000).toISOString().slice(0, 10).replaceAll("-", "")}`;
 
-/** A table like the others. The triggers that statements have are those of the table they name, so each partition has its own. */
-const create = (name: string): readonly string[] => [
-  `create table ${name} (like ${FIRST} including all)`,
-  `create trigger audit_records_not_deleted after delete on ${name} referencing old table as removed for each statement execute function audit_is_kept()`,
-  `create trigger audit_records_not_emptied before truncate on ${name} for each statement execute function audit_is_append_only()`,
+/** A partition like the others. The triggers that statements have are those of the table they name, so each has its own. */
+const create = (table: Name, name: string): readonly string[] => [
+  `create table ${name} (like ${firstOf(table)} including all)`,
+  `create trigger ${table}_not_deleted after delete on ${name} referencing old table as removed for each statement execute function ${TABLES[table]}()`,
+  `create trigger ${table}_not_emptied before truncate on ${name} for each statement execute function audit_is_append_only()`,
 ];
 
-const attach = (name: string, from: number | null, to: number): string =>
-  `alter table audit_records attach partition ${name} for values from (${bound(from)}) to (${bound(to)})`;
+const attach = (table: Name, name: string, from: number | null, to: number): string =>
+  `alter table ${table} attach partition ${name} for values from (${bound(from)}) to (${bound(to)})`;
 
-/** The statements of a step, in one transaction. None of them reads the rows of a large table. */
-function textsOf(step: Exclude<Step, { kind: "prove" }>, isWhole: boolean): readonly string[] {
-  const rest = isWhole ? FIRST : DEFAULT;
-  const release = `alter table ${rest} drop constraint ${LIMIT}`;
+/** The statements of a step for one table. None of them reads the rows of a large table. */
+function textsOf(table: Name, step: Exclude<Step, { kind: "prove" }>, isWhole: boolean): readonly string[] {
+  const rest = isWhole ? firstOf(table) : defaultOf(table);
+  const release = (name: string): string => `alter table ${name} drop constraint if exists ${LIMIT}`;
   switch (step.kind) {
     case "attach":
-      return [...create(nameOf(step.to)), attach(nameOf(step.to), step.from, step.to)];
+      return [...create(table, nameOf(table, step.to)), attach(table, nameOf(table, step.to), step.from, step.to)];
     case "limit":
       return [`alter table ${rest} add constraint ${LIMIT} check (id < ${bound(step.to)}) not valid`];
     case "release":
-      return [release];
+      return [release(rest)];
     case "split": {
-      const name = isWhole ? FIRST : nameOf(step.to);
+      const name = isWhole ? rest : nameOf(table, step.to);
       return [
-        `alter table audit_records detach partition ${rest}`,
+        `alter table ${table} detach partition ${rest}`,
         ...(isWhole ? [] : [`alter table ${rest} rename to ${name}`]),
-        attach(name, step.from, step.to),
-        `alter table ${name} drop constraint ${LIMIT}`,
-        ...create(DEFAULT),
-        `alter table audit_records attach partition ${DEFAULT} default`,
+        attach(table, name, step.from, step.to),
+        release(name),
+        ...create(table, defaultOf(table)),
+        `alter table ${table} attach partition ${defaultOf(table)} default`,
       ];
     }
   }
@@ -91,12 +100,21 @@ function textsOf(step: Exclude<Step, { kind: "prove" }>, isWhole: boolean): read
 const alone = <Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result | undefined> =>
   sql.transaction(async (tx) => {
     const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
-    return lock?.taken === true ? work(tx) : undefined;
+    if (lock?.taken !== true) return undefined;
+    await tx.query(STOP_SEALING, [SEAL_LOCK]);
+    return work(tx);
   });
 
 async function run(tx: Tx, texts: readonly string[]): Promise<void> {
   for (const text of texts) await tx.query(statement("", text), []);
 }
+
+/** Takes a step for all tables, in one transaction. */
+const take = (tx: Tx, step: Exclude<Step, { kind: "prove" }>, isWhole: boolean): Promise<void> =>
+  run(
+    tx,
+    NAMES.flatMap((table) => textsOf(table, step, isWhole)),
+  );
 
 /** Removes a limit that a process left behind when it died, before it could refuse records. Every process does. */
 export async function releaseAuditLimit(sql: Sql): Promise<void> {
@@ -104,7 +122,7 @@ export async function releaseAuditLimit(sql: Sql): Promise<void> {
   await alone(sql, async (tx) => {
     const state = await stateOf(tx);
     const to = expiringLimit(state);
-    if (to !== undefined) await run(tx, textsOf({ kind: "release", to }, state.isWhole));
+    if (to !== undefined) await take(tx, { kind: "release", to }, state.isWhole);
   });
 }
 
@@ -116,7 +134,9 @@ export function auditPartitions(sql: Sql, unhurried: (text: string) => Promise<u
   /** Reads all rows, beside everything else, other processes included: the limit may be gone because one of them took the next step. */
   async function prove({ isWhole }: Partitions): Promise<void> {
     try {
-      await unhurried(`alter table ${isWhole ? FIRST : DEFAULT} validate constraint ${LIMIT}`);
+      // Records last: theirs is the limit that the state shows.
+      for (const table of NAMES.toReversed())
+        await unhurried(`alter table ${isWhole ? firstOf(table) : defaultOf(table)} validate constraint ${LIMIT}`);
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== UNDEFINED_OBJECT) throw error;
     }
@@ -145,16 +165,19 @@ export function auditPartitions(sql: Sql, unhurried: (text: string) => Promise<u
 async function change(tx: Tx, keepDays: number): Promise<true> {
   const state = await stateOf(tx);
   const step = nextStep(state, keepDays);
-  if (step !== undefined && step.kind !== "prove") await run(tx, textsOf(step, state.isWhole));
+  if (step !== undefined && step.kind !== "prove") await take(tx, step, state.isWhole);
   return true;
 }
 
+const linksOf = (name: string): string => name.replace("audit_records", "audit_links");
+
 /** Whether a range has records of the trail. */
 const holdsKept = async (tx: Tx, name: string): Promise<boolean> => {
+  const links = linksOf(name);
   const [row] = await tx.query<{ kept: boolean }>(
     statement(
       "",
-      `select exists (select from ${name} where seq is null) or exists (select from ${name} where seq >= (select audit_start.seq from audit_start)) as kept`,
+      `select exists (select from ${links} where seq is null) or exists (select from ${links} where seq >= (select audit_start.seq from audit_start)) as kept`,
     ),
     [],
   );
@@ -165,11 +188,12 @@ const holdsKept = async (tx: Tx, name: string): Promise<boolean> => {
 async function dropOldest(tx: Tx): Promise<number | undefined> {
   const [oldest] = await tx.query<{ name: string }>(PASSED, []);
   if (oldest === undefined || (await holdsKept(tx, oldest.name))) return undefined;
-  // So that nothing is written between question and answer.
-  await run(tx, [`lock table ${oldest.name} in access exclusive mode`]);
+  const links = linksOf(oldest.name);
+  // So that nothing is written between question and answer. Records first, as they are written.
+  await run(tx, [`lock table ${oldest.name} in access exclusive mode`, `lock table ${links} in access exclusive mode`]);
   if (await holdsKept(tx, oldest.name)) return undefined;
-  const counting = statement("", `select coalesce(max(seq) - min(seq) + 1, 0)::float8 as rows from ${oldest.name}`);
+  const counting = statement("", `select coalesce(max(seq) - min(seq) + 1, 0)::float8 as rows from ${links}`);
   const [row] = await tx.query<{ rows: number }>(counting, []);
-  await run(tx, [`drop table ${oldest.name}`]);
+  await run(tx, [`drop table ${oldest.name}`, `drop table ${links}`]);
   return row?.rows ?? 0;
 }

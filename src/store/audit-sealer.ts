@@ -1,6 +1,6 @@
 import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
-import { hashText, sealedRecord } from "./audit-log.ts";
+import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { countRecords } from "./figures.ts";
 import { countResourceRefusals } from "./resource-refusals.ts";
 import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
@@ -25,27 +25,31 @@ interface ChainState {
 
 const STATE = statement(
   "audit_seal_state",
-  `select exists (select 1 from audit_records where seq is null) as waiting,
+  `select exists (select 1 from audit_links where seq is null) as waiting,
      coalesce(head.seq, 0)::float8 as seq, coalesce(${hashText("head.hash")}, '') as hash,
      coalesce(signed.seq, 0)::float8 as signed, ${hashText("signed.hash")} as "signedHash",
      extract(epoch from now() - signed.at)::float8 as "signedAgo", floor(extract(epoch from now()))::float8 as now
    from (select 1) as one
-     left join (select seq, hash from audit_records where seq is not null order by seq desc limit 1) as head on true
+     left join (select seq, hash from audit_links where seq is not null order by seq desc limit 1) as head on true
      left join (select seq, hash, at from audit_checkpoints order by seq desc limit 1) as signed on true`,
 );
 
+// Each record is found by its id, also while the statistics are of an empty table.
 const UNSEALED = statement(
   "audit_unsealed",
-  `select coalesce(json_agg(json_build_object('id', r.id, 'record', ${sealedRecord("r")}) order by r.id), '[]')::text as rows
-   from (select * from audit_records where seq is null order by id limit $1::int) as r`,
+  `select coalesce(json_agg(rows), '[]')::text as rows from (
+     select r.id, ${sealable("r")}
+     from (select id from audit_links where seq is null order by id limit $1::int) as waiting
+       cross join lateral (select * from audit_records where audit_records.id = waiting.id offset 0) as r
+     order by r.id) as rows`,
 );
 
 const SEAL = statement(
   "audit_seal",
   `with sealed as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, seq bigint, hash text))
-   update audit_records set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
-   from sealed where ${amongKeys("audit_records.id", "id", "sealed")} and audit_records.id = sealed.id and audit_records.seq is null
-     and audit_records.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
+   update audit_links set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
+   from sealed where ${amongKeys("audit_links.id", "id", "sealed")} and audit_links.id = sealed.id and audit_links.seq is null
+     and audit_links.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
 );
 
 const SIGN = statement(
@@ -54,7 +58,8 @@ const SIGN = statement(
    values ($1::float8::bigint, decode(translate($2::text, '-_', '+/') || '=', 'base64'), $3::text, $4::text) on conflict (seq) do nothing`,
 );
 
-const LOCK = 7_235_107_483;
+/** Held by the process that seals. */
+export const SEAL_LOCK = 7_235_107_483;
 const TAKE_LOCK = statement("audit_seal_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 
 /** The link that the next record follows. A checkpoint beyond the last record shows that records were removed: no number is reused. */
@@ -76,17 +81,14 @@ function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): bool
 export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size: number = SEAL_BATCH.embedded) {
   const batch = (): Promise<number> =>
     sql.transaction(async (tx) => {
-      const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
+      const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [SEAL_LOCK]);
       if (lock?.taken !== true) return 0;
       // Read under the lock, so that no other process moves the head.
       const [state] = await tx.query<ChainState>(STATE, []);
       if (state === undefined) return 0;
       let head = headOf(state);
-      const rows = state.waiting ? await readRows<{ id: string; record: SealedRecord }>(tx, UNSEALED, [size]) : [];
-      const links = linkAll(
-        head,
-        rows.map(({ record }) => record),
-      );
+      const rows = state.waiting ? await readRows<{ id: string; record: SealedRecord; at: number }>(tx, UNSEALED, [size]) : [];
+      const links = linkAll(head, rows.map(sealedOf));
       if (links.length > 0) {
         const seals = links.map(({ seq, hash }, index) => ({ id: rows[index]?.id, seq, hash }));
         await tx.query(SEAL, [jsonRows(seals), seals[0]?.id ?? null, seals.at(-1)?.id ?? null]);

@@ -28,7 +28,7 @@ const RELEASE = statement(
 
 const WAITING = statement(
   "audit_stream_waiting",
-  "select (coalesce((select max(seq) from audit_records), 0) - seq)::float8 as waiting from audit_stream",
+  "select (coalesce((select max(seq) from audit_links), 0) - seq)::float8 as waiting from audit_stream",
 );
 
 /** How far the audit trail was handed over. Of all processes the one that holds the lease sends; it ends by the database's clock. */

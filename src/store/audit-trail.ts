@@ -2,14 +2,17 @@ import type { AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
 import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/audit-ports.ts";
-import { hashText, sealedRecord } from "./audit-log.ts";
-import { type Fragment, type ListDescription, listPage, listRows } from "./list-query.ts";
+import { hashText, sealable, sealedOf } from "./audit-log.ts";
+import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { type Sql, seconds, statement } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
-import { type RowOf, without } from "./tables/table.ts";
+import type { RowOf } from "./tables/table.ts";
+
+const LINK = `json_build_object('seq', audit_links.seq, 'hash', ${hashText("audit_links.hash")})`;
 
 /** The select list of a record, which `recordOf` reads. */
-export const AUDIT_RECORD = `${AUDIT_RECORDS.select(without(AUDIT_RECORDS.members, ["hash"]))}, ${hashText("hash")} as hash`;
+export const AUDIT_RECORD = `${AUDIT_RECORDS.select()},
+  (select ${LINK} from audit_links where audit_links.id = audit_records.id and audit_links.seq is not null) as link`;
 
 /** Seconds by which a record's id, from the application's clock, may differ from its time, the transaction's. */
 const ID_SLACK = 600;
@@ -26,8 +29,9 @@ export const firstId = (moment: number): string =>
 const timeOf = (moment: number): Date => new Date(moment * 1000);
 
 const IDENTIFIERS = ["actorId", "userId", "clientId", "grantId", "jti", "requestId"] as const;
+const MATCHED = ["event", "outcome", "reason", ...IDENTIFIERS] as const;
 
-/** Conditions on times are repeated for ids, which have an index. */
+/** For lists. Conditions on times are repeated for ids, which have an index. */
 const filtering = ({ since, until, outcome, search, ...members }: AuditFilter) => ({
   where: {
     ...members,
@@ -42,42 +46,61 @@ const filtering = ({ since, until, outcome, search, ...members }: AuditFilter) =
   conditions: outcome === "failure" ? [["audit_records.outcome = 'failure'", []] satisfies Fragment] : [],
 });
 
-const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_records");
+const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_links");
+
+/** Sealed records, in the order of the chain. */
+const SEALED = "audit_records join audit_links on audit_links.id = audit_records.id";
 
 const LIVE = statement(
   "audit_live",
   `select ${AUDIT_RECORD}, (select owner_id::text from clients where clients.client_id = audit_records.client_id) as "ownerId"
-   from audit_records
-   where seq > coalesce($1::float8::bigint, (select coalesce(max(seq), 0) from audit_records) - $2::int) order by seq limit $2::int`,
+   from ${SEALED}
+   where seq > coalesce($1::float8::bigint, (select coalesce(max(seq), 0) from audit_links) - $2::int) order by seq limit $2::int`,
+);
+
+const columnsOf = (members: readonly (typeof MATCHED)[number][]): readonly string[] =>
+  members.map((member) => `audit_records.${AUDIT_RECORDS.column(member)}`);
+
+// The chain is read in its order until enough records match, whichever members are given.
+const FOLLOW = statement(
+  "audit_follow",
+  `select ${AUDIT_RECORD} from ${SEALED}
+   where audit_links.seq > $1::float8::bigint and audit_links.seq <= $2::float8::bigint
+     and ($4::float8 is null or at >= to_timestamp($4)) and ($5::float8 is null or at < to_timestamp($5))
+     and ($6::text is null or $6 = any(array[${columnsOf(IDENTIFIERS).join(", ")}]))
+     and ${columnsOf(MATCHED)
+       .map((column, index) => `($${index + 7}::text is null or ${column} = $${index + 7})`)
+       .join(" and ")}
+   order by audit_links.seq limit $3::int`,
 );
 
 export type AuditRow = Omit<AuditEntry, "actor"> &
-  Pick<RowOf<typeof AUDIT_RECORDS>, "id" | "at" | "actorType" | "actorId" | "seq"> & { readonly hash: string | null };
+  Pick<RowOf<typeof AUDIT_RECORDS>, "id" | "at" | "actorType" | "actorId"> & { readonly link: Link | null };
 
-export function recordOf({ actorType, actorId, seq, hash, ...row }: AuditRow): AuditRecord {
+export function recordOf({ actorType, actorId, link, ...row }: AuditRow): AuditRecord {
   const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as typeof row;
-  return { ...members, actor: { type: actorType, id: actorId }, link: seq === null || hash === null ? null : { seq, hash } };
+  return { ...members, actor: { type: actorType, id: actorId }, link };
 }
 
 const STATE = statement(
   "audit_chain_state",
   `select (select audit_start.seq from audit_start)::float8 as start, case when head.seq is not null then json_build_object('seq', head.seq, 'hash', ${hashText("head.hash")}) end as head,
      case when signed.seq is not null then json_build_object('seq', signed.seq, 'at', signed.at) end as signed,
-     (select count(*) from audit_records where seq is null)::float8 as waiting
+     (select count(*) from audit_links where seq is null)::float8 as waiting
    from (select 1) as one
-     left join (select seq, hash from audit_records where seq is not null order by seq desc limit 1) as head on true
+     left join (select seq, hash from audit_links where seq is not null order by seq desc limit 1) as head on true
      left join (select seq, ${seconds("audit_checkpoints.at")} as at from audit_checkpoints order by seq desc limit 1) as signed on true`,
 );
 
 const AT = statement(
   "audit_link_at",
-  `select seq::float8 as seq, ${hashText("hash")} as hash from audit_records where seq = $1::float8::bigint`,
+  `select seq::float8 as seq, ${hashText("hash")} as hash from audit_links where seq = $1::float8::bigint`,
 );
 
 const PART = statement(
   "audit_part",
-  `select r.seq::float8 as seq, ${hashText("r.hash")} as hash, ${sealedRecord("r")} as record
-   from audit_records as r where r.seq > $1::float8::bigint order by r.seq limit $2::int`,
+  `select audit_links.seq::float8 as seq, ${hashText("audit_links.hash")} as hash, ${sealable("audit_records")}
+   from ${SEALED} where audit_links.seq > $1::float8::bigint order by audit_links.seq limit $2::int`,
 );
 
 const CHECKPOINTS = statement(
@@ -92,7 +115,8 @@ const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
     const start = after === 0 ? GENESIS : (await sql.query<Link>(AT, [after]))[0];
     // Read before the records, so that each has its record. A page has at most one for each record, and the anchor.
     const checkpoints = await sql.query<SignedCheckpoint>(CHECKPOINTS, [after, limit + 1]);
-    const records = await sql.query<Link & { record: SealedRecord }>(PART, [after, limit]);
+    const rows = await sql.query<Link & { record: SealedRecord; at: number }>(PART, [after, limit]);
+    const records = rows.map(({ seq, hash, ...row }) => ({ seq, hash, record: sealedOf(row) }));
     // The last page includes checkpoints beyond the chain: one without a record shows that records were removed.
     const to = records.length === limit ? (records.at(-1)?.seq ?? after) : Number.MAX_SAFE_INTEGER;
     return { start, records, checkpoints: checkpoints.filter(({ seq }) => seq <= to) };
@@ -107,13 +131,12 @@ export const auditTrail = (sql: Sql): AuditTrail => ({
     return { ...page, items: items.map(recordOf) };
   },
   // Numbers are given under a lock and become visible in order, so that no record appears behind `reached`.
-  follow: async (filter, limit, after) => {
+  follow: async ({ since, until, search, ...members }, limit, after) => {
     const [head] = await sql.query<{ seq: number }>(HEAD, []);
     const to = head?.seq ?? 0;
-    const { where, conditions } = filtering(filter);
-    const range = { seq: { $gt: after, $lte: to } };
-    const rows = await listRows<AuditRow>(sql, LIST, { where: { ...where, ...range }, conditions }, "audit_records.seq", limit);
-    return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.seq ?? to) : Math.max(after, to) };
+    const given = [since, until, search, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
+    const rows = await sql.query<AuditRow>(FOLLOW, [after, to, limit, ...given]);
+    return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.link?.seq ?? to) : Math.max(after, to) };
   },
   live: async (after, limit) => {
     const rows = await sql.query<AuditRow & { readonly ownerId: string | null }>(LIVE, [after ?? null, limit]);

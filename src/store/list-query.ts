@@ -42,7 +42,7 @@ interface Composition {
   /** SQL of what is sorted by. */
   readonly by: readonly string[];
   readonly order: Order;
-  readonly limit?: number | undefined;
+  readonly limit: number;
   readonly count?: boolean | undefined;
 }
 
@@ -80,8 +80,7 @@ const composer = loadOnce(async () => {
     const query = narrowed(list, `${list.select}${list.count ? total() : ""}`, bound);
     if (list.after !== undefined) query.andWhere(raw(bound(list.after)));
     query.orderBy(list.by.map((by) => ({ [raw(by)]: list.order })));
-    if (list.limit !== undefined) query.limit(list.limit);
-    return { ...query.toQuery(), values };
+    return { ...query.limit(list.limit).toQuery(), values };
   };
 });
 
@@ -149,18 +148,6 @@ export async function listPage<Row extends { readonly id: string }, Sort extends
     total: count ? (rows[0]?.total ?? 0) : null,
   };
 }
-
-/** The rows of a list that is read as a whole, or by the value of a member. @param by SQL */
-export const listRows = <Row>(
-  sql: Pick<Sql, "query">,
-  { table, select }: Pick<ListDescription<never>, "table" | "select">,
-  { where = {}, conditions = [] }: ListFilter,
-  by: string,
-  limit?: number,
-): Promise<Row[]> =>
-  run<Row>(sql, {
-    ...{ table: table.name, select, joins: {}, where, conditions, by: [by], order: "asc", limit },
-  });
 
 /** The condition for what follows a cursor. */
 function following(cursor: string, sort: NamedSort, id: string): Fragment {

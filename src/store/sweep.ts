@@ -26,8 +26,6 @@ const EXPIRED: Readonly<Record<string, string>> = {
   delegations: "expires_at < now() - interval '1 day'",
   detached_signatures: "expires_at < now()",
   // The trail begins with a signed record, which stays.
-  // Later partitions are dropped whole (audit-partitions.ts).
-  audit_records_first: "seq < (select audit_start.seq from audit_start)",
   audit_checkpoints: "seq < (select audit_start.seq from audit_start)",
   client_documents:
     "seen_at < now() - interval '90 days' and (select count(*) from consents where consents.client_id = client_documents.client_id) = 0",
@@ -92,8 +90,20 @@ const SWEEP_REFUSED_EXCHANGES = statement(
    select count(*)::int as swept from swept`,
 );
 
+// Audit records that were there before any range, with their links. Later ones are dropped with their partition (audit-partitions.ts).
+const SWEEP_AUDIT_RECORDS = statement(
+  "sweep_audit_records_first",
+  `with unlinked as (
+     delete from audit_links_first where ctid = any(array(
+       select ctid from audit_links_first where seq < (select audit_start.seq from audit_start) order by seq limit $1::int for update skip locked))
+     returning id),
+   swept as (delete from audit_records_first where id = any(array(select id from unlinked)) returning 1)
+   select count(*)::int as swept from swept`,
+);
+
 const ALL: readonly Sweep[] = [
   ...SWEEPS,
+  { table: "audit_records_first", statement: SWEEP_AUDIT_RECORDS },
   { table: "clients", statement: SWEEP_REGISTRATIONS },
   { table: "refused_exchanges", statement: SWEEP_REFUSED_EXCHANGES },
 ];

@@ -63,7 +63,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     expect(await auditTrail(sql).chain()).toMatchObject({ head: { seq: before + 450 }, waiting: 0 });
     const [order] = await runText<{ good: boolean }>(
       sql,
-      "select bool_and(id > before) as good from (select id, lag(id) over (order by seq) as before from audit_records where seq > 1) as r where before is not null",
+      "select bool_and(id > before) as good from (select id, lag(id) over (order by seq) as before from audit_links where seq > 1) as r where before is not null",
     );
     expect(order).toEqual({ good: true });
     expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 450, anchored: true } });
@@ -77,7 +77,7 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     for (let round = 0; round < 6; round++) await Promise.all(sealers.map((sealer) => sealer.seal()));
     await writing;
     await sealAll();
-    const numbers = await runText<{ seq: number }>(sql, "select seq::float8 as seq from audit_records order by audit_records.seq");
+    const numbers = await runText<{ seq: number }>(sql, "select seq::float8 as seq from audit_links order by audit_links.seq");
     expect(numbers.map(({ seq }) => seq)).toEqual(Array.from({ length: before + 600 }, (_, index) => index + 1));
     expect(await verdict()).toMatchObject({ kind: "sound", proof: { last: before + 600 } });
   });
@@ -147,10 +147,12 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
   describe("sealed records and checkpoints are immutable", () => {
     const forbidden: readonly string[] = [
       "update audit_records set reason = 'x'",
-      "update audit_records set seq = seq + 100000, hash = hash",
-      "update audit_records set seq = null, hash = null",
+      "update audit_links set seq = seq + 100000, hash = hash",
+      "update audit_links set seq = null, hash = null",
       "delete from audit_records",
+      "delete from audit_links",
       "truncate audit_records",
+      "truncate audit_links",
       "update audit_checkpoints set jws = 'x'",
       "delete from audit_checkpoints",
     ];
@@ -160,9 +162,12 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
       await expect(runText(sql, text)).rejects.toMatchObject({ code: "23001" });
     });
 
-    test("rejects an update that changes a record while it seals it", async () => {
+    test.for([
+      "update audit_records set reason = 'x'",
+      "update audit_links set seq = 1000000, hash = '\\x00', id = gen_random_uuid() where seq is null",
+      "delete from audit_links where seq is null",
+    ])('rejects "%s" also before records are sealed', async (text) => {
       await write(1);
-      const text = "update audit_records set seq = 1000000, hash = '\\x00', reason = 'x' where seq is null";
       await expect(runText(sql, text)).rejects.toMatchObject({ code: "23001" });
     });
   });
@@ -174,9 +179,12 @@ describe.for(databaseKinds)("the audit chain on $name", ({ fresh }) => {
     await ageCheckpoints();
     await sealAll();
     const last = await head();
-    await runText(sql, "alter table audit_records disable trigger user");
-    await runText(sql, `delete from audit_records where seq > ${last - 2}`);
-    await runText(sql, "alter table audit_records enable trigger user");
+    for (const table of ["audit_records", "audit_links"]) {
+      await runText(sql, `alter table ${table} disable trigger user`);
+      const removed = table === "audit_links" ? `seq > ${last - 2}` : `id in (select id from audit_links where seq > ${last - 2})`;
+      await runText(sql, `delete from ${table} where ${removed}`);
+      await runText(sql, `alter table ${table} enable trigger user`);
+    }
     expect(await verdict()).toMatchObject({ kind: "unsound", fault: { kind: "record_missing", seq: last - 1 } });
     await write(1);
     await sealAll();

@@ -20,13 +20,16 @@ describe.for(databaseKinds)("the partitions of the audit trail on $name", ({ fre
 
   const run = <Row>(text: string) => runText<Row>(database.sql, text);
   const partitions = () => auditPartitions(database.sql, async (text) => (await database.orm()).em.getConnection().execute(text));
-  const names = async () =>
-    (
-      await run<{ name: string; bound: string }>(
-        `select child.relname as name, pg_get_expr(child.relpartbound, child.oid) as bound from pg_inherits join pg_class child on child.oid = inhrelid
-         where inhparent = 'audit_records'::regclass order by child.relname`,
-      )
-    ).map(({ name, bound }) => [name, bound === "DEFAULT" ? "default" : "range"].join(" "));
+  const rangesOf = (table: string) =>
+    run<{ name: string; bound: string }>(
+      `select child.relname as name, pg_get_expr(child.relpartbound, child.oid) as bound from pg_inherits join pg_class child on child.oid = inhrelid
+       where inhparent = '${table}'::regclass order by child.relname`,
+    );
+  const names = async () => {
+    const ranges = await rangesOf("audit_records");
+    expect((await rangesOf("audit_links")).map(({ name, bound }) => ({ name: name.replace("links", "records"), bound }))).toEqual(ranges);
+    return ranges.map(({ name, bound }) => [name, bound === "DEFAULT" ? "default" : "range"].join(" "));
+  };
   const whereOf = async (requestId: string) =>
     (await run<{ name: string }>(`select tableoid::regclass::text as name from audit_records where request_id = '${requestId}'`)).map(
       ({ name }) => name,
@@ -72,6 +75,10 @@ describe.for(databaseKinds)("the partitions of the audit trail on $name", ({ fre
       "delete from audit_records_first",
       "truncate audit_records",
       "truncate audit_records_default",
+      "update audit_links set seq = 1",
+      "delete from audit_links_default",
+      "delete from audit_links_first",
+      "truncate audit_links_default",
     ])
       await expect(run(text), text).rejects.toMatchObject({ code: "23001" });
   });
@@ -143,20 +150,25 @@ describe.for(databaseKinds)("old partitions of the audit trail on $name", ({ fre
     try {
       await partitions.extend(KEEP_DAYS);
       const bound = (days: number) => `'${firstId(now - days * DAY)}'`;
-      await run("alter table audit_records detach partition audit_records_first");
-      await run(`alter table audit_records attach partition audit_records_first for values from (minvalue) to (${bound(200)})`);
-      await run("create table audit_records_until_old (like audit_records_first including all)");
-      await run(`alter table audit_records attach partition audit_records_until_old for values from (${bound(200)}) to (${bound(100)})`);
+      for (const table of ["audit_records", "audit_links"]) {
+        await run(`alter table ${table} detach partition ${table}_first`);
+        await run(`alter table ${table} attach partition ${table}_first for values from (minvalue) to (${bound(200)})`);
+        await run(`create table ${table}_until_old (like ${table}_first including all)`);
+        await run(`alter table ${table} attach partition ${table}_until_old for values from (${bound(200)}) to (${bound(100)})`);
+      }
       await partitions.extend(KEEP_DAYS);
       for (const [n, days] of [150, 149, 148, 0, 0].entries()) await write(now - days * DAY + n / 1000);
       while ((await auditSealer(sql, undefined).seal()) > 0);
-      await run("insert into audit_checkpoints (seq, hash, kid, jws) select seq, hash, 'k', 'j' from audit_records where seq in (3, 4)");
+      await run("insert into audit_checkpoints (seq, hash, kid, jws) select seq, hash, 'k', 'j' from audit_links where seq in (3, 4)");
 
       await run("update audit_start set seq = 3");
       expect(await partitions.drop()).toBe(0);
       await run("update audit_start set seq = 4");
       expect(await Promise.all([1, 2, 3].map(() => partitions.drop())).then((all) => all.toSorted())).toEqual([0, 0, 3]);
-      expect(await run("select seq::int as seq from audit_records order by seq")).toEqual([{ seq: 4 }, { seq: 5 }]);
+      expect(await run("select seq::int as seq from audit_records join audit_links using (id) order by seq")).toEqual([
+        { seq: 4 },
+        { seq: 5 },
+      ]);
       await write(now - 150 * DAY); // of a clock that is wrong
       expect((await auditTrail(sql).list({}, { limit: 10 })).items).toHaveLength(3);
     } finally {

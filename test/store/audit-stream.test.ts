@@ -47,7 +47,7 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     while ((await auditStream(sql).waiting()) < count) await auditSealer(sql, undefined).seal();
   };
   beforeEach(() =>
-    runText(sql, "update audit_stream set seq = (select coalesce(max(seq), 0) from audit_records), holder = null, leased_until = now()"),
+    runText(sql, "update audit_stream set seq = (select coalesce(max(seq), 0) from audit_links), holder = null, leased_until = now()"),
   );
 
   test("a webhook gets every record once and in order, and what it refused comes again", async () => {

@@ -36,8 +36,8 @@ test("the commands of docs/production.md lead back to the moment before a mistak
   const issued = await first.tokens(web, browser, { scope: "openid offline_access" });
   const moment = await only<string>(url, "select clock_timestamp()::text");
   await first.revoke(web, issued.refresh_token);
-  const lastRecord = () => only<string>(url, "select max(seq)::text from audit_records");
-  await until("the revocation is sealed", () => only<boolean>(url, "select count(*) = 0 from audit_records where seq is null"));
+  const lastRecord = () => only<string>(url, "select max(seq)::text from audit_links");
+  await until("the revocation is sealed", () => only<boolean>(url, "select count(*) = 0 from audit_links where seq is null"));
   const before = Number(await lastRecord());
   await first.close();
   const segment = await only<string>(url, "select pg_walfile_name(pg_switch_wal())");

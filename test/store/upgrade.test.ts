@@ -7,7 +7,7 @@ import { headerLine, interleave } from "../../src/audit-chain/export.ts";
 import { GENESIS } from "../../src/audit-chain/link.ts";
 import { verification } from "../../src/audit-chain/verify.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
-import { MIGRATION_TABLE, statementsOf } from "../../src/store/migrate.ts";
+import { MIGRATION_TABLE, MIGRATIONS, statementsOf } from "../../src/store/migrate.ts";
 import { aBrowser } from "../support/browser.ts";
 import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/postgres.ts";
 import { startServer } from "../support/server.ts";
@@ -90,4 +90,53 @@ test("a server of this version migrates the database of the first one, and what 
   for (const line of [headerLine(start ?? GENESIS), { type: "key", jwk }, ...interleave(records, checkpoints)])
     verifying.take(JSON.stringify(line));
   expect(verifying.end()).toMatchObject({ kind: "sound" });
+});
+
+test("the links of audit records are copied range by range, and what waited to be sealed waits still", async () => {
+  const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL ?? expect.fail("TEST_DATABASE_URL is not set"));
+  onTestFinished(drop);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const rowsOf = async (text: string) => (await client.query<Record<string, unknown>>(text)).rows;
+  const idOf = (n: number): string => `'${String(n).padStart(8, "0")}-0000-7000-8000-000000000000'`;
+  const LINKS = "0028_audit_links";
+  for (const name of MIGRATIONS.filter((one) => one < LINKS)) for (const text of statementsOf(name)) await client.query(text);
+  // As the release before left it: two ranges, and a limit on the rest.
+  await client.query(`alter table audit_records detach partition audit_records_first;
+    alter table audit_records attach partition audit_records_first for values from (minvalue) to (${idOf(20)});
+    create table audit_records_until_x (like audit_records_first including all);
+    create trigger audit_records_not_deleted after delete on audit_records_until_x referencing old table as removed for each statement execute function audit_is_kept();
+    alter table audit_records attach partition audit_records_until_x for values from (${idOf(20)}) to (${idOf(40)});
+    create table audit_records_default (like audit_records_first including all);
+    create trigger audit_records_not_deleted after delete on audit_records_default referencing old table as removed for each statement execute function audit_is_kept();
+    alter table audit_records attach partition audit_records_default default;
+    alter table audit_records_default add constraint audit_records_limit check (id < ${idOf(90)}) not valid`);
+  const record = (n: number, seal: string) =>
+    client.query(
+      `insert into audit_records (id, event, outcome, actor_type, actor_id, seq, hash) values (${idOf(n)}, 'token.issued', 'success', 'client', 'c', ${seal})`,
+    );
+  for (const [n, seal] of [
+    [11, "1, '\\x01'"],
+    [31, "2, '\\x02'"],
+    [51, "3, '\\x03'"],
+    [52, "null, null"],
+  ] as const)
+    await record(n, seal);
+
+  await client.query(`begin; ${statementsOf(LINKS).join(";")}; commit`);
+  expect(await rowsOf("select tableoid::regclass::text as place, seq::int as seq, hash from audit_links order by id")).toEqual([
+    { place: "audit_links_first", seq: 1, hash: Buffer.of(1) },
+    { place: "audit_links_until_x", seq: 2, hash: Buffer.of(2) },
+    { place: "audit_links_default", seq: 3, hash: Buffer.of(3) },
+    { place: "audit_links_default", seq: null, hash: null },
+  ]);
+  expect(await rowsOf("select 1 from pg_constraint where conname = 'audit_records_limit'")).toEqual([]);
+  await client.query(
+    `insert into audit_records (id, event, outcome, actor_type, actor_id) values (${idOf(32)}, 'token.issued', 'success', 'client', 'c')`,
+  );
+  expect(await rowsOf("select id from audit_links where seq is null")).toHaveLength(2);
+  for (const range of ["first", "until_x", "default"])
+    for (const text of [`delete from audit_records_${range}`, `delete from audit_links_${range}`, `truncate audit_links_${range}`])
+      await expect(client.query(text), text).rejects.toMatchObject({ code: "23001" });
 });

@@ -50,16 +50,17 @@ function fills(): readonly string[] {
     `insert into consumed_ids select 'client_assertion', sha256(int4send(n)), now() + interval '1 hour' from ${some}`,
     `insert into delegations (id, kind, jti, parent_jti, grant_id, user_id, path, actor, scopes, audience, expires_at)
      select ${uuidOf("n", 7)}, 'access_token', 'd-' || n, 'x', ${uuidOf("n", 5)}, ${user}, array[${uuidOf("n", 7)}], ${client}, '{}', '{}', now() + interval '1 hour' from ${some}`,
-    `insert into audit_records (id, at, event, outcome, reason, actor_type, actor_id, user_id, client_id, jti, grant_id, request_id, seq, hash)
+    `insert into audit_records (id, at, event, outcome, reason, actor_type, actor_id, user_id, client_id, jti, grant_id, request_id)
      select ${uuidOf("n", 8)}, to_timestamp(n / 1000.0), case when n % 100 = 0 then 'token.refused' else 'token.issued' end,
        case when n % 100 = 0 then 'failure' else 'success' end, case when n % 100 = 0 then 'code_expired' end, 'client', ${client},
-       (${user})::text, ${client}, 'jti-' || n, (${uuidOf("n", 5)})::text, 'request-' || n, n, '' from ${series}`,
+       (${user})::text, ${client}, 'jti-' || n, (${uuidOf("n", 5)})::text, 'request-' || n from ${series}`,
+    `insert into audit_links (id, seq, hash) select ${uuidOf("n", 8)}, n, '' from ${series}`,
   ];
 }
 
 const LARGE = [
   "users, clients, sessions, consents, grants, refresh_families, refresh_tokens, authorization_codes, revocations, consumed_ids, delegations",
-  "audit_records, realms, resources, resource_refusals, connections, workload_issuers, workload_identities, scope_descriptions",
+  "audit_records, audit_links, realms, resources, resource_refusals, connections, workload_issuers, workload_identities, scope_descriptions",
 ].join(", ");
 
 export async function connect(url: string): Promise<pg.Client> {

@@ -3,9 +3,8 @@ import type { Figure, Span } from "../../management/ports.ts";
 import { bigint, bytes, createdAt, id, integer, json, nullable, table, text, texts, time, uuid, wholeTime } from "./table.ts";
 
 /**
- * The audit log: rows are added, sealed once, and never changed (a trigger of migration 0001 enforces it). It has no references, since a
- * record outlives what it is about. The seal is `seq` and `hash`; it covers every other column. Partitioned by ranges of ids
- * (audit-partitions.ts).
+ * The audit log: rows are added and never changed (a trigger enforces it). It has no references, since a record outlives what it is about.
+ * Partitioned by ranges of ids (audit-partitions.ts).
  */
 export const AUDIT_RECORDS = table(
   "audit_records",
@@ -27,9 +26,6 @@ export const AUDIT_RECORDS = table(
     actChain: nullable(texts()),
     address: nullable(text()),
     requestId: nullable(text()),
-    /** Number in the chain; null until the record is sealed. Unique in each partition. */
-    seq: nullable(bigint()),
-    hash: nullable(bytes()),
     rule: nullable(text()),
     error: nullable(text()),
     repeats: nullable(integer()),
@@ -38,10 +34,7 @@ export const AUDIT_RECORDS = table(
     note: nullable(text()),
   },
   {
-    checks: {
-      audit_records_outcome_check: "outcome = any (array['success'::text, 'failure'::text])",
-      audit_records_seal_check: "(seq is null) = (hash is null)",
-    },
+    checks: { audit_records_outcome_check: "outcome = any (array['success'::text, 'failure'::text])" },
     // Partial, so that a record is only in indexes that it has a value for; few records share a jti or a request.
     indexes: {
       audit_records_event_index: "(event, id)",
@@ -55,9 +48,28 @@ export const AUDIT_RECORDS = table(
       audit_records_failure_index: "(id) where outcome = 'failure'",
       audit_records_client_failure_index: "(client_id, id) where outcome = 'failure' and client_id is not null",
       audit_records_user_failure_index: "(user_id, id) where outcome = 'failure' and user_id is not null",
-      audit_records_unsealed_index: "(id) where seq is null",
     },
     partitions: { by: "id", others: "audit_records_first" },
+  },
+);
+
+/**
+ * The place of each audit record in the chain: a trigger adds the row with the record, sealing fills it in, once. Partitioned by the same
+ * ranges; `seq` is unique in each partition.
+ */
+export const AUDIT_LINKS = table(
+  "audit_links",
+  {
+    /** Of the record. */
+    id: uuid({ primary: true }),
+    /** Null until the record is sealed. */
+    seq: nullable(bigint()),
+    hash: nullable(bytes()),
+  },
+  {
+    checks: { audit_links_seal_check: "(seq is null) = (hash is null)" },
+    indexes: { audit_links_waiting_index: "(id) where seq is null" },
+    partitions: { by: "id", others: "audit_links_first" },
   },
 );
 
