@@ -62,9 +62,14 @@ const HEAD = [
   "product µs (server + PostgreSQL + Redis)",
   "floor µs",
   "oidc-provider µs",
+  "all CPU, product / before",
+  "before µs",
 ];
 
-function row(workload: keyof typeof GOALS, floor: Cost, product: Cost, peer: Cost): readonly string[] {
+function row(
+  workload: keyof typeof GOALS,
+  [floor, product, peer, before]: readonly [Cost, Cost, Cost, Cost | undefined],
+): readonly string[] {
   const { server, postgres, peer: ahead } = GOALS[workload];
   return [
     workload,
@@ -79,10 +84,12 @@ function row(workload: keyof typeof GOALS, floor: Cost, product: Cost, peer: Cos
     micros(product),
     micros(floor),
     micros(peer),
+    ...(before === undefined ? ["", ""] : [(all(product) / all(before)).toFixed(2), micros(before)]),
   ];
 }
 
-export async function allCpu(rounds: number, seconds: number): Promise<void> {
+/** @param before module of the product of another checkout, which takes its turns too */
+export async function allCpu(rounds: number, seconds: number, before?: string): Promise<void> {
   const { BENCH_DATABASE_URL: database, BENCH_REDIS_URL: redis } = process.env;
   if (database === undefined || redis === undefined) throw new Error("all_cpu needs BENCH_DATABASE_URL and BENCH_REDIS_URL");
   const engines = await engineCpu(database, redis);
@@ -101,17 +108,18 @@ export async function allCpu(rounds: number, seconds: number): Promise<void> {
     const product = await start("product.ts");
     const signing = await start("oidc-provider.ts", { TOKENS: "jwt" });
     const opaque = await start("oidc-provider.ts", { TOKENS: "opaque" });
-    const rows = [HEAD, HEAD.map(() => "---")];
+    const earlier = before === undefined ? [] : [await start(before)];
+    const rows: (readonly string[])[] = [HEAD, HEAD.map(() => "---")];
     for (const name of NAMES) {
-      const servers = [floor, product, name === "introspection" ? opaque : signing];
+      const servers = [floor, product, name === "introspection" ? opaque : signing, ...earlier];
       const costs: Cost[][] = servers.map(() => []);
       for (const server of servers) await cost(load, server, engines, name, WARM);
       for (const storage of storages) await storage.analyze();
       for (let round = 0; round < rounds; round++) {
         for (const [n, server] of servers.entries()) costs[n]?.push(await cost(load, server, engines, name, seconds));
       }
-      const [least, ours, peers] = costs.map(middle);
-      if (least && ours && peers) rows.push([...row(name, least, ours, peers)]);
+      const [least, ours, peers, former] = costs.map(middle);
+      if (least && ours && peers) rows.push(row(name, [least, ours, peers, former]));
       console.error(`${name}: done`);
     }
     console.log(`All CPU, medians of ${rounds} alternating rounds of ${seconds} s, Node ${process.version}\n`);

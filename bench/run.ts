@@ -54,10 +54,12 @@ const { values } = parseArgs({
   },
 });
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+const before = values.before && pathToFileURL(resolve(values.before, "bench/product.ts")).href;
+
 /** Too long, or in need of PostgreSQL or both engines: not measured unless it is named. */
 const LONG = {
   soak: () => soak(Number(values.minutes)),
-  all_cpu: () => allCpu(rounds, seconds),
+  all_cpu: () => allCpu(rounds, seconds, before),
   workers: () => workersCompared(rounds, seconds),
 };
 const known: readonly string[] = [...WORKLOAD_NAMES, ...Object.keys(APART)];
@@ -106,16 +108,16 @@ async function compareAll(names: readonly WorkloadName[]): Promise<void> {
   try {
     const floor = await start("floor.ts");
     const product = await start("product.ts", values.profile);
-    const before = values.before && (await start(pathToFileURL(resolve(values.before, "bench/product.ts")).href));
+    const former = before && (await start(before));
     const comparisons: Comparison[] = [];
     for (const name of names) {
-      comparisons.push(await compare(load, { floor, product, ...(before && { before }) }, storages, name));
+      comparisons.push(await compare(load, { floor, product, ...(former && { before: former }) }, storages, name));
       console.error(`${name}: done`);
     }
     const peaks = await Promise.all(running.map(async (server) => ((await server.usage()).peakRss / 2 ** 20).toFixed(0)));
     console.log(`${STORAGE}, ${IN_FLIGHT} in flight, medians of ${rounds} alternating rounds of ${seconds} s, Node ${process.version}\n`);
     console.log(table(comparisons));
-    console.log(`\nPeak RSS after all of it: floor ${peaks[0]} MiB, product ${peaks[1]} MiB${before ? `, before ${peaks[2]} MiB` : ""}`);
+    console.log(`\nPeak RSS after all of it: floor ${peaks[0]} MiB, product ${peaks[1]} MiB${former ? `, before ${peaks[2]} MiB` : ""}`);
   } finally {
     load.stop();
     for (const server of running) await server.stop();
