@@ -68,7 +68,9 @@ export function coalesceReads<Key, Value>(
     const texts = keys.map(keyOf);
     for (const [index, text] of texts.entries()) distinct.set(text, keys[index] as Key);
     const found = await load([...distinct.values()]);
-    return texts.map((text) => found.get(text));
+    const values: (Value | undefined)[] = [];
+    for (const text of texts) values.push(found.get(text));
+    return values;
   };
   return coalesce(limits, loadAll, () => false);
 }

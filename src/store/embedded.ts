@@ -122,7 +122,9 @@ class EmbeddedStream extends Duplex {
       if (copy.includes(PANIC) && !ended.has(database)) end(database);
       this.push(copy);
     };
-    const message = Buffer.concat(messages.map(({ chunk }) => chunk));
+    const chunks: Uint8Array[] = [];
+    for (const { chunk } of messages) chunks.push(chunk);
+    const message = Buffer.concat(chunks);
     database.runExclusive(() => database.execProtocolRawStream(message, { onRawData })).then(() => done(), done);
   }
 

@@ -1,5 +1,4 @@
 import type { MikroORM } from "@mikro-orm/sql";
-import { translated } from "./availability.ts";
 import { embeddedDatabase, embeddedPool } from "./embedded.ts";
 import { guardSpace } from "./embedded-space.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
@@ -70,7 +69,7 @@ async function openEmbedded(dir: string | undefined): Promise<Database> {
     return MikroORM.init({ ...settings, dbName: "postgres", driverOptions: { pglite: () => pglite } });
   };
   const [pool, { poolSql }] = await Promise.all([embeddedPool(pglite), import("./sql-postgres.ts")]);
-  const sql = poolSql(() => translated(() => pool.connect()));
+  const sql = poolSql(() => pool.connect());
   const guard = dir === undefined ? undefined : guardSpace(sql, dir);
   return databaseOf("embedded", sql, init, async () => {
     guard?.stop();

@@ -1,6 +1,6 @@
 import pg from "pg";
-import { leavesConnection, repeatedOnce, storageUnavailable, translated } from "./availability.ts";
-import { type Parameter, type Sql, type Statement, statement } from "./sql.ts";
+import { asRefusedBy, leavesConnection, mayBeRepeated, repeatedOnce, storageUnavailable, translated } from "./availability.ts";
+import { type Sql, statement } from "./sql.ts";
 
 /** Milliseconds. */
 const CONNECT = 1_000;
@@ -58,7 +58,7 @@ export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOpt
 
 /** A connection of the pool. @throws {Refusal} when all of them stay in use */
 async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
-  const client = translated(() => pool.connect());
+  const client = pool.connect();
   if (pool.idleCount > 0 || pool.totalCount < (pool.options.max ?? 0)) return client;
   let timer: NodeJS.Timeout | undefined;
   const overdue = new Promise<never>((_, reject) => {
@@ -77,35 +77,17 @@ async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-async function withConnection<Result>(
-  connected: Promise<pg.PoolClient>,
-  work: (client: pg.PoolClient) => Promise<Result>,
+async function inTransaction<Result>(
+  client: pg.PoolClient,
+  isNamed: boolean,
+  work: (tx: Pick<Sql, "query">) => Promise<Result>,
 ): Promise<Result> {
-  const client = await connected;
-  let keep = true;
-  try {
-    return await work(client);
-  } catch (error) {
-    keep = leavesConnection(error);
-    throw error;
-  } finally {
-    client.release(!keep);
-  }
-}
-
-type Run = <Row>(client: pg.PoolClient, statement: Statement, parameters: readonly Parameter[]) => Promise<Row[]>;
-
-const run: Run = <Row>(client: pg.PoolClient, { name, text }: Statement, parameters: readonly Parameter[]) =>
-  translated(async () => (await client.query({ name, text, values: [...parameters] })).rows as Row[]);
-
-/** Without names, which a connection of the server would know that served another transaction before. */
-const runUnnamed: Run = <Row>(client: pg.PoolClient, { text }: Statement, parameters: readonly Parameter[]) =>
-  translated(async () => (await client.query({ text, values: [...parameters] })).rows as Row[]);
-
-async function inTransaction<Result>(client: pg.PoolClient, run: Run, work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result> {
   await translated(() => client.query("begin"));
   try {
-    const result = await work({ query: (statement, parameters) => run(client, statement, parameters) });
+    const result = await work({
+      query: ({ name, text }, parameters) =>
+        translated(async () => (await client.query({ name: isNamed ? name : undefined, text, values: [...parameters] })).rows),
+    });
     await translated(() => client.query("commit"));
     return result;
   } catch (error) {
@@ -117,14 +99,42 @@ async function inTransaction<Result>(client: pg.PoolClient, run: Run, work: (tx:
 /**
  * A connection is reused only after success or an ordinary error of the server.
  * @param connect takes a connection from the pool
+ * @param isNamed false where a connection of the server would know the names of another process's statements
  */
-export const poolSql = (connect: () => Promise<pg.PoolClient>, named = run): Sql => ({
-  query: (statement, parameters) => repeatedOnce(() => withConnection(connect(), (client) => named(client, statement, parameters))),
-  transaction: (work) => repeatedOnce(() => withConnection(connect(), (client) => inTransaction(client, named, work))),
+export const poolSql = (connect: () => Promise<pg.PoolClient>, isNamed = true): Sql => ({
+  async query({ name, text }, parameters) {
+    for (let isRepeated = false; ; isRepeated = true) {
+      let client: pg.PoolClient | undefined;
+      let keep = true;
+      try {
+        client = await connect();
+        return (await client.query({ name: isNamed ? name : undefined, text, values: [...parameters] })).rows;
+      } catch (error) {
+        const refused = asRefusedBy(error);
+        keep = leavesConnection(refused);
+        if (!mayBeRepeated(refused)) throw refused;
+        if (isRepeated) throw storageUnavailable(refused);
+      } finally {
+        client?.release(!keep);
+      }
+    }
+  },
+  transaction: (work) =>
+    repeatedOnce(async () => {
+      const client = await translated(connect);
+      let keep = true;
+      try {
+        return await inTransaction(client, isNamed, work);
+      } catch (error) {
+        keep = leavesConnection(error);
+        throw error;
+      } finally {
+        client.release(!keep);
+      }
+    }),
 });
 
-export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql =>
-  poolSql(() => connection(pool), pooler === "transaction" ? runUnnamed : run);
+export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql => poolSql(() => connection(pool), pooler !== "transaction");
 
 const READ_SESSION = statement(
   "pooler_session",
