@@ -65,13 +65,13 @@ export function presentedCredential(credential: ClientCredential | undefined): P
   return { method, clientId: named, secret: method === "client_secret_basic" ? basic?.clientSecret : clientSecret };
 }
 
-/** Finds the client that a workload's token stands for; any other credential names its own. A refusal is left to the rules. */
+/** Finds the client that the token of a workload stands for. A refusal is left to the rules. */
 export async function identified(
   presented: Presented,
+  workload: PresentedWorkload,
   ports: Pick<WorkloadAuthenticationPorts, "workloads" | "issuer">,
 ): Promise<Presented> {
-  const { workload, clientId: named } = presented;
-  if (workload === undefined) return presented;
+  const { clientId: named } = presented;
   const found = await findWorkload(workload.token, named === "" ? undefined : named, ports);
   return { ...presented, clientId: found.clientId ?? named, workload: { ...workload, ...found } };
 }
@@ -257,7 +257,8 @@ export async function authenticateClient(
   methodRule: MethodRule,
   ports: AuthenticationPorts,
 ): Promise<Client> {
-  const presented = await identified(presentedCredential(credential), ports);
+  const sent = presentedCredential(credential);
+  const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, ports);
   const client = ports.clients.byClientId(presented.clientId);
   return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule }, ports);
 }
@@ -272,7 +273,8 @@ export async function authenticatedClient(
   address: string,
   core: AuthenticationPorts & ClientSources,
 ): Promise<Client> {
-  const presented = await identified(presentedCredential(credential), core);
+  const sent = presentedCredential(credential);
+  const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, core);
   const client = resolveClient(presented.clientId, address, core);
   return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule: registeredMethod }, core);
 }

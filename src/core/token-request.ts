@@ -7,8 +7,8 @@ import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase, TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
 import { authenticateAttempt, countFailure, identified, presentedCredential, registeredMethod } from "./client-authentication.ts";
+import { withEntries } from "./clocks.ts";
 import { DPOP_PROOF, type ProvenKey, refuseProof, verifyProof } from "./dpop.ts";
-import { withEntries } from "./entries.ts";
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
 import { deviceCode } from "./grants/device-code/grant.ts";
@@ -56,18 +56,20 @@ export function prefetch(
   const device = codeHash && devices.byDeviceCode(codeHash);
   const code = grant.case === "authorizationCode" ? codes.byHash(hashSecret(grant.value.code)) : codeHash && codes.byHash(codeHash);
   const family = grant.case === "refreshToken" ? families.holding(hashSecret(grant.value.refreshToken)) : undefined;
-  const issued: IssuedBinding = device ?? code ?? family;
+  const issued: IssuedBinding | undefined = device ?? code ?? family;
   for (const reading of [device, code, family]) reading?.catch(() => undefined); // not awaited when the client is refused first
   const registered = clients.byClientId(clientId);
-  const client = documents === undefined ? registered : registered.then((found) => found ?? documentClient(clientId, grant, issued));
+  const client =
+    documents === undefined || issued === undefined || !namesDocument(clientId)
+      ? registered
+      : registered.then((found) => found ?? documentClient(clientId, grant, issued));
   return { client, code, device, family };
 }
 
-type IssuedBinding = Promise<Pick<DeviceState, "clientId" | "documentClient"> | undefined> | undefined;
+type IssuedBinding = Promise<Pick<DeviceState, "clientId" | "documentClient"> | undefined>;
 
 /** The client of a metadata document as it is stored with the code or refresh token that the request presents. */
-async function documentClient(clientId: string, grant: TokenRequest["grant"], issued: IssuedBinding): Promise<Client | undefined> {
-  if (issued === undefined || !namesDocument(clientId)) return undefined;
+async function documentClient(clientId: string, grant: TokenRequest["grant"], issued: IssuedBinding): Promise<Client> {
   assertGrantComplete({ grant });
   const binding = await issued;
   if (binding?.clientId !== clientId || binding.documentClient === undefined)
@@ -75,13 +77,12 @@ async function documentClient(clientId: string, grant: TokenRequest["grant"], is
   return binding.documentClient;
 }
 
-const isServed = (grant: TokenRequest["grant"]): grant is Extract<TokenRequest["grant"], { readonly case: GrantCase }> =>
-  grant.case !== undefined && grant.case !== "refusedTokenExchange";
-
 async function authenticate({ grant, client: credential, requestId }: Omit<TokenRequest, "$typeName">, core: Core) {
-  const presented = await identified(presentedCredential(credential), core);
+  const sent = presentedCredential(credential);
+  const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, core);
   const prefetched = prefetch(grant, presented.clientId, core);
-  const about = { requestId, ...(isServed(grant) && { grantType: GRANTS[grant.case].grantType }) };
+  const grantCase = grant.case === "refusedTokenExchange" ? undefined : grant.case;
+  const about = { requestId, ...(grantCase && { grantType: GRANTS[grantCase].grantType }) };
   const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod, about };
   const client = await authenticateAttempt(attempt, core);
   return { prefetched, client, ...(presented.workload && { workload: { name: workloadName(presented.workload) } }) };
@@ -112,7 +113,9 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
   const address = credential?.address ?? "";
   if (refusalAudit.publicClients && !isConfidential(request.client)) core.throttle.assertOpen(request.client.clientId, address);
   try {
-    const proven = await provenKey(request, credential, core);
+    const { dpopBoundAccessTokens, securityProfile } = request.client;
+    const proves = credential?.dpop !== undefined || dpopBoundAccessTokens || securityProfile;
+    const proven = proves ? await provenKey(request, credential, core) : undefined;
     const { workload } = authenticated;
     const named = workload === undefined ? core : withEntries(core, (entry) => ({ ...entry, ...workload.name }));
     if (proven === undefined) return await issue(request, named);
@@ -127,7 +130,7 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
 
 /**
  * Checks the proof of possession of an authenticated request.
- * @returns undefined without one, and for a public client whose code or refresh token is unknown: nothing is written for requests that
+ * @returns undefined without one where none is demanded, and for a public client whose code or refresh token is unknown: nothing is written for requests that
  * anyone can send
  * @throws {Refusal} invalid_dpop_proof, use_dpop_nonce  @see RFC 9449 §5, §8
  */

@@ -101,12 +101,17 @@ export const termsOf = (resource: string, terms: readonly ResourceTerms[]): Reso
 
 /** The resources whose records are disabled. */
 export const disabledAmong = (resources: readonly string[], terms: readonly ResourceTerms[]): readonly string[] =>
-  resources.filter((resource) => termsOf(resource, terms)?.enabled === false);
+  terms.length === 0 ? [] : resources.filter((resource) => termsOf(resource, terms)?.enabled === false);
 
 /** What the scopes at these resources demand of the sign-in. Pure. */
 export const demandOf = (scopes: readonly string[], terms: readonly ResourceTerms[]): AuthenticationDemand | undefined =>
   strictest(terms.flatMap(({ stepUps = {} }) => scopes.flatMap((scope) => (Object.hasOwn(stepUps, scope) ? [stepUps[scope] ?? {}] : []))));
 
 /** Seconds that an access token for an audience lasts: the least of the server's lifetime and those of the records. Pure. */
-export const lifetimeAt = (lifetime: number, audience: readonly string[], terms: readonly ResourceTerms[]): number =>
-  Math.min(lifetime, ...audience.map((resource) => termsOf(resource, terms)?.accessTokenLifetime ?? lifetime));
+export function lifetimeAt(lifetime: number, audience: readonly string[], terms: readonly ResourceTerms[]): number {
+  let least = lifetime;
+  for (const { resource, accessTokenLifetime } of terms)
+    if (accessTokenLifetime !== null && accessTokenLifetime < least && audience.some((each) => sameResource(each, resource)))
+      least = accessTokenLifetime;
+  return least;
+}

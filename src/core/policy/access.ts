@@ -32,6 +32,7 @@ export const targetOf = (client: Client, resources: readonly string[], terms: re
  */
 export function allowedAt(client: Client, { resources, terms }: Target): readonly string[] {
   const own = allowedScopes(client);
+  if (terms.length === 0) return own;
   const records = resources.map((resource) => termsOf(resource, terms));
   if (records.every((record) => record === undefined)) return own;
   const kind = clientKind(client);

@@ -21,22 +21,20 @@ export interface TokenRouteOptions {
   readonly trustsPlatforms: () => Promise<boolean>;
 }
 
-/** The grants that are served now. Asks the store only where it matters: for jwt-bearer, and to list them all for an unknown grant. */
-async function servedGrants(requested: string | undefined, { grantTypes, trustsPlatforms }: TokenRouteOptions) {
-  if (requested === undefined || grantTypes.some((served) => served === requested || served === JWT_BEARER)) return grantTypes;
-  return (await trustsPlatforms()) ? [...grantTypes, JWT_BEARER] : grantTypes;
-}
-
 /** Reads the request; records an unreadable token exchange. @throws {Refusal} invalid_request, invalid_client, unsupported_grant_type */
 async function readRequest(ctx: HotContext, options: TokenRouteOptions) {
-  const { core, issuer } = options;
+  const { core, issuer, grantTypes, trustsPlatforms } = options;
   const text = await formText(ctx);
   try {
     assertNoCredentialInQuery(queryText(ctx));
     const form = parseForm(text);
-    const grant = parseGrant(form, await servedGrants(form.get("grant_type"), options));
+    // Platforms matter only for jwt-bearer where it is not served anyway, and to list all grants for an unknown one.
+    const known: readonly (string | undefined)[] = [undefined, ...grantTypes];
+    const isSettled = known.includes(form.get("grant_type")) || known.includes(JWT_BEARER);
+    const grant = parseGrant(form, !isSettled && (await trustsPlatforms()) ? [...grantTypes, JWT_BEARER] : grantTypes);
     const credential = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
-    return { grant, client: { ...credential, dpop: sentProof(ctx, `${issuer}/oauth/token`) } };
+    const hasProof = ctx.req.headers.dpop !== undefined;
+    return { grant, client: hasProof ? { ...credential, dpop: sentProof(ctx, `${issuer}/oauth/token`) } : credential };
   } catch (error) {
     throw isRefusal(error) ? await recordedRefusal(error, text, ctx, core) : error;
   }
@@ -54,7 +52,7 @@ export const tokenRoute = (options: TokenRouteOptions): Route => ({
     const { client, grant } = await readRequest(ctx, options);
     const response = await options.core.token({ client, requestId: ctx.state.requestId, grant }, { signal: ctx.state.signal });
     if (client.dpop !== undefined) assertBound(response);
-    giveNonce(ctx, response.dpopNonce);
+    if (response.dpopNonce !== undefined) giveNonce(ctx, response.dpopNonce);
     sendJson(ctx, tokenResponseJson(response));
   },
 });

@@ -56,7 +56,7 @@ export const RESOURCE: Rule<Targets, readonly string[]> = {
   source: "docs/protocol.md#client-credentials",
   check: ({ client, resource, terms = [] }) => {
     const audience = clientAudience(resource, client);
-    return narrowResource([], audience, disabledAmong(audience, terms));
+    return terms.length === 0 ? audience : narrowResource([], audience, disabledAmong(audience, terms));
   },
 };
 
