@@ -54,7 +54,8 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
 
 /** Writes one JSON line per event. `event` is a fixed word such as `http_request`, never a built sentence. */
 export interface Log {
-  debug(event: string, fields?: LogFields): void;
+  /** Undefined where the level leaves its lines out, so that a request does not gather their members. */
+  readonly debug: ((event: string, fields?: LogFields) => void) | undefined;
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
@@ -86,7 +87,7 @@ export function createLog(options: { readonly level: LogLevel; readonly role?: s
       if (out.isLevelEnabled(level)) out[level](allowed(fields), /^[a-z][a-z0-9_]{0,63}$/.test(event) ? event : "unnamed_event");
     };
   return {
-    debug: at("debug"),
+    debug: out.isLevelEnabled("debug") ? at("debug") : undefined,
     info: at("info"),
     warn: at("warn"),
     error: at("error"),

@@ -79,7 +79,7 @@ test("a thrown value that is not an error is logged by its type only", () => {
 
 test("levels below the configured one are not logged", () => {
   const info = collecting("info");
-  info.log.debug("detail");
+  info.log.debug?.("detail");
   const silent = collecting("silent");
   silent.log.error("fault");
   expect([info.lines, silent.lines]).toEqual([[], []]);
