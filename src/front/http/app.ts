@@ -61,9 +61,9 @@ export function createApp(options: AppOptions): RequestListener {
     Object.assign(ctx.state, stateOf(ctx.req));
     return next();
   });
-  koa.use(observing<FrontContext>((_, next) => next(), edge) as Koa.Middleware);
   const routed = routerOf(routes, edge).routes();
-  koa.use((ctx, next) => (hasOneSpelling(ctx) ? routed(ctx as FrontContext, next) : next()));
+  // Koa's parser drops a fragment and some white space: such paths match no route.
+  koa.use(observing<FrontContext>((ctx, next) => (ctx.path === pathText(ctx) ? routed(ctx, next) : next()), edge) as Koa.Middleware);
   koa.use(routeSteps<FrontContext>({ name: "unknown", print: unroutedPrinter(options), answer: refusePath }, edge) as Koa.Middleware);
   const viaKoa = koa.callback();
 
@@ -141,9 +141,6 @@ function hotRoutesOf(options: AppOptions, edge: EdgeOptions): Map<string, Map<st
 const hasParameter = (path: string): boolean => path.includes("/:");
 /** The path as a pattern of the router: an issuer's path may contain characters that mean something there. */
 const patternOf = (path: string): string => path.replace(/(?<!\/)[:*{}()[\]+?!\\]/g, "\\$&");
-
-/** Koa's parser drops a fragment and some white space: such paths match no route. */
-const hasOneSpelling = (ctx: Koa.Context): boolean => ctx.path === pathText(ctx);
 
 /** No parameter needs percent-encoding: a path that has it names nothing, which the route's own error shape says. */
 const unencoded =
