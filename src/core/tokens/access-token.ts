@@ -117,8 +117,12 @@ function unpacked(text: string): string {
 
 const absentOr = (value: unknown, isWellFormed: (value: unknown) => boolean): boolean => value === undefined || isWellFormed(value);
 
+/** Claims whose shape was checked: those of a remembered token are the same object at each use. */
+const checked = new WeakSet<VerifiedClaims>();
+
 /** The claims of an access token, or undefined for claims of another kind or shape. */
 export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undefined {
+  if (checked.has(claims)) return claims as unknown as AccessTokenClaims;
   const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, cnf, may_act, acr, amr, auth_time } = claims;
   const wellFormed =
     token_use === "access" &&
@@ -135,8 +139,10 @@ export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undef
     absentOr(acr, isText) &&
     absentOr(amr, (value) => Array.isArray(value) && value.every(isText)) &&
     absentOr(auth_time, isTime);
+  if (!wellFormed) return undefined;
+  checked.add(claims);
   // Each member has just been checked.
-  return wellFormed ? (claims as unknown as AccessTokenClaims) : undefined;
+  return claims as unknown as AccessTokenClaims;
 }
 
 /** The claims of an access token that this issuer signed, expired or not; undefined for every other text. */
