@@ -44,7 +44,7 @@ const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9][0-9]{0,4}
  * differ only if the registered URI has none. @see OAuth 2.1 §8.4.2, RFC 9700 §4.1.3
  */
 export const matchesRedirectUri = (registered: readonly string[], presented: string): boolean =>
-  registered.some((uri) => uri === presented || differsInLoopbackPort(uri, presented));
+  registered.includes(presented) || registered.some((uri) => differsInLoopbackPort(uri, presented));
 
 function differsInLoopbackPort(registered: string, presented: string): boolean {
   const [, host, port, rest] = LOOPBACK.exec(registered) ?? [];
@@ -83,7 +83,7 @@ export type RedirectingClient = Pick<Client, "environment" | "tokenEndpointAuthM
  * @see OAuth 2.1 §2.3.1, RFC 8252 §7, docs/protocol.md#redirect-uris
  */
 export const isPermittedRedirectUri = (uri: string, client: RedirectingClient): boolean =>
-  isPermittedTarget(uri, client) && !hasResponseParameter(uri);
+  isPermittedTarget(uri, client) && !(uri.includes("?") && hasResponseParameter(uri));
 
 function isPermittedTarget(uri: string, client: RedirectingClient): boolean {
   const { environment } = client;

@@ -68,7 +68,9 @@ export const PUSHED: Rule<{
   source: "RFC 9126 §6",
   conditional: true,
   check: ({ request, client, requirePushed }) => {
-    if (request.pushedRequest === undefined && (requirePushed || demandsOf(client).pushedRequests))
+    const { securityProfile, requirePushedAuthorizationRequests } = client;
+    const isDemanded = requirePushed || requirePushedAuthorizationRequests || (securityProfile && demandsOf(client).pushedRequests);
+    if (request.pushedRequest === undefined && isDemanded)
       throw new Refusal("invalid_request", "request_not_pushed", {
         description: "Push the request to the pushed authorization request endpoint first, and send client_id and request_uri.",
       });
@@ -115,23 +117,21 @@ function assertForm(request: AuthorizationRequest): void {
 }
 
 /** @throws {Refusal} invalid_request when `none` comes with others (OIDC Core §3.1.2.1) */
-function parsePrompt(prompt: string | undefined): readonly string[] {
-  const values = (prompt ?? "").split(" ").filter((value) => value !== "");
+function parsePrompt(prompt: string): readonly string[] {
+  const values = prompt.split(" ").filter((value) => value !== "");
   if (values.includes("none") && values.length > 1)
     throw new Refusal("invalid_request", "prompt_none_with_others", { description: "prompt=none cannot be combined with other values." });
   return values;
 }
 
-function parseMaxAge(maxAge: string | undefined): number | undefined {
-  if (maxAge === undefined) return undefined;
+function parseMaxAge(maxAge: string): number {
   if (!/^\d{1,9}$/.test(maxAge))
     throw new Refusal("invalid_request", "max_age_malformed", { description: "max_age must be a number of seconds." });
   return Number(maxAge);
 }
 
 /** The subject of an ID token of this issuer; the token may have expired (OIDC Core §3.1.2.1). */
-function hintedSubject(idTokenHint: string | undefined, core: Core): string | undefined {
-  if (idTokenHint === undefined) return undefined;
+function hintedSubject(idTokenHint: string, core: Core): string {
   const hint = readIdTokenHint(idTokenHint, core);
   if (hint === undefined)
     throw new Refusal("invalid_request", "id_token_hint_invalid", { description: "id_token_hint is not an ID token of this issuer." });
@@ -175,15 +175,16 @@ export async function validateRequest(request: AuthorizationRequest, client: Cli
   PUSHED.check({ request, client, requirePushed: core.requirePushedRequests });
   GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
   const access = await requestableAccess(request, client, await finding, core);
+  const { codeChallenge = "", prompt, maxAge, acrValues, idTokenHint } = request;
   return {
     client,
-    codeChallenge: request.codeChallenge ?? "",
+    codeChallenge,
     ...access,
-    demand: demandOf(access.scopes, access.terms),
-    prompt: parsePrompt(request.prompt),
-    maxAge: parseMaxAge(request.maxAge),
-    acrValues: request.acrValues === undefined ? undefined : knownAcrValues(request.acrValues),
-    hintedSub: hintedSubject(request.idTokenHint, core),
+    demand: access.terms.length === 0 ? undefined : demandOf(access.scopes, access.terms),
+    prompt: prompt === undefined ? [] : parsePrompt(prompt),
+    maxAge: maxAge === undefined ? undefined : parseMaxAge(maxAge),
+    acrValues: acrValues === undefined ? undefined : knownAcrValues(acrValues),
+    hintedSub: idTokenHint === undefined ? undefined : hintedSubject(idTokenHint, core),
   };
 }
 
@@ -192,7 +193,7 @@ export async function loggedRequest(request: AuthorizationRequest, client: Clien
   await core.resourceDiscovery?.discover(client.realmId, request.resource);
   try {
     const valid = await validateRequest(request, client, core);
-    logDropped(valid.droppedScopes, request, client, requestId, core);
+    if (valid.droppedScopes.length > 0) logDropped(valid.droppedScopes, request, client, requestId, core);
     return valid;
   } catch (error) {
     if (isRefusal(error) && error.code === "invalid_scope") {

@@ -5,12 +5,11 @@ import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { printScope } from "../protocol/access.ts";
-import { strictest } from "../protocol/authentication-context.ts";
 import { hashSecret, newSecret } from "../random.ts";
 import { answerableClient, loggedRequest, type ValidRequest, validateRequest } from "./authorization-request.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
 import type { Core } from "./ports.ts";
-import { pushedOr } from "./pushed-requests.ts";
+import { openedRequest } from "./pushed-requests.ts";
 
 export const clientView = (client: Client) => ({
   clientId: client.clientId,
@@ -21,12 +20,6 @@ export const clientView = (client: Client) => ({
 });
 
 const resourceClient = ({ clientId, name, isAgent }: NamedTarget) => ({ clientId, name, agent: isAgent });
-
-/** How long a client can use what it is granted. Pure. @returns seconds */
-const accessLifetimes = (client: Client, { accessToken, refreshToken, refreshFamilyMax }: Core["lifetimes"]) => ({
-  accessToken,
-  ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }),
-});
 
 /** The session of the user, for a code that may be issued at once. `authTime` in seconds since the epoch. */
 export type RequestSession = Pick<IssueCodeRequest, "userId" | "sessionId" | "authTime" | "requestId" | "decision">;
@@ -51,12 +44,6 @@ async function answerTo(
 
 type AskedAccess = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "acrValues" | "demand" | "hintedSub" | "scopes" | "resources">;
 
-/** The least of the ages that request and scopes ask for. */
-function maxAgeOf({ maxAge, demand }: Pick<ValidRequest, "maxAge" | "demand">): { readonly maxAge?: number } {
-  const least = strictest([{ maxAge }, { maxAge: demand?.maxAge }])?.maxAge;
-  return least === undefined ? {} : { maxAge: least };
-}
-
 /** What a valid request would grant, and what the user has to be asked. @param userId of the signed-in user, if there is one */
 export async function authorizationOf(
   request: Pick<AuthorizationRequest, "loginHint">,
@@ -65,7 +52,9 @@ export async function authorizationOf(
   core: Core,
 ) {
   const consent = userId === undefined ? undefined : await core.consents.of(userId, client.clientId, consentFingerprint(client));
+  const { accessToken, refreshToken, refreshFamilyMax } = core.lifetimes;
   const missing = missingConsent(scopes, resources, consent);
+  const maxAge = Math.min(valid.maxAge ?? Number.POSITIVE_INFINITY, valid.demand?.maxAge ?? Number.POSITIVE_INFINITY);
   const isAsked = mustAlwaysAsk(client) || valid.prompt.includes("consent") || !consentCovers(scopes, resources, consent);
   return {
     client: clientView(client),
@@ -75,12 +64,12 @@ export async function authorizationOf(
     newScopes: [...missing.scopes],
     newResources: [...missing.resources],
     prompt: [...valid.prompt],
-    ...maxAgeOf(valid),
+    ...(Number.isFinite(maxAge) && { maxAge }),
     ...(valid.acrValues && { acrValues: [...valid.acrValues] }),
     ...(valid.demand?.acr !== undefined && { requiredAcr: valid.demand.acr }),
     ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
     ...(valid.hintedSub !== undefined && { hintedSub: valid.hintedSub }),
-    lifetimes: accessLifetimes(client, core.lifetimes),
+    lifetimes: { accessToken, ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }) },
     resourceClients: [...(await namedTargets(core.clients)(resources)).values()].map(resourceClient),
   };
 }
@@ -97,7 +86,7 @@ export async function validateAuthorization(
   { address, requestId }: Pick<ValidateAuthorizationRequest, "address" | "requestId">,
   core: Core,
 ) {
-  const request = await pushedOr(sent, core);
+  const request = sent.pushedRequest === undefined ? sent : await openedRequest(sent, sent.pushedRequest, core);
   const client = await answerableClient(request, address, core);
   try {
     return { outcome: await answerTo(request, await loggedRequest(request, client, requestId, core), userId, session, core) };
@@ -150,21 +139,18 @@ async function storeCode(
     ...(request.dpopJkt !== undefined && { dpopJkt: request.dpopJkt }),
     ...(request.pushedRequest !== undefined && { pushedRequest: hashSecret(request.pushedRequest) }),
   };
-  const issued = await core.codes.issue(
-    hashSecret(code),
-    binding,
-    Math.min(core.lifetimes.authorizationCode, demandsOf(client).codeLifetime),
-    {
-      event: "code.issued",
-      outcome: "success",
-      actor: { type: "user", id: userId },
-      userId,
-      clientId: client.clientId,
-      scope: printScope(scopes),
-      resources,
-      requestId,
-    },
-  );
+  const { authorizationCode: configured } = core.lifetimes;
+  const lifetime = client.securityProfile ? Math.min(configured, demandsOf(client).codeLifetime) : configured;
+  const issued = await core.codes.issue(hashSecret(code), binding, lifetime, {
+    event: "code.issued",
+    outcome: "success",
+    actor: { type: "user", id: userId },
+    userId,
+    clientId: client.clientId,
+    scope: printScope(scopes),
+    resources,
+    requestId,
+  });
   return issued ? code : undefined;
 }
 
@@ -175,7 +161,7 @@ async function storeCode(
  */
 export async function issueCode({ request: sent, address, ...session }: IssueCodeRequest, core: Core): Promise<string> {
   if (sent === undefined) throw new Refusal("invalid_request", "request_missing");
-  const request = await pushedOr(sent, core);
+  const request = sent.pushedRequest === undefined ? sent : await openedRequest(sent, sent.pushedRequest, core);
   const client = await answerableClient(request, address, core);
   const code = await storeCode(request, await validateRequest(request, client, core), session, core);
   if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");

@@ -79,10 +79,12 @@ export async function openPushedRequest({ clientId, requestUri, browser }: OpenP
   return { request: { ...parseAuthorizationRequest(query), pushedRequest: requestUri }, ...(uiLocales !== null && { uiLocales }) };
 }
 
-/** The request itself, or what was pushed where it names that: the front relays, it does not decide. @throws {Refusal} invalid_request */
-export async function pushedOr(request: AuthorizationRequest, core: Core): Promise<AuthorizationRequest> {
-  const { pushedRequest, clientId } = request;
-  if (pushedRequest === undefined) return request;
+/** What was pushed, for a request that names it: the front relays, it does not decide. @throws {Refusal} invalid_request */
+export async function openedRequest(
+  { clientId }: Pick<AuthorizationRequest, "clientId">,
+  pushedRequest: string,
+  core: Core,
+): Promise<AuthorizationRequest> {
   const query = await core.pushedRequests.opened(hashSecret(pushedRequest), clientId);
   if (query === undefined) throw new Refusal("invalid_request", "pushed_request_over", { description: "This request has expired." });
   return create(AuthorizationRequestSchema, { ...parseAuthorizationRequest(query), pushedRequest });

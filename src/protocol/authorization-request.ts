@@ -52,9 +52,12 @@ const members = Object.keys(PARAMETERS) as readonly (keyof typeof PARAMETERS)[];
 export function parseAuthorizationRequest(text: string): Request {
   const parameters = parseParameters(text);
   const { get, all } = formOf(parameters);
-  const repeated = [...parameters].filter(([name, values]) => values.length > 1 && name !== "resource").map(([name]) => name);
+  const sent: { -readonly [Member in keyof typeof PARAMETERS]?: string | undefined } = {};
+  for (const member of members) sent[member] = get(PARAMETERS[member]);
+  const repeated: string[] = [];
+  for (const [name, values] of parameters) if (values.length > 1 && name !== "resource") repeated.push(name);
   return {
-    ...Object.fromEntries(members.map((member) => [member, get(PARAMETERS[member])])),
+    ...sent,
     clientId: get("client_id") ?? "",
     redirectUri: get("redirect_uri") ?? "",
     resource: [...all("resource")],
@@ -62,6 +65,13 @@ export function parseAuthorizationRequest(text: string): Request {
     unsupportedParameters: UNSUPPORTED.filter((name) => get(name) !== undefined),
   };
 }
+
+/**
+ * The languages that an application asks for. They concern pages alone, so they are no part of the request that the core validates. The cut
+ * may fall into the middle of a character, of which the rest cannot be percent-encoded.
+ */
+export const uiLocalesIn = (query: string): string | undefined =>
+  query.includes("ui_locales=") ? formOf(parseParameters(query)).get("ui_locales")?.slice(0, 200).toWellFormed() : undefined;
 
 /** How a `request_uri` begins that this server gives out (RFC 9126 §2.2). */
 export const PUSHED_PREFIX = "urn:ietf:params:oauth:request_uri:";

@@ -24,9 +24,8 @@ export interface DiscoveryPorts {
 
 /** Whether a resource can be looked up: plain http on this machine, as servers in development are. */
 const isLocal = (resource: string, issuer: string): boolean => {
-  if (!isWebResource(resource) || !mayHaveRecord(resource, issuer)) return false;
-  const { protocol, hostname } = new URL(resource);
-  return protocol === "http:" && isLoopbackHost(hostname);
+  if (!/^http:/i.test(resource) || !isWebResource(resource) || !mayHaveRecord(resource, issuer)) return false;
+  return isLoopbackHost(new URL(resource).hostname);
 };
 
 /**

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { formOf, parseParameters } from "../../protocol/form.ts";
 import { resource, scope } from "../http/describe.ts";
 
 /** The parameters of an authorization request in the API description. */
@@ -22,10 +21,3 @@ export const authorizeParameters = () =>
     dpop_jkt: z.string().optional().meta({ description: "The thumbprint of the key that the code is bound to (RFC 9449 §10)." }),
     ui_locales: z.string().optional(),
   });
-
-/**
- * The languages that an application asks for. They concern pages alone, so they are no part of the request that the core validates. The cut
- * may fall into the middle of a character, of which the rest cannot be percent-encoded.
- */
-export const uiLocalesIn = (query: string): string | undefined =>
-  query.includes("ui_locales=") ? formOf(parseParameters(query)).get("ui_locales")?.slice(0, 200).toWellFormed() : undefined;

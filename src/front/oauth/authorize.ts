@@ -4,7 +4,13 @@ import { assertWithin } from "../../accounts/caller.ts";
 import type { SignedIn } from "../../accounts/ports.ts";
 import { isRefusal, type RefusalCode } from "../../errors.ts";
 import type { Authorization } from "../../gen/countersign/token/v1/token_pb.ts";
-import { authorizationQuery, parseAuthorizationRequest, pushedReference, redirectWith } from "../../protocol/authorization-request.ts";
+import {
+  authorizationQuery,
+  parseAuthorizationRequest,
+  pushedReference,
+  redirectWith,
+  uiLocalesIn,
+} from "../../protocol/authorization-request.ts";
 import { limitKey } from "../http/address.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
@@ -16,7 +22,7 @@ import { type ErrorPrinter, type FrontContext, type Handler, queryText, type Rou
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { authorizeParameters, uiLocalesIn } from "./authorization-parameters.ts";
+import { authorizeParameters } from "./authorization-parameters.ts";
 import { browserSecret, newRequestId, nextStep, pendingQuery, settableAcr, type storedRequest, waitingHash } from "./pending-request.ts";
 import { requestedIn } from "./pushed-request.ts";
 

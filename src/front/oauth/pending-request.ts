@@ -182,20 +182,30 @@ export function nextStep(authorization: Authorization, signedIn: SignedIn | unde
   if (!signedIn || (!renewed && needsNewSignIn(authorization, now - signedIn.session.authTime))) {
     return silent ? loginRequired("The user must sign in.") : { kind: "sign_in" };
   }
-  const { acr, requiredAcr, reachableAcr: reachable } = signedIn.session;
-  const needed = neededAcr(authorization.acrValues, strongest(authorization.requiredAcr, requiredAcr), reachable);
-  if (!isAsStrong(acr, needed)) {
-    if (silent) return loginRequired("The user must sign in with a stronger method.");
-    if (isAsStrong(reachable, needed)) return { kind: "sign_in", stronger: shortClass(needed) };
-    if (isAsStrong(settable, needed)) return { kind: "set_up", needed: shortClass(needed) };
-    return { kind: "refuse", error: "unmet_authentication_requirements", description: "The user has no sign-in method of this strength." };
-  }
+  const demandsClass = authorization.acrValues.length > 0 || (authorization.requiredAcr ?? signedIn.session.requiredAcr) !== null;
+  const stronger = demandsClass ? strongerSignIn(authorization, signedIn.session, silent, settable) : undefined;
+  if (stronger !== undefined) return stronger;
   if (authorization.hintedSub !== undefined && authorization.hintedSub !== signedIn.user.id) {
     return loginRequired("Another user is signed in.");
   }
   if (!authorization.consentRequired && !authorization.prompt.includes("consent")) return { kind: "issue" };
   if (silent) return { kind: "refuse", error: "consent_required", description: "The user must consent." };
   return { kind: "consent" };
+}
+
+/** The step to the class of sign-in that request, scopes and realm demand; undefined where the session has it. */
+function strongerSignIn(
+  { acrValues, requiredAcr: byScopes }: Authorization,
+  { acr, requiredAcr: byRealm, reachableAcr: reachable }: SignedIn["session"],
+  silent: boolean,
+  settable: Acr,
+): Step | undefined {
+  const needed = neededAcr(acrValues, strongest(byScopes, byRealm), reachable);
+  if (isAsStrong(acr, needed)) return undefined;
+  if (silent) return loginRequired("The user must sign in with a stronger method.");
+  if (isAsStrong(reachable, needed)) return { kind: "sign_in", stronger: shortClass(needed) };
+  if (isAsStrong(settable, needed)) return { kind: "set_up", needed: shortClass(needed) };
+  return { kind: "refuse", error: "unmet_authentication_requirements", description: "The user has no sign-in method of this strength." };
 }
 
 const strongest = (one: string | undefined, other: string | null): string | undefined =>

@@ -3,7 +3,7 @@ import { assertWithin } from "../../accounts/caller.ts";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import { isRefusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { parseAuthorizationRequest, pushedReference } from "../../protocol/authorization-request.ts";
+import { parseAuthorizationRequest, pushedReference, uiLocalesIn } from "../../protocol/authorization-request.ts";
 import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
 import type { RandomBytes } from "../../random.ts";
 import { limitKey } from "../http/address.ts";
@@ -13,7 +13,7 @@ import { credentialFields, form, json, oauthBodyErrors, oauthErrors, seconds } f
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
-import { authorizeParameters, uiLocalesIn } from "./authorization-parameters.ts";
+import { authorizeParameters } from "./authorization-parameters.ts";
 import { browserSecret, expired } from "./pending-request.ts";
 
 /** Requests that one address may push: 20 a second, enough for the server of a busy application. */
