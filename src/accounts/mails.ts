@@ -1,7 +1,7 @@
 import type { Branding, Brandings } from "../branding/branding.ts";
 import { Refusal } from "../errors.ts";
 import { hashSecret, type SecretHash } from "../random.ts";
-import { directionOf, shownDuration } from "../texts/format.ts";
+import { directionIn, shownDuration } from "../texts/format.ts";
 import { type Language, TEXTS } from "../texts/languages.ts";
 import type { MailMessage } from "./ports.ts";
 
@@ -117,7 +117,7 @@ function message(language: Language, { branding }: Sender, texts: MailTexts, lin
   const { subject, lead, action, close } = texts;
   const foot = footOf(language, branding);
   const text = [hello, ...lead, ...(link === undefined ? [] : [link]), close.join("\n"), ...(foot.length > 0 ? [foot.join("\n")] : [])];
-  const direction = directionOf(TEXTS[language].tag) === "rtl" ? ' dir="rtl"' : "";
+  const direction = directionIn(language) === "rtl" ? ' dir="rtl"' : "";
   const html = `<!doctype html>
 <html lang="${language}"${direction}>
 <body style="margin:0;padding:32px 16px;background:#f4f5f7;font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1a2230">

@@ -41,7 +41,8 @@ export function realmBrandings(
     },
     of(realmId) {
       if (isDue()) void refresh();
-      return brandingOver(known.byRealm.get(realmId ?? known.defaultRealm ?? "") ?? {}, base);
+      const own = known.byRealm.get(realmId ?? known.defaultRealm ?? "");
+      return own === undefined ? base : brandingOver(own, base);
     },
   };
 }

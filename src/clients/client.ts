@@ -188,14 +188,13 @@ export type NamedTargets = (clientIds: readonly string[]) => Promise<ReadonlyMap
 export const namedTargets =
   ({ byClientId }: ClientDirectory): NamedTargets =>
   async (clientIds) => {
-    const found = await Promise.all([...new Set(clientIds)].map(byClientId));
-    return new Map(
-      found.flatMap((client) => {
-        if (client === undefined) return [];
-        const { clientId, name, isAgent } = client;
-        return [[clientId, { clientId, name, isAgent, mayExchange: mayExchange(client) }] as const];
-      }),
-    );
+    const targets = new Map<string, NamedTarget>();
+    for (const client of await Promise.all([...new Set(clientIds)].map(byClientId))) {
+      if (client === undefined) continue;
+      const { clientId, name, isAgent } = client;
+      targets.set(clientId, { clientId, name, isAgent, mayExchange: mayExchange(client) });
+    }
+    return targets;
   };
 
 /** `documents` is undefined while CIMD_ENABLED is false. */

@@ -111,15 +111,20 @@ type FoundRow = SignedIn & { readonly key: string; readonly stale: boolean };
 export function sessions(sql: Sql): Sessions {
   /** Updates when sessions were seen. They can still be read when the database takes no writes. */
   const seen = async (ids: readonly string[]): Promise<void> => {
-    if (ids.length === 0) return;
     await sql.query(SEEN, [ids]).catch((error: unknown) => {
       if (!isUnavailable(error)) throw error;
     });
   };
   const load = coalesceReads(async (hashes: readonly SecretHash[]) => {
     const rows = await readRows<FoundRow>(sql, BY_HASH, [hashes.map(hex)]);
-    await seen(rows.filter(({ stale }) => stale).map(({ session }) => session.id));
-    return new Map(rows.map(({ key, session, user }): [string, SignedIn] => [key, { session, user }]));
+    const found = new Map<string, SignedIn>();
+    const staleIds: string[] = [];
+    for (const { key, session, user, stale } of rows) {
+      found.set(key, { session, user });
+      if (stale) staleIds.push(session.id);
+    }
+    if (staleIds.length > 0) await seen(staleIds);
+    return found;
   }, hex);
   return {
     start: async (session, audit) => (isUuid(session.userId) ? startSession(sql, session, audit) : undefined),

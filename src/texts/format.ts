@@ -44,3 +44,6 @@ type WithTextInfo = Intl.Locale & { getTextInfo(): { readonly direction?: string
 /** The direction in which a language is written, by its tag. */
 export const directionOf = (tag: string): "ltr" | "rtl" =>
   (new Intl.Locale(tag) as WithTextInfo).getTextInfo().direction === "rtl" ? "rtl" : "ltr";
+
+/** The same for a language of the texts. */
+export const directionIn = byLanguage(directionOf);

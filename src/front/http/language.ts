@@ -1,5 +1,5 @@
 import Negotiator from "negotiator";
-import { DEFAULT_LANGUAGE, LANGUAGES, type Language } from "../../texts/languages.ts";
+import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from "../../texts/languages.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** Characters of a header or parameter that are read: thousands of languages would take long to parse. */
@@ -13,28 +13,27 @@ const REQUESTED = { name: "countersign-ui-locales", ttl: 3600 } as const;
 /** The member of a page's query by which a user chooses a language. */
 export const LANGUAGE_MEMBER = "lang";
 
-const languageNamed = (name: string | undefined): Language | undefined => LANGUAGES.find((language) => language === name);
+const languageNamed = (name = ""): Language | undefined => (Object.hasOwn(TEXTS, name) ? (name as Language) : undefined);
 
 /**
  * The language of a page or mail: the one that the user chose, else the one that the application asked for, else the one that the browser
  * prefers. @see RFC 9110 §12.5.4, OpenID Connect Core §3.1.2.1 (ui_locales)
  */
 export function languageOf({ req }: Pick<FrontContext, "req">): Language {
-  const cookies = req.headers.cookie;
-  const remembered = cookies && (languageIn(cookies, CHOSEN.name) ?? languageIn(cookies, REQUESTED.name));
-  return remembered || preferred(req.headers["accept-language"]) || DEFAULT_LANGUAGE;
+  const { cookie: cookies = "", "accept-language": accepted } = req.headers;
+  for (const { name } of [CHOSEN, REQUESTED]) {
+    const remembered = cookies.includes(name) ? languageIn(cookies, name) : undefined;
+    if (remembered !== undefined) return remembered;
+  }
+  const preferred = new Negotiator({ headers: { "accept-language": accepted?.slice(0, MAX_ACCEPTED) } }).language([...LANGUAGES]);
+  return languageNamed(preferred) ?? DEFAULT_LANGUAGE;
 }
 
 /** The first language in cookies of a name. */
 function languageIn(cookies: string, name: string): Language | undefined {
-  if (!cookies.includes(name)) return undefined;
   const values = cookies.split(";").flatMap((pair) => (pair.trim().startsWith(`${name}=`) ? [pair.trim().slice(name.length + 1)] : []));
   return values.map(languageNamed).find((language) => language !== undefined);
 }
-
-/** The best language for an Accept-Language header. */
-const preferred = (accepted: string | undefined): Language | undefined =>
-  languageNamed(new Negotiator({ headers: { "accept-language": accepted?.slice(0, MAX_ACCEPTED) } }).language([...LANGUAGES]));
 
 /** The best language of a `ui_locales` parameter: BCP 47 tags separated by spaces, the preferred one first. Pure. */
 export function requestedLanguage(uiLocales: string): Language | undefined {
@@ -49,7 +48,7 @@ export function rememberRequested(ctx: FrontContext, uiLocales: string, secure: 
 }
 
 /** Remembers the language that the user chose. @returns whether there is such a language */
-export function rememberChosen(ctx: FrontContext, name: string | undefined, secure: boolean): boolean {
+export function rememberChosen(ctx: FrontContext, name: string, secure: boolean): boolean {
   const language = languageNamed(name);
   if (language !== undefined) remember(ctx, CHOSEN, language, secure);
   return language !== undefined;

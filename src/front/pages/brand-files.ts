@@ -55,16 +55,13 @@ const initialOf = (name: string, colour: string): BrandFile => {
 /** Of the initial, where there is no colour: that of the pages. */
 const ACCENT = "#2b50c8";
 
-function logoOrInitial({ logo, name, accent = ACCENT }: Branding): BrandFile | undefined {
-  if (logo !== undefined) return fileOf(logo, logoOf);
-  return name === undefined ? undefined : fileOf(`${accent} ${name}`, () => initialOf(name, accent));
+/** The files that pages with a branding link to. A name without a logo has its initial. */
+export function brandFiles({ logo, name, accent }: Branding): BrandFiles {
+  const colour = accent ?? ACCENT;
+  const style = accent === undefined ? undefined : fileOf(accent, () => brandFile(accentStyle(accent), "text/css; charset=utf-8", "css"));
+  if (logo !== undefined) return { logo: fileOf(logo, logoOf), style };
+  return { logo: name === undefined ? undefined : fileOf(`${colour} ${name}`, () => initialOf(name, colour)), style };
 }
-
-/** The files that pages with a branding link to. */
-export const brandFiles = ({ accent, ...branding }: Branding): BrandFiles => ({
-  logo: logoOrInitial({ ...branding, accent }),
-  style: accent === undefined ? undefined : fileOf(accent, (colour) => brandFile(accentStyle(colour), "text/css; charset=utf-8", "css")),
-});
 
 /** A logo does nothing but draw, also when it is opened by itself. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox";

@@ -17,7 +17,7 @@ import { settableAcr, shortClass, waitingHash, waitingRequest } from "../oauth/p
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
 import type { AccountPage } from "./views/account-frame.ts";
-import { type ReturnTo, returnToMembers, type Site } from "./views/layout.ts";
+import { type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.ts";
 
 /** What every page works with. */
@@ -33,7 +33,7 @@ export interface PageKit {
 export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
 
 /** A member of the query. @throws {Refusal} invalid_request */
-export const queryMember = (ctx: FrontContext, name: string): string | undefined => queryForm(ctx).get(name);
+export const queryMember = (ctx: FrontContext, name: string): string | undefined => parseForm(queryText(ctx)).get(name);
 
 /** The session of the browser. What follows has the branding of its user's realm. */
 export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
@@ -171,7 +171,9 @@ export const PENDING_ACTION_TTL = 3600;
  * browser that opens the link knows neither.
  */
 export async function beginPendingAction({ cookies, ports }: PageKit, ctx: FrontContext, email: string, returnTo: ReturnTo): Promise<void> {
-  const action = new URLSearchParams([["email", email], ...returnToMembers(returnTo).map((member) => [...member])]);
+  const action = new URLSearchParams({ email });
+  const destination = returnToMember(returnTo);
+  if (destination !== undefined) action.append(...destination);
   cookies.startPendingAction(ctx, action.toString(), PENDING_ACTION_TTL);
   const browser = cookies.visitor(ctx);
   if (returnTo.requestId !== undefined && browser !== undefined)

@@ -41,7 +41,8 @@ const inChosenLanguage =
     const kept = new URLSearchParams([...query].filter(([name]) => members.includes(name)));
     const here = site.path(pathText(ctx)) + (kept.size > 0 ? `?${kept}` : "");
     ctx.state.sameInLanguage = `${here}${kept.size > 0 ? "&" : "?"}${LANGUAGE_MEMBER}=`;
-    if (!rememberChosen(ctx, query.get(LANGUAGE_MEMBER) ?? undefined, ports.issuer.startsWith("https:"))) return answer(ctx);
+    const chosen = query.get(LANGUAGE_MEMBER);
+    if (chosen === null || !rememberChosen(ctx, chosen, ports.issuer.startsWith("https:"))) return answer(ctx);
     sendRedirect(ctx, here, 302);
   };
 

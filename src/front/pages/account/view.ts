@@ -34,6 +34,7 @@ export interface AccountPage {
 export function accountView(site: Site, language: Language, page: AccountPage): HostedPage {
   const { user, consents, token, done, faults } = page;
   const texts = TEXTS[language].account;
+  const name = [user.firstName, user.lastName].filter(Boolean).join(" ");
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
     : html`<span class="tag tag-new">${texts.notConfirmed}</span>`;
@@ -50,7 +51,7 @@ export function accountView(site: Site, language: Language, page: AccountPage): 
     }<section class="card" aria-labelledby="profile">
 <h2 id="profile">${texts.profile}</h2>
 <dl class="facts facts-plain">
-${nameOf(user) !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${nameOf(user)}</bdi></dd></div>`}
+${name !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${name}</bdi></dd></div>`}
 <div><dt>${texts.email}</dt><dd>${user.email} ${tag} <a class="small" href="${site.path("/account/security/address")}">${texts.changeEmail}</a></dd></div>
 <div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
 </dl>
@@ -68,8 +69,6 @@ ${
 </section>`,
   );
 }
-
-const nameOf = ({ firstName, lastName }: User): string => [firstName, lastName].filter(Boolean).join(" ");
 
 function nameForm(site: Site, language: Language, { user, token, typed, faults }: AccountPage): Markup {
   const texts = TEXTS[language].account;

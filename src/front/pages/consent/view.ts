@@ -13,7 +13,6 @@ import {
   shownText,
   type Targets,
 } from "../views/words.ts";
-import { permissionGroups, withoutLasting } from "./permissions.ts";
 
 export interface ConsentPage {
   readonly token: string;
@@ -47,7 +46,7 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
     { language, title: texts.title(client.name) },
     html`<section class="card consent">
 <div class="asking">
-<p class="avatar" aria-hidden="true">${initial(client.name)}</p>
+<p class="avatar" aria-hidden="true">${/[\p{L}\p{N}]/u.exec(client.name)?.[0].toUpperCase() ?? "?"}</p>
 <h1>${clientHeading(language, client)} ${heading(texts, page)}</h1>
 </div>
 ${identity(language, client)}
@@ -101,6 +100,35 @@ function identity(language: Language, client: ShownClient): Part {
   return parts.length > 0 && html`<p class="identity">${parts.map((part) => html`${part} `)}</p>`;
 }
 
+/** Scopes that stand together, and the resource whose record offers them; undefined for those of no resource. */
+export interface PermissionGroup {
+  readonly resource: string | undefined;
+  readonly scopes: readonly string[];
+}
+
+/**
+ * Scopes by the resources that offer them. With one resource or none they are one group, for then all of them are for it. Pure.
+ * @param records of the resources
+ */
+export function permissionGroups(
+  scopes: readonly string[],
+  resources: readonly string[],
+  records: readonly Pick<ShownRecord, "resource" | "scopes">[],
+): readonly PermissionGroup[] {
+  const resourceOf = (scope: string) => records.find((record) => record.scopes.some(({ name }) => name === scope))?.resource;
+  const groups = Map.groupBy(scopes, (scope) => (resources.length < 2 ? undefined : resourceOf(scope)));
+  return [undefined, ...resources].flatMap((resource) => {
+    const own = groups.get(resource) ?? [];
+    return own.length === 0 ? [] : [{ resource, scopes: own }];
+  });
+}
+
+/** Scopes without `offline_access`, which the duration of the access says already, unless it is the only one. Pure. */
+export function withoutLasting(scopes: readonly string[]): readonly string[] {
+  const others = scopes.filter((scope) => scope !== "offline_access");
+  return others.length > 0 ? others : scopes;
+}
+
 /** The permissions: those of no resource first, then those of each resource below its name. */
 function permissions(
   language: Language,
@@ -119,8 +147,6 @@ function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResourc
   if (newScopes.length + newResources.length === 0) return texts.asksAgain;
   return newScopes.length < scopes.length || newResources.length < resources.length ? texts.asksMore : texts.asks;
 }
-
-const initial = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "?";
 
 /** What the user should know before trusting the name: one sentence at most, the one that matters most. */
 function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress, openRegistration }: ShownClient): Part {

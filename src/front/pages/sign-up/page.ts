@@ -18,7 +18,7 @@ import {
   returnToStarted,
   startBrowserSession,
 } from "../kit.ts";
-import { type ReturnTo, returnToMembers, sendPage } from "../views/layout.ts";
+import { type ReturnTo, returnToMember, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
 import { checkMailView, noSignUpView, signUpView } from "./view.ts";
 
@@ -99,7 +99,7 @@ export const resendPage =
     await resendVerification(email, ports, callerOf(ctx));
     const named = returnToOf(site, form);
     // The page of an expired link does not know the destination.
-    const returnTo = returnToMembers(named).length > 0 ? named : await returnToStarted(kit, ctx);
+    const returnTo = returnToMember(named) !== undefined ? named : await returnToStarted(kit, ctx);
     await beginPendingAction(kit, ctx, email, returnTo);
     sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, returnTo), 303);
   };

@@ -2,7 +2,7 @@ import type { SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
 import { shownList } from "../../../texts/format.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
-import { type FormPage, field, type HostedPage, hidden, html, type ReturnTo, returnToMembers, type Site } from "../views/layout.ts";
+import { type FormPage, field, type HostedPage, hidden, html, type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 
 interface SignUpPage extends FormPage {
   /** The domains of addresses that may sign up; none: all. */
@@ -40,7 +40,7 @@ export function noSignUpView(site: Site, language: Language, { mode }: Pick<Sign
 /** After a verification link was used. @param returnTo where the user was going in this browser before they read the mail */
 export function verifiedView(site: Site, language: Language, email: string, returnTo: ReturnTo): HostedPage {
   const { title, text, continue: toContinue, toAccount } = TEXTS[language].signUp.verified;
-  const isGoing = returnToMembers(returnTo).length > 0;
+  const isGoing = returnToMember(returnTo) !== undefined;
   const more = isGoing ? wideLink(site.path("/login", returnTo), toContinue) : wideLink(site.path("/account"), toAccount);
   return noticeView(site, language, { tone: "good", title, text: text(email), more });
 }

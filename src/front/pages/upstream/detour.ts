@@ -10,7 +10,7 @@ import type { FrontContext } from "../../http/routes.ts";
 import { boundOf, PENDING_TTL } from "../../oauth/authorize.ts";
 import { browserSecret, expired, storedRequest, waitingHash, waitingRequest } from "../../oauth/pending-request.ts";
 import { type PageKit, PENDING_ACTION_TTL, returnToOf } from "../kit.ts";
-import { type ReturnTo, returnToMembers, type Site } from "../views/layout.ts";
+import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 
 /** The path that sends the browser to a provider. */
 export const upstreamPath = (site: Site, name: string, returnTo: ReturnTo, email: string): string =>
@@ -64,7 +64,9 @@ export async function beginDetour(
   const browser = browserSecret(ctx, cookies, ports.randomBytes);
   const state = newSecret(ports.randomBytes);
   const { connectionId, returnTo, linkFor, again } = detour;
-  const members = [["connection", connectionId], ...returnToMembers(returnTo).map(([name, value]) => [name, value])];
+  const members = [["connection", connectionId]];
+  const destination = returnToMember(returnTo);
+  if (destination !== undefined) members.push([...destination]);
   if (linkFor !== undefined) members.push(["session", linkFor]);
   if (again) members.push(["again", "1"]);
   await ports.pendingRequests.put(detourHash(state, browser), new URLSearchParams(members).toString(), PENDING_TTL, bound);

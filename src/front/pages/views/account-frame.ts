@@ -1,7 +1,6 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { TEXTS } from "../../../texts/languages.ts";
-import { type Frame, type HostedPage, html, layout, type Part, type Site } from "./layout.ts";
-import type { AccountSection } from "./sections.ts";
+import { type Frame, type HostedPage, html, layout, type Markup, type Part, type Site } from "./layout.ts";
 
 /** What every account page needs besides its content. */
 export interface AccountPage {
@@ -23,8 +22,11 @@ interface AccountFrame extends Pick<Frame, "language" | "title" | "faults" | "he
 export function accountFrame(site: Site, { language, path, title, done, faults, head }: AccountFrame, content: Part): HostedPage {
   const texts = TEXTS[language].accountNav;
   const current = site.sections.find((one) => one.path === path)?.below ?? path;
-  const link = (one: AccountSection) =>
-    html`<li><a href="${site.path(one.path)}"${one.path === current && html` aria-current="${one.path === path ? "page" : "true"}"`}>${texts.sections[one.label]}</a></li>`;
+  const links: Markup[] = [];
+  for (const { path: to, label, below } of site.sections) {
+    const mark = to === current && html` aria-current="${to === path ? "page" : "true"}"`;
+    if (below === undefined) links.push(html`<li><a href="${site.path(to)}"${mark}>${texts.sections[label]}</a></li>`);
+  }
   return layout(
     site,
     {
@@ -37,7 +39,7 @@ export function accountFrame(site: Site, { language, path, title, done, faults, 
     },
     html`<h1>${title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
-<ul>${site.sections.filter(({ below }) => below === undefined).map(link)}</ul>
+<ul>${links}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}
 ${content}`,

@@ -1,5 +1,5 @@
 import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
-import { directionOf, shownDay, shownMoment } from "../../../texts/format.ts";
+import { directionIn, shownDay, shownMoment } from "../../../texts/format.ts";
 import { LANGUAGES, type Language, TEXTS } from "../../../texts/languages.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { pageHeaders } from "../../http/headers.ts";
@@ -22,8 +22,9 @@ export function siteOf(issuer: string, brandings: Brandings, wallets = false) {
     sections: SECTIONS.filter(({ forWallets }) => !forWallets || wallets),
     /** A path below the issuer's path, which may have a query, with the destination of the user. */
     path(path: string, returnTo: ReturnTo = {}): string {
-      const members = returnToMembers(returnTo).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-      return base + path + members.map((member) => (path.includes("?") ? "&" : "?") + member).join("");
+      const member = returnToMember(returnTo);
+      if (member === undefined) return base + path;
+      return `${base}${path}${path.includes("?") ? "&" : "?"}${member[0]}=${encodeURIComponent(member[1])}`;
     },
   };
 }
@@ -35,10 +36,10 @@ export interface ReturnTo {
   readonly next?: string | undefined;
 }
 
-/** The members that pass it on in a query or a form. Pure. */
-export function returnToMembers({ requestId, next }: ReturnTo): readonly (readonly [name: string, value: string])[] {
-  if (requestId !== undefined) return [["request", requestId]];
-  return next === undefined ? [] : [["next", next]];
+/** The member that passes it on in a query or a form; undefined without a destination. Pure. */
+export function returnToMember({ requestId, next }: ReturnTo): readonly [name: string, value: string] | undefined {
+  if (requestId !== undefined) return ["request", requestId];
+  return next === undefined ? undefined : ["next", next];
 }
 
 /** HTML text. Only `html` makes it, so that any other text in a page is escaped. */
@@ -66,8 +67,11 @@ function print(part: Part): string {
 }
 
 /** A template of HTML. Every value in it is escaped; attributes must be quoted. */
-export const html = (pieces: TemplateStringsArray, ...parts: readonly Part[]): Markup =>
-  new Markup(pieces.map((piece, index) => piece + print(parts[index])).join(""));
+export function html(pieces: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+  let text = "";
+  for (let index = 0; index < pieces.length; index++) text += pieces[index] + print(parts[index]);
+  return new Markup(text);
+}
 
 export interface Frame {
   readonly language: Language;
@@ -108,7 +112,7 @@ export function printPage({ site, frame, content }: HostedPage, { sameInLanguage
   const { logo, style } = brandFiles(branding);
   const name = branding.name ?? DEFAULT_NAME;
   return html`<!doctype html>
-<html lang="${language}"${directionOf(texts.tag) === "rtl" && html` dir="rtl"`}>
+<html lang="${language}"${directionIn(language) === "rtl" && html` dir="rtl"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -131,7 +135,7 @@ ${aside}
 ${content}
 </main>
 <footer class="foot"><p>${texts.frame.youAreAt} <strong>${site.host}</strong></p>
-${brandLinks(language, branding)}
+${(branding.termsUrl ?? branding.privacyUrl ?? branding.support) !== undefined && brandLinks(language, branding)}
 ${sameInLanguage !== undefined && languageChoice(language, sameInLanguage)}</footer>
 </div>
 </body>
@@ -140,14 +144,14 @@ ${sameInLanguage !== undefined && languageChoice(language, sameInLanguage)}</foo
 }
 
 /** The links that a branding has, at the foot. */
-function brandLinks(language: Language, { termsUrl, privacyUrl, support }: Branding): Part {
+function brandLinks(language: Language, { termsUrl, privacyUrl, support }: Branding): Markup {
   const { terms, privacy, support: ask } = TEXTS[language].branding;
   const links = [
     [terms, termsUrl],
     [privacy, privacyUrl],
     [ask, support && supportLink(support)],
   ].flatMap(([label, href]) => (href === undefined ? [] : [html`<li><a href="${href}">${label}</a></li>`]));
-  return links.length > 0 && html`<ul class="foot-links">${links}</ul>`;
+  return html`<ul class="foot-links">${links}</ul>`;
 }
 
 /** Links to the same page in the other languages. */
@@ -160,8 +164,11 @@ function languageChoice(shown: Language, sameInLanguage: string): Markup {
 }
 
 /** The hidden members that bind a form to this browser and pass on where the user is going. */
-export const hidden = (token: string, returnTo: ReturnTo = {}): Markup => html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
-${returnToMembers(returnTo).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
+export function hidden(token: string, returnTo: ReturnTo = {}): Markup {
+  const member = returnToMember(returnTo);
+  return html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
+${member !== undefined && html`<input type="hidden" name="${member[0]}" value="${member[1]}">`}`;
+}
 
 interface Button {
   readonly words: string;
