@@ -50,12 +50,6 @@ type StateRow = Omit<TokenState, "subject" | "root"> & {
   readonly root: TokenRoot | null;
 };
 
-const stateOf = ({ n: _, subject, root, ...state }: StateRow): TokenState => ({
-  ...state,
-  subject: subject ?? undefined,
-  root: root ?? undefined,
-});
-
 const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
 
 const keyOf = (token: TokenReference): string =>
@@ -83,7 +77,10 @@ export function tokenStates(sql: Sql): TokenStates {
       agent: token.agent,
     }));
     const found = await readRows<StateRow>(sql, OF, [jsonRows(rows)]);
-    return new Map(found.map((row) => [keyOf(tokens[row.n] as TokenReference), stateOf(row)]));
+    const states = new Map<string, TokenState>();
+    for (const { n, subject, root, ...state } of found)
+      states.set(keyOf(tokens[n] as TokenReference), { ...state, subject: subject ?? undefined, root: root ?? undefined });
+    return states;
   }, keyOf);
   return {
     of: async (token) => (await load(token)) ?? UNKNOWN,

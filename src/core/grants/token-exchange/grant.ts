@@ -42,8 +42,10 @@ async function presented(claims: AccessTokenClaims | undefined, core: Core, agen
 /** Whether each named client is enabled. Neither the requesting client nor web URIs are looked up. */
 async function clientsAmong(values: readonly string[], requesting: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
   const others = possibleClients([...new Set(values)]).filter((clientId) => clientId !== requesting.clientId);
-  const found = await Promise.all(others.map((clientId) => core.clients.byClientId(clientId)));
-  return new Map([requesting, ...found].flatMap((client) => (client === undefined ? [] : [[client.clientId, client.enabled] as const])));
+  const enabled = new Map([[requesting.clientId, requesting.enabled]]);
+  for (const client of await Promise.all(others.map(core.clients.byClientId)))
+    if (client !== undefined) enabled.set(client.clientId, client.enabled);
+  return enabled;
 }
 
 /** Reads all records that the rules need, in parallel. */
