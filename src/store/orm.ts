@@ -69,7 +69,7 @@ async function openEmbedded(dir: string | undefined): Promise<Database> {
     return MikroORM.init({ ...settings, dbName: "postgres", driverOptions: { pglite: () => pglite } });
   };
   const [pool, { poolSql }] = await Promise.all([embeddedPool(pglite), import("./sql-postgres.ts")]);
-  const sql = poolSql(() => pool.connect());
+  const sql = poolSql(pool);
   const guard = dir === undefined ? undefined : guardSpace(sql, dir);
   return databaseOf("embedded", sql, init, async () => {
     guard?.stop();

@@ -98,16 +98,16 @@ async function inTransaction<Result>(
 
 /**
  * A connection is reused only after success or an ordinary error of the server.
- * @param connect takes a connection from the pool
+ * @param pool gives connections
  * @param isNamed false where a connection of the server would know the names of another process's statements
  */
-export const poolSql = (connect: () => Promise<pg.PoolClient>, isNamed = true): Sql => ({
+export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, isNamed = true): Sql => ({
   async query({ name, text }, parameters) {
     for (let isRepeated = false; ; isRepeated = true) {
       let client: pg.PoolClient | undefined;
       let keep = true;
       try {
-        client = await connect();
+        client = await pool.connect();
         return (await client.query({ name: isNamed ? name : undefined, text, values: [...parameters] })).rows;
       } catch (error) {
         const refused = asRefusedBy(error);
@@ -121,7 +121,7 @@ export const poolSql = (connect: () => Promise<pg.PoolClient>, isNamed = true): 
   },
   transaction: (work) =>
     repeatedOnce(async () => {
-      const client = await translated(connect);
+      const client = await translated(() => pool.connect());
       let keep = true;
       try {
         return await inTransaction(client, isNamed, work);
@@ -134,7 +134,8 @@ export const poolSql = (connect: () => Promise<pg.PoolClient>, isNamed = true): 
     }),
 });
 
-export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql => poolSql(() => connection(pool), pooler !== "transaction");
+export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql =>
+  poolSql({ connect: () => connection(pool) }, pooler !== "transaction");
 
 const READ_SESSION = statement(
   "pooler_session",
