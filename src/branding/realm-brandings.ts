@@ -20,18 +20,21 @@ export function realmBrandings(
   clock: () => number,
   failed: (error: unknown) => void,
 ): Brandings & { readonly refresh: () => Promise<void> } {
-  let known: Awaited<ReturnType<RealmBrandings>> = { byRealm: new Map(), defaultRealm: undefined };
+  let byRealm: ReadonlyMap<string, Branding> = new Map();
+  let defaultRealm: string | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   const refresh = async (): Promise<void> => {
     readAt = clock();
     try {
-      known = await read();
+      const found = await read();
+      byRealm = new Map([...found.byRealm].map(([realmId, own]) => [realmId, brandingOver(own, base)]));
+      defaultRealm = found.defaultRealm;
     } catch (error) {
       failed(error);
     }
   };
   const isDue = () => clock() >= readAt + FRESH;
-  const all = () => [base, ...[...known.byRealm.values()].map((own) => brandingOver(own, base))];
+  const all = () => [base, ...byRealm.values()];
   return {
     refresh,
     all,
@@ -41,8 +44,7 @@ export function realmBrandings(
     },
     of(realmId) {
       if (isDue()) void refresh();
-      const own = known.byRealm.get(realmId ?? known.defaultRealm ?? "");
-      return own === undefined ? base : brandingOver(own, base);
+      return byRealm.get(realmId ?? defaultRealm ?? "") ?? base;
     },
   };
 }
