@@ -76,11 +76,13 @@ export const uiLocalesIn = (query: string): string | undefined =>
 /** How a `request_uri` begins that this server gives out (RFC 9126 §2.2). */
 export const PUSHED_PREFIX = "urn:ietf:params:oauth:request_uri:";
 
+export type PushedReference = { readonly clientId: string; readonly requestUri: string };
+
 /**
  * The pushed request that an authorization request names; whatever else it says is ignored. An address as `request_uri` is none.
  * @throws {Refusal} invalid_request for a parameter that is missing or was sent more than once  @see RFC 9126 §4
  */
-export function pushedReference(text: string): { readonly clientId: string; readonly requestUri: string } | undefined {
+export function pushedReference(text: string): PushedReference | undefined {
   if (!text.includes("request_uri=")) return undefined;
   const parameters = parseParameters(text);
   const requestUris = parameters.get("request_uri") ?? [];

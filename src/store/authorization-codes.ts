@@ -130,7 +130,12 @@ const newRow = AUTHORIZATION_CODES.writer(NEW);
 
 const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry) => ({
   n,
-  ...newRow({ ...binding, codeHash, dpopJkt: binding.dpopJkt ?? null, documentClient: storedClient(binding.documentClient) }),
+  ...newRow({
+    ...binding,
+    codeHash,
+    dpopJkt: binding.dpopJkt ?? null,
+    documentClient: binding.documentClient ? storedClient(binding.documentClient) : null,
+  }),
   ttl,
   client_fingerprint: binding.clientFingerprint,
   requested: scopesByResource(binding.scopes, binding.resources),

@@ -71,7 +71,7 @@ const stateOf = (row: Row | undefined): DeviceState | undefined =>
 export function deviceRequests(sql: Sql): DeviceRequests {
   return {
     open: async (request: NewDeviceRequest, ttl) => {
-      const row = { ...newRow({ ...request, documentClient: storedClient(request.documentClient) }), ttl };
+      const row = { ...newRow({ ...request, documentClient: request.documentClient ? storedClient(request.documentClient) : null }), ttl };
       return (await sql.query(OPEN, [jsonRows([row])])).length === 1;
     },
     byDeviceCode: async (hash: SecretHash) => stateOf((await sql.query<Row>(BY_DEVICE_CODE, [hash]))[0]),

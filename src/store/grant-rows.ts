@@ -5,9 +5,7 @@ import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.t
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 
 /** A client of a metadata document, for storage with a code or grant. */
-export function storedClient(client: Client | undefined): DocumentClient | null {
-  if (client === undefined) return null;
-  const { secretHash, ...stored } = client;
+export function storedClient({ secretHash, ...stored }: Client): DocumentClient {
   return stored;
 }
 

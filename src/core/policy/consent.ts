@@ -5,9 +5,10 @@ import type { ConsentView } from "../ports.ts";
 
 /** Scopes and resources of a request that the user has never allowed this client. */
 export function missingConsent(scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined) {
+  if (consent === undefined) return { scopes, resources };
   return {
-    scopes: scopes.filter((scope) => !consent?.scopes.includes(scope)),
-    resources: resources.filter((resource) => !consent?.resources.includes(resource)),
+    scopes: scopes.filter((scope) => !consent.scopes.includes(scope)),
+    resources: resources.filter((resource) => !consent.resources.includes(resource)),
   };
 }
 

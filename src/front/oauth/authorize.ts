@@ -24,7 +24,7 @@ import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { authorizeParameters } from "./authorization-parameters.ts";
 import { browserSecret, newRequestId, nextStep, pendingQuery, settableAcr, type storedRequest, waitingHash } from "./pending-request.ts";
-import { requestedIn } from "./pushed-request.ts";
+import { openPushed } from "./pushed-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 export const PENDING_TTL = 600;
@@ -165,14 +165,21 @@ export const boundOf = (signedIn: SignedIn | undefined, address: string): { read
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
   const get: Handler = async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
-    const { request, uiLocales, browser } = await requestedIn(ctx, queryText(ctx), ports, cookies);
+    const query = queryText(ctx);
+    const pushed = pushedReference(query);
+    const opened = pushed && (await openPushed(ctx, pushed, ports, cookies));
+    const { request, uiLocales } = opened ?? { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
     const valid = await flow.validate(ctx, request, signedIn, 302, "ready");
     if (!valid) return;
     const step = nextStep(valid.authorization, signedIn, false, ports.clock(), settableAcr(ports));
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn }, 302);
     if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description, 302);
     if (uiLocales !== undefined) rememberRequested(ctx, uiLocales, ports.issuer.startsWith("https:"));
-    sendRedirect(ctx, site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId: await flow.keep(ctx, valid, browser) }), 302);
+    sendRedirect(
+      ctx,
+      site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId: await flow.keep(ctx, valid, opened?.browser) }),
+      302,
+    );
   };
   // A browser sends no cookies with a form of another site (SameSite=Lax), so the request continues as a GET of this site.
   const post: Handler = async (ctx) => {

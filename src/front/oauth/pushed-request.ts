@@ -3,7 +3,7 @@ import { assertWithin } from "../../accounts/caller.ts";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import { isRefusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { parseAuthorizationRequest, pushedReference, uiLocalesIn } from "../../protocol/authorization-request.ts";
+import { type PushedReference, parseAuthorizationRequest, uiLocalesIn } from "../../protocol/authorization-request.ts";
 import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
 import type { RandomBytes } from "../../random.ts";
 import { limitKey } from "../http/address.ts";
@@ -69,13 +69,11 @@ export const pushRoute = ({ core, issuer, limiter }: PushOptions): Route => ({
 type Opening = { readonly core: TokenCore; readonly randomBytes: RandomBytes };
 
 /**
- * The request of a query, or the pushed one that it names, which this browser then keeps.
- * @returns also the languages that it asks for, and the secret of the browser that a pushed one is bound to
- * @throws {Refusal} invalid_request when the pushed request cannot be opened here
+ * Opens a pushed request, which this browser then keeps.
+ * @returns also the languages that it asks for, and the secret of the browser that it is bound to
+ * @throws {Refusal} invalid_request when it cannot be opened here
  */
-export async function requestedIn(ctx: FrontContext, query: string, { core, randomBytes }: Opening, cookies: Cookies) {
-  const pushed = pushedReference(query);
-  if (pushed === undefined) return { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
+export async function openPushed(ctx: FrontContext, pushed: PushedReference, { core, randomBytes }: Opening, cookies: Cookies) {
   const browser = browserSecret(ctx, cookies, randomBytes);
   try {
     const opening = { ...pushed, browser: csrfToken(browser, "pushed request") };

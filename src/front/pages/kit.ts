@@ -33,7 +33,10 @@ export interface PageKit {
 export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
 
 /** A member of the query. @throws {Refusal} invalid_request */
-export const queryMember = (ctx: FrontContext, name: string): string | undefined => parseForm(queryText(ctx)).get(name);
+export function queryMember(ctx: FrontContext, name: string): string | undefined {
+  const query = queryText(ctx);
+  return query === "" ? undefined : parseForm(query).get(name);
+}
 
 /** The session of the browser. What follows has the branding of its user's realm. */
 export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {

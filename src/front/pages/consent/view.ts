@@ -1,7 +1,7 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
 import type { ShownRecord } from "../../../resources/ports.ts";
 import { shownDuration, shownList } from "../../../texts/format.ts";
-import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { type HostedPage, hidden, html, layout, type Markup, type Part, type Site } from "../views/layout.ts";
 import {
   type Described,
@@ -38,6 +38,8 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
   const texts = TEXTS[language].consent;
   const { client, token, requestId, email, scopes, newScopes, resources, newResources, targets, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
+  const isNew = newScopes.length + newResources.length > 0;
+  const heading = isNew ? (more ? texts.asksMore : texts.asks) : texts.asksAgain;
   // Without new scopes the request adds resources, or asks for the page again: then all scopes are listed.
   const asked = newScopes.length > 0 ? newScopes : scopes;
   const known = scopes.filter((scope) => !asked.includes(scope));
@@ -47,7 +49,7 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
     html`<section class="card consent">
 <div class="asking">
 <p class="avatar" aria-hidden="true">${/[\p{L}\p{N}]/u.exec(client.name)?.[0].toUpperCase() ?? "?"}</p>
-<h1>${clientHeading(language, client)} ${heading(texts, page)}</h1>
+<h1>${clientHeading(language, client)} ${heading}</h1>
 </div>
 ${identity(language, client)}
 <p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login?switch=1", { requestId })}">${texts.otherAccount}</a></p>
@@ -143,11 +145,6 @@ function permissions(
   });
 }
 
-function heading(texts: ConsentTexts, { scopes, newScopes, resources, newResources }: ConsentPage): string {
-  if (newScopes.length + newResources.length === 0) return texts.asksAgain;
-  return newScopes.length < scopes.length || newResources.length < resources.length ? texts.asksMore : texts.asks;
-}
-
 /** What the user should know before trusting the name: one sentence at most, the one that matters most. */
 function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress, openRegistration }: ShownClient): Part {
   const { deviceCaution, otherDeviceCaution, unverifiedCaution } = TEXTS[language].client;
@@ -201,5 +198,3 @@ function placeItem(language: Language, resource: string, targets: Targets, isNew
   return html`<li><p class="grant-title"><bdi>${words}</bdi>${tag}</p>
 <p class="grant-detail">${target.isAgent ? mayAct : mayUse} <span class="host">${shownText(resource)}</span></p></li>`;
 }
-
-type ConsentTexts = Texts["consent"];
