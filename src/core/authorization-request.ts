@@ -3,7 +3,7 @@ import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-
 import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { isAbsoluteUri, MAX_RESOURCES, printScope } from "../protocol/access.ts";
+import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { knownAcrValues } from "../protocol/authentication-context.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
 import { demandOf } from "../resources/resource.ts";
@@ -214,5 +214,5 @@ export function logDropped(
 ): void {
   if (dropped.length === 0) return;
   const target = resource.length > 0 && { resource: resource.join(" ") };
-  log.info("scope_dropped", { clientId: client.clientId, ...target, scope: printScope(dropped), rule: SCOPE_ALLOWED.name, requestId });
+  log.info("scope_dropped", { clientId: client.clientId, ...target, scope: dropped.join(" "), rule: SCOPE_ALLOWED.name, requestId });
 }

@@ -4,7 +4,6 @@ import { documentHost } from "../clients/document-url.ts";
 import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { printScope } from "../protocol/access.ts";
 import { hashSecret, newSecret } from "../random.ts";
 import { answerableClient, loggedRequest, type ValidRequest, validateRequest } from "./authorization-request.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
@@ -147,7 +146,7 @@ async function storeCode(
     actor: { type: "user", id: userId },
     userId,
     clientId: client.clientId,
-    scope: printScope(scopes),
+    scope: scopes.join(" "),
     resources,
     requestId,
   });

@@ -2,7 +2,6 @@ import type { Client } from "../clients/client.ts";
 import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizeDeviceRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { printScope } from "../protocol/access.ts";
 import { DEVICE_CODE } from "../protocol/grants.ts";
 import { newUserCode, parseUserCode, printUserCode } from "../protocol/user-code.ts";
 import { hashSecret, newId, newSecret } from "../random.ts";
@@ -132,7 +131,7 @@ export async function approveDevice(id: string, { userId, sessionId, authTime, r
     userId,
     clientId: client.clientId,
     grantType: DEVICE_CODE,
-    scope: printScope(scopes),
+    scope: scopes.join(" "),
     resources,
     requestId,
   });

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { isApiKey } from "../clients/api-key.ts";
 import { audienceOf, type Client } from "../clients/client.ts";
 import { IntrospectResponseSchema } from "../gen/countersign/introspection/v1/introspection_pb.ts";
-import { printScope, sameResource } from "../protocol/access.ts";
+import { sameResource } from "../protocol/access.ts";
 import { introspectionJson } from "../protocol/introspection-answer.ts";
 import { hashSecret } from "../random.ts";
 import type { Core, CorePorts } from "./ports.ts";
@@ -103,5 +103,5 @@ export async function verifyApiKey(key: string, { apiKeys }: Pick<CorePorts, "ap
   const live = isApiKey(key) ? await apiKeys.byHash(hashSecret(key)) : undefined;
   return live === undefined
     ? INACTIVE
-    : { active: true, keyId: live.keyId, clientId: live.client.clientId, scope: printScope(live.client.scopes) };
+    : { active: true, keyId: live.keyId, clientId: live.client.clientId, scope: live.client.scopes.join(" ") };
 }

@@ -15,8 +15,6 @@ export function parseScope(scope = ""): readonly string[] {
   return [...new Set(scope.match(/[^ ]+/g))];
 }
 
-export const printScope = (scopes: readonly string[]): string => scopes.join(" ");
-
 /** An absolute URI without spaces, controls and fragment (RFC 8707 §2). */
 const ABSOLUTE_URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s#\p{Cc}]+$/u;
 

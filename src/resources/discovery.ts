@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { GuardedFetch } from "../clients/guarded-fetch.ts";
 import { singleFlight } from "../clients/remote-keys.ts";
 import type { Clock } from "../clock.ts";
-import { isLoopbackHost, isWebResource, MAX_RESOURCES, printScope } from "../protocol/access.ts";
+import { isLoopbackHost, isWebResource, MAX_RESOURCES } from "../protocol/access.ts";
 import type { Log } from "../telemetry/log.ts";
 import { fetchMetadata } from "./metadata.ts";
 import type { ResourceDirectory, ResourceDiscovery, ResourceRegistry } from "./ports.ts";
@@ -61,7 +61,7 @@ export function resourceDiscovery({ issuer, fetch, resources, clock, log }: Disc
     const record = { ...settings, realmId, resource, origin: "discovered" } as const;
     const actor = { type: "service", id: "resource-discovery" } as const;
     const added = await resources.add(record, { event: "resource.created", outcome: "success", actor });
-    if (added !== undefined) log.info("resource_discovered", { resource, scope: printScope(scopes) });
+    if (added !== undefined) log.info("resource_discovered", { resource, scope: scopes.join(" ") });
   });
 
   return {

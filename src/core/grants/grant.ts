@@ -3,7 +3,7 @@ import type { AuditEntry, AuditEvent } from "../../audit.ts";
 import { audienceOf, type Client } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
-import { isAbsoluteUri, printScope } from "../../protocol/access.ts";
+import { isAbsoluteUri } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
 import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
@@ -116,7 +116,7 @@ export const previewOf = (
   core: Core,
   terms: readonly ResourceTerms[] = [],
 ): WouldBeGranted => ({
-  scope: printScope(scopes),
+  scope: scopes.join(" "),
   aud: [...audience],
   expiresIn: lifetimeAt(core.lifetimes.accessToken, audience, terms),
   issuedTokenType: ACCESS_TOKEN_TYPE,
@@ -133,7 +133,7 @@ export async function accessTokenAnswer(token: AccessTokenRequest, core: Core) {
   const { accessToken: key, hybrid } = core.keys.signing();
   const { client, lifetime, scopes, cnf, now = core.clock() } = token;
   const claims = accessTokenClaims({ ...token, issuer: core.issuer, clientId: client.clientId, now });
-  const answer = { tokenType: tokenTypeOf(cnf), expiresIn: lifetime, scope: printScope(scopes) };
+  const answer = { tokenType: tokenTypeOf(cnf), expiresIn: lifetime, scope: scopes.join(" ") };
   if (hybrid === undefined) return { ...answer, accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
   const { token: accessToken, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);
   const { alg } = hybrid.jwk;

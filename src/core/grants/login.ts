@@ -1,7 +1,6 @@
 import { FIRST_PARTY_CLIENT_ID } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import type { LoginTokensRequest } from "../../gen/countersign/token/v1/token_pb.ts";
-import { printScope } from "../../protocol/access.ts";
 import { newId } from "../../random.ts";
 import type { Core } from "../ports.ts";
 import type { NewGrant } from "../token-state.ts";
@@ -40,7 +39,7 @@ export async function loginTokens({ userId, sessionId, authTime, requestId, oneC
     userId,
     clientId: client.clientId,
     grantType: "login",
-    scope: printScope(LOGIN_SCOPES),
+    scope: LOGIN_SCOPES.join(" "),
     resources: audience,
     jti,
     grantId: grant.id,

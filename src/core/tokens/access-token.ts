@@ -1,6 +1,5 @@
 import { MAX_ACTORS } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
-import { printScope } from "../../protocol/access.ts";
 import { authenticationClaims, type StatedAuthentication } from "../../protocol/authentication-context.ts";
 import { isUuid, type RandomBytes } from "../../random.ts";
 import type { Core } from "../ports.ts";
@@ -76,7 +75,7 @@ export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims
     sub: token.subject,
     aud: only !== undefined && more.length === 0 ? only : token.audience,
     client_id: token.clientId,
-    scope: printScope(token.scopes),
+    scope: token.scopes.join(" "),
     iat: token.now,
     exp: token.now + token.lifetime,
     jti: token.jti,

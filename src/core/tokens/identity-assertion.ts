@@ -1,4 +1,3 @@
-import { printScope } from "../../protocol/access.ts";
 import type { Subject } from "../token-state.ts";
 import type { AccessTokenContents } from "./access-token.ts";
 
@@ -28,7 +27,7 @@ export function identityAssertionClaims(contents: IdentityAssertionContents): ob
     iat: contents.now,
     exp: contents.now + contents.lifetime,
     auth_time: contents.authTime,
-    scope: printScope(scopes),
+    scope: scopes.join(" "),
     ...(only !== undefined && { resource: more.length === 0 ? only : resources }),
     ...(scopes.includes("email") && subject.emailVerified && { email: subject.email, email_verified: true }),
     ...(act && { act }),

@@ -1,7 +1,6 @@
 import type { AuditEntry } from "../../../audit.ts";
 import { type Client, isConfidential, isNotifiedOfLogout } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import { printScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
@@ -99,7 +98,7 @@ export async function redeemCode(
     userId: code.userId,
     clientId: client.clientId,
     grantType,
-    scope: printScope(code.scopes),
+    scope: code.scopes.join(" "),
     resources: audience,
     jti,
     grantId: opened.id,

@@ -1,6 +1,6 @@
 import { audienceOf, type Client, isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
-import { parseScope, printScope } from "../../../protocol/access.ts";
+import { parseScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedAt, clientAudience, narrowResource, targetOf } from "../../policy/access.ts";
@@ -91,7 +91,7 @@ export async function issueOwnToken(token: OwnToken, core: Core): Promise<TokenA
     actor: { type: "client", id: clientId },
     clientId,
     grantType,
-    scope: printScope(scopes),
+    scope: scopes.join(" "),
     resources: audience,
     jti,
     requestId,

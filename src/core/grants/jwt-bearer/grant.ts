@@ -1,5 +1,4 @@
 import { Refusal } from "../../../errors.ts";
-import { printScope } from "../../../protocol/access.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
@@ -91,7 +90,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
       actor: { type: "client", id: clientId },
       clientId,
       grantType: JWT_BEARER,
-      scope: printScope(scopes),
+      scope: scopes.join(" "),
       resources: audience,
       jti,
       grantId: opened.id,

@@ -1,7 +1,6 @@
 import type { AuditEntry } from "../../../audit.ts";
 import { demandsOf } from "../../../clients/security-profile.ts";
 import { Refusal } from "../../../errors.ts";
-import { printScope } from "../../../protocol/access.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, type SecretHash } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
@@ -37,7 +36,7 @@ const issueRecord = (
   userId: family.subject.userId,
   clientId: family.clientId,
   grantType,
-  scope: printScope(scopes),
+  scope: scopes.join(" "),
   resources: audience,
   jti,
   grantId: family.grantId,

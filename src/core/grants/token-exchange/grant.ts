@@ -2,7 +2,7 @@ import type { AuditEntry } from "../../../audit.ts";
 import type { Client } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { isAbsoluteUri, MAX_RESOURCES, printScope } from "../../../protocol/access.ts";
+import { isAbsoluteUri, MAX_RESOURCES } from "../../../protocol/access.ts";
 import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
@@ -141,7 +141,7 @@ async function assertionAnswer(
     lifetime,
   });
   const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.signing().accessToken, core.sign);
-  return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: printScope(scopes) };
+  return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: scopes.join(" ") };
 }
 
 const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: string): AuditEntry => ({
@@ -151,7 +151,7 @@ const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: st
   userId: delegation.userId,
   clientId: delegation.actor,
   grantType: TOKEN_EXCHANGE,
-  scope: printScope(delegation.scopes),
+  scope: delegation.scopes.join(" "),
   resources: delegation.audience,
   jti: delegation.jti,
   grantId: delegation.grantId,
