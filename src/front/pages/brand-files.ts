@@ -13,8 +13,8 @@ interface BrandFile {
 }
 
 interface BrandFiles {
-  readonly logo: BrandFile | undefined;
-  readonly style: BrandFile | undefined;
+  readonly logo?: BrandFile | undefined;
+  readonly style?: BrandFile | undefined;
 }
 
 /** The path of all files of brandings. */

@@ -11,7 +11,6 @@ import {
   hidden,
   html,
   type Markup,
-  type Part,
   type Site,
 } from "../views/layout.ts";
 import { type Described, scopeWords, shownHost, shownName, shownTarget, type Targets } from "../views/words.ts";
@@ -95,18 +94,18 @@ ${input("lastName", "family-name")}
 function application(site: Site, language: Language, consent: Consent, { targets, described, token }: AccountPage): Markup {
   const texts = TEXTS[language].account;
   const name = shownName(language, consent.clientName);
-  const { createdAt, lastUsedAt } = consent;
+  const { createdAt, lastUsedAt, resources } = consent;
+  const places = resources.map(
+    (resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`,
+  );
   return html`<li>
 <div class="application">
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
 <p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
-${consent.resources.length > 0 && html`<p class="small">${texts.worksWith} ${resourceList(language, consent.resources, targets)}</p>`}
+${places.length > 0 && html`<p class="small">${texts.worksWith} ${places}</p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>
 ${buttonForm(site.path("/account/revoke"), token, { words: texts.remove, label: texts.removeFrom(name), member: ["consent", consent.id] })}
 </li>`;
 }
-
-const resourceList = (language: Language, resources: readonly string[], targets: Targets): Part =>
-  resources.map((resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`);

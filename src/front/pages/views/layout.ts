@@ -109,7 +109,8 @@ export function printPage({ site, frame, content }: HostedPage, { sameInLanguage
   const { language, title, faults = [], width = "narrow", aside, head } = frame;
   const texts = TEXTS[language];
   const branding = site.brandings.of(realmId);
-  const { logo, style } = brandFiles(branding);
+  const isBranded = (branding.name ?? branding.logo ?? branding.accent) !== undefined;
+  const { logo, style } = isBranded ? brandFiles(branding) : {};
   const name = branding.name ?? DEFAULT_NAME;
   return html`<!doctype html>
 <html lang="${language}"${directionIn(language) === "rtl" && html` dir="rtl"`}>
