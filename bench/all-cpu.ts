@@ -63,6 +63,7 @@ const HEAD = [
   "floor µs",
   "oidc-provider µs",
   "all CPU, product / before",
+  "p99, product / before",
   "before µs",
 ];
 
@@ -84,7 +85,9 @@ function row(
     micros(product),
     micros(floor),
     micros(peer),
-    ...(before === undefined ? ["", ""] : [(all(product) / all(before)).toFixed(2), micros(before)]),
+    ...(before === undefined
+      ? ["", "", ""]
+      : [(all(product) / all(before)).toFixed(2), (product.p99 / before.p99).toFixed(2), micros(before)]),
   ];
 }
 
