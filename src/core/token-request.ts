@@ -130,8 +130,8 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
 
 /**
  * Checks the proof of possession of an authenticated request.
- * @returns undefined without one where none is demanded, and for a public client whose code or refresh token is unknown: nothing is written for requests that
- * anyone can send
+ * @returns undefined without one where none is demanded, and for a public client whose code or refresh token is unknown: nothing is written
+ * for requests that anyone can send
  * @throws {Refusal} invalid_dpop_proof, use_dpop_nonce  @see RFC 9449 §5, §8
  */
 async function provenKey(

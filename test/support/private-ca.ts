@@ -51,10 +51,10 @@ function certificate(subject: string, publicKey: KeyObject, issuer: Issuer, exte
 
 const newKey = () => generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-/** A private certificate authority. */
+/** A private certificate authority. Its name is its own: a process may trust several, and finds the issuer of a certificate by name. */
 export function privateCa() {
   const key = newKey();
-  const issuer: Issuer = { name: "Countersign test CA", key: key.privateKey };
+  const issuer: Issuer = { name: `Countersign test CA ${randomBytes(8).toString("hex")}`, key: key.privateKey };
   const isAuthority = sequence(oid("551d13"), TRUE, octets(sequence(TRUE)));
   const certificatePem = certificate(issuer.name, key.publicKey, issuer, [isAuthority]);
 
