@@ -1,5 +1,5 @@
-// Kills the primary of two PostgreSQL servers under Patroni while a server issues and revokes tokens, and compares what it acknowledged with
-// what the promoted standby knows. Configured by deploy/ha. Needs patroni, etcd-server, haproxy and postgresql of Debian, and root.
+// Kills the primary of two PostgreSQL servers under Patroni, and one of three etcd with it, while a server issues and revokes tokens, and compares
+// what it acknowledged with what the promoted standby knows. Configured by deploy/ha. Needs patroni, etcd-server, haproxy and postgresql of Debian, and root.
 import { type ChildProcess, spawn } from "node:child_process";
 import { chownSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -64,14 +64,35 @@ interface Node {
   readonly patroni: ChildProcess;
 }
 
+interface Etcd {
+  readonly port: number;
+  readonly process: ChildProcess;
+}
+
+/** Three etcd, so that two are left to elect when one of them is lost. */
+async function startEtcds(): Promise<readonly Etcd[]> {
+  const members = await Promise.all(
+    ["etcd-1", "etcd-2", "etcd-3"].map(async (name) => ({ name, port: await freePort(), peer: await freePort() })),
+  );
+  const cluster = members.map(({ name, peer }) => `${name}=http://127.0.0.1:${peer}`).join(",");
+  const started = members.map(({ name, port, peer }): Etcd => {
+    const [clients, peers] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peer}`];
+    const own = ["--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peers];
+    const all = ["--initial-advertise-peer-urls", peers, "--initial-cluster", cluster];
+    return { port, process: start("etcd", ["--name", name, "--data-dir", join(dir, name), ...own, ...all], {}) };
+  });
+  for (const { port } of started) await until("etcd", async () => (await fetch(`http://127.0.0.1:${port}/health`)).ok);
+  return started;
+}
+
 /** A node by deploy/ha/patroni.yml, on this machine. */
-async function startNode(name: string, etcd: number): Promise<Node> {
+async function startNode(name: string, etcds: readonly Etcd[]): Promise<Node> {
   const [port, api] = [await freePort(), await freePort()];
   const data = join(dir, name);
   const bin = globSync("/usr/lib/postgresql/*/bin").sort().at(-1) ?? "";
   const text = readFileSync(join(root, "deploy/ha/patroni.yml"), "utf8")
     .replace("name: node-1", `name: ${name}`)
-    .replace(/hosts: \[.*\]/, `hosts: [127.0.0.1:${etcd}]`)
+    .replace(/hosts: \[.*\]/, `hosts: [${etcds.map(({ port: of }) => `127.0.0.1:${of}`).join(", ")}]`)
     .replaceAll("10.0.0.11:8008", `127.0.0.1:${api}`)
     .replaceAll("10.0.0.11:5432", `127.0.0.1:${port}`)
     .replace(/data_dir: .*/, `data_dir: ${data}`)
@@ -198,18 +219,10 @@ function cutPower({ patroni, data }: Node): void {
 }
 
 async function run(): Promise<boolean> {
-  const [etcd, peer] = [await freePort(), await freePort()];
-  const [clients, peers] = [`http://127.0.0.1:${etcd}`, `http://127.0.0.1:${peer}`];
-  const own = ["--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peers];
-  start(
-    "etcd",
-    ["--data-dir", join(dir, "etcd"), ...own, "--initial-advertise-peer-urls", peers, "--initial-cluster", `default=${peers}`],
-    {},
-  );
-  await until("etcd", async () => (await fetch(`${clients}/health`)).ok);
-  const primary = await startNode("node-1", etcd);
+  const etcds = await startEtcds();
+  const primary = await startNode("node-1", etcds);
   await until("the first primary", () => isPrimary(primary));
-  const standby = await startNode("node-2", etcd);
+  const standby = await startNode("node-2", etcds);
   await until("the synchronous standby", () => isSynchronous(standby));
   await query(primary.port, "postgres", `create role countersign login password '${PASSWORD}'`);
   await query(primary.port, "postgres", "create database countersign owner countersign");
@@ -223,6 +236,7 @@ async function run(): Promise<boolean> {
   const before = journal.issued.size;
   const killed = performance.now();
   cutPower(primary);
+  etcds[0]?.process.kill("SIGKILL"); // it ran on the same host
   const promoted = await until("the promotion", () => isPrimary(standby));
   const first = () => journal.answered.find((moment) => moment > killed + 1_000);
   await until("an answer", async () => first() !== undefined);

@@ -3,7 +3,12 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { auditLog } from "../../src/store/audit-log.ts";
+import { auditPartitions } from "../../src/store/audit-partitions.ts";
+import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { openDatabase } from "../../src/store/orm.ts";
+import { anAudit } from "../support/accounts.ts";
+import { runText } from "../support/database.ts";
 import { blocksOf } from "../support/documents.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestDatabase } from "../support/postgres.ts";
@@ -49,6 +54,22 @@ test("everything works behind PgBouncer in transaction mode, with three connecti
   expect(refreshed.status).toBe(200);
   await server.revoke(web, refreshed.body.refresh_token);
   expect((await server.introspect(web, refreshed.body.access_token)).body).toEqual({ active: false });
+});
+
+test("the audit trail gets its ranges behind PgBouncer, and records are sealed there", async () => {
+  const { sql, orm, close } = await openDatabase({ url: await aPooler(), pool: { pooler: "transaction" } });
+  onTestFinished(() => close());
+  const partitions = auditPartitions(sql, async (text) => (await orm()).em.getConnection().execute(text));
+  await Promise.all([1, 2, 3].map(() => partitions.extend(30)));
+  await partitions.extend(30);
+  await auditLog(sql).record(anAudit("token.refused"));
+  while ((await auditSealer(sql, undefined).seal()) > 0);
+  expect(
+    await runText(sql, "select tableoid::regclass::text as place, seq::int as seq from audit_links order by seq desc limit 1"),
+  ).toEqual([{ place: "audit_links_first", seq: 1 }]);
+  expect(
+    await runText(sql, "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'audit_links'::regclass order by 1"),
+  ).toEqual([{ name: "audit_links_default" }, { name: "audit_links_first" }]);
 });
 
 test("a pooler whose connections lack the deadlines is refused with the setting's name", async () => {
