@@ -1,6 +1,7 @@
 import { aBrowser } from "./browser.ts";
 import { AGENTS, actionsOf, CALLBACK, CROWD, client, EXCHANGE, type Member, RESOURCE_SERVER, TOKEN, WEB } from "./crowd-ways.ts";
 import { PASSWORD, type ServerDriver } from "./flow.ts";
+import { pause } from "./processes.ts";
 
 /** The result of an action: its name and the statuses of its responses. */
 export interface ActResult {
@@ -58,7 +59,13 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
     },
     introspect: async (member: Member) => {
       const some = Array.from({ length: 4 }, () => pick(member.accessTokens) ?? "none");
-      return { statuses: await Promise.all(some.map(async (token) => (await front().introspect(RESOURCE_SERVER, token)).status)) };
+      const introspect = async (token: string) => (await front().introspect(RESOURCE_SERVER, token)).status;
+      // Repeated as Retry-After says: it has a second, a third of what other requests have, and a slow machine may need more.
+      const patiently = async (token: string) => {
+        const status = await introspect(token);
+        return status === 503 ? pause(1_000).then(() => introspect(token)) : status;
+      };
+      return { statuses: await Promise.all(some.map(patiently)) };
     },
     revoke: async (member: Member) => {
       const tokens = [member.refreshTokens.pop(), pick(member.accessTokens)].filter((token) => token !== undefined);
