@@ -20,7 +20,7 @@ const CONNECTIONS = 16;
 /** Seconds between two rows of the table, and between two times that rows are made old. */
 const [SAMPLE, AGING] = [60, 5];
 /** Rows of the tables that the load fills. */
-const TABLES = ["authorization_codes", "grants", "refresh_families", "refresh_tokens", "audit_records"];
+const TABLES = ["authorization_codes", "grants", "refresh_families", "refresh_tokens", "audit_records", "audit_links"];
 
 const AGE = [
   "update authorization_codes set expires_at = now() - interval '2 days' where created_at < now() - interval '1 minute' and expires_at > now() - interval '1 day'",

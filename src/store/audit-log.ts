@@ -50,16 +50,18 @@ export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unkno
 /** SQL for a hash as its text: base64url without padding. */
 export const hashText = (column: string): string => `translate(encode(${column}, 'base64'), '+/=', '-_')`;
 
-/** SQL for what `sealedOf` reads: a whole row, whichever release added its columns, and its time in microseconds since the epoch. */
-export const sealable = (row: string): string => `to_json(${row}) as record, (extract(epoch from ${row}.at) * 1000000)::float8 as at`;
-
-type Sealable = { readonly record: SealedRecord; readonly at: number };
+/**
+ * SQL for what `sealedOf` reads: a whole row, whichever release added its columns, and its time in microseconds since the epoch.
+ * @param rowText to_json, or to_jsonb, which is slower and sorts the columns
+ */
+export const sealable = (row: string, rowText: "to_json" | "to_jsonb"): string =>
+  `${rowText}(${row}) as record, to_json((extract(epoch from ${row}.at) * 1000000)::bigint) as at`;
 
 /** A record as it is sealed: without what is null, and with a time whose text does not depend on the session's settings. Pure. */
-export function sealedOf({ record, at }: Sealable): SealedRecord {
-  const sealed: { [column: string]: SealedRecord[string] } = {};
-  for (const [column, value] of Object.entries(record)) if (value !== null) sealed[column] = value;
-  return { ...sealed, at };
+export function sealedOf({ record, at }: { readonly record: SealedRecord; readonly at: number }): SealedRecord {
+  const sealed: { [column: string]: SealedRecord[string] } = { at };
+  for (const [column, value] of Object.entries(record)) if (column !== "at" && value !== null) sealed[column] = value;
+  return sealed;
 }
 
 const RECORD = statement(

@@ -10,14 +10,17 @@ export interface Partitions {
   readonly end: number | null;
   /** Whether the default partition has records that belong behind the last range. */
   readonly isFilled: boolean;
-  /** A constraint on the default partition: it holds nothing from `to` on. `isProven` for the rows that were there before it. */
-  readonly limit: { readonly to: number; readonly isProven: boolean } | null;
+  /**
+   * A constraint on the default partition: it holds nothing from `to` on. `isOfBoth`: links have it too, which a process of an earlier
+   * release does not know; `isProven` of both for the rows that were there before it.
+   */
+  readonly limit: { readonly to: number; readonly isOfBoth: boolean; readonly isProven: boolean } | null;
 }
 
 /**
  * - `attach`: a new range `from` the end of the last one.
  * - `limit`, `prove`, `split`: turn a default partition that has records into a range, without a lock while its rows are read.
- * - `release`: removes a limit that was left behind, before it could refuse a record.
+ * - `release`: removes a limit that was left behind, before it could refuse a record, or that records have alone.
  */
 export type Step =
   | { readonly kind: "attach"; readonly from: number; readonly to: number }
@@ -44,6 +47,7 @@ export function nextStep(partitions: Partitions, keepDays: number): Step | undef
   const range = daysOfRange(keepDays) * DAY;
   const expiring = expiringLimit(partitions);
   if (expiring !== undefined) return { kind: "release", to: expiring };
+  if (limit?.isOfBoth === false) return { kind: "release", to: limit.to };
   if (limit !== null) return limit.isProven ? { kind: "split", from: end, to: limit.to } : { kind: "prove", to: limit.to };
   if (isWhole || isFilled || end === null) return { kind: "limit", to: startOfDay(now) + Math.max(range, ROOM) + DAY };
   if (end > now + range) return undefined;

@@ -29,9 +29,13 @@ const STATE = statement(
      select max(${momentIn("pg_get_expr(child.relpartbound, child.oid)")})::float8 as end
      from pg_inherits join pg_class child on child.oid = inhrelid
      where inhparent = 'audit_records'::regclass and pg_get_expr(child.relpartbound, child.oid) <> 'DEFAULT'),
-   rest as (select partdefid as oid from pg_partitioned_table where partrelid = 'audit_records'::regclass)
+   rest as (select partdefid as oid from pg_partitioned_table where partrelid = 'audit_records'::regclass),
+   of_links as (
+     select convalidated from pg_constraint join pg_partitioned_table on partdefid = conrelid
+     where partrelid = 'audit_links'::regclass and conname = '${LIMIT}')
    select ${seconds("now()")} as now, rest.oid = '${FIRST}'::regclass as "isWhole", ranges.end,
-     (select json_build_object('to', ${momentIn("pg_get_constraintdef(pg_constraint.oid)")}, 'isProven', convalidated) from pg_constraint
+     (select json_build_object('to', ${momentIn("pg_get_constraintdef(pg_constraint.oid)")}, 'isOfBoth', exists (select from of_links),
+        'isProven', convalidated and exists (select from of_links where convalidated)) from pg_constraint
       where conrelid = rest.oid and conname = '${LIMIT}') as limit
    from rest, ranges`,
 );
@@ -40,7 +44,7 @@ const FILLED = statement("audit_partitions_filled", `select exists (select from 
 
 const LOCK = 7_235_107_485;
 const TAKE_LOCK = statement("audit_partitions_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
-/** The sealer locks links before records. */
+/** The sealer locks links before records, and steps the other way round. */
 const STOP_SEALING = statement("audit_partitions_stop_sealing", "select 1 as one from pg_advisory_xact_lock($1::float8::bigint)");
 
 /** The oldest range whose days have passed. */
@@ -134,9 +138,7 @@ export function auditPartitions(sql: Sql, unhurried: (text: string) => Promise<u
   /** Reads all rows, beside everything else, other processes included: the limit may be gone because one of them took the next step. */
   async function prove({ isWhole }: Partitions): Promise<void> {
     try {
-      // Records last: theirs is the limit that the state shows.
-      for (const table of NAMES.toReversed())
-        await unhurried(`alter table ${isWhole ? firstOf(table) : defaultOf(table)} validate constraint ${LIMIT}`);
+      for (const table of NAMES) await unhurried(`alter table ${isWhole ? firstOf(table) : defaultOf(table)} validate constraint ${LIMIT}`);
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== UNDEFINED_OBJECT) throw error;
     }

@@ -38,7 +38,7 @@ const STATE = statement(
 const UNSEALED = statement(
   "audit_unsealed",
   `select coalesce(json_agg(rows), '[]')::text as rows from (
-     select r.id, ${sealable("r")}
+     select r.id, ${sealable("r", "to_json")}
      from (select id from audit_links where seq is null order by id limit $1::int) as waiting
        cross join lateral (select * from audit_records where audit_records.id = waiting.id offset 0) as r
      order by r.id) as rows`,

@@ -48,12 +48,13 @@ const filtering = ({ since, until, outcome, search, ...members }: AuditFilter) =
 
 const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_links");
 
-/** Sealed records, in the order of the chain. */
+/** Sealed records, in the order of the chain, and their select list. */
 const SEALED = "audit_records join audit_links on audit_links.id = audit_records.id";
+const SEALED_RECORD = `${AUDIT_RECORDS.select()}, ${LINK} as link`;
 
 const LIVE = statement(
   "audit_live",
-  `select ${AUDIT_RECORD}, (select owner_id::text from clients where clients.client_id = audit_records.client_id) as "ownerId"
+  `select ${SEALED_RECORD}, (select owner_id::text from clients where clients.client_id = audit_records.client_id) as "ownerId"
    from ${SEALED}
    where seq > coalesce($1::float8::bigint, (select coalesce(max(seq), 0) from audit_links) - $2::int) order by seq limit $2::int`,
 );
@@ -61,10 +62,10 @@ const LIVE = statement(
 const columnsOf = (members: readonly (typeof MATCHED)[number][]): readonly string[] =>
   members.map((member) => `audit_records.${AUDIT_RECORDS.column(member)}`);
 
-// The chain is read in its order until enough records match, whichever members are given.
+// Without a name, so that it is planned for the members that are given: in the order of the chain, or by the index of a rare one.
 const FOLLOW = statement(
-  "audit_follow",
-  `select ${AUDIT_RECORD} from ${SEALED}
+  "",
+  `select ${SEALED_RECORD} from ${SEALED}
    where audit_links.seq > $1::float8::bigint and audit_links.seq <= $2::float8::bigint
      and ($4::float8 is null or at >= to_timestamp($4)) and ($5::float8 is null or at < to_timestamp($5))
      and ($6::text is null or $6 = any(array[${columnsOf(IDENTIFIERS).join(", ")}]))
@@ -97,9 +98,10 @@ const AT = statement(
   `select seq::float8 as seq, ${hashText("hash")} as hash from audit_links where seq = $1::float8::bigint`,
 );
 
+// The columns sorted as in exports of earlier releases, so that an archive made again has the same bytes.
 const PART = statement(
   "audit_part",
-  `select audit_links.seq::float8 as seq, ${hashText("audit_links.hash")} as hash, ${sealable("audit_records")}
+  `select audit_links.seq::float8 as seq, ${hashText("audit_links.hash")} as hash, ${sealable("audit_records", "to_jsonb")}
    from ${SEALED} where audit_links.seq > $1::float8::bigint order by audit_links.seq limit $2::int`,
 );
 

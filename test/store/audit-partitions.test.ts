@@ -97,7 +97,10 @@ describe.for(databaseKinds)("the partitions of the audit trail on $name", ({ fre
     expect(await run("select 1 from pg_constraint where conname = 'audit_records_limit'")).toEqual([]);
   });
 
-  test("a filled default partition becomes a range", async () => {
+  test("a filled default partition becomes a range, also where an earlier release has limited records alone", async () => {
+    await run(
+      `alter table audit_records_default add constraint audit_records_limit check (id < '${firstId(Date.now() / 1000 + 20 * DAY)}') not valid`,
+    );
     await partitions().extend(365);
     expect(await names()).toEqual([
       "audit_records_default default",

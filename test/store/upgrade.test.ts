@@ -124,18 +124,30 @@ test("the links of audit records are copied range by range, and what waited to b
   ] as const)
     await record(n, seal);
 
-  await client.query(`begin; ${statementsOf(LINKS).join(";")}; commit`);
+  const steps = statementsOf(LINKS);
+  const locking = steps.findIndex((text) => text.includes("lock table audit_records"));
+  await client.query(`begin; ${steps.slice(0, locking).join(";")}`);
+  const service = new pg.Client({ connectionString: url });
+  await service.connect();
+  await service.query("set lock_timeout = 500");
+  const written = service.query(
+    `insert into audit_records (id, event, outcome, actor_type, actor_id) values (${idOf(53)}, 'token.issued', 'success', 'client', 'c')`,
+  );
+  await expect(written, "requests go on while links are copied").resolves.toBeDefined();
+  await service.end();
+  await client.query(`${steps.slice(locking).join(";")}; commit`);
   expect(await rowsOf("select tableoid::regclass::text as place, seq::int as seq, hash from audit_links order by id")).toEqual([
     { place: "audit_links_first", seq: 1, hash: Buffer.of(1) },
     { place: "audit_links_until_x", seq: 2, hash: Buffer.of(2) },
     { place: "audit_links_default", seq: 3, hash: Buffer.of(3) },
+    { place: "audit_links_default", seq: null, hash: null },
     { place: "audit_links_default", seq: null, hash: null },
   ]);
   expect(await rowsOf("select 1 from pg_constraint where conname = 'audit_records_limit'")).toEqual([]);
   await client.query(
     `insert into audit_records (id, event, outcome, actor_type, actor_id) values (${idOf(32)}, 'token.issued', 'success', 'client', 'c')`,
   );
-  expect(await rowsOf("select id from audit_links where seq is null")).toHaveLength(2);
+  expect(await rowsOf("select id from audit_links where seq is null")).toHaveLength(3);
   for (const range of ["first", "until_x", "default"])
     for (const text of [`delete from audit_records_${range}`, `delete from audit_links_${range}`, `truncate audit_links_${range}`])
       await expect(client.query(text), text).rejects.toMatchObject({ code: "23001" });

@@ -25,7 +25,6 @@ begin
     execute format('create table %I (like audit_links including defaults including constraints)', links);
     execute format('alter table %I add constraint %I unique (seq)', links, links || '_seq_unique');
     execute format('alter table audit_links attach partition %I %s', links, records.bound);
-    execute format('alter table %I drop constraint if exists audit_records_limit', records.name);
   end loop;
 end
 $$;
@@ -36,6 +35,17 @@ insert into audit_links (id, seq, hash) select id, seq, hash from audit_records 
 lock table audit_records in access exclusive mode;
 
 insert into audit_links (id) select id from audit_records where seq is null;
+
+-- A limit (docs/decisions/0020) is set again, for both tables.
+do $$
+declare
+  name text;
+begin
+  for name in select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_records'::regclass loop
+    execute format('alter table %s drop constraint if exists audit_records_limit', name);
+  end loop;
+end
+$$;
 
 create function link_audit_records() returns trigger language plpgsql as $$
 begin
@@ -66,11 +76,6 @@ begin
 end
 $$;
 
-drop trigger audit_checkpoints_not_deleted on audit_checkpoints;
-
-create trigger audit_checkpoints_not_deleted after delete on audit_checkpoints referencing old table as removed
-  for each statement execute function audit_numbers_are_kept();
-
 -- A record may go with its link, or after it.
 create function audit_trail_is_kept() returns trigger language plpgsql as $$
 begin
@@ -84,17 +89,21 @@ begin
 end
 $$;
 
+-- Also of partitions that were detached and kept.
 do $$
 declare
+  former record;
   name text;
 begin
-  for name in
-    select 'audit_records' union all select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_records'::regclass
+  for former in
+    select tgname as name, tgrelid::regclass as relation,
+      case tgrelid when 'audit_checkpoints'::regclass then 'audit_numbers_are_kept' else 'audit_trail_is_kept' end as keeps
+    from pg_trigger where tgfoid = 'audit_is_kept'::regproc
   loop
-    execute format('drop trigger if exists audit_records_not_deleted on %s', name);
+    execute format('drop trigger %I on %s', former.name, former.relation);
     execute format(
-      'create trigger audit_records_not_deleted after delete on %s referencing old table as removed
-         for each statement execute function audit_trail_is_kept()', name);
+      'create trigger %I after delete on %s referencing old table as removed for each statement execute function %I()',
+      former.name, former.relation, former.keeps);
   end loop;
   for name in
     select 'audit_links' union all select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_links'::regclass

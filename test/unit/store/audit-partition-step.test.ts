@@ -22,10 +22,14 @@ test.for([
     given: { isWhole: true },
     step: { kind: "limit", to: day(8) },
   },
-  { title: "a limit is proven", given: { isWhole: true, limit: { to: day(8), isProven: false } }, step: { kind: "prove", to: day(8) } },
+  {
+    title: "a limit is proven",
+    given: { isWhole: true, limit: { to: day(8), isOfBoth: true, isProven: false } },
+    step: { kind: "prove", to: day(8) },
+  },
   {
     title: "what is limited becomes the first range",
-    given: { isWhole: true, limit: { to: day(8), isProven: true } },
+    given: { isWhole: true, limit: { to: day(8), isOfBoth: true, isProven: true } },
     step: { kind: "split", from: null, to: day(8) },
   },
   {
@@ -42,13 +46,18 @@ test.for([
   { title: "records without a range get one", given: { end: day(-1), isFilled: true }, step: { kind: "limit", to: day(8) } },
   {
     title: "and it begins where the last one ends",
-    given: { end: day(-1), isFilled: true, limit: { to: day(8), isProven: true } },
+    given: { end: day(-1), isFilled: true, limit: { to: day(8), isOfBoth: true, isProven: true } },
     step: { kind: "split", from: day(-1), to: day(8) },
   },
   {
     title: "a limit that was left behind goes before it can refuse a record",
-    given: { isWhole: true, limit: { to: day(3), isProven: true } },
+    given: { isWhole: true, limit: { to: day(3), isOfBoth: true, isProven: true } },
     step: { kind: "release", to: day(3) },
+  },
+  {
+    title: "a limit that records have alone goes, so that both tables get one",
+    given: { isWhole: true, limit: { to: day(8), isOfBoth: false, isProven: false } },
+    step: { kind: "release", to: day(8) },
   },
 ] as const)("$title", ({ given, step }) => {
   expect(nextStep(state(given), 36)).toEqual(step);
