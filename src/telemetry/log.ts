@@ -54,7 +54,7 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
 
 /** Writes one JSON line per event. `event` is a fixed word such as `http_request`, never a built sentence. */
 export interface Log {
-  /** Undefined where the level leaves its lines out, so that a request does not gather their members. */
+  /** Undefined where the level leaves its lines out, so that `log.debug?.(…)` does not gather their members. */
   readonly debug: ((event: string, fields?: LogFields) => void) | undefined;
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;

@@ -21,7 +21,9 @@ test("docs/events.md describes every audit event, in the order of the catalogue"
 
 test("every event that the source logs is in the catalogue with its level, and the catalogue has no other", () => {
   const calls = [
-    ...source.matchAll(/\blog\??\.(debug|info|warn|error)\(\s*(?:[^",;()]+ \? "(\w+)" : |[^",;()]+ === "\w+" \? "(\w+)" : )?"(\w+)"/g),
+    ...source.matchAll(
+      /\blog\??\.(debug|info|warn|error)(?:\?\.)?\(\s*(?:[^",;()]+ \? "(\w+)" : |[^",;()]+ === "\w+" \? "(\w+)" : )?"(\w+)"/g,
+    ),
   ].flatMap(([, level, ...events]) => events.filter((event) => event !== undefined).map((event) => `${event} ${level}`));
   expect(calls.length).toBeGreaterThan(20);
   expect([...new Set(calls)].filter((call) => `${call.split(" ")[0]} ${LOG_EVENTS[call.split(" ", 1)[0] ?? ""]?.level}` !== call)).toEqual(
