@@ -56,7 +56,7 @@ export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOpt
   return pool;
 }
 
-/** A connection of the pool. @throws {Refusal} when all of them stay in use */
+/** A connection of the pool. @throws {Refusal} when all of them stay in use; else the driver's error, which the caller translates */
 async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
   const client = pool.connect();
   if (pool.idleCount > 0 || pool.totalCount < (pool.options.max ?? 0)) return client;
@@ -98,8 +98,8 @@ async function inTransaction<Result>(
 
 /**
  * A connection is reused only after success or an ordinary error of the server.
- * @param pool gives connections
- * @param isNamed false where a connection of the server would know the names of another process's statements
+ * @param pool its errors are translated here
+ * @param isNamed false where a connection of the server served another transaction before, which may have named other statements alike
  */
 export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, isNamed = true): Sql => ({
   async query({ name, text }, parameters) {
