@@ -68,9 +68,7 @@ export const PUSHED: Rule<{
   source: "RFC 9126 §6",
   conditional: true,
   check: ({ request, client, requirePushed }) => {
-    const { securityProfile, requirePushedAuthorizationRequests } = client;
-    const isDemanded = requirePushed || requirePushedAuthorizationRequests || (securityProfile && demandsOf(client).pushedRequests);
-    if (request.pushedRequest === undefined && isDemanded)
+    if (request.pushedRequest === undefined && (requirePushed || demandsOf(client).pushedRequests))
       throw new Refusal("invalid_request", "request_not_pushed", {
         description: "Push the request to the pushed authorization request endpoint first, and send client_id and request_uri.",
       });
@@ -193,7 +191,7 @@ export async function loggedRequest(request: AuthorizationRequest, client: Clien
   await core.resourceDiscovery?.discover(client.realmId, request.resource);
   try {
     const valid = await validateRequest(request, client, core);
-    if (valid.droppedScopes.length > 0) logDropped(valid.droppedScopes, request, client, requestId, core);
+    logDropped(valid.droppedScopes, request, client, requestId, core);
     return valid;
   } catch (error) {
     if (isRefusal(error) && error.code === "invalid_scope") {

@@ -8,7 +8,7 @@ import { hashSecret, newSecret } from "../random.ts";
 import { answerableClient, loggedRequest, type ValidRequest, validateRequest } from "./authorization-request.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
 import type { Core } from "./ports.ts";
-import { openedRequest } from "./pushed-requests.ts";
+import { reopenedRequest } from "./pushed-requests.ts";
 
 export const clientView = (client: Client) => ({
   clientId: client.clientId,
@@ -85,7 +85,7 @@ export async function validateAuthorization(
   { address, requestId }: Pick<ValidateAuthorizationRequest, "address" | "requestId">,
   core: Core,
 ) {
-  const request = sent.pushedRequest === undefined ? sent : await openedRequest(sent, sent.pushedRequest, core);
+  const request = sent.pushedRequest === undefined ? sent : await reopenedRequest(sent, sent.pushedRequest, core);
   const client = await answerableClient(request, address, core);
   try {
     return { outcome: await answerTo(request, await loggedRequest(request, client, requestId, core), userId, session, core) };
@@ -138,8 +138,7 @@ async function storeCode(
     ...(request.dpopJkt !== undefined && { dpopJkt: request.dpopJkt }),
     ...(request.pushedRequest !== undefined && { pushedRequest: hashSecret(request.pushedRequest) }),
   };
-  const { authorizationCode: configured } = core.lifetimes;
-  const lifetime = client.securityProfile ? Math.min(configured, demandsOf(client).codeLifetime) : configured;
+  const lifetime = Math.min(core.lifetimes.authorizationCode, demandsOf(client).codeLifetime);
   const issued = await core.codes.issue(hashSecret(code), binding, lifetime, {
     event: "code.issued",
     outcome: "success",
@@ -160,7 +159,7 @@ async function storeCode(
  */
 export async function issueCode({ request: sent, address, ...session }: IssueCodeRequest, core: Core): Promise<string> {
   if (sent === undefined) throw new Refusal("invalid_request", "request_missing");
-  const request = sent.pushedRequest === undefined ? sent : await openedRequest(sent, sent.pushedRequest, core);
+  const request = sent.pushedRequest === undefined ? sent : await reopenedRequest(sent, sent.pushedRequest, core);
   const client = await answerableClient(request, address, core);
   const code = await storeCode(request, await validateRequest(request, client, core), session, core);
   if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");

@@ -1,7 +1,7 @@
 import { isRefusal } from "../errors.ts";
 import type { GrantCase } from "../protocol/grants.ts";
 import { identifierHash } from "../random.ts";
-import { withEntries } from "./clocks.ts";
+import { withEntries } from "./audit-entries.ts";
 import { consumeProof, DPOP_PROOF, type ProvenKey, refuseProof } from "./dpop.ts";
 import { ENFORCED, isVerdict } from "./policy/rule.ts";
 import type { Core } from "./ports.ts";

@@ -80,7 +80,7 @@ export async function openPushedRequest({ clientId, requestUri, browser }: OpenP
 }
 
 /** What was pushed, for a request that names it: the front relays, it does not decide. @throws {Refusal} invalid_request */
-export async function openedRequest(
+export async function reopenedRequest(
   { clientId }: Pick<AuthorizationRequest, "clientId">,
   pushedRequest: string,
   core: Core,

@@ -6,8 +6,8 @@ import type { ClientCredential, DpopProof, RefusedTokenExchange, TokenRequest } 
 import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase, TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
+import { withEntries } from "./audit-entries.ts";
 import { authenticateAttempt, countFailure, identified, presentedCredential, registeredMethod } from "./client-authentication.ts";
-import { withEntries } from "./clocks.ts";
 import { DPOP_PROOF, type ProvenKey, refuseProof, verifyProof } from "./dpop.ts";
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
@@ -113,9 +113,7 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
   const address = credential?.address ?? "";
   if (refusalAudit.publicClients && !isConfidential(request.client)) core.throttle.assertOpen(request.client.clientId, address);
   try {
-    const { dpopBoundAccessTokens, securityProfile } = request.client;
-    const proves = credential?.dpop !== undefined || dpopBoundAccessTokens || securityProfile;
-    const proven = proves ? await provenKey(request, credential, core) : undefined;
+    const proven = await provenKey(request, credential, core);
     const { workload } = authenticated;
     const named = workload === undefined ? core : withEntries(core, (entry) => ({ ...entry, ...workload.name }));
     if (proven === undefined) return await issue(request, named);

@@ -182,8 +182,7 @@ export function nextStep(authorization: Authorization, signedIn: SignedIn | unde
   if (!signedIn || (!renewed && needsNewSignIn(authorization, now - signedIn.session.authTime))) {
     return silent ? loginRequired("The user must sign in.") : { kind: "sign_in" };
   }
-  const demandsClass = authorization.acrValues.length > 0 || (authorization.requiredAcr ?? signedIn.session.requiredAcr) !== null;
-  const stronger = demandsClass ? strongerSignIn(authorization, signedIn.session, silent, settable) : undefined;
+  const stronger = strongerSignIn(authorization, signedIn.session, silent, settable);
   if (stronger !== undefined) return stronger;
   if (authorization.hintedSub !== undefined && authorization.hintedSub !== signedIn.user.id) {
     return loginRequired("Another user is signed in.");
