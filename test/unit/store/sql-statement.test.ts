@@ -7,7 +7,7 @@ const fault = (code: string, severity = "ERROR") => Object.assign(new Error("fro
 const lost = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
 const ONE = statement("one", "select 1");
 
-/** A pool whose statements end as told, one after another; `released` says of each connection whether it was thrown away. */
+/** A pool whose statements have these ends, one after another. `released`: for each connection, whether it was thrown away. */
 function poolOf(...ends: readonly (Error | "rows")[]) {
   const left = [...ends];
   const released: (boolean | undefined)[] = [];
