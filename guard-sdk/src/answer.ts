@@ -14,3 +14,16 @@ export function toResponse(answer: HttpAnswer): Response {
     headers: answer.headers,
   });
 }
+
+/** The header that says what a script of another origin may read. */
+export const EXPOSED = "Access-Control-Expose-Headers";
+
+/** The headers, with what was to be exposed before. */
+export function mergeExposed(
+  { headers }: Pick<HttpAnswer, "headers">,
+  before: number | string | readonly string[] | undefined,
+): Readonly<Record<string, string>> {
+  const exposed = headers[EXPOSED];
+  if (exposed === undefined || before === undefined) return headers;
+  return { ...headers, [EXPOSED]: `${before}, ${exposed}` };
+}

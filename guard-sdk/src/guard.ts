@@ -1,11 +1,10 @@
 import { admissionOf, noteAdmission } from "./admissions.ts";
-import { type HttpAnswer, toResponse } from "./answer.ts";
+import { EXPOSED, type HttpAnswer, mergeExposed, toResponse } from "./answer.ts";
 import { type AuthenticationDemand, assertAuthenticated, bothDemands } from "./authentication.ts";
 import { nonceHeaders, refusalAnswer } from "./challenge.ts";
 import { type Inbound, schemesFor } from "./credentials.ts";
 import { locally } from "./local-verification.ts";
 import { metadataSite, type ResourceMetadata } from "./metadata.ts";
-import { EXPOSED, mergeExposed } from "./node-request.ts";
 import { assertKind, FUNCTION, having, needed } from "./option-table.ts";
 import { type GuardOptions, settle } from "./options.ts";
 import { type Presented, presentation } from "./presentation.ts";

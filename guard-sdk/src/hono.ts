@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
-import { type HttpAnswer, toResponse } from "./answer.ts";
+import { EXPOSED, type HttpAnswer, mergeExposed, toResponse } from "./answer.ts";
 import { assertGuard, demandOfRoute } from "./given-guard.ts";
 import { type Guard, readInbound, withoutToken } from "./guard.ts";
-import { EXPOSED, mergeExposed, takeAuthorization } from "./node-request.ts";
+import { takeAuthorization } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteOptions } from "./route.ts";
 

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
 import type { HttpAnswer } from "./answer.ts";
+import { EXPOSED, mergeExposed } from "./answer.ts";
 import { assertGuard, demandOfRoute } from "./given-guard.ts";
 import type { Guard } from "./guard.ts";
-import { EXPOSED, judge, mergeExposed, metadataAnswer } from "./node-request.ts";
+import { judge, metadataAnswer } from "./node-request.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteOptions } from "./route.ts";
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpAnswer } from "./answer.ts";
+import { EXPOSED, mergeExposed } from "./answer.ts";
 import type { Guard } from "./guard.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteDemand } from "./route.ts";
@@ -38,19 +39,6 @@ export function send(response: ServerResponse, answer: HttpAnswer): void {
 /** Sets the headers of an answer, or of a verdict for the answer that follows. */
 export function setHeaders(response: ServerResponse, given: Pick<HttpAnswer, "headers">): void {
   for (const [name, value] of Object.entries(mergeExposed(given, response.getHeader(EXPOSED)))) response.setHeader(name, value);
-}
-
-/** The header that says what a script of another origin may read. */
-export const EXPOSED = "Access-Control-Expose-Headers";
-
-/** The headers, with what was to be exposed before. */
-export function mergeExposed(
-  { headers }: Pick<HttpAnswer, "headers">,
-  before: number | string | readonly string[] | undefined,
-): Readonly<Record<string, string>> {
-  const exposed = headers[EXPOSED];
-  if (exposed === undefined || before === undefined) return headers;
-  return { ...headers, [EXPOSED]: `${before}, ${exposed}` };
 }
 
 /** Scheme and host of a target in absolute form, which servers must accept (RFC 9112 §3.2.2). */

@@ -1,5 +1,4 @@
 import { hashSecret, type SecretHash } from "../random.ts";
-import type { Caller } from "./caller.ts";
 
 /** Seconds that a browser stays known after its last sign-in. */
 export const DEVICE_TTL = 90 * 86_400;
@@ -20,7 +19,7 @@ export const deviceKey = (email: string, device: string): SecretHash => hashSecr
 /** The key of the caller's browser, if the user of the address has signed in with it before. */
 export async function knownDeviceOf(
   email: string,
-  { device }: Pick<Caller, "device">,
+  { device }: { readonly device?: string | undefined },
   devices: KnownDevices,
 ): Promise<SecretHash | undefined> {
   const key = device === undefined ? undefined : deviceKey(email, device);

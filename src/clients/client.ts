@@ -1,7 +1,5 @@
 import { type GrantType, TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import type { SecretHash } from "../random.ts";
-import { namesDocument } from "./document-url.ts";
-import type { ClientDirectory, ClientDocuments } from "./ports.ts";
 
 export const ENVIRONMENTS = ["development", "staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -181,32 +179,3 @@ export type NamedTarget = Pick<Client, "clientId" | "name" | "isAgent"> & { read
 /** Whether a client could exchange a token that it receives. Pure. @see docs/protocol.md#token-exchange-rules */
 export const mayExchange = (client: Client): boolean =>
   client.enabled && client.isAgent && client.grantTypes.includes(TOKEN_EXCHANGE) && isConfidential(client);
-
-/** The registered ones of these client_ids. */
-export type NamedTargets = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, NamedTarget>>;
-
-export const namedTargets =
-  ({ byClientId }: ClientDirectory): NamedTargets =>
-  async (clientIds) => {
-    const targets = new Map<string, NamedTarget>();
-    for (const client of await Promise.all([...new Set(clientIds)].map(byClientId))) {
-      if (client === undefined) continue;
-      const { clientId, name, isAgent } = client;
-      targets.set(clientId, { clientId, name, isAgent, mayExchange: mayExchange(client) });
-    }
-    return targets;
-  };
-
-/** `documents` is undefined while CIMD_ENABLED is false. */
-export type ClientSources = { readonly clients: ClientDirectory; readonly documents: ClientDocuments | undefined };
-
-/**
- * Finds a client: the registered one, even if disabled, else the one whose metadata document is at the client_id.
- * @param address of the caller, whose fetches are counted
- * @throws {Refusal} invalid_client, too_many_requests @see docs/protocol.md#client-resolution
- */
-export async function resolveClient(clientId: string, address: string, { clients, documents }: ClientSources): Promise<Client | undefined> {
-  const registered = await clients.byClientId(clientId);
-  if (registered !== undefined || documents === undefined || !namesDocument(clientId)) return registered;
-  return documents.byUrl(clientId, address);
-}

@@ -4,7 +4,7 @@ import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
 import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Brandings } from "../branding/branding.ts";
-import { namedTargets } from "../clients/client.ts";
+import { namedTargets } from "../clients/find-client.ts";
 import type { Config } from "../config.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
@@ -57,10 +57,11 @@ import { users } from "../store/users.ts";
 import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { providersOf, vaultOf } from "./connections.ts";
-import type { FrontSurroundings } from "./front.ts";
+import type { Surroundings } from "./core.ts";
 import { managementPorts } from "./management.ts";
 
-export interface RouteParts extends Pick<FrontSurroundings, "ephemeral" | "metrics" | "passwords" | "ready" | "databaseClock" | "failed"> {
+export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "failed"> {
+  readonly passwords: PasswordHashing;
   readonly core: TokenCore;
   /** Whether a core answers this front. */
   readonly coreReady: () => Promise<boolean>;

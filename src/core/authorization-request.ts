@@ -1,4 +1,5 @@
-import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri, resolveClient } from "../clients/client.ts";
+import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri } from "../clients/client.ts";
+import { resolveClient } from "../clients/find-client.ts";
 import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";

@@ -4,14 +4,8 @@ import { AccessTokenUse, type DpopProof } from "../gen/countersign/token/v1/toke
 import { parseScope } from "../protocol/access.ts";
 import { consumeProof, type ProvenKey, verifyProof } from "./dpop.ts";
 import type { Core } from "./ports.ts";
-import {
-  type AccessTokenClaims,
-  audienceList,
-  type Confirmation,
-  stateHolds,
-  tokenReference,
-  verifiedAccessToken,
-} from "./tokens/access-token.ts";
+import type { Confirmation } from "./token-state.ts";
+import { type AccessTokenClaims, audienceList, stateHolds, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
 const refuse = refusing("invalid_token");
 

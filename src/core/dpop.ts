@@ -10,7 +10,7 @@ import type { Rule, RuleHead } from "./policy/rule.ts";
 import type { Core } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJws, parseJws, parseObject } from "./signing/jws.ts";
 import { signatureHolds } from "./signing/published-keys.ts";
-import type { Confirmation } from "./tokens/access-token.ts";
+import type { Confirmation } from "./token-state.ts";
 
 const MAX_PROOF_LENGTH = 4_096;
 

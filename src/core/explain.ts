@@ -29,7 +29,7 @@ import { requestableScopes, SCOPE_ALLOWED } from "./policy/access.ts";
 import { isVerdict, type RuleHead, type RuleOutcome, type RuleTrace, ruleTrace } from "./policy/rule.ts";
 import type { Core, RefusedRequest } from "./ports.ts";
 import { prefetch, rowOf } from "./token-request.ts";
-import type { Confirmation } from "./tokens/access-token.ts";
+import type { Confirmation } from "./token-state.ts";
 import { assertWorkloadUnused, type KnownWorkload, previewWorkload } from "./workload/authentication.ts";
 
 type RecordedVerdict = MessageInitShape<typeof RuleVerdictSchema>;

@@ -13,12 +13,10 @@ import type { ProofNonces } from "./dpop-nonces.ts";
 import type { AuthorizationCodes, CodeState, NewFamily } from "./grants/authorization-code/ports.ts";
 import type { DeviceRequests } from "./grants/device-code/ports.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
-import type { PushedRequests } from "./pushed-requests.ts";
 import type { IssuedTokens, Sign } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import type { SuccessorInput } from "./signing/successor.ts";
-import type { NewGrant, TokenReference, TokenStates } from "./token-state.ts";
-import type { Confirmation } from "./tokens/access-token.ts";
+import type { Confirmation, NewGrant, TokenReference, TokenStates } from "./token-state.ts";
 import type { WorkloadPorts } from "./workload/ports.ts";
 
 /** In seconds. */
@@ -87,6 +85,20 @@ export interface ConsentView {
 export interface ConsentRepository {
   /** @param mark consentFingerprint of a metadata document's client; this call voids what was allowed under another */
   of(userId: string, clientId: string, mark?: string): Promise<ConsentView | undefined>;
+}
+
+/** Authorization requests that clients pushed, as queries. Times by the database's clock. */
+export interface PushedRequests {
+  /** @param ttl seconds */
+  put(hash: SecretHash, clientId: string, query: string, ttl: number): Promise<void>;
+  /**
+   * Opens a request of this client in a browser, in one conditional statement, unless it was opened in another one, has led to a code or
+   * has expired. An opened request lives for `ttl` seconds from its push.
+   * @returns its query
+   */
+  open(hash: SecretHash, clientId: string, browser: string, ttl: number): Promise<string | undefined>;
+  /** The query of an opened request of this client that has not expired, even after it has led to a code. */
+  opened(hash: SecretHash, clientId: string): Promise<string | undefined>;
 }
 
 export type ConsumedKind = "client_assertion" | "identity_assertion" | "logout_token" | "dpop_proof" | "workload_token";

@@ -8,7 +8,7 @@ import {
   type PushAuthorizationRequest,
 } from "../gen/countersign/token/v1/token_pb.ts";
 import { authorizationQuery, PUSHED_PREFIX, parseAuthorizationRequest } from "../protocol/authorization-request.ts";
-import { hashSecret, newSecret, type SecretHash } from "../random.ts";
+import { hashSecret, newSecret } from "../random.ts";
 import { assertRedirectUri, loggedRequest } from "./authorization-request.ts";
 import { authenticatedClient } from "./client-authentication.ts";
 import { consumeProof, type ProvenKey, refuseProof, verifyProof } from "./dpop.ts";
@@ -21,20 +21,6 @@ const OPENED_LIFETIME = 86_400;
 
 /** How the languages of the pages are kept beside a request. */
 const UI_LOCALES = "ui_locales";
-
-/** Authorization requests that clients pushed, as queries. Times by the database's clock. */
-export interface PushedRequests {
-  /** @param ttl seconds */
-  put(hash: SecretHash, clientId: string, query: string, ttl: number): Promise<void>;
-  /**
-   * Opens a request of this client in a browser, in one conditional statement, unless it was opened in another one, has led to a code or
-   * has expired. An opened request lives for `ttl` seconds from its push.
-   * @returns its query
-   */
-  open(hash: SecretHash, clientId: string, browser: string, ttl: number): Promise<string | undefined>;
-  /** The query of an opened request of this client that has not expired, even after it has led to a code. */
-  opened(hash: SecretHash, clientId: string): Promise<string | undefined>;
-}
 
 /** A proof stands for `dpop_jkt`. @throws {Refusal} invalid_dpop_proof when they name different keys @see RFC 9449 §10.1 */
 function withKey(request: AuthorizationRequest, proven: ProvenKey | undefined): AuthorizationRequest {

@@ -1,14 +1,14 @@
-import { resolveClient } from "../clients/client.ts";
+import { resolveClient } from "../clients/find-client.ts";
 import { Refusal } from "../errors.ts";
 import type { ExplainRequest, IntrospectRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret, sameHash } from "../random.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
-import { inTime } from "./clocks.ts";
 import { approveDevice, authorizeDevice, findDeviceRequest, validateDeviceRequest } from "./device-authorization.ts";
 import { explainAuthorizationRequest, explainRefusal, explainTokenRequest, explainWorkloadToken } from "./explain.ts";
 import { loginTokens } from "./grants/login.ts";
+import { inTime } from "./in-time.ts";
 import { introspect, prefetchStates, signedAnswer, verifyApiKey } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
 import type { CallContext, Core, CorePorts, TokenCoreImplementation } from "./ports.ts";

@@ -1,6 +1,9 @@
 import type { AuditEntry } from "../audit.ts";
 import type { StatedAuthentication } from "../protocol/authentication-context.ts";
 
+/** The key that a token is bound to: the thumbprint of a JWK (RFC 9449 §6.1) or of a certificate (RFC 8705 §3.1). */
+export type Confirmation = { readonly jkt?: string; readonly "x5t#S256"?: string };
+
 /** The records that decide the state of a token. A user's token has `userId` and either `grantId` or `delegationId`. */
 export interface TokenReference {
   readonly jti: string;

@@ -12,7 +12,7 @@ import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { SecondFactorPorts } from "../accounts/second-factor.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { Brandings } from "../branding/branding.ts";
-import type { NamedTargets } from "../clients/client.ts";
+import type { NamedTargets } from "../clients/find-client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ShownResources } from "../resources/ports.ts";

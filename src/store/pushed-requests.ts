@@ -1,4 +1,4 @@
-import type { PushedRequests } from "../core/pushed-requests.ts";
+import type { PushedRequests } from "../core/ports.ts";
 import { type Sql, statement } from "./sql.ts";
 
 const PUT = statement(

@@ -106,6 +106,29 @@ describe("import directions", () => {
   });
 });
 
+/** The files that import each other in circles, types included. */
+function circlesOf(folder: string): readonly string[] {
+  const root = join(source, "..", folder);
+  const paths = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((path) => /\.tsx?$/.test(path));
+  const left = new Map(
+    paths.map((path) => [
+      path,
+      [...readFileSync(join(root, path), "utf8").matchAll(SPECIFIER)].map(([, to = ""]) => join(dirname(path), to)),
+    ]),
+  );
+  const importsNothing = (targets: readonly string[]) => !targets.some((target) => left.has(target));
+  const isImported = (path: string) => [...left.values()].some((targets) => targets.includes(path));
+  for (let size = -1; size !== left.size; ) {
+    size = left.size;
+    for (const [path, targets] of left) if (importsNothing(targets) || !isImported(path)) left.delete(path);
+  }
+  return [...left.keys()];
+}
+
+test.for(["src", "guard-sdk/src", "agent-sdk/src", "console/src"])("%s has no circle of imports", (folder) => {
+  expect(circlesOf(folder)).toEqual([]);
+});
+
 test("guard and agent import nothing of the server, and the admin client only its types", () => {
   const root = join(source, "..");
   const reaching = (room: string, pattern: RegExp) =>

@@ -9,8 +9,10 @@ import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
 import type { Core, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
-import { type AccessTokenContents, accessTokenClaims, type Confirmation, tokenTypeOf } from "../tokens/access-token.ts";
+import type { Confirmation } from "../token-state.ts";
+import { type AccessTokenContents, accessTokenClaims, tokenTypeOf } from "../tokens/access-token.ts";
 import type { KnownWorkload } from "../workload/authentication.ts";
+import type { WorkloadName } from "../workload/ports.ts";
 import type { WorkloadUse } from "../workload/rules.ts";
 import type { CodeState } from "./authorization-code/ports.ts";
 import type { DeviceState } from "./device-code/ports.ts";
@@ -26,9 +28,6 @@ export interface Prefetched {
 
 /** What the rules found for the audit record of a refusal before they refused. */
 export type RefusalDetails = { -readonly [Member in "userId" | "grantId" | "jti" | "actChain"]?: AuditEntry[Member] };
-
-/** A workload in audit records. */
-export type WorkloadName = Pick<AuditEntry, "workloadIssuer" | "workloadSubject">;
 
 /** `proof` is set where the token is the grant, which is used up with it. */
 export interface RequestWorkload {

@@ -4,13 +4,10 @@ import { authenticationClaims, type StatedAuthentication } from "../../protocol/
 import { isUuid, type RandomBytes } from "../../random.ts";
 import type { Core } from "../ports.ts";
 import type { VerifiedClaims } from "../signing/jws.ts";
-import type { TokenReference, TokenState } from "../token-state.ts";
+import type { Confirmation, TokenReference, TokenState } from "../token-state.ts";
 
 /** A chain of actors, the current one outermost (RFC 8693 §4.1). */
 export type Actor = { readonly sub: string; readonly act?: Actor };
-
-/** The key that a token is bound to: the thumbprint of a JWK (RFC 9449 §6.1) or of a certificate (RFC 8705 §3.1). */
-export type Confirmation = { readonly jkt?: string; readonly "x5t#S256"?: string };
 
 export type AncestorToken = Pick<AccessTokenClaims, "jti" | "client_id">;
 

@@ -2,10 +2,9 @@ import type { Client } from "../../clients/client.ts";
 import { namesDocument } from "../../clients/document-url.ts";
 import { matchingSubjects, workloadDefaults } from "../../clients/workload.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
-import type { WorkloadName } from "../grants/grant.ts";
 import { ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
-import type { KnownIssuer } from "./ports.ts";
+import type { KnownIssuer, WorkloadName } from "./ports.ts";
 import {
   assertSignedByPlatform,
   WORKLOAD_ALGORITHM,

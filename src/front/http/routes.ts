@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RouterContext } from "@koa/router";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
 import type { Refusal } from "../../errors.ts";
-import type { Receive } from "./steps.ts";
+
+/** Waits for a request's body. Until it has arrived, the request does not count towards the cap: slow senders must not keep others out. */
+export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
 
 /** What is known about a request before its route runs. */
 export interface FrontState {

@@ -3,7 +3,7 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import type { RandomBytes } from "../../random.ts";
 import { admission } from "./admission.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
-import type { Handler, HotContext, RouteOf } from "./routes.ts";
+import type { Handler, HotContext, Receive, RouteOf } from "./routes.ts";
 
 /** The middleware that each request passes, whether Koa's context or a `LightContext` carries it. */
 
@@ -136,9 +136,6 @@ export interface Lifecycle {
 
 /** The requests in flight, each with a deadline. */
 export type InFlight = ReturnType<typeof inFlight>;
-
-/** Waits for a request's body. Until it has arrived, the request does not count towards the cap: slow senders must not keep others out. */
-export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
 
 type Work = (signal: AbortSignal, receive: Receive) => Promise<void> | void;
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type Client, mayExchange, namedTargets } from "../../../src/clients/client.ts";
+import { type Client, mayExchange } from "../../../src/clients/client.ts";
+import { namedTargets } from "../../../src/clients/find-client.ts";
 import { checkExchangeRequest } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import { ENFORCED } from "../../../src/core/policy/rule.ts";
 import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { resolveClient } from "../../../src/clients/client.ts";
 import { clientDocuments, documentLifetime, LONGEST, type SharedTexts, sharedDocuments } from "../../../src/clients/document-cache.ts";
+import { resolveClient } from "../../../src/clients/find-client.ts";
 import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
 import { memoryEphemeral } from "../../../src/store/ephemeral/memory.ts";
 import { aClient } from "../../support/builders.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { AuditEntry } from "../../../src/audit.ts";
-import { inTime } from "../../../src/core/clocks.ts";
+import { inTime } from "../../../src/core/in-time.ts";
 import type { Core, CorePorts } from "../../../src/core/ports.ts";
 import { revocationDigest } from "../../../src/core/revocation-events.ts";
 import { openKeys } from "../../../src/core/signing/key-ring.ts";

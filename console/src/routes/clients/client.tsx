@@ -1,7 +1,7 @@
 import { Stack, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { type ManagementOutputs, trpc } from "../../api/client.ts";
+import { trpc } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { Pending } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
@@ -9,21 +9,13 @@ import { PageHead } from "../../components/page-head.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { T } from "../../texts/texts.ts";
 import { Records } from "../audit/records.tsx";
+import type { ClientPart, ClientRecord } from "./client-part.ts";
 import { ClientConsents } from "./consents.tsx";
 import { ClientKeys } from "./keys.tsx";
 import { ClientSettings } from "./settings.tsx";
 import { TryIt } from "./try-it.tsx";
 
 const { clients: texts } = T;
-
-/** A client as its owner sees it, with what only operators see. */
-export type ClientRecord = ManagementOutputs["clients"]["get"] & Partial<ManagementOutputs["operator"]["clients"]["get"]>;
-export type ClientActs = ManagementOutputs["viewer"]["client"]["can"];
-
-export interface ClientPart {
-  readonly client: ClientRecord;
-  readonly can: ClientActs;
-}
 
 /** The record, by the procedure that the viewer may call. */
 function useClient(id: string) {

@@ -9,7 +9,7 @@ import { type Consequence, useConfirm } from "../../components/confirm.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { FailureNote } from "../../components/failure.tsx";
 import { shownAgo, shownMoment, shownNumber, T } from "../../texts/texts.ts";
-import type { ClientPart } from "./client.tsx";
+import type { ClientPart } from "./client-part.ts";
 
 const { consents: texts } = T.clients;
 type Row = ManagementOutputs["operator"]["consents"]["ofClient"]["consents"][number];

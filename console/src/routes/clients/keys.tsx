@@ -8,7 +8,7 @@ import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
 import { shownAgo, T } from "../../texts/texts.ts";
-import type { ClientPart } from "./client.tsx";
+import type { ClientPart } from "./client-part.ts";
 
 const { keys: texts } = T.clients;
 

@@ -12,7 +12,7 @@ import { ScopeInput } from "../../components/scope-input.tsx";
 import { UserName } from "../../components/user-name.tsx";
 import { shownAgo, shownMoment, T } from "../../texts/texts.ts";
 import { AgentFields, type AgentSettings } from "./agent-fields.tsx";
-import type { ClientPart } from "./client.tsx";
+import type { ClientPart } from "./client-part.ts";
 import { listOf } from "./kinds.ts";
 import { SecretOnce } from "./secret-once.tsx";
 

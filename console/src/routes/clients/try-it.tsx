@@ -9,7 +9,7 @@ import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { ISSUER } from "../../environment.ts";
 import { T } from "../../texts/texts.ts";
-import type { ClientPart } from "./client.tsx";
+import type { ClientPart } from "./client-part.ts";
 import { decodedToken } from "./decode.ts";
 
 const { tryIt: texts } = T.clients;

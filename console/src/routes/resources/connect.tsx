@@ -3,7 +3,7 @@ import { CopyBlock } from "../../components/copy.tsx";
 import { Section } from "../../components/section.tsx";
 import { ISSUER } from "../../environment.ts";
 import { T } from "../../texts/texts.ts";
-import type { Resource } from "./resource.tsx";
+import type { Resource } from "./record.ts";
 import { clientSnippets, type Snippet, serverSnippets } from "./snippets.ts";
 
 const { resources: texts } = T;

@@ -3,7 +3,7 @@ import { api, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { shownNumber, T } from "../../texts/texts.ts";
 import { RecordTable } from "../audit/records.tsx";
-import type { Resource } from "./resource.tsx";
+import type { Resource } from "./record.ts";
 
 const { resources: texts } = T;
 /** Milliseconds between two looks. */

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { api, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, Pending } from "../../components/failure.tsx";
 import { PageHead } from "../../components/page-head.tsx";
@@ -11,11 +11,10 @@ import { StateBadge } from "../../components/state-badge.tsx";
 import { T } from "../../texts/texts.ts";
 import { Connect } from "./connect.tsx";
 import { Doctor } from "./doctor.tsx";
+import type { Resource } from "./record.ts";
 import { Refusals } from "./refusals.tsx";
 
 const { resources: texts } = T;
-
-export type Resource = ManagementOutputs["operator"]["resources"]["get"];
 
 export function ResourcePage() {
   const { uri = "", tab = "connect" } = useSearch({ from: "/frame/resources/view" });

@@ -7,8 +7,8 @@ import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
-import type { NewGrant } from "../../token-state.ts";
-import { type Confirmation, newJti, signInClaims } from "../../tokens/access-token.ts";
+import type { Confirmation, NewGrant } from "../../token-state.ts";
+import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
 import {
   accessTokenAnswer,

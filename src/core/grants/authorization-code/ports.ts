@@ -3,8 +3,7 @@ import type { Client } from "../../../clients/client.ts";
 import type { AuthenticationDemand, StatedAuthentication } from "../../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../../random.ts";
 import type { ResourceTerms } from "../../../resources/resource.ts";
-import type { NewGrant, Subject } from "../../token-state.ts";
-import type { Confirmation } from "../../tokens/access-token.ts";
+import type { Confirmation, NewGrant, Subject } from "../../token-state.ts";
 
 /** What a code is bound to (OAuth 2.1 §4.1.2). */
 export interface CodeBinding {

@@ -6,7 +6,7 @@ import { disabledAmong, type ResourceTerms } from "../../../resources/resource.t
 import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { Confirmation } from "../../tokens/access-token.ts";
+import type { Confirmation } from "../../token-state.ts";
 import type { CodeState } from "./ports.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };

@@ -3,7 +3,7 @@ import { Refusal, refusing } from "../../../errors.ts";
 import type { DeviceCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { DPOP_KEY } from "../../dpop.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { Confirmation } from "../../tokens/access-token.ts";
+import type { Confirmation } from "../../token-state.ts";
 import type { CodeState } from "../authorization-code/ports.ts";
 import { type Bound, boundTo } from "../authorization-code/rules.ts";
 import type { DeviceState } from "./ports.ts";

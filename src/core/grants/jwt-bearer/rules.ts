@@ -5,7 +5,8 @@ import { parseScope } from "../../../protocol/access.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedScopes, boundForm } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import { type Actor, type Confirmation, isText } from "../../tokens/access-token.ts";
+import type { Confirmation } from "../../token-state.ts";
+import { type Actor, isText } from "../../tokens/access-token.ts";
 import type { IdentityAssertion } from "./assertion.ts";
 import type { IdentityAssertionPorts } from "./ports.ts";
 

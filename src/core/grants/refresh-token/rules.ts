@@ -7,7 +7,7 @@ import { DPOP_KEY } from "../../dpop.ts";
 import { allowedAt, narrowResource, narrowScope, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { FamilyState } from "../../ports.ts";
-import type { Confirmation } from "../../tokens/access-token.ts";
+import type { Confirmation } from "../../token-state.ts";
 
 /** When a second use of a refresh token is a repetition, not a replay (REFRESH_TOKEN_REUSE_GRACE). */
 export interface Grace {

@@ -6,13 +6,12 @@ import { refuseProof } from "../../dpop.ts";
 import { exchangedAudience, exchangedScopes } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { NewDelegation } from "../../ports.ts";
-import type { TokenRoot, TokenState } from "../../token-state.ts";
+import type { Confirmation, TokenRoot, TokenState } from "../../token-state.ts";
 import {
   type AccessTokenClaims,
   type Actor,
   appendActor,
   audienceList,
-  type Confirmation,
   hasExpired,
   stateHolds,
   tokenReference,
