@@ -10,7 +10,7 @@ import { type StartedSide, type Surroundings, startCore } from "./compose/core.t
 import { exporting } from "./compose/exporting.ts";
 import { composeFront } from "./compose/front.ts";
 import { housekeeping } from "./compose/housekeeping.ts";
-import { keysOf } from "./compose/keys.ts";
+import { awaitNotice, keysOf } from "./compose/keys.ts";
 import { refusalLog } from "./compose/observed-core.ts";
 import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
 import { periodically } from "./compose/periodically.ts";
@@ -136,6 +136,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
     tracing,
   };
   const keys = role === "front" ? undefined : await keysOf(config, database);
+  if (keys !== undefined) await awaitNotice(keys, log, failed);
   const core = keys && (await startCore(config, role, sql, keys, around));
   const front = role === "core" ? undefined : await composeFront(config, sql, { ...around, core: core?.core, routes, passwords });
   closing.push(retainingAudit(config, { ...database, sql }, { metrics, failed }));

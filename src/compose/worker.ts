@@ -2,10 +2,11 @@ import type { Cluster } from "node:cluster";
 import { Refusal } from "../errors.ts";
 
 /** What a worker reports to its supervisor (workers.ts), and what the supervisor sends. */
-export type FromWorker = { readonly type: "ready" } | { readonly type: "metrics" };
+export type FromWorker = { readonly type: "ready" | "metrics" | "others" };
 export type ToWorker =
   | { readonly type: "drain"; readonly lingerSeconds: number }
   | { readonly type: "welcome" }
+  | { readonly type: "others"; readonly serve: boolean }
   /** Without a text if a worker did not answer. */
   | { readonly type: "metrics"; readonly text?: string };
 
@@ -44,3 +45,15 @@ export function metricsOfAll(): () => Promise<string> {
     return text;
   };
 }
+
+/** Whether other workers of the supervisor serve now. */
+export const othersServe = (): Promise<boolean> =>
+  new Promise((resolve) => {
+    const listener = (message: ToWorker): void => {
+      if (message.type !== "others") return;
+      process.off("message", listener);
+      resolve(message.serve);
+    };
+    onMessage(listener);
+    report({ type: "others" });
+  });

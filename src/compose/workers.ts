@@ -77,8 +77,8 @@ function answerMetrics(): void {
 /**
  * Keeps `count` workers serving on the same ports, and never returns.
  *
- * A worker that ends is replaced. SIGHUP replaces all of them, one after the other, each after its successor is ready. SIGTERM and SIGINT
- * end all as they would end one process.
+ * A worker that ends is replaced. SIGHUP replaces all of them, one after the other, each after its successor is ready, which may wait for
+ * its keys (awaitNotice). SIGTERM and SIGINT end all as they would end one process.
  * @param lingers seconds that workers keep serving after a signal
  */
 export async function supervise(count: number, log: Log, lingers: Partial<Record<NodeJS.Signals, number>>): Promise<void> {
@@ -126,6 +126,9 @@ export async function supervise(count: number, log: Log, lingers: Partial<Record
   );
 
   answerMetrics();
+  cluster.on("message", (worker, { type }: FromWorker) => {
+    if (type === "others") send(worker, { type, serve: workers.size > 0 });
+  });
   const first = watched(await startWorker()); // it migrates and provisions before the others begin
   await Promise.all(Array.from({ length: count - 1 }, async () => watched(await startWorker())));
   send(first.worker, { type: "welcome" });

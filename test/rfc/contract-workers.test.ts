@@ -1,13 +1,28 @@
-import { readFileSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import pg from "pg";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { headerOf, serverDriver } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { countersign, endProcesses, pause, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
+import {
+  aDirectory,
+  countersign,
+  endProcesses,
+  pause,
+  provisionFile,
+  type ServiceProcess,
+  startProcess,
+  until,
+} from "../support/processes.ts";
 
 vi.setConfig({ testTimeout: 240_000 });
+
+const AGENT = { clientId: "agent", secret: "agent-secret", redirectUri: "" };
 
 /** Ids of the worker processes of a supervisor. */
 const workersOf = (supervisor: ServiceProcess): readonly number[] => {
@@ -120,6 +135,55 @@ describe("two WORKERS", () => {
     server.child.kill("SIGINT");
     expect(await server.ended).toBe(0);
     expect(leaving.filter((pid) => isAlive(pid))).toEqual([]);
+  });
+
+  test("replace the signing key by its file and SIGHUP: the new key signs once it has been published for 300 s, and no request fails", async () => {
+    const { url, drop } = (await createTestDatabase()) ?? expect.fail("TEST_DATABASE_URL is not set");
+    const keyFile = join(aDirectory(), "key.pem");
+    const writeKey = () =>
+      writeFileSync(keyFile, generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+    writeKey();
+    const server = await startProcess({
+      DATABASE_URL: url,
+      REDIS_URL: process.env.TEST_REDIS_URL ?? expect.fail("TEST_REDIS_URL is not set"),
+      WORKERS: "2",
+      LOG_LEVEL: "info",
+      PROVISION_FILE: provisionFile(),
+      JWT_PRIVATE_KEY: `@${keyFile}`,
+    });
+    await until("two workers", async () => server.said().includes("workers_ready"), 60_000);
+
+    const [refused, kids]: [unknown[], string[]] = [[], []];
+    const { token } = serverDriver(server.url, "");
+    let asking = true;
+    const asked = (async () => {
+      while (asking) {
+        const { status, body } = await token(AGENT, { grant_type: "client_credentials", scope: "crm:read" });
+        if (status === 200) kids.push(headerOf(body.access_token).kid as string);
+        else refused.push(body);
+        await pause(20);
+      }
+    })();
+    writeKey();
+    server.child.kill("SIGHUP");
+    await until("a worker that waits", async () => server.said().includes("signing_key_waits"), 60_000);
+    const atWait = kids.length;
+    await until("further tokens", async () => kids.length > atWait + 100, 60_000);
+    expect([server.said().includes("workers_reloaded"), new Set(kids).size]).toEqual([false, 1]);
+
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query("update signing_keys set published_at = published_at - interval '300 s'");
+    await client.end();
+    await until("the reload", async () => server.said().includes("workers_reloaded"), 60_000);
+    asking = false;
+    await asked;
+    expect((await token(AGENT, { grant_type: "client_credentials", scope: "crm:read" })).status).toBe(200);
+    expect(refused).toEqual([]);
+    expect(new Set(kids).size).toBe(2);
+    server.child.kill("SIGINT");
+    expect(await server.ended).toBe(0);
+    await drop();
   });
 
   test("are refused on the embedded database and without Redis, in one sentence each", async () => {
