@@ -146,9 +146,14 @@ const otlpConfig = (s: Settings) =>
     metricsEvery: s.OTEL_METRIC_EXPORT_INTERVAL,
   }) as const;
 
+/** What the driver does with these modes of libpq anyway, and otherwise warns about: it verifies the server's certificate and name. */
+const VERIFIED = /(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/;
+
+const verifyingUrl = (url: string): string => (url.includes("uselibpqcompat=true") ? url : url.replace(VERIFIED, "verify-full"));
+
 const storageConfig = (s: Settings) =>
   ({
-    databaseUrl: s.DATABASE_URL,
+    databaseUrl: s.DATABASE_URL && verifyingUrl(s.DATABASE_URL),
     databasePool: {
       /** Connections of one process. */
       size: Math.floor((s.DATABASE_CONNECTIONS ?? 8 * s.WORKERS) / s.WORKERS),

@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { resolve } from "node:path";
 import type { Config, Role } from "../config.ts";
+import { databaseFault, UNANSWERED } from "../database-fault.ts";
 import { isRefusal } from "../errors.ts";
 import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
 
@@ -32,11 +33,9 @@ const DIRECTORY_FAULTS: ReadonlyMap<unknown, string> = new Map([
 /** A storage fault as an error that names the setting at fault; any other error unchanged. */
 export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "databaseUrl">): unknown {
   if (databaseUrl !== undefined) {
-    return isRefusal(error) && error.code === "temporarily_unavailable"
-      ? new Error("DATABASE_URL: the database does not answer; see that it runs, and that address, user and password are right.", {
-          cause: error,
-        })
-      : error;
+    const isUnanswered = isRefusal(error) && error.code === "temporarily_unavailable";
+    const fault = databaseFault(error) ?? (isUnanswered ? UNANSWERED : undefined);
+    return fault === undefined ? error : new Error(`DATABASE_URL: ${fault.what}; ${fault.remedy}.`, { cause: error });
   }
   const fault = error instanceof Error ? DIRECTORY_FAULTS.get((error as NodeJS.ErrnoException).code) : undefined;
   return fault === undefined ? error : new Error(`DATA_DIR: ${fault}; give a directory of this user's own.`, { cause: error });

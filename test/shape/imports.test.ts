@@ -13,6 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "load-once": [],
   "concurrency-limit": [],
   paging: [],
+  "database-fault": [],
   "ml-dsa-key": [],
   config: ["ml-dsa-key", "branding"],
   branding: [],
@@ -33,7 +34,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],
   management: [...WORDS, "secret-box", "audit-chain", "protocol", "clients", "accounts", "resources", "upstream", "grpc", "telemetry"],
   front: [...WORDS, "gen", "protocol", "clients", "accounts", "resources", "grpc", "management", "upstream", "wallet", "telemetry"],
-  cli: [...WORDS, "audit-chain", "protocol", "clients", "resources", "upstream", "telemetry"],
+  cli: [...WORDS, "database-fault", "audit-chain", "protocol", "clients", "resources", "upstream", "telemetry"],
   store: [
     ...WORDS,
     "secret-box",

@@ -149,6 +149,18 @@ describe("configuration values", () => {
     expect(loadConfig({ JWT_RETIRED_PUBLIC_KEYS: bundle }).keys.retiredPublicKeysPem).toBe(bundle.trim());
   });
 
+  test("TLS to PostgreSQL always verifies the certificate, unless the URL says how libpq would do it", () => {
+    const read = (query: string) => loadConfig({ DATABASE_URL: `postgres://db.example.test/x?${query}` }).databaseUrl?.split("?")[1];
+    expect(["sslmode=require", "a=b&sslmode=prefer&c=d", "sslmode=verify-ca", "sslmode=disable", "a=sslmode=require"].map(read)).toEqual([
+      "sslmode=verify-full",
+      "a=b&sslmode=verify-full&c=d",
+      "sslmode=verify-full",
+      "sslmode=disable",
+      "a=sslmode=require",
+    ]);
+    expect(read("uselibpqcompat=true&sslmode=require")).toBe("uselibpqcompat=true&sslmode=require");
+  });
+
   test("lists are deduplicated", () => {
     const config = loadConfig({
       DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid  openid crm:read",

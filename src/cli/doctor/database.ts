@@ -1,3 +1,4 @@
+import { databaseFault, UNANSWERED } from "../../database-fault.ts";
 import { type Finding, findingsAbout } from "./finding.ts";
 
 const { ok, fault } = findingsAbout("Database at DATABASE_URL");
@@ -20,10 +21,9 @@ export function databaseFindings(settings: Readonly<Record<string, string>>): re
 export async function checkDatabase(databaseUrl: string): Promise<readonly Finding[]> {
   try {
     return databaseFindings(await databaseSettings(databaseUrl));
-  } catch {
-    return [
-      fault("database", "the database at DATABASE_URL does not answer", "see that it runs, and that address, user and password are right"),
-    ];
+  } catch (error) {
+    const { what, remedy } = databaseFault(error) ?? UNANSWERED;
+    return [fault("database", what, remedy)];
   }
 }
 

@@ -1,0 +1,49 @@
+/** Why PostgreSQL cannot be used, and what to do. For terminals: no value of the setting is in it. */
+export interface DatabaseFault {
+  readonly what: string;
+  readonly remedy: string;
+}
+
+export const UNANSWERED: DatabaseFault = {
+  what: "the database does not answer",
+  remedy: "see that it runs, and that address, user and password are right",
+};
+
+type Faulty = Partial<Record<"code" | "message" | "path", unknown>>;
+
+/** By what the driver throws: a SQLSTATE, an error code of Node, or a message of its own. */
+const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: DatabaseFault])[] = [
+  [({ code }) => code === "3D000", { what: "the database that it names does not exist", remedy: "create it, or name another one" }],
+  [
+    ({ code }) => /^28/.test(String(code)),
+    { what: "PostgreSQL refuses the user", remedy: "see that user and password are right, and that pg_hba.conf lets this host in" },
+  ],
+  [
+    ({ message }) => /does not support SSL/.test(String(message)),
+    { what: "PostgreSQL offers no TLS, which sslmode demands", remedy: "turn it on there (ssl = on), or take sslmode out of the URL" },
+  ],
+  [
+    ({ code }) => /CERT|^UNABLE_TO|^ERR_TLS/.test(String(code)),
+    {
+      what: "the certificate of PostgreSQL is not trusted for this host",
+      remedy: "name its authority in the URL by sslrootcert=PATH, and the host as the certificate does",
+    },
+  ],
+  [
+    ({ code, path }) => path !== undefined && /^E(?:NOENT|ACCES|ISDIR)$/.test(String(code)),
+    { what: "a file that it names cannot be read", remedy: "see sslrootcert, sslcert and sslkey" },
+  ],
+  [({ code }) => /^E(?:CONN|NOTFOUND|AI_|TIMEDOUT|HOSTUNREACH|NETUNREACH)/.test(String(code)), UNANSWERED],
+];
+
+/** The fault behind an error, or behind one of its causes; undefined for one that is not of the connection. Pure. */
+export function databaseFault(error: unknown): DatabaseFault | undefined {
+  for (let cause: unknown = error; cause instanceof Error; cause = causeOf(cause)) {
+    const found = FAULTS.find(([is]) => is(cause as Faulty));
+    if (found !== undefined) return found[1];
+  }
+  return undefined;
+}
+
+/** A refusal keeps its cause beside its other details. */
+const causeOf = (error: Error & { readonly detail?: { readonly cause?: unknown } }): unknown => error.cause ?? error.detail?.cause;

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { databaseFault } from "../../src/database-fault.ts";
+import { Refusal } from "../../src/errors.ts";
+
+const failure = (members: object, message = "a failure") => Object.assign(new Error(message), members);
+const unavailable = (cause: unknown) => new Refusal("temporarily_unavailable", "storage_unavailable", { cause });
+
+test.for([
+  ["a missing database", failure({ code: "3D000" }, 'database "secret" does not exist'), "the database that it names does not exist"],
+  ["a refused password", unavailable(failure({ code: "28P01" })), "PostgreSQL refuses the user"],
+  ["a host that pg_hba.conf leaves out", unavailable(failure({ code: "28000" })), "PostgreSQL refuses the user"],
+  [
+    "a server without TLS",
+    unavailable(new Error("The server does not support SSL connections")),
+    "PostgreSQL offers no TLS, which sslmode demands",
+  ],
+  [
+    "a certificate of an unknown authority",
+    failure({ code: "SELF_SIGNED_CERT_IN_CHAIN" }),
+    "the certificate of PostgreSQL is not trusted for this host",
+  ],
+  [
+    "a certificate for another host",
+    new Error("wrapped", { cause: failure({ code: "ERR_TLS_CERT_ALTNAME_INVALID" }) }),
+    "the certificate of PostgreSQL is not trusted for this host",
+  ],
+  ["a missing file of an authority", failure({ code: "ENOENT", path: "/nowhere/ca.pem" }), "a file that it names cannot be read"],
+  ["a server that does not run", unavailable(failure({ code: "ECONNREFUSED" })), "the database does not answer"],
+  ["a host that has no address", failure({ code: "ENOTFOUND" }), "the database does not answer"],
+  ["another fault", failure({ code: "42P01" }), undefined],
+  ["no error", undefined, undefined],
+] as const)("%s", ([, error, what]) => {
+  expect(databaseFault(error)?.what).toBe(what);
+});
