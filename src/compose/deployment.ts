@@ -9,6 +9,7 @@ import { PUSH_RATE } from "../front/oauth/pushed-request.ts";
 import type { Deployment, ShownSettings } from "../management/deployment-ports.ts";
 import { unsafeSettings } from "../management/unsafe-settings.ts";
 import { durabilitySettings } from "../store/durability.ts";
+import { postponedMails } from "../store/outbox.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -40,6 +41,7 @@ export function watchCallers(trustProxy: boolean, metrics: Pick<Metrics, "forwar
 
 /** How this process is configured, for `countersign doctor` and the console. */
 export const deploymentOf = (config: Config, sql: Sql, callers: CallerWatch) => async (): Promise<Deployment> => {
+  const [settings, postponed] = await Promise.all([durabilitySettings(sql), postponedMails(sql)]);
   const deployment = {
     issuer: config.issuer,
     environment: config.environment,
@@ -47,8 +49,9 @@ export const deploymentOf = (config: Config, sql: Sql, callers: CallerWatch) => 
     trustProxy: config.trustProxy,
     callers: callers.seen(),
     mail: config.mail.smtpUrl === undefined ? "files" : "smtp",
+    postponedMails: postponed,
     redis: config.redisUrl !== undefined,
-    database: { kind: config.databaseUrl === undefined ? "embedded" : "postgresql", settings: await durabilitySettings(sql) },
+    database: { kind: config.databaseUrl === undefined ? "embedded" : "postgresql", settings },
   } as const;
   return { ...deployment, unsafe: unsafeSettings(deployment) };
 };

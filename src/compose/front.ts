@@ -125,13 +125,14 @@ function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals,
 }
 
 /** Starts sending queued mails. */
-function openOutbox(config: Config, sql: Sql, { log, closing }: FrontSurroundings) {
+function openOutbox(config: Config, sql: Sql, { log, metrics, closing }: FrontSurroundings) {
   if (config.environment === "production" && config.mail.smtpUrl === undefined)
     log.warn("mail_goes_to_files", { path: outboxDirectory(config.dataDir) });
   const mails = startOutbox({
     outbox: outbox(sql),
     mailer: createMailer({ smtpUrl: config.mail.smtpUrl, from: config.mail.from, dataDir: config.dataDir }),
     log,
+    onFailure: () => metrics.backgroundFailure("mail"),
     logLinks: config.environment === "development",
   });
   closing.push(() => mails.close());

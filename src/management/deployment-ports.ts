@@ -15,6 +15,8 @@ export interface Deployment {
     readonly proxyHeadersIgnored: number;
   };
   readonly mail: "smtp" | "files";
+  /** Mails that could not be sent yet, and are tried again. */
+  readonly postponedMails: number;
   readonly redis: boolean;
   /** `settings`: those of PostgreSQL that decide on durability, by name. */
   readonly database: { readonly kind: "embedded" | "postgresql"; readonly settings: Readonly<Record<string, string>> };

@@ -45,10 +45,12 @@ export function startOutbox(options: {
   readonly mailer: Mailer;
   readonly log: Log;
   readonly idle?: number;
+  /** Called when a message could not be sent; `log` says why. */
+  readonly onFailure?: () => void;
   /** In development: logs the link in a message that was written to a file, which would otherwise be opened for it. */
   readonly logLinks?: boolean;
 }): OutboxWorker {
-  const { outbox, mailer, log, idle = 1_000, logLinks = false } = options;
+  const { outbox, mailer, log, idle = 1_000, onFailure = () => {}, logLinks = false } = options;
   let closing = false;
   let woken = false;
   let rouse = () => {};
@@ -72,6 +74,7 @@ export function startOutbox(options: {
         attempt: mail.attempts + 1,
         ...failureOf(error),
       });
+      onFailure();
       if (next === "give_up") await outbox.abandoned(mail.id);
       else await outbox.postponed(mail.id, next.again);
     }

@@ -52,6 +52,14 @@ const POSTPONE = statement(
   "update outbox set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int) where id = $1::uuid",
 );
 
+const POSTPONED = statement("outbox_postponed", "select count(*)::int as count from outbox where attempts > 0");
+
+/** How many mails wait that could not be sent at least once. */
+export async function postponedMails(sql: Pick<Sql, "query">): Promise<number> {
+  const [row] = await sql.query<{ count: number }>(POSTPONED, []);
+  return row?.count ?? 0;
+}
+
 export function outbox(sql: Sql): Outbox {
   const remove = async (id: string): Promise<void> => {
     await sql.query(REMOVE, [id]);

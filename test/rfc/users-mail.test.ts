@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { startServer, type TestServer } from "../support/server.ts";
@@ -66,6 +67,9 @@ describe("mails go by SMTP", () => {
       if (tries < 3) await due(email);
     }
     expect(pauses.map((pause) => Math.round(pause / 10) * 10)).toEqual([30, 60, 120]);
+    expect((await (await operatorAt(server.url)).deployment.get.query()).postponedMails).toBeGreaterThanOrEqual(1);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(Number(/^countersign_background_failures_total\{work="mail"\} (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(3);
     busy.delete(email);
     await due(email);
     await eventually(() => received(email).length).toBe(1);

@@ -97,6 +97,7 @@ const DEPLOYMENT: Awaited<ReturnType<ManagementPorts["deployment"]>> = {
   trustProxy: false,
   callers: { requests: 0, oneAddress: true, proxyHeadersIgnored: 0 },
   mail: "files",
+  postponedMails: 0,
   redis: false,
   database: { kind: "embedded", settings: {} },
   unsafe: [],

@@ -24,7 +24,7 @@ export function deploymentFindings(deployment: Deployment, keys: readonly Signin
 }
 
 /** What is right for a trial and wrong in production. */
-function environmentFindings(about: string, { environment, issuer, signUp, unsafe }: Deployment): readonly Finding[] {
+function environmentFindings(about: string, { environment, issuer, signUp, postponedMails, unsafe }: Deployment): readonly Finding[] {
   const { ok, warning, fault } = findingsAbout(about);
   if (environment !== "production")
     return [ok("environment", `runs for ${environment}: sign-up, mail and database are not checked as they would be in production`)];
@@ -39,7 +39,9 @@ function environmentFindings(about: string, { environment, issuer, signUp, unsaf
       : ok("sign_up", `sign-up is limited (SIGN_UP=${signUp})`),
     isUnsafe("SMTP_URL")
       ? fault("mail", "mails are written to files under DATA_DIR/outbox: users never get them", "set SMTP_URL and MAIL_FROM")
-      : ok("mail", "mails are sent by SMTP"),
+      : postponedMails > 0
+        ? fault("mail", `${postponedMails} mails could not be sent yet`, "see mail_postponed in the log of a front, and set SMTP_URL right")
+        : ok("mail", "mails are sent by SMTP, and none waits that was refused"),
     isUnsafe("DATABASE_URL")
       ? fault("database", "data is in the embedded database, which may lose changes in a power failure", "set DATABASE_URL")
       : ok("database", "data is in PostgreSQL"),

@@ -12,6 +12,7 @@ const correct: Omit<Deployment, "unsafe"> = {
   trustProxy: true,
   callers: { requests: 900, oneAddress: false, proxyHeadersIgnored: 0 },
   mail: "smtp",
+  postponedMails: 0,
   redis: true,
   database: {
     kind: "postgresql",
@@ -31,6 +32,7 @@ test("a correct deployment has no findings", () => {
 test.for<[string, Partial<Deployment>, string]>([
   ["open sign-up", { signUp: "open" }, "warning: anyone may open an account -> set SIGN_UP="],
   ["mail that is written to files", { mail: "files" }, "fault: mails are written to files"],
+  ["mails that could not be sent", { postponedMails: 2 }, "fault: 2 mails could not be sent yet -> see mail_postponed"],
   ["the embedded database", { database: { kind: "embedded", settings: {} } }, "fault: data is in the embedded database"],
   ["no Redis", { redis: false }, "warning: each process counts rates on its own -> set REDIS_URL"],
   ["an issuer over plain http", { issuer: "http://id.example.test" }, "fault: its issuer is plain http"],
