@@ -75,11 +75,15 @@ export class Refusal extends Error {
   }
 }
 
-/** @returns a function that throws a refusal of this code for a reason */
+/** @returns a function that throws a refusal of this code for a reason, with a public description if one is given */
 export const refusing =
   (code: RefusalCode) =>
-  (reason: string): never => {
-    throw new Refusal(code, reason);
+  (reason: string, description?: string): never => {
+    throw new Refusal(code, reason, description === undefined ? {} : { description });
   };
+
+/** The same refusal for a caller who may learn its code only. */
+export const withoutDescription = ({ code, reason, detail: { description: _, ...detail } }: Refusal): Refusal =>
+  new Refusal(code, reason, detail);
 
 export const isRefusal = (error: unknown): error is Refusal => error instanceof Refusal;

@@ -43,7 +43,8 @@ export const assertionAudiences = (issuer: string, mode: "strict" | "compat"): r
  */
 export function readAssertion(type: string, text: string): Assertion | WorkloadToken {
   const isSvid = type === SVID_ASSERTION_TYPE;
-  if (type !== CLIENT_ASSERTION_TYPE && !isSvid) refuse("assertion_type_unknown");
+  if (type !== CLIENT_ASSERTION_TYPE && !isSvid)
+    refuse("assertion_type_unknown", `client_assertion_type must be ${CLIENT_ASSERTION_TYPE} or ${SVID_ASSERTION_TYPE}.`);
   const parsed = parseJws(text, MAX_WORKLOAD_TOKEN);
   if (parsed === undefined) return refuse("assertion_malformed");
   if (hasForbiddenMember(parsed)) refuse("assertion_brings_its_key");

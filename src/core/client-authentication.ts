@@ -52,7 +52,7 @@ export function presentedCredential(credential: ClientCredential | undefined): P
   if (clientSecret !== undefined && clientSecret !== "") methods.push("client_secret_post");
   if (assertion !== undefined) methods.push("private_key_jwt");
   const [method = "none", ...others] = methods;
-  if (others.length > 0) refuse("several_methods");
+  if (others.length > 0) refuse("several_methods", "Use one method of client authentication: the request has more than one.");
   if (basic !== undefined && clientId !== undefined && basic.clientId !== clientId) refuse("contradicting_client_ids");
   if (assertion !== undefined) {
     const read = readAssertion(assertion.clientAssertionType, assertion.clientAssertion);
@@ -62,7 +62,8 @@ export function presentedCredential(credential: ClientCredential | undefined): P
     return { method, clientId: read.clientId, secret: undefined, assertion: read };
   }
   const named = basic?.clientId ?? clientId;
-  if (named === undefined || named === "") return refuse("client_not_named");
+  if (named === undefined || named === "")
+    return refuse("client_not_named", "Client credentials are missing: send client_id, or the header Authorization: Basic.");
   return { method, clientId: named, secret: method === "client_secret_basic" ? basic?.clientSecret : clientSecret };
 }
 

@@ -117,7 +117,7 @@ describe("RFC 6749 §5.2: refusals of the token endpoint", () => {
     expect(await failure(await postForm(`${front.url}/oauth/token`, form))).toMatchObject([status, { error }]);
   });
 
-  test("invalid_client has a challenge and no error_description", async () => {
+  test("invalid_client has a challenge, and only the code for a wrong secret", async () => {
     const response = await postForm(`${front.url}/oauth/token`, GRANT);
     expect(response.headers.get("www-authenticate")).toBe(`Basic realm="${ISSUER}", charset="UTF-8"`);
     expect(await response.json()).toEqual({ error: "invalid_client" });

@@ -167,7 +167,10 @@ describe("RFC 7591 §3.2.2: a refused registration", () => {
     expect(statuses).toEqual([...Array.from({ length: 30 }, () => 201), 429]);
     const response = await register({ redirect_uris });
     expect(response.headers.get("retry-after")).toBe("12");
-    expect(await response.json()).toEqual({ error: "too_many_requests" });
+    expect(await response.json()).toEqual({
+      error: "too_many_requests",
+      error_description: "Too many registrations from this address: try again after the seconds in Retry-After.",
+    });
   });
 
   test("returns 503 with Retry-After while the database is down", async () => {

@@ -100,7 +100,10 @@ describe("docs/protocol.md#authorization-code", () => {
     const ada = await server.signedInUser();
     const code = await server.code(web, ada.browser, { scope: "openid notes:read" });
     const { body } = await server.token(web, code);
-    expect((await server.token(web, { ...code, code_verifier: "x".repeat(43) })).body).toEqual({ error: "invalid_grant" });
+    expect((await server.token(web, { ...code, code_verifier: "x".repeat(43) })).body).toEqual({
+      error: "invalid_grant",
+      error_description: "code_verifier does not match code_challenge.",
+    });
     expect((await server.introspect(web, body.access_token)).body.active).toBe(true);
   });
 

@@ -61,7 +61,7 @@ describe("docs/protocol.md#client-assertions", () => {
     expect(site.requests().length - before).toBe(1);
   });
 
-  test("every failure returns the same 401 invalid_client", async () => {
+  test("every failure returns the same 401 invalid_client; only an unknown client_assertion_type is described", async () => {
     const stranger = keyFor("EdDSA", "k1");
     const answers = await Promise.all(
       [
@@ -83,7 +83,10 @@ describe("docs/protocol.md#client-assertions", () => {
       expect(status).toBe(401);
       expect(headers.get("www-authenticate")).toMatch(/^Basic realm=/);
     }
+    const types = answers.splice(9, 2);
     expect(new Set(answers.map(({ body }) => JSON.stringify(body)))).toEqual(new Set(['{"error":"invalid_client"}']));
+    for (const { body } of types)
+      expect(body).toEqual({ error: "invalid_client", error_description: expect.stringMatching(/^client_assertion_type must be urn:/) });
   });
 
   test("abuse 27: refuses an assertion beside another method", async () => {

@@ -181,7 +181,6 @@ describe("every failure returns the same 401 invalid_client, and its reason is a
   test("a token beside a client's secret, an identity assertion and tokens of this server are no workload's", async () => {
     const { access_token } = await login();
     for (const fields of [
-      { ...by(cluster.token(server.url)), client_id: "desk", client_secret: "s3cret" },
       by(actions.token(server.url, {}, { typ: "oauth-id-jag+jwt" })),
       by(access_token),
       by(actions.token(server.url, { iss: server.url.replace(/\/$/, "") })),
@@ -189,8 +188,10 @@ describe("every failure returns the same 401 invalid_client, and its reason is a
       const { status, body } = await token(fields);
       expect([status, body]).toEqual([401, { error: "invalid_client" }]);
     }
+    const posted = await token({ ...by(cluster.token(server.url)), client_id: "desk", client_secret: "s3cret" });
     const beside = await server.form("/oauth/token", { grant_type: "client_credentials", ...by(cluster.token(server.url)) }, basic);
-    expect(beside.status).toBe(401);
+    const error_description = "Use one method of client authentication: the request has more than one.";
+    for (const { status, body } of [posted, beside]) expect([status, body]).toEqual([401, { error: "invalid_client", error_description }]);
   });
 
   test("nothing in a token selects an address", async () => {

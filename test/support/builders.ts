@@ -163,6 +163,16 @@ export function refusalOf(decide: () => unknown): readonly [string, string] | "g
   }
 }
 
+/** The public description of a decision's refusal; undefined for a bare one. */
+export function descriptionOf(decide: () => unknown): string | undefined {
+  try {
+    decide();
+  } catch (error) {
+    return (error as Refusal).detail.description;
+  }
+  throw new Error("nothing was refused");
+}
+
 /** The same as one string, for tables; `accepted` where nothing is refused, and the text of any other error. */
 export function refusalText(run: () => unknown): string {
   try {

@@ -76,7 +76,10 @@ export const GRANT_HELD: Rule<{ readonly client: Client; readonly grant: { reado
   demand: "The client is registered for the grant.",
   source: "RFC 6749 §5.2",
   check: ({ client, grant }) => {
-    if (!client.grantTypes.includes(GRANTS[grant.case].grantType)) throw new Refusal("unauthorized_client", "grant_not_held");
+    if (client.grantTypes.includes(GRANTS[grant.case].grantType)) return;
+    throw new Refusal("unauthorized_client", "grant_not_held", {
+      description: "The client is not registered for this grant: use one of its grant types.",
+    });
   },
 };
 

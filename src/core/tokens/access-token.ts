@@ -232,7 +232,10 @@ export function actorsOf(act: Actor | undefined): readonly string[] {
  * @see RFC 8693 §4.1, docs/protocol.md#token-exchange-rules
  */
 export function appendActor(chain: Actor | undefined, clientId: string): Actor {
-  if (actorsOf(chain).length >= MAX_ACTORS) throw new Refusal("invalid_request", "too_many_actors");
+  if (actorsOf(chain).length >= MAX_ACTORS)
+    throw new Refusal("invalid_request", "too_many_actors", {
+      description: `A chain has at most ${MAX_ACTORS} actors: exchange a token that passed through fewer agents.`,
+    });
   return chain === undefined ? { sub: clientId } : { sub: clientId, act: chain };
 }
 

@@ -63,7 +63,9 @@ export const registerRoute = (options: RegisterRouteOptions): Route => ({
 
 async function assertWithinRate(limiter: RateLimiter, address: string): Promise<void> {
   const wait = await limiter.hit(limitKey(address));
-  if (wait > 0) throw new Refusal("too_many_requests", "registration_rate", { retryAfter: wait });
+  if (wait === 0) return;
+  const description = "Too many registrations from this address: try again after the seconds in Retry-After.";
+  throw new Refusal("too_many_requests", "registration_rate", { retryAfter: wait, description });
 }
 
 /** Reads the body. Invalid JSON is invalid client metadata. */

@@ -235,6 +235,12 @@ test.for<readonly [string, Presented, readonly string[]]>([
   ],
 ])("an identity assertion is refused for %s", async ([, presented, refusal]) => expect((await present(presented)).answer).toEqual(refusal));
 
+test("a client without the grant learns only the code", async () => {
+  const { core } = await coreFor({ of: { ...client, grantTypes: [] } });
+  const refused = await core.token(requestOf({}), {}).catch((error) => error);
+  expect([refused.code, refused.detail.description]).toEqual(["unauthorized_client", undefined]);
+});
+
 test("an identity assertion may spell its type as a media type, in any case, and leave out kid", async () => {
   const assertion = assertionWith({}, { typ: "application/OAuth-ID-JAG+jwt", kid: undefined });
   expect((await present({ assertion })).answer).toMatchObject({ scope: "crm:read" });

@@ -252,9 +252,11 @@ describe("a request that is refused", () => {
     ["a foreign id_token_hint", { idTokenHint: "text" }, error("invalid_request", "id_token_hint is not an ID token of this issuer.")],
   ])("is answered by redirect for %s", async ([, members, outcome]) => expect((await validate(members)).outcome).toEqual(outcome));
 
-  test("is answered by redirect when the client is not registered for the grant, without a description", async () => {
+  test("is answered by redirect when the client is not registered for the grant", async () => {
     const client = aClient({ grantTypes: ["client_credentials"] });
-    expect((await validate({}, {}, { clients: [client] })).outcome).toEqual(error("unauthorized_client", ""));
+    expect((await validate({}, {}, { clients: [client] })).outcome).toEqual(
+      error("unauthorized_client", "The client is not registered for this grant: use one of its grant types."),
+    );
   });
 
   test("accepts response_mode=query, max_age=0 and several prompts", async () => {

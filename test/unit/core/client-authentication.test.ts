@@ -77,6 +77,28 @@ test.for([
   expect(await outcome(credential, members, anySecretMethod)).toEqual(answer);
 });
 
+test.for([
+  [
+    "several methods",
+    { ...basic("the-secret"), clientSecret: "the-secret" },
+    "Use one method of client authentication: the request has more than one.",
+  ],
+  ["no client", {}, "Client credentials are missing: send client_id, or the header Authorization: Basic."],
+  [
+    "an unknown client_assertion_type",
+    { assertion: { ...assertion, clientAssertionType: "jwt" } },
+    "client_assertion_type must be urn:ietf:params:oauth:client-assertion-type:jwt-bearer or urn:ietf:params:oauth:client-assertion-type:jwt-spiffe.",
+  ],
+  ["a wrong secret", basic("wrong"), undefined],
+  ["an unknown client", basic("the-secret", "unknown"), undefined],
+  ["another method than the registered one", { clientId: "notes-app" }, undefined],
+  ["a malformed assertion", { assertion }, undefined],
+] as const)("docs/protocol.md#client-authentication: the description of %s", async ([, credential, description]) => {
+  const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
+  const refused = await authenticateClient(create(ClientCredentialSchema, credential), registeredMethod, ports).catch((error) => error);
+  expect([refused.code, refused.detail.description]).toEqual(["invalid_client", description]);
+});
+
 test("OAuth 2.1 §2.4.1: 100 wrong secrets block one client at one address, and no other", async () => {
   const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
   const attempt = (secret: string, address: string) =>

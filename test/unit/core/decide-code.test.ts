@@ -3,7 +3,7 @@ import type { Client } from "../../../src/clients/client.ts";
 import type { CodeState } from "../../../src/core/grants/authorization-code/ports.ts";
 import { decideCode as decide } from "../../../src/core/grants/authorization-code/rules.ts";
 import type { AuthorizationCodeGrant } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { aClient, aCode, aSubject, codeGrant, refusalOf } from "../../support/builders.ts";
+import { aClient, aCode, aSubject, codeGrant, descriptionOf, refusalOf } from "../../support/builders.ts";
 
 const client = aClient();
 const decideCode = (found: CodeState | undefined, by: Client, params: AuthorizationCodeGrant) => decide(found, { client: by, params });
@@ -44,6 +44,20 @@ test.for([
   ["the client itself when none was bound", aCode({ resources: [] }), codeGrant({ resource: ["notes-app"] }), "granted"],
 ] as const)("docs/protocol.md#authorization-code-rules: %s", ([, code, grant, expected]) => {
   expect(refusalOf(() => decideCode(code, client, grant))).toEqual(expected);
+});
+
+test("RFC 7636 §4.6: only a wrong verifier is described, whether or not the code has been used", () => {
+  const wrong = codeGrant({ codeVerifier: "x".repeat(43) });
+  const used = aCode({ grantId: "01900000-0000-7000-8000-00000000000d" });
+  const described = [
+    descriptionOf(() => decideCode(aCode(), client, wrong)),
+    descriptionOf(() => decideCode(used, client, wrong)),
+    descriptionOf(() => decideCode(undefined, client, codeGrant())),
+    descriptionOf(() => decideCode(aCode({ clientId: "other" }), client, wrong)),
+    descriptionOf(() => decideCode(aCode({ expiresAt: 1000 }), client, codeGrant())),
+  ];
+  const description = "code_verifier does not match code_challenge.";
+  expect(described).toEqual([description, description, undefined, undefined, undefined]);
 });
 
 test("RFC 8707 §2.2: the resource of a token request narrows the audience of the token, not of the grant", () => {

@@ -20,7 +20,7 @@ import {
   newJti,
   tokenLifetime,
 } from "../../../src/core/tokens/access-token.ts";
-import { aClient, aSubject, aTokenState, exchangeGrant, refusalOf } from "../../support/builders.ts";
+import { aClient, aSubject, aTokenState, descriptionOf, exchangeGrant, refusalOf } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";
 const CRM = "https://crm.example.test/mcp";
@@ -162,6 +162,57 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses on its own, w
   test.for(cases.map((each) => ({ outcome: [each[1]].flat().join(" "), each })))("case %#: $outcome", ({ each: [members, expected] }) => {
     const refused = refusalOf(() => decideExchange(facts(members)));
     expect(refused).toEqual(expected);
+  });
+
+  test.for<readonly [string, Partial<ExchangeFacts>, string]>([
+    [
+      "a client that is no agent",
+      { client: { ...agent, isAgent: false } },
+      "The client is not an agent (isAgent): ask an operator to make it one.",
+    ],
+    [
+      "another subject_token_type",
+      { params: exchangeGrant({ subjectTokenType: "jwt" }) },
+      "subject_token_type must be urn:ietf:params:oauth:token-type:access_token.",
+    ],
+    [
+      "another actor_token_type",
+      { params: exchangeGrant({ ...withActor, actorTokenType: "jwt" }) },
+      "actor_token_type must be urn:ietf:params:oauth:token-type:access_token.",
+    ],
+    [
+      "another requested_token_type",
+      { params: exchangeGrant({ requestedTokenType: "jwt" }) },
+      "requested_token_type must be urn:ietf:params:oauth:token-type:access_token or urn:ietf:params:oauth:token-type:id-jag.",
+    ],
+    [
+      "an assertion request with authorization_details",
+      { params: assertion({ authorizationDetailsPresent: true }) },
+      "authorization_details is not supported: use scope and resource.",
+    ],
+    [
+      "an assertion request without audience",
+      { params: assertion({ audience: [] }) },
+      "Send audience once: the issuer of the server that the identity assertion is for.",
+    ],
+    [
+      "a fifth actor",
+      { subject: subject({ act: { sub: "d", act: { sub: "c", act: { sub: "b", act: { sub: "a" } } } } }) },
+      "A chain has at most 4 actors: exchange a token that passed through fewer agents.",
+    ],
+  ])("%s is refused with a description", ([, members, description]) => {
+    expect(descriptionOf(() => decideExchange(facts(members)))).toBe(description);
+  });
+
+  test.for<readonly [string, Partial<ExchangeFacts>]>([
+    ["a public client", { client: { ...agent, tokenEndpointAuthMethod: "none" } }],
+    ["a text that is no token", { subject: undefined }],
+    ["an expired token", { subject: subject({}, { now: 1900 }) }],
+    ["a revoked token", { subject: subject({}, { revoked: true }) }],
+    ["a disabled user", { subject: subject({}, { subject: undefined }) }],
+    ["a paused agent", { subject: subject({}, { agentPaused: true }) }],
+  ])("%s is refused without a description", ([, members]) => {
+    expect(descriptionOf(() => decideExchange(facts(members)))).toBeUndefined();
   });
 
   test("rule names are distinct, and the first failing rule gives the reason", () => {

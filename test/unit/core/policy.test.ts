@@ -14,7 +14,7 @@ import {
   serviceReach,
 } from "../../../src/core/policy/access.ts";
 import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
-import { aClient, clientGrant, refusalOf } from "../../support/builders.ts";
+import { aClient, clientGrant, descriptionOf, refusalOf } from "../../support/builders.ts";
 
 /** Decides on client credentials of a client that is registered for the grant. */
 const decided = (members: Parameters<typeof aClient>[0], value: ReturnType<typeof clientGrant>) =>
@@ -84,10 +84,9 @@ test("docs/protocol.md#agents: agent modes are independent, so that exec does no
 
 test("docs/protocol.md#errors: a grant that the client is not registered for is refused with unauthorized_client", () => {
   const client = aClient({ grantTypes: ["client_credentials"] });
-  expect(refusalOf(() => GRANT_HELD.check({ client, grant: { case: "authorizationCode" } }))).toEqual([
-    "unauthorized_client",
-    "grant_not_held",
-  ]);
+  const check = () => GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
+  expect(refusalOf(check)).toEqual(["unauthorized_client", "grant_not_held"]);
+  expect(descriptionOf(check)).toBe("The client is not registered for this grant: use one of its grant types.");
 });
 
 const ISSUER = "https://issuer.example.test";
@@ -175,14 +174,6 @@ test.for([
   );
 });
 
-/** The description of a refusal. */
-function descriptionOf(decide: () => unknown): unknown {
-  try {
-    return decide();
-  } catch (error) {
-    return (error as { detail: { description?: string } }).detail.description;
-  }
-}
 const agent = aClient({ scopes: ["a", "agent:readonly", "agent:exec"], maxAgentMode: "readonly" });
 const clients = new Map([["on", true]]);
 const many = Array.from({ length: 11 }, (_, index) => `https://r${index}.example.test`);

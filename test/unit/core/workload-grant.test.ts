@@ -169,6 +169,12 @@ describe("docs/protocol.md#workload-grant: the client of a workload gets a token
     expect(writes.filter(([method]) => method === "consume")).toEqual([]);
   });
 
+  test("a client without the grant learns only the code, as one that does not exist", async () => {
+    const { core } = await worldOf({ client: aClient({ ...workload, grantTypes: ["client_credentials"] }) });
+    const refused = await core.token(requestOf({}), {}).catch((error) => error);
+    expect([refused.code, refused.reason, refused.detail.description]).toEqual(["unauthorized_client", "grant_not_held", undefined]);
+  });
+
   test("a token that was used before is refused, like any other fault, and no token is issued", async () => {
     const { answer, writes } = await present({ used: true });
     expect(answer).toEqual(["invalid_grant", "workload_used_before"]);

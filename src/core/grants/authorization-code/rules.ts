@@ -52,7 +52,8 @@ const CODE_VERIFIER: Rule<KnownCode> = {
   demand: "The SHA-256 of code_verifier is the code_challenge of the authorization request.",
   source: "RFC 7636 §4.6",
   check: ({ params, code }) => {
-    if (!verifierMatches(params.codeVerifier, code.codeChallenge)) refuse("code_verifier_wrong");
+    if (!verifierMatches(params.codeVerifier, code.codeChallenge))
+      refuse("code_verifier_wrong", "code_verifier does not match code_challenge.");
   },
 };
 /** A second use obliges the caller to revoke the grant, so the decision reports it instead of throwing. */

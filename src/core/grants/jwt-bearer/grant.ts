@@ -1,4 +1,4 @@
-import { Refusal } from "../../../errors.ts";
+import { Refusal, withoutDescription } from "../../../errors.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
@@ -35,7 +35,8 @@ const read = async (text: string, { trustedIssuers }: IdentityAssertionPorts, { 
 async function decide({ client, grant, refusalDetails, confirmation }: Request, core: Core, outer = ENFORCED) {
   const ports = outer.check(GRANT_SERVED, core.identityAssertions);
   outer.check(CONFIDENTIAL_CLIENT, { client });
-  outer.check(GRANT_HELD, { client, grant });
+  // Without a description, as all refusals of an identity assertion are.
+  outer.masked(withoutDescription).check(GRANT_HELD, { client, grant });
   outer.check(PARAMETERS_PRESENT, { grant });
   const trace = outer.masked(withoutDetails);
   const params = grant.value;

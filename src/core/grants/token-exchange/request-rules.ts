@@ -29,7 +29,10 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
     demand: "The client is an agent (isAgent).",
     source: SOURCE,
     check: ({ client }) => {
-      if (!client.isAgent) throw new Refusal("unauthorized_client", "not_an_agent");
+      if (client.isAgent) return;
+      throw new Refusal("unauthorized_client", "not_an_agent", {
+        description: "The client is not an agent (isAgent): ask an operator to make it one.",
+      });
     },
   },
   { ...GRANT_HELD, source: SOURCE },
@@ -39,9 +42,12 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
     demand: "All token types are access_token; the requested one may also be id-jag.",
     source: SOURCE,
     check: ({ grant: { value } }) => {
-      if (value.subjectTokenType !== ACCESS_TOKEN_TYPE) invalid("subject_token_type_unsupported");
-      if (value.actorTokenType !== undefined && value.actorTokenType !== ACCESS_TOKEN_TYPE) invalid("actor_token_type_unsupported");
-      if (![undefined, ACCESS_TOKEN_TYPE, ID_JAG_TYPE].includes(value.requestedTokenType)) invalid("requested_token_type_unsupported");
+      if (value.subjectTokenType !== ACCESS_TOKEN_TYPE)
+        invalid("subject_token_type_unsupported", `subject_token_type must be ${ACCESS_TOKEN_TYPE}.`);
+      if (value.actorTokenType !== undefined && value.actorTokenType !== ACCESS_TOKEN_TYPE)
+        invalid("actor_token_type_unsupported", `actor_token_type must be ${ACCESS_TOKEN_TYPE}.`);
+      if (![undefined, ACCESS_TOKEN_TYPE, ID_JAG_TYPE].includes(value.requestedTokenType))
+        invalid("requested_token_type_unsupported", `requested_token_type must be ${ACCESS_TOKEN_TYPE} or ${ID_JAG_TYPE}.`);
     },
   },
   {
@@ -62,8 +68,10 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
     source: "ID-JAG §4.3",
     check: ({ grant: { value } }) => {
       if (!requestsAssertion(value)) return;
-      if (value.authorizationDetailsPresent) invalid("authorization_details_unsupported");
-      if (value.audience.length !== 1) invalid("audience_not_one");
+      if (value.authorizationDetailsPresent)
+        invalid("authorization_details_unsupported", "authorization_details is not supported: use scope and resource.");
+      if (value.audience.length !== 1)
+        invalid("audience_not_one", "Send audience once: the issuer of the server that the identity assertion is for.");
     },
   },
 ];

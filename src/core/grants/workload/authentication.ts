@@ -1,7 +1,7 @@
 import type { Client } from "../../../clients/client.ts";
 import { demandsOf } from "../../../clients/security-profile.ts";
 import { isAssertionAlgorithm } from "../../../clients/verification-key.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, withoutDescription } from "../../../errors.ts";
 import type { ClientCredential, JwtBearerGrant, TokenRequest } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { ENFORCED, isVerdict, type Rule, type RuleHead, type RuleTrace } from "../../policy/rule.ts";
@@ -139,7 +139,8 @@ export async function evaluateWorkloadGrant(
   trace.check(PARAMETERS_PRESENT, { grant });
   trace.masked(masked("invalid_grant")).check(NO_CREDENTIAL, credential);
   const judged = await judgeWorkload(grant.value.assertion, core, { trace, ...judgement });
-  trace.check(GRANT_HELD, { client: judged.client, grant });
+  // Without a description, as where the identity stands for no client.
+  trace.masked(withoutDescription).check(GRANT_HELD, { client: judged.client, grant });
   return judged;
 }
 
