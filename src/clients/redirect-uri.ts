@@ -60,6 +60,9 @@ const WEB = /^(https?):\/\/([^/?:@[\]]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4})
 /** What follows a private-use scheme: no user information. */
 const PRIVATE_USE = /^[^:]+:(?:\/\/(?![^/?]*@))?[^@]*$/;
 
+/** RFC 3986 §3.2.1. */
+const USER_INFORMATION = /^[^:]+:\/\/[^/?]*@/;
+
 /** Parameters of an authorization response, which are appended to the redirect URI (RFC 6749 §4.1.2, RFC 9207 §2). */
 const RESPONSE_PARAMETERS: ReadonlySet<string> = new Set(["code", "state", "iss", "error", "error_description", "error_uri"]);
 
@@ -102,6 +105,7 @@ export function redirectUriFault(uri: string, client: RedirectingClient): string
   if (isPermittedRedirectUri(uri, client)) return undefined;
   if (!PLAIN.test(uri) || !URL.canParse(uri)) return "is not an absolute URI without fragment and wildcard";
   if (isPermittedTarget(uri, client)) return `must not have a query parameter named ${[...RESPONSE_PARAMETERS].join(", ")}`;
+  if (USER_INFORMATION.test(uri)) return "must not have user information, such as user:password@, before the host";
   if (WEB.test(uri)) return "is not permitted in the client's environment";
   return isPermittedRedirectUri(uri, { ...client, tokenEndpointAuthMethod: "none" })
     ? "has a scheme without a dot, which only public clients may have (token_endpoint_auth_method none)"

@@ -213,3 +213,17 @@ describe("query parameters with names of the authorization response", () => {
     "error.x=1",
   ])("%s is accepted", (query) => expect(permittedFor(`https://c.example/cb?${query}`, "none")).toEqual(YES));
 });
+
+test.for(["https://user:pw@c.example/cb", "https://user@c.example/cb", "http://@127.0.0.1/cb", "com.example.app://user@cb"])(
+  "RFC 3986 §3.2.1: %s is refused for its user information",
+  (uri) => {
+    expect(redirectUriFault(uri, { environment: null, tokenEndpointAuthMethod: "none" })).toBe(
+      "must not have user information, such as user:password@, before the host",
+    );
+  },
+);
+
+test("a scheme that only its system handles is refused for the scheme, also with an @ in the path", () => {
+  const fault = redirectUriFault("mailto:a@c.example", { environment: null, tokenEndpointAuthMethod: "none" });
+  expect(fault).toBe("has a scheme that is not permitted for this client");
+});
