@@ -99,7 +99,7 @@ function assertForm(request: AuthorizationRequest): void {
   assertShort(request);
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
     if (request.unsupportedParameters.includes(name))
-      throw new Refusal(code, code, { description: `${name} is not supported; send the parameters in the query.` });
+      throw new Refusal(code, code, { description: `${name} is not supported; send the parameters themselves.` });
   }
   if (request.responseMode !== undefined && request.responseMode !== "query")
     malformed("response_mode_unsupported", "response_mode must be query");

@@ -152,6 +152,21 @@ describe("RFC 7591 §3.2.2: a refused registration", () => {
     expect(stored).toEqual([]);
   });
 
+  test.for([
+    ["client_name", 5, "a string of 1 to 255 characters, one of them visible, without control or bidirectional characters"],
+    ["client_name", "x".repeat(256), "a string of 1 to 255 characters, one of them visible, without control or bidirectional characters"],
+    ["redirect_uris", "https://a.example/cb", "an array of at most 10 strings of at most 2000 characters"],
+    ["grant_types", "authorization_code", "an array of at most 20 strings of at most 200 characters"],
+    ["response_types", [1], "an array of at most 20 strings of at most 200 characters"],
+    ["token_endpoint_auth_method", ["none"], "a string of at most 200 characters"],
+    ["scope", ["notes:read"], "a string of at most 8000 characters: scopes separated by spaces"],
+    ["dpop_bound_access_tokens", "true", "true or false"],
+    ["require_pushed_authorization_requests", 1, "true or false"],
+  ] as const)("describes what %s must be instead of %j", async ([member, value, form]) => {
+    const [status, body] = await failure(await register({ redirect_uris, [member]: value }));
+    expect([status, body]).toMatchObject([400, { error_description: `${member} must be ${form}.` }]);
+  });
+
   test("another media type returns 400 invalid_client_metadata", async () => {
     for (const type of ["application/x-www-form-urlencoded", "text/plain", "application/json, text/plain"]) {
       expect(await failure(await register({ redirect_uris }, { "content-type": type }))).toMatchObject([

@@ -230,6 +230,15 @@ describe("docs/protocol.md#sign-out: POST /auth/logout", () => {
       expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer realm="/);
     },
   );
+
+  test.for(["a.b.c", "x"])("describes an invalid token in the same words: %s", async (token) => {
+    const { body } = await browser().json("/auth/logout", {}, "POST", { authorization: `Bearer ${token}` });
+    expect(body).toEqual({
+      statusCode: 401,
+      error: "Unauthorized",
+      message: "The access token is not valid here: send one that this server issued to a user and that is bound to no resource.",
+    });
+  });
 });
 
 describe("docs/protocol.md#accounts: GET /auth/verify", () => {

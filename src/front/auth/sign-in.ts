@@ -3,7 +3,7 @@ import type { Caller } from "../../accounts/caller.ts";
 import { signOutCommandLine, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
 import { completeSignIn, forOneCall, isHalf, type NewSession, signIn } from "../../accounts/sign-in.ts";
 import { COMMAND_LINE_CLIENT_ID } from "../../clients/client.ts";
-import { Refusal } from "../../errors.ts";
+import { isRefusal, Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { callerOf } from "../http/address.ts";
@@ -125,10 +125,9 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
   async answer(ctx) {
     const bound = boundToken(ctx, ports.issuer);
     const accessToken = bound?.accessToken ?? bearerToken(ctx);
-    const { sub, clientId, grantId, dpopNonce } = await ports.core.verifyAccessToken(
-      { accessToken, use: AccessTokenUse.LOGOUT, dpop: bound?.dpop },
-      { signal: ctx.state.signal },
-    );
+    const { sub, clientId, grantId, dpopNonce } = await ports.core
+      .verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT, dpop: bound?.dpop }, { signal: ctx.state.signal })
+      .catch(describeInvalidToken);
     giveNonce(ctx, dpopNonce);
     if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false")
       await revokeSession(ctx, { userId: sub, clientId, grantId }, ports, cookies);
@@ -139,6 +138,13 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
     sendJson(ctx, { success: true, message: "Successfully logged out" });
   },
 });
+
+/** Describes every invalid token in the same words. @throws the error, always */
+function describeInvalidToken(error: unknown): never {
+  if (!isRefusal(error) || error.code !== "invalid_token") throw error;
+  const description = "The access token is not valid here: send one that this server issued to a user and that is bound to no resource.";
+  throw new Refusal(error.code, error.reason, { ...error.detail, description });
+}
 
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 

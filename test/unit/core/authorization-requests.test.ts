@@ -232,7 +232,7 @@ describe("a request that is refused", () => {
     [
       "request",
       { unsupportedParameters: ["request"] },
-      error("request_not_supported", "request is not supported; send the parameters in the query."),
+      error("request_not_supported", "request is not supported; send the parameters themselves."),
     ],
     ["request_uri", { unsupportedParameters: ["request_uri"] }, error("request_uri_not_supported")],
     ["registration", { unsupportedParameters: ["registration"] }, error("registration_not_supported")],
@@ -396,7 +396,7 @@ describe("descriptions of refused authorization requests", () => {
     [
       "request_uri_not_supported",
       { unsupportedParameters: ["request_uri"] },
-      "request_uri is not supported; send the parameters in the query.",
+      "request_uri is not supported; send the parameters themselves.",
     ],
     ["response_mode_unsupported", { responseMode: "fragment" }, "response_mode must be query"],
     ["response_type_missing", { responseType: undefined }, "response_type is missing"],
