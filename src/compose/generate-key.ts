@@ -9,15 +9,23 @@ export interface GenerateOptions {
   readonly out?: string;
 }
 
-/** `countersign keys generate`: a new private key with its public half, as PEM. @throws {Error} for a file that exists */
+const FILE_FAULTS: ReadonlyMap<unknown, string> = new Map([
+  ["EEXIST", "exists, and a key is never overwritten. Name another file."],
+  ["ENOENT", "is in a folder that does not exist. Make it, or name another file."],
+  ["ENOTDIR", "is in a folder that does not exist. Make it, or name another file."],
+  ["EACCES", "may not be written by this user. Name another file."],
+  ["EROFS", "may not be written by this user. Name another file."],
+]);
+
+/** `countersign keys generate`: a new private key with its public half, as PEM. @throws {Error} for a file that exists or cannot be made */
 export async function generateKey({ rsa, mlDsa, out }: GenerateOptions): Promise<void> {
   const pem = mlDsa ? await mldsaPair() : pairOf(rsa ? "rsa" : "ed25519");
   if (out === undefined) return void process.stdout.write(pem);
   try {
     writeFileSync(out, pem, { mode: 0o600, flag: "wx" });
   } catch (error) {
-    const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
-    throw exists ? new Error(`${out} exists, and a key is never overwritten. Name another file.`, { cause: error }) : error;
+    const fault = FILE_FAULTS.get((error as NodeJS.ErrnoException).code);
+    throw fault === undefined ? error : new Error(`${out} ${fault}`, { cause: error });
   }
   process.stderr.write(`The key is in ${out}, readable by this user alone. The server takes it as ${settingOf({ rsa, mlDsa })}=@${out}\n`);
 }

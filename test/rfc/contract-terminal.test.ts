@@ -95,4 +95,9 @@ test("keys generate writes a new file that only its user can read, and never ove
   expect(await again.ended).toBe(1);
   expect(again.screen()).toContain("a key is never overwritten");
   expect(readFileSync(file, "utf8")).toBe(pem);
+  const astray = inTerminal(["keys", "generate", "--out", join(directory, "nowhere/key.pem")]);
+  expect([await astray.ended, astray.screen().replaceAll("\n", "")]).toEqual([
+    1,
+    expect.stringContaining("is in a folder that does not exist."),
+  ]);
 });
