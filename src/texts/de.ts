@@ -271,6 +271,9 @@ export const de: Texts = {
   },
   account: {
     title: "Ihr Konto",
+    consoleOffer: (host) => `Sie verwalten ${host}`,
+    consoleOfferText: "In der Konsole schützen Sie Server, verbinden Anwendungen und laden Benutzer ein.",
+    consoleOfferLink: "Konsole öffnen",
     passkeyOffer: "Melden Sie sich nächstes Mal ohne Passwort an",
     passkeyOfferLink: "Passkey hinzufügen",
     done: {
@@ -770,6 +773,7 @@ export const de: Texts = {
   },
   accountNav: {
     nav: "Ihr Konto",
+    console: "Konsole",
     signOut: "Abmelden",
     sections: {
       profile: "Profil",

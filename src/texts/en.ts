@@ -298,6 +298,10 @@ export const en = {
   },
   account: {
     title: "Your account",
+    /** For the first operator, who has just opened the account. */
+    consoleOffer: (host: string) => `You manage ${host}`,
+    consoleOfferText: "Protect servers, connect applications and invite users in the console.",
+    consoleOfferLink: "Open the console",
     passkeyOffer: "Sign in without your password next time",
     passkeyOfferLink: "Add a passkey",
     done: {
@@ -802,6 +806,7 @@ export const en = {
   accountNav: {
     /** Names the list of the account's pages. */
     nav: "Your account",
+    console: "Console",
     signOut: "Sign out",
     sections: {
       profile: "Profile",

@@ -22,6 +22,8 @@ export interface FrontState {
   sameInLanguage?: string;
   /** The realm of the signed-in user, whose branding the page has. */
   realmId?: string;
+  /** Whether the signed-in user has something to do in the console. */
+  hasConsole?: boolean;
 }
 
 /** Stands in until a request is in flight. */

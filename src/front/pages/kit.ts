@@ -3,6 +3,7 @@ import { DEVICE_TTL, deviceKey } from "../../accounts/known-devices.ts";
 import type { Session, SignedIn, User } from "../../accounts/ports.ts";
 import type { NewSession } from "../../accounts/sign-in.ts";
 import { CATALOGUE, isRefusal, type RefusalCode } from "../../errors.ts";
+import { mayMakeClients } from "../../management/acts.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { newSecret } from "../../random.ts";
@@ -38,10 +39,13 @@ export function queryMember(ctx: FrontContext, name: string): string | undefined
   return query === "" ? undefined : parseForm(query).get(name);
 }
 
-/** The session of the browser. What follows has the branding of its user's realm. */
+/** The session of the browser. What follows has the branding of its user's realm, and the links that the user's role gives. */
 export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
   const signedIn = await readSession(cookies.session(ctx), ports.sessions);
-  if (signedIn !== undefined) ctx.state.realmId = signedIn.user.realmId;
+  if (signedIn === undefined) return undefined;
+  const { realmId, role } = signedIn.user;
+  ctx.state.realmId = realmId;
+  ctx.state.hasConsole = mayMakeClients(role, ports.signUpPolicy.developers);
   return signedIn;
 }
 

@@ -11,10 +11,11 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
+import { SET_UP_DONE } from "../views/sections.ts";
 import { withRecords } from "../views/words.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
-type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults" | "offersPasskey">> & { readonly status?: number };
+type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults" | "offersPasskey" | "offersConsole">> & { readonly status?: number };
 
 async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
   const consents = await ports.consents.ofUser(user.id);
@@ -40,7 +41,7 @@ export const accountPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, (ctx, { signedIn: { user, session }, done }) => {
     const offersPasskey =
       kit.ports.relyingParty !== undefined && session.reachableAcr !== PHISHING_RESISTANT_ACR && session.proofAge < JUST_NOW;
-    return show(kit, ctx, user, { done, offersPasskey });
+    return show(kit, ctx, user, { done, offersPasskey, offersConsole: done === SET_UP_DONE && user.role === "operator" });
   });
 
 /** GET /account/data: what the service keeps about the user, as a JSON file. Times are milliseconds since the epoch. */

@@ -1,6 +1,7 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { accountFrame, doneWords } from "../views/account-frame.ts";
+import { wideLink } from "../views/cards.ts";
 import {
   buttonForm,
   day,
@@ -26,6 +27,8 @@ export interface AccountPage {
   /** The name as typed, where it could not be saved. */
   readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
   readonly faults: readonly Fault[];
+  /** For the first operator, who has just opened the account. */
+  readonly offersConsole?: boolean | undefined;
   /** For a user who has just signed in without a passkey, and has none. */
   readonly offersPasskey?: boolean | undefined;
 }
@@ -41,6 +44,13 @@ export function accountView(site: Site, language: Language, page: AccountPage): 
     site,
     { language, path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) },
     html`${
+      page.offersConsole &&
+      html`<section class="card" aria-labelledby="console">
+<h2 id="console">${texts.consoleOffer(site.host)}</h2>
+<p>${texts.consoleOfferText}</p>
+${wideLink(site.path("/console"), texts.consoleOfferLink)}
+</section>`
+    }${
       page.offersPasskey &&
       html`<section class="card" aria-labelledby="offer">
 <h2 id="offer">${texts.passkeyOffer}</h2>

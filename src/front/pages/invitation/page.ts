@@ -9,7 +9,7 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { failedForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
-import { ACCOUNT_START } from "../views/sections.ts";
+import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { invitationView, staleInvitationView } from "./view.ts";
 
 const PURPOSE = "invitation";
@@ -50,7 +50,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
       } catch (error) {
         return show(ctx, link, { email, ...failedForm(ctx, error, ["email", "password"]) });
       }
-      sendRedirect(ctx, site.path(ACCOUNT_START), 303);
+      sendRedirect(ctx, site.path(isSetup ? `${ACCOUNT_START}?done=${SET_UP_DONE}` : ACCOUNT_START), 303);
     },
   };
 }

@@ -80,7 +80,7 @@ export interface Frame {
   readonly faults?: readonly Fault[] | undefined;
   /** `wide` for pages with lists, `narrow` for a single form or notice. */
   readonly width?: "narrow" | "wide";
-  /** At the top right, for signed-in users. */
+  /** At the top right, for signed-in users, after the link to the console. */
   readonly aside?: Part;
   /** Additional elements of the page's head. */
   readonly head?: Part;
@@ -102,10 +102,12 @@ export interface Surroundings {
   readonly sameInLanguage?: string | undefined;
   /** Of the signed-in user; undefined: the default realm. */
   readonly realmId?: string | undefined;
+  /** Whether the signed-in user has something to do in the console. */
+  readonly hasConsole?: boolean | undefined;
 }
 
 /** A page as a document. */
-export function printPage({ site, frame, content }: HostedPage, { sameInLanguage, realmId }: Surroundings = {}): string {
+export function printPage({ site, frame, content }: HostedPage, { sameInLanguage, realmId, hasConsole }: Surroundings = {}): string {
   const { language, title, faults = [], width = "narrow", aside, head } = frame;
   const texts = TEXTS[language];
   const branding = site.brandings.of(realmId);
@@ -130,7 +132,7 @@ ${head}
 <div class="page page-${width}">
 <header class="top">
 <a class="brand" href="${site.path("/account")}"><img src="${site.path(logo?.path ?? MARK.path)}" alt="" height="28"${logo === undefined && html` width="28"`}><span>${name}</span></a>
-${aside}
+${aside !== undefined && html`<div class="top-links">${hasConsole && html`<a class="top-link" href="${site.path("/console")}">${texts.accountNav.console}</a>`}${aside}</div>`}
 </header>
 <main>
 ${content}

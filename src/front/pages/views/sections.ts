@@ -11,6 +11,8 @@ export interface AccountSection {
 
 /** The page after a sign-in without another destination. */
 export const ACCOUNT_START = "/account";
+/** The value of `done` there after the first operator has opened the account. */
+export const SET_UP_DONE = "set-up";
 /** The page that confirms a change of address. */
 export const CONFIRM_ADDRESS = "/account/security/address/confirm";
 
