@@ -1,5 +1,6 @@
 import type { Caller } from "../../accounts/caller.ts";
 import { DEVICE_TTL, deviceKey } from "../../accounts/known-devices.ts";
+import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import type { Session, SignedIn, User } from "../../accounts/ports.ts";
 import type { NewSession } from "../../accounts/sign-in.ts";
 import { CATALOGUE, isRefusal, type RefusalCode } from "../../errors.ts";
@@ -60,6 +61,24 @@ export function failedForm(ctx: FrontContext, error: unknown, fields: readonly s
   const { code, detail } = error;
   if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
   return { faults: refusalFaults(languageOf(ctx), error, fields), status: CATALOGUE[code].http };
+}
+
+const ACCOUNT_FIELDS = ["email", "password"];
+
+/**
+ * The faults of a form that opens an account, as of {@link failedForm}. Its shape is checked before the rules for passwords, which are
+ * looked at here too, so that the user corrects both fields at once.
+ */
+export async function failedAccountForm(ctx: FrontContext, error: unknown, form: Form) {
+  const failed = failedForm(ctx, error, ACCOUNT_FIELDS);
+  const isOfShape = isRefusal(error) && error.reason === "body_shape";
+  if (!isOfShape || failed.faults.some(({ field }) => field === "password")) return failed;
+  try {
+    await assertGoodPassword(form.get("password") ?? "", form.get("email") ?? "");
+    return failed;
+  } catch (weak) {
+    return { ...failed, faults: [...failed.faults, ...failedForm(ctx, weak, ACCOUNT_FIELDS).faults] };
+  }
 }
 
 /** The purpose of the token in every form of the account pages. */

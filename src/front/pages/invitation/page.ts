@@ -7,7 +7,7 @@ import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { failedForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
+import { failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { invitationView, staleInvitationView } from "./view.ts";
@@ -48,7 +48,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
         const session = await signInNewcomer({ user, generation: 0 }, "invitation", ports, callerOf(ctx), cookies.session(ctx));
         await startBrowserSession(kit, ctx, session);
       } catch (error) {
-        return show(ctx, link, { email, ...failedForm(ctx, error, ["email", "password"]) });
+        return show(ctx, link, { email, ...(await failedAccountForm(ctx, error, form)) });
       }
       sendRedirect(ctx, site.path(isSetup ? `${ACCOUNT_START}?done=${SET_UP_DONE}` : ACCOUNT_START), 303);
     },

@@ -9,7 +9,7 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,
-  failedForm,
+  failedAccountForm,
   mailedTo,
   type PageKit,
   queryForm,
@@ -49,7 +49,7 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
         await beginPendingAction(kit, ctx, account.user.email, returnTo);
         if (!needsProof(account.user, signUpPolicy)) return await enter(kit, ctx, account, returnTo);
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, ["email", "password"]);
+        const { faults, status } = await failedAccountForm(ctx, error, form);
         const token = guard.token(ctx, purpose(returnTo.requestId));
         const page = signUpView(site, languageOf(ctx), {
           token,
