@@ -1,6 +1,6 @@
 import { Skeleton, Stack, Table, Text, UnstyledButton } from "@mantine/core";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type MouseEvent, type ReactNode, useEffect, useRef } from "react";
 import { shownNumber, T } from "../texts/texts.ts";
 import { type Emptiness, EmptyState } from "./empty-state.tsx";
 import { FailureNote } from "./failure.tsx";
@@ -89,7 +89,7 @@ function Rows<Row, Page>({
         {isFetchingNextPage || isLoading ? T.common.loading : countText(rows.length, hasNextPage, pages.data?.pages[0])}
       </Text>
       <Table.ScrollContainer minWidth={0} type="native">
-        <Table className="data-table" aria-rowcount={hasNextPage ? -1 : rows.length + 1} verticalSpacing="xs" highlightOnHover>
+        <Table aria-rowcount={hasNextPage ? -1 : rows.length + 1} verticalSpacing="xs" highlightOnHover className="data-table">
           <Table.Caption hidden>{caption}</Table.Caption>
           <Header columns={columns} sort={sort} onSort={onSort} />
           <Table.Tbody ref={body} aria-busy={isLoading}>
@@ -99,7 +99,7 @@ function Rows<Row, Page>({
               const row = rows[index];
               if (row === undefined) return null;
               return (
-                <Table.Tr key={keyOf(row)} data-index={index} aria-rowindex={index + 2} ref={virtual.measureElement}>
+                <Table.Tr key={keyOf(row)} data-index={index} aria-rowindex={index + 2} ref={virtual.measureElement} onClick={openRow}>
                   {columns.map(({ id, cell, low, tight }) => (
                     <Table.Td key={id} className={`${low ? "low " : ""}${tight ? "tight" : "foreign"}`}>
                       {cell(row)}
@@ -115,6 +115,20 @@ function Rows<Row, Page>({
       {pages.error ? <FailureNote error={pages.error} retry={() => void pages.refetch()} /> : null}
     </Stack>
   );
+}
+
+const CONTROLS = "a, button, input, label, select";
+
+/**
+ * A click anywhere in a row is one on its link of the class `row-link`; with the keyboard the link itself is reached. A cell with other
+ * controls is left to them, and a click that ends a selection of text does nothing.
+ */
+function openRow({ target, currentTarget, nativeEvent }: MouseEvent<HTMLElement>): void {
+  if (!(target instanceof Element && currentTarget.contains(target)) || target.closest(CONTROLS)) return; // or in a dialog of the row
+  const link = currentTarget.querySelector(".row-link");
+  const others = [...(target.closest("td")?.querySelectorAll(CONTROLS) ?? [])].some((control) => control !== link);
+  if (others || getSelection()?.isCollapsed === false) return;
+  link?.dispatchEvent(new self.MouseEvent("click", nativeEvent));
 }
 
 function countText(shown: number, hasMore: boolean, { total, totalIsExact }: Total = {}): string {

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Stack, Table, Text } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type CSSProperties, useState } from "react";
 import { api, type ManagementInputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
@@ -14,7 +15,9 @@ const { agents: texts } = T;
 /** Milliseconds. */
 const REFRESHED = 10_000;
 
-const HEADERS = [{ text: texts.actor }, { text: texts.state }, { text: texts.tokens, low: true }, { text: texts.acts }];
+const HEADERS = [{ text: texts.actor }, { text: texts.state }, { text: texts.tokens, low: true }, { text: texts.acts, low: true }];
+/** What console.css calls narrow. */
+const NARROW = "(max-width: 48em)";
 
 /** Who acts for whom: a picture, the same as a table, and what can be stopped. */
 export function Delegations({ of }: { readonly of: ManagementInputs["operator"]["delegations"]["groups"] }) {
@@ -40,18 +43,33 @@ export function Delegations({ of }: { readonly of: ManagementInputs["operator"][
 }
 
 function Row({ node, depth, isChosen }: { readonly node: TreeNode; readonly depth: number; readonly isChosen: boolean }) {
+  const isNarrow = useMediaQuery(NARROW, undefined, { getInitialValueInEffect: false });
+  const { branch } = node;
+  const chosen = isChosen && { bg: "var(--mantine-color-blue-light)" };
+  const acts = branch !== undefined && <NodeActs node={node} branch={branch} />;
+  const hasActsBelow = isNarrow && branch !== undefined;
+  const indent = { "--depth": depth } as CSSProperties;
   return (
-    <Table.Tr {...(isChosen && { bg: "var(--mantine-color-blue-light)" })}>
-      <Table.Td pl={8 + depth * 20} className="foreign">
-        {nameOf(node)}
-        <Text size="xs" c="dimmed" span>
-          {` ${texts.kinds[node.kind]}`}
-        </Text>
-      </Table.Td>
-      <Table.Td>{texts.states[stateOf(node)]}</Table.Td>
-      <Table.Td className="low">{countsOf(node)}</Table.Td>
-      <Table.Td>{node.branch !== undefined && <NodeActs node={node} branch={node.branch} />}</Table.Td>
-    </Table.Tr>
+    <>
+      <Table.Tr {...chosen} className={hasActsBelow ? "tree-row" : ""}>
+        <Table.Td style={indent} className="foreign tree-name">
+          {nameOf(node)}
+          <Text size="xs" c="dimmed" span>
+            {` ${texts.kinds[node.kind]}`}
+          </Text>
+        </Table.Td>
+        <Table.Td>{texts.states[stateOf(node)]}</Table.Td>
+        <Table.Td className="low">{countsOf(node)}</Table.Td>
+        {!isNarrow && <Table.Td>{acts}</Table.Td>}
+      </Table.Tr>
+      {hasActsBelow && (
+        <Table.Tr {...chosen}>
+          <Table.Td colSpan={2} style={indent} className="tree-acts">
+            {acts}
+          </Table.Td>
+        </Table.Tr>
+      )}
+    </>
   );
 }
 

@@ -1,0 +1,79 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect } from "vitest";
+import { openPage, startChromium } from "../support/chromium.ts";
+import { openScreen } from "../support/console.ts";
+import { test } from "../support/delegation.ts";
+import { OPERATOR } from "../support/server.ts";
+import { signIn } from "../support/visits.ts";
+
+const PHONE = { width: 360, height: 800 };
+
+let browser: Awaited<ReturnType<typeof startChromium>>;
+let view: Awaited<ReturnType<typeof openPage>>;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await startChromium();
+  view = await openPage(browser, { viewport: PHONE });
+  page = view.page;
+});
+afterAll(async () => {
+  await view.close();
+  await browser.close();
+});
+
+test("a chain of four agents is shown on a phone with whole names, and with all that stops them in the window", async ({ server }) => {
+  await server.chainOf(["agent-1", "agent-2", "agent-3", "agent-4"]);
+  await page.goto(`${server.url}/console/agents`);
+  await signIn(page, OPERATOR.email, OPERATOR.password);
+  await page.getByRole("link", { name: "agent-1" }).click();
+  const deepest = page.getByRole("row", { name: /^agent-4 .*Live/ }).getByRole("cell");
+  await deepest.first().waitFor();
+  expect((await deepest.first().boundingBox())?.height).toBeLessThan(60);
+  for (const name of [1, 2, 3, 4].flatMap((n) => [`Pause agent-${n}`, `Cut the access of agent-${n}`])) {
+    const box = await page.getByRole("button", { name, exact: true }).boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? PHONE.width)).toBeLessThan(PHONE.width);
+  }
+});
+
+test("a record says on a phone who acted, and no word of it is out of view or broken", async () => {
+  await openScreen(page, "/audit?event=code.issued");
+  await page
+    .getByRole("cell", { name: `${OPERATOR.email} got an authorization code` })
+    .filter({ visible: true })
+    .first()
+    .waitFor();
+  const end = await page.getByRole("table").evaluate((table) => table.getBoundingClientRect().right);
+  expect(end).toBeLessThan(PHONE.width);
+});
+
+test("a click anywhere in a row opens it, but not on another control, nor with a selection of text", async () => {
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await openScreen(page, "/clients?q=web");
+  const id = page.getByRole("cell", { name: "web" }).getByText("web", { exact: true }).last();
+  const { x = 0, y = 0, width = 0, height = 0 } = (await id.boundingBox()) ?? {};
+  await page.mouse.move(x + 1, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width, y + height / 2, { steps: 5 });
+  await page.mouse.up();
+  expect(await page.evaluate(() => getSelection()?.toString())).toBe("web");
+  expect(new URL(page.url()).pathname).toBe("/console/clients");
+  await page.getByRole("cell", { name: "Enabled" }).click();
+  await page.getByRole("heading", { name: "web", level: 1 }).waitFor();
+  await page.getByRole("tab", { name: "Consents" }).click();
+  const consent = page.getByRole("row", { name: /crm:read/ }).first();
+  await consent
+    .getByRole("cell")
+    .last()
+    .click({ position: { x: 2, y: 2 } });
+  await page.getByRole("heading", { name: "web", level: 1 }).waitFor();
+  await consent.getByRole("cell", { name: /crm:read/ }).click();
+  await page.getByRole("heading", { name: /@example.test/, level: 1 }).waitFor();
+  await openScreen(page, "/audit");
+  await page.getByRole("cell", { name: "Success" }).first().click();
+  await page.getByRole("dialog", { name: "Record", exact: true }).waitFor();
+});
+
+test("no screen reported an error", () => {
+  expect(view.problems).toEqual([]);
+});
