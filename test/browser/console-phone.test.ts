@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { openScreen } from "../support/console.ts";
 import { test } from "../support/delegation.ts";
+import { PASSWORD } from "../support/flow.ts";
 import { OPERATOR } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
 
@@ -72,6 +73,29 @@ test("a click anywhere in a row opens it, but not on another control, nor with a
   await openScreen(page, "/audit");
   await page.getByRole("cell", { name: "Success" }).first().click();
   await page.getByRole("dialog", { name: "Record", exact: true }).waitFor();
+});
+
+test("a developer sees one sentence in place of a screen for operators, in English and German", async ({ server }) => {
+  const { email } = await server.signedInUser();
+  const calls: string[] = [];
+  for (const [locale, sentence] of [
+    ["en-GB", "This page is for operators."],
+    ["de-AT", "Diese Seite ist für Operatoren."],
+  ] as const) {
+    const other = await openPage(browser, { locale });
+    other.page.on("request", (request) => void calls.push(request.url()));
+    await other.page.goto(`${server.url}/console/users`);
+    await other.page.locator("input[name=email]").fill(email);
+    await other.page.locator("input[name=password]").fill(PASSWORD);
+    await other.page.locator("form[action='/login'] button[type=submit]").click();
+    await other.page.getByText(sentence).waitFor();
+    expect(await other.page.locator("main").locator("button, input, [role=alert]").count()).toBe(0);
+    await openScreen(other.page, "/resources");
+    expect(await other.page.locator("main").locator("button, input, [role=alert]").count()).toBe(0);
+    expect(other.problems).toEqual([]);
+    await other.close();
+  }
+  expect(calls.filter((url) => url.includes("operator."))).toEqual([]);
 });
 
 test("no screen reported an error", () => {

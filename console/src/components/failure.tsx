@@ -4,14 +4,24 @@ import { useViewer } from "../api/viewer.ts";
 import { T } from "../texts/texts.ts";
 import { RequestLink } from "./request-link.tsx";
 
+/** The statuses of refusals whose description says more than their code. */
+const SAYS_MORE: readonly (number | undefined)[] = [400, 403, 409];
+
 /** What went wrong, with the id of the request and, for operators, the way to its explanation. @param retry undefined where trying again changes nothing */
 export function FailureNote({ error, retry }: { readonly error: unknown; readonly retry?: (() => void) | undefined }) {
   const { isOperator } = useViewer();
   const { message, status, requestId, issues, code } = failureOf(error);
   const fallback = status === undefined ? T.failure.unreachable : T.failure.internal;
+  const description = code === "server_error" || message === undefined ? fallback : message;
+  const sentence = T.failure.codes[code ?? ""];
   return (
     <Alert color="red" role="alert" title={T.failure.title} maw="60rem">
-      <Text>{code === "server_error" || message === undefined ? fallback : message}</Text>
+      <Text>{sentence ?? description}</Text>
+      {sentence !== undefined && SAYS_MORE.includes(status) && (
+        <Text c="dimmed" lang="en">
+          {description}
+        </Text>
+      )}
       {issues.length > 0 && (
         <List size="sm">
           {issues.map((issue) => (

@@ -10,20 +10,22 @@ import {
   Menu,
   NavLink,
   ScrollArea,
+  Skeleton,
   Text,
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useMatches } from "@tanstack/react-router";
 import { Fragment, lazy, Suspense } from "react";
 import { useViewer } from "../api/viewer.ts";
 import { signOut } from "../auth/session.ts";
 import { showFailure } from "../components/act.tsx";
 import { FailureNote } from "../components/failure.tsx";
+import { PageHead } from "../components/page-head.tsx";
 import { BASE, ENVIRONMENT } from "../environment.ts";
 import { T } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
-import { SCREENS } from "./screens.ts";
+import { SCREENS, screenOf } from "./screens.ts";
 import { openSearch } from "./search-store.ts";
 
 /** Whose keyboards have a command key. */
@@ -78,8 +80,12 @@ export function Shell() {
 
 /** The screen. What it shows depends on the viewer, so without one it would stay empty. */
 function Content() {
-  const { isKnown, error, refetch } = useViewer();
-  return !isKnown && error ? <FailureNote error={error} retry={() => void refetch()} /> : <Outlet />;
+  const { isKnown, isOperator, error, refetch } = useViewer();
+  const pattern = useMatches({ select: (matches) => matches.at(-1)?.fullPath });
+  if (!isKnown && error) return <FailureNote error={error} retry={() => void refetch()} />;
+  const { label = "", operators } = screenOf(pattern ?? "") ?? {};
+  if (operators === undefined || isOperator) return <Outlet />;
+  return isKnown ? <PageHead title={label} detail={operators} /> : <Skeleton height={320} />;
 }
 
 function Rail({ onChoose }: { readonly onChoose: () => void }) {

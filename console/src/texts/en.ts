@@ -48,6 +48,9 @@ export const en = {
     unreachable: "The server cannot be reached. Check your connection, then try again.",
     internal: "This is our fault, and we have logged it.",
     stale: "What is shown may be out of date: it could not be read again.",
+    /** By the code of a refusal, in a language that descriptions of the server are not in. */
+    codes: {} as Readonly<Record<string, string>>,
+    operators: "This page is for operators. If you need it, ask an operator to make you one.",
     notFoundTitle: "Page not found",
     notFound: "This address has no page. Choose one from the navigation.",
   },
@@ -610,6 +613,12 @@ export const en = {
     value: "Value",
     origin: "From",
     meaning: "Meaning",
+    /** Where the reference of settings, which the server has in English, is in another language than the console. */
+    reference: "",
+    /** By the name of a group in the reference. */
+    groups: {} as Readonly<Record<string, string>>,
+    /** By the name of a setting: what is in force where it is not set. */
+    unset: {} as Readonly<Record<string, string>>,
     hidden: "Set, not shown",
     origins: { environment: "The environment", file: "A file", default: "Its default" },
     noMatch: "No setting matches. Search for something else.",

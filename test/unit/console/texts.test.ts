@@ -3,9 +3,19 @@ import { de } from "../../../console/src/texts/de.ts";
 import { en } from "../../../console/src/texts/en.ts";
 import { isolating } from "../../../console/src/texts/isolated.ts";
 import { AUDIT_EVENTS } from "../../../src/audit.ts";
+import { shownSettings } from "../../../src/config/shown-settings.ts";
+import { CATALOGUE } from "../../../src/errors.ts";
 
 test("every event of the audit log is a sentence in each language", () => {
   for (const { audit } of [en, de]) expect(Object.keys(audit.did).toSorted()).toEqual([...AUDIT_EVENTS].toSorted());
+});
+
+test("what the server states in English has a German text: sections of settings, what is in force without them, refusals", () => {
+  const settings = shownSettings(new Map());
+  const withUnset = settings.filter(({ unset }) => unset !== null).map(({ name }) => name);
+  expect(Object.keys(de.settings.unset).toSorted()).toEqual(withUnset.toSorted());
+  expect(Object.keys(de.settings.groups)).toEqual([...new Set(settings.map(({ group }) => group))]);
+  expect(Object.keys(CATALOGUE)).toEqual(expect.arrayContaining(Object.keys(de.failure.codes)));
 });
 
 test.for([

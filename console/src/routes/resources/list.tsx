@@ -2,7 +2,6 @@ import { Stack, Text } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
-import { useViewer } from "../../api/viewer.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { type ListSearch, oneOf, sortOf, stateOf } from "../../components/list-search.ts";
@@ -63,18 +62,6 @@ const inputOf = ({ q, sort, origin, enabled }: Search) => ({
 const AddButton = () => <LinkButton to="/resources/new">{texts.add}</LinkButton>;
 
 export function ResourceList() {
-  const { isKnown, isOperator } = useViewer();
-  return (
-    <Stack>
-      <PageHead title={texts.title} detail={isKnown && !isOperator ? texts.forDevelopers : texts.empty}>
-        {isOperator && <AddButton />}
-      </PageHead>
-      {isOperator && <Resources />}
-    </Stack>
-  );
-}
-
-function Resources() {
   const search: Search = useSearch({ from: "/frame/resources" });
   const navigate = useNavigate({ from: "/resources" });
   const { sort, ...filters } = search;
@@ -84,7 +71,10 @@ function Resources() {
   );
   const change = (members: Search) => void navigate({ search: (before) => ({ ...before, ...members }) as Search, replace: true });
   return (
-    <>
+    <Stack>
+      <PageHead title={texts.title} detail={texts.empty}>
+        <AddButton />
+      </PageHead>
       <ListTools searchLabel={texts.search} search={search} filters={FILTERS} onChange={change} />
       <DataTable
         caption={texts.title}
@@ -98,6 +88,6 @@ function Resources() {
           Object.keys(filters).length > 0 ? { text: texts.noMatch } : { title: texts.emptyTitle, text: texts.empty, action: <AddButton /> }
         }
       />
-    </>
+    </Stack>
   );
 }

@@ -29,6 +29,7 @@ export function SettingsPage() {
       <Facts deployment={deployment.data} />
       <MailTest />
       <Title order={2}>{texts.all}</Title>
+      {texts.reference !== "" && <Text>{texts.reference}</Text>}
       <ListTools
         searchLabel={texts.search}
         search={{ q }}
@@ -100,10 +101,8 @@ function Settings({ settings, search }: { readonly settings: readonly Setting[];
   if (found.length === 0) return <Text>{texts.noMatch}</Text>;
   return groups.map((group) => (
     <section key={group}>
-      <Title order={3} lang="en">
-        {group}
-      </Title>
-      <PlainTable caption={group} headers={HEADERS}>
+      <Title order={3}>{texts.groups[group] ?? group}</Title>
+      <PlainTable caption={texts.groups[group] ?? group} headers={HEADERS}>
         {found
           .filter((each) => each.group === group)
           .map((each) => (
@@ -122,7 +121,9 @@ const SettingRow = ({ name, value, origin, isSecret, unset, description }: Setti
     <Table.Td>
       <Code>{name}</Code>
     </Table.Td>
-    <Table.Td className="foreign">{value ?? (isSecret && origin !== "default" ? texts.hidden : plain(unset ?? T.common.none))}</Table.Td>
+    <Table.Td className="foreign">
+      {value ?? (isSecret && origin !== "default" ? texts.hidden : plain(texts.unset[name] ?? unset ?? T.common.none))}
+    </Table.Td>
     <Table.Td className="low">{texts.origins[origin]}</Table.Td>
     <Table.Td className="low" lang="en">
       {plain(description)}
