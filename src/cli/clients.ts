@@ -44,8 +44,7 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
   describing(
     command("create <name>", "create a client; its secret is shown only once", async (admin, name: string, options: ClientOptions) => {
       const client = await created(admin, name, options);
-      const needsKeys = client.tokenEndpointAuthMethod === "private_key_jwt" && !options.operator;
-      return { ...output(client), warning: () => (needsKeys ? NEEDS_KEYS : undefined) };
+      return { ...output(client), warning: () => stillMissing(client, options) };
     }),
   )
     .option("--client-id <id>", "for operators: its client_id")
@@ -77,6 +76,14 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
   asksFirst(regeneration, terminal, "The client's present secret stops working at once.");
   const unused = registerClientDetails(managed, terminal, recordId);
   asksFirst(unused, terminal, "Clients that registered themselves and were not used are deleted with their grants and tokens.");
+}
+
+/** What a new client still needs before it can get a token. */
+function stillMissing({ clientId, grantTypes, redirectUris, tokenEndpointAuthMethod }: Shown, { operator }: Common): string | undefined {
+  if (tokenEndpointAuthMethod === "private_key_jwt" && !operator) return NEEDS_KEYS;
+  if (!grantTypes.includes("authorization_code") || redirectUris.length > 0) return undefined;
+  const update = `countersign clients update ${clientId}${operator ? " --operator" : ""} --redirect-uri URI`;
+  return `Users cannot return to this client: it has no redirect URI yet. Add one with \`${update}\`.`;
 }
 
 const NEEDS_KEYS = "Only operators can add keys. This client cannot authenticate until one does (--jwks or --jwks-uri).";

@@ -253,6 +253,18 @@ describe("countersign clients update and create", () => {
   });
 });
 
+test("creating a client for the authorization code grant without a redirect URI says how to add one", async () => {
+  const { run } = atTerminal();
+  const made = await run("clients", "create", "Web", "--grant", "authorization_code");
+  expect([made.code, made.err]).toEqual([
+    0,
+    expect.stringMatching(/no redirect URI yet\. Add one with `countersign clients update \S+ --redirect-uri URI`/),
+  ]);
+  expect((await run("clients", "create", "Ready", "--redirect-uri", "https://app.example.test/callback")).err).not.toContain(
+    "redirect URI",
+  );
+});
+
 test("creating a private_key_jwt client as a developer warns that only operators can add keys", async () => {
   const made = await atTerminal().run(
     "clients",
