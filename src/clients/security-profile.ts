@@ -28,21 +28,18 @@ const FAPI2: Demands = {
   rotation: false,
 };
 
-/** Of a client without a profile that demands nothing of itself. */
-const LEAST: Demands = {
-  pushedRequests: false,
-  boundTokens: false,
-  authMethods: OPERATOR_AUTH_METHODS,
-  algorithms: CLIENT_ASSERTION_ALGORITHMS,
-  issuerAudience: false,
-  codeLifetime: Number.POSITIVE_INFINITY,
-  rotation: true,
-};
-
 type Profiled = Pick<Client, "securityProfile" | "requirePushedAuthorizationRequests" | "dpopBoundAccessTokens">;
 
 /** The demands on a client: those of its profile, else what it or an operator has chosen. Pure. @see docs/protocol.md#security-profile */
-export function demandsOf({ securityProfile, requirePushedAuthorizationRequests, dpopBoundAccessTokens }: Profiled): Demands {
-  if (securityProfile === "fapi2") return FAPI2;
-  return { ...LEAST, pushedRequests: requirePushedAuthorizationRequests, boundTokens: dpopBoundAccessTokens };
-}
+export const demandsOf = (client: Profiled): Demands =>
+  client.securityProfile === "fapi2"
+    ? FAPI2
+    : {
+        pushedRequests: client.requirePushedAuthorizationRequests,
+        boundTokens: client.dpopBoundAccessTokens,
+        authMethods: OPERATOR_AUTH_METHODS,
+        algorithms: CLIENT_ASSERTION_ALGORITHMS,
+        issuerAudience: false,
+        codeLifetime: Number.POSITIVE_INFINITY,
+        rotation: true,
+      };
