@@ -11,8 +11,11 @@ import { type Run, resultsOf, SKIPPED, type TestResult } from "./contract-report
 
 const CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"];
 const PHASES = ["examples", "coverage", "fuzzing"];
-/** The run is the same every time, and bounded. */
-const BOUNDS = ["--max-examples", "20", "--seed", "1", "--workers", "2", "--generation-database", "none", "--request-timeout", "20"];
+/**
+ * The run is the same every time, and bounded. One worker: two threads of Python 3.11 that parse source at once can end in a SystemError
+ * (CPython issue 106905).
+ */
+const BOUNDS = ["--max-examples", "20", "--seed", "1", "--workers", "1", "--generation-database", "none", "--request-timeout", "20"];
 
 const CLIENT = { clientId: "contract-client", clientSecret: "only-for-the-contract-test" };
 const PROVISIONED = {
