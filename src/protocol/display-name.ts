@@ -2,9 +2,6 @@ import { z } from "zod";
 
 const MAX_LENGTH = 255;
 
-/** What a name must be, for a caller who learns nothing more. */
-export const DISPLAY_NAME_FORM = `1 to ${MAX_LENGTH} characters, one of them visible, without control or bidirectional characters`;
-
 /** A visible character. */
 const VISIBLE = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}]/u;
 const DECEIVING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;

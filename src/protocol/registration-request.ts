@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Refusal } from "../errors.ts";
-import { DISPLAY_NAME_FORM, DisplayName } from "./display-name.ts";
+import { DisplayName } from "./display-name.ts";
+import { issuesOf } from "./issue-messages.ts";
 
 const words = z.array(z.string().max(200)).max(20);
 
@@ -32,20 +33,6 @@ export const RegistrationRequest = z.object({
 });
 export type RegistrationRequest = z.infer<typeof RegistrationRequest>;
 
-const LIST_OF_WORDS = "an array of at most 20 strings of at most 200 characters";
-
-/** What each member must be, as the schema demands it. */
-const FORMS: Readonly<Record<keyof RegistrationRequest, string>> = {
-  client_name: `a string of ${DISPLAY_NAME_FORM}`,
-  redirect_uris: "an array of at most 10 strings of at most 2000 characters",
-  grant_types: LIST_OF_WORDS,
-  response_types: LIST_OF_WORDS,
-  token_endpoint_auth_method: "a string of at most 200 characters",
-  scope: "a string of at most 8000 characters: scopes separated by spaces",
-  dpop_bound_access_tokens: "true or false",
-  require_pushed_authorization_requests: "true or false",
-};
-
 const isObject = (json: unknown): json is object => typeof json === "object" && json !== null && !Array.isArray(json);
 
 /** A member that is null counts as absent. */
@@ -55,9 +42,9 @@ const withoutNulls = (members: object) => Object.fromEntries(Object.entries(memb
 export function parseRegistrationRequest(json: unknown): RegistrationRequest {
   const parsed = RegistrationRequest.safeParse(isObject(json) ? withoutNulls(json) : json);
   if (parsed.success) return parsed.data;
-  // Only names of our own schema can stand here: members that it does not know are never at fault.
-  const member = parsed.error.issues[0]?.path[0] as keyof RegistrationRequest | undefined;
-  const description = member === undefined ? "The body must be a JSON object." : `${member} must be ${FORMS[member]}.`;
+  const [fault] = issuesOf(parsed.error);
+  const member = fault?.path.split(".")[0];
+  const description = fault && member ? `${fault.path} ${fault.message}.` : "The body must be a JSON object.";
   if (member === "redirect_uris") throw new Refusal("invalid_redirect_uri", "malformed_redirect_uris", { description });
   throw new Refusal("invalid_client_metadata", "malformed_metadata", { description });
 }
