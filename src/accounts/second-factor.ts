@@ -89,6 +89,10 @@ export function wrongCode(): Refusal {
   return new Refusal("unauthenticated", "second_factor_wrong", { description: message, issues: [{ path: CODE_FIELD, message }] });
 }
 
+/** The app is not confirmed, so there are no recovery codes yet. */
+const wrongFirstCode = () =>
+  new Refusal("unauthenticated", "first_code_wrong", { issues: [{ path: CODE_FIELD, message: "That code is not right." }] });
+
 /** Begins to set up an app. @throws {Refusal} conflict when the user has one */
 export async function beginApp({ id }: User, { secondFactors, box }: SecondFactorPorts): Promise<void> {
   const { generateSecret } = await otp();
@@ -110,12 +114,12 @@ export async function confirmApp(user: User, code: string, ports: SecondFactorPo
   const { secondFactors, box, randomBytes } = ports;
   const app = await secondFactors.appOf(user.id);
   const step = app && (await stepOf(box.open(app.secret, appSecretPlace(user.id)), plainCode(code), app.now));
-  if (step === undefined) throw wrongCode();
+  if (step === undefined) throw wrongFirstCode();
   const codes = newRecoveryCodes(randomBytes);
   const hashes = codes.map((each) => recoveryHash(user.id, each));
   const audit = auditOfUser("second_factor.added", user.id, caller);
   if (!(await secondFactors.confirm(user.id, step, hashes, secondFactorAddedMail(caller.language, senderOf(ports, user.realmId)), audit)))
-    throw wrongCode();
+    throw wrongFirstCode();
   return codes;
 }
 

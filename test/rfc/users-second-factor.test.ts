@@ -52,9 +52,11 @@ describe("docs/protocol.md#second-factor", () => {
     const { browser } = await server.signedInUser();
     const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
     const page = await browser.submit(form, { form_token: tokenIn(form.html) });
-    for (const code of ["", "12345", "1234567", "12345a"]) {
+    expect(page.html).toMatch(/<a href="otpauth:\/\/totp\/[^"]+secret=[A-Z2-7]+/);
+    for (const code of ["", "12345", "1234567", "12345a", "000000"]) {
       const answer = await browser.submit(page, { code });
       expect([code, answer.status, answer.html.includes("That code is not right.")]).toEqual([code, 401, true]);
+      expect(answer.html).not.toContain("use a recovery code");
     }
   });
 

@@ -58,6 +58,7 @@ export function appView(site: Site, language: Language, { token, returnTo, fault
 <h2 id="scan">${texts.scan}</h2>
 <p>${texts.scanText}</p>
 <p class="qr-frame">${qrCode(uri, texts.qrCode)}</p>
+<p class="small"><a href="${uri}">${texts.onThisDevice}</a></p>
 <p class="small">${texts.byHand} <code class="host">${(secret.match(/.{1,4}/g) ?? []).join(" ")}</code></p>
 </section>
 <section class="card" aria-labelledby="confirm">
