@@ -124,10 +124,14 @@ async function add(admin: AdminClient, name: string, options: AddOptions, termin
 async function test(admin: AdminClient, name: string): Promise<Output> {
   const verdict = await admin.operator.connections.test.query({ name });
   if (verdict.works) return { value: verdict, text: "It works: the provider's metadata can be used, and it knows this server." };
-  throw new CommandFailure(EXIT.failed, `It does not work: ${FAULTS[verdict.stage ?? "metadata"]} (${verdict.reason}).`);
+  throw new CommandFailure(
+    EXIT.failed,
+    `It does not work: ${FAULTS[verdict.reason === "document_of_another_issuer" ? verdict.reason : (verdict.stage ?? "metadata")]} (${verdict.reason}).`,
+  );
 }
 
 const FAULTS = {
+  document_of_another_issuer: "the provider's metadata names another issuer than this connection, and the two must be the same text",
   metadata: "the provider's metadata cannot be used",
   credentials: "the provider does not accept the client id and secret, or the redirect URI",
 } as const;

@@ -88,7 +88,8 @@ export function providers(ports: ProviderPorts): Providers {
 
 const testReason = (error: unknown): string => {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof FetchFailure) return cause.reason;
-  return failureOf(error) ?? "unreachable";
+  const failure = failureOf(error) ?? "unreachable";
+  return failure === "upstream_json_attribute_comparison_failed" ? "document_of_another_issuer" : failure; // nothing else of a document is compared
 };
 
 /** Redeems an invented code: the provider refuses the code only after it has accepted the credentials (RFC 6749 §5.2). */

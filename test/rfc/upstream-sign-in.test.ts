@@ -242,7 +242,12 @@ describe("operators", () => {
     expect((await aVisitor().follow("/signin/wrong")).status).toBe(404);
     const lost = await connections.create.mutate({ name: "lost", issuer: "http://localhost:9", clientId: "us" });
     expect(await connections.test.query({ name: lost.name })).toMatchObject({ works: false, stage: "metadata" });
-    for (const name of ["wrong", "lost"]) await connections.remove.mutate({ name });
+    const others = [`${upstream.url}/`, upstream.url.replace("localhost", "127.0.0.1")];
+    for (const [index, issuer] of others.entries()) {
+      const { name } = await connections.create.mutate({ name: `differs-${index}`, issuer, clientId: "us" });
+      expect(await connections.test.query({ name })).toEqual({ works: false, stage: "metadata", reason: "document_of_another_issuer" });
+    }
+    for (const name of ["wrong", "lost", "differs-0", "differs-1"]) await connections.remove.mutate({ name });
     expect((await connections.list.query()).connections.map(({ name }) => name)).toEqual(["acme", "other"]);
     expect(await refusedWith(connections.get.query({ name: "lost" }))).toMatchObject({ error: "not_found" });
     const keyed = await connections.create.mutate({ preset: "google", clientId: "us", authMethod: "private_key_jwt" });
