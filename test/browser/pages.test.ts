@@ -77,9 +77,10 @@ describe("the agents page, with acting agents and a paused one, likewise", () =>
     const cookies = [...user.browser.cookies].map(([name, value]) => ({ name, value, url: server.url }));
     await page.context().addCookies(cookies);
     await page.goto(`${server.url}/account/agents`);
-    await page.locator('form[action="/account/agents/pause"] button').first().click();
+    await page.locator('form[action="/account/agents/pause"] button').last().click();
     await page.waitForURL(/done=/);
     expect(await page.getByRole("heading", { level: 2 }).count()).toBe(2);
+    expect(await page.locator(".tag").count()).toBe(2);
     expect(await flawsOfPage(page, "account-agents-acting", locale)).toEqual([]);
     expect(problems).toEqual([]);
     await close();

@@ -76,7 +76,8 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
     await signOut(page);
     await page.waitForURL(`${server.url}/account`);
     await page.goto(`${server.url}/account/security`);
-    await page.getByText("Last used on").waitFor();
+    await page.getByText(/^Added today, /).waitFor();
+    await page.getByText(/^Last used today, /).waitFor();
     await page.getByRole("button", { name: "Remove the passkey Old laptop" }).click();
     await page.getByText("You have no passkey yet.").waitFor();
     expect(server.mailTo(email)).toContain("passkey");

@@ -25,6 +25,7 @@ test("the page requires a session and names the account before it shows a reques
   const page = await user.browser.follow(PATH);
   expect(page.status).toBe(200);
   expect(page.html).toContain(`The wallet will be linked to the account <strong>${user.email}</strong>`);
+  expect(page.html).toContain(`href="${PATH}?lang=de"`);
   expect(page.html).not.toContain("openid4vp:");
   expect((await user.browser.follow("/account")).html).toContain(`href="${PATH}"`);
   expect((await aBrowser(server.url).follow(PATH)).url).toContain("/login");

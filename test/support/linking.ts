@@ -28,7 +28,7 @@ export function linkingAt(server: TestServer, at: string = server.url) {
     return { browser, csrf: csrfToken };
   }
   async function aUser(): Promise<LinkingUser> {
-    const [email, password] = [`wallet-${++users}@example.test`, "correct horse battery"];
+    const [email, password] = [`wallet${++users}@departmentwithalongname.example.test`, "correct horse battery"];
     const { body } = await aBrowser(at).json("/auth/register", { email, password });
     return { ...(await signIn(email, password)), id: body.id, email };
   }

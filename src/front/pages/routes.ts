@@ -34,7 +34,7 @@ const DESTINATION = ["request", "next"];
  * A page that offers the other languages. With `lang` it remembers the language, and redirects to the same page without it.
  * @param members of the query that the page needs in another language too; its links repeat nothing else of what was sent
  */
-const inChosenLanguage =
+export const inChosenLanguage =
   ({ ports, site }: PageKit, answer: Handler, members: readonly string[]): Handler =>
   (ctx) => {
     const query = new URLSearchParams(queryText(ctx));

@@ -8,6 +8,7 @@ import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
 import { accountForm, accountPageHandler, queryMember } from "../kit.ts";
+import { inChosenLanguage } from "../routes.ts";
 import type { AccountPage } from "../views/account-frame.ts";
 import { sendPage } from "../views/layout.ts";
 import { type WaitingLink, walletView } from "./view.ts";
@@ -58,7 +59,7 @@ const unlinkPage = (kit: WalletKit): Handler =>
 export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
   return [
-    { method: "GET", path: "/account/wallet", print, answer: showPage(kit) },
+    { method: "GET", path: "/account/wallet", print, answer: inChosenLanguage(kit, showPage(kit), ["handle"]) },
     { method: "POST", path: "/account/wallet", print, answer: beginPage(kit) },
     { method: "POST", path: "/account/wallet/unlink", print, answer: unlinkPage(kit) },
     { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },

@@ -1,10 +1,9 @@
-import { shownMoment } from "../../../texts/format.ts";
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
 import type { SeenLink } from "../../../wallet/linking.ts";
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
-import { day, type HostedPage, hidden, html, type Markup, type Part, type Site } from "../views/layout.ts";
+import { day, type HostedPage, hidden, html, type Markup, moment, type Part, type Site } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
 import { shownHost } from "../views/words.ts";
 
@@ -94,7 +93,7 @@ ${
     ? html`<p class="wallet-open"><a class="button" href="${invocationUri}">${texts.openWallet}</a></p>`
     : html`<p class="qr-frame">${qrCode(invocationUri, texts.qrCode)}</p>`
 }
-<p class="small">${texts.goodUntil(shownMoment(language, expiresAt))} ${texts.looksByItself}</p>
+<p class="small">${texts.goodUntil} ${moment(language, expiresAt)}. ${texts.looksByItself}</p>
 <p class="small"><a href="${site.path(`${PATH}?handle=${handle}`)}">${texts.look}</a> · <a href="${site.path(PATH)}">${texts.startOver}</a></p>
 </section>`;
 }
