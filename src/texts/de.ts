@@ -670,7 +670,7 @@ export const de: Texts = {
     recoveryCodeUsed: (host) => ({
       subject: "Ein Wiederherstellungscode wurde benutzt",
       lead: [
-        `Jemand hat sich mit Ihrem Passwort und einem Ihrer Wiederherstellungscodes bei Ihrem Konto bei ${host} angemeldet.`,
+        `Jemand hat sich mit einem Ihrer Wiederherstellungscodes bei Ihrem Konto bei ${host} angemeldet.`,
         "Wenn Sie es nicht waren, wählen Sie ein neues Passwort und legen Sie neue Wiederherstellungscodes an:",
       ],
       action: "Sicherheitseinstellungen öffnen",
@@ -752,8 +752,8 @@ export const de: Texts = {
     }),
     accountClosed: (host) => ({
       subject: "Ihr Konto wurde gelöscht",
-      lead: [`Ihr Konto bei ${host} wurde auf der Kontoseite mit Ihrem Passwort gelöscht. Dies ist die letzte Nachricht an diese Adresse.`],
-      close: ["Wenn Sie es nicht waren, kennt jemand Ihr Passwort: Ändern Sie es überall, wo Sie es sonst noch verwenden."],
+      lead: [`Ihr Konto bei ${host} wurde auf der Kontoseite gelöscht. Dies ist die letzte Nachricht an diese Adresse.`],
+      close: ["Wenn Sie es nicht waren, konnte sich jemand anderes anmelden. Ändern Sie das Passwort überall, wo Sie dasselbe benutzen."],
     }),
   },
   builtInScopes: {

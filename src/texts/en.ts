@@ -701,7 +701,7 @@ export const en = {
     recoveryCodeUsed: (host: string) => ({
       subject: "A recovery code was used",
       lead: [
-        `Somebody signed in to your account at ${host} with your password and one of your recovery codes.`,
+        `Somebody signed in to your account at ${host} with one of your recovery codes.`,
         "If it was not you, choose a new password and make new recovery codes:",
       ],
       action: "Open security settings",
@@ -786,8 +786,8 @@ export const en = {
     }),
     accountClosed: (host: string) => ({
       subject: "Your account was deleted",
-      lead: [`Your account at ${host} was deleted on its account page, with your password. This is the last message to this address.`],
-      close: ["If it was not you, someone knows your password: change it everywhere else you use it."],
+      lead: [`Your account at ${host} was deleted on its account page. This is the last message to this address.`],
+      close: ["If it was not you, someone else could sign in to it. Change its password wherever else you use the same one."],
     }),
   },
   /** The built-in scopes, which operators can describe in other words. */

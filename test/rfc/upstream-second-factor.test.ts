@@ -74,6 +74,18 @@ describe("a user with a second factor", () => {
     expect(await reasonsOf(id)).toContainEqual({ event: "session.refused", reason: "second_factor_wrong" });
   });
 
+  test("gets mails that do not say that they used a password", async () => {
+    await withCodes("xenia");
+    const visitor = aVisitor();
+    const mail = () => server.mailTo("xenia@acme.test") ?? "";
+    await visitor.submit(await arrive(visitor, "xenia"), { code: code(0) });
+    await expect.poll(mail).toContain("one of your recovery codes");
+    expect(mail()).not.toContain("your password and");
+    await visitor.submit(await visitor.follow("/account/delete"), {});
+    await expect.poll(mail).toContain("was deleted");
+    expect(mail()).not.toContain("your password");
+  });
+
   test("is asked in each of two tabs, and each goes on to its own request", async () => {
     await withCodes("tilda");
     const visitor = aVisitor();
