@@ -1,8 +1,8 @@
-import { generateKeyPairSync } from "node:crypto";
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { parseJws, parseObject, promisesSecond } from "../../../src/core/signing/jws.ts";
 import { openKeys } from "../../../src/core/signing/key-ring.ts";
-import { publicKeysOf, signingKey } from "../../../src/core/signing/keys.ts";
+import { publicJwk, publicKeysOf, signingKey } from "../../../src/core/signing/keys.ts";
 import { mldsaPublicHalf } from "../../../src/core/signing/ml-dsa.ts";
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -56,6 +56,33 @@ test("a core with a key that is too new is unavailable, with the seconds until i
   expect(() => keys.signing()).toThrow(expect.objectContaining({ ...waiting, detail: { description, retryAfter: 200 } }));
   const alone = await openKeys({ accessToken: [own] }, { publish: async () => [] });
   expect(alone.current()).toEqual({ accessToken: own, idToken: own, hybrid: undefined });
+});
+
+/** The key of RFC 7638 §3.1, with its thumbprint. */
+const RSA = {
+  kty: "RSA",
+  n: "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw",
+  e: "AQAB",
+};
+
+test.for([
+  [
+    "RFC 8037, appendix A.3",
+    { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" },
+    { use: "sig", alg: "EdDSA", kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" },
+  ],
+  ["RFC 7638 §3.1", RSA, { use: "sig", alg: "RS256", kid: "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs" }],
+] as const)("a public key is named by its thumbprint, as in %s", ([, jwk, described]) => {
+  expect(publicJwk(createPublicKey({ key: jwk, format: "jwk" }))).toEqual({ ...jwk, ...described });
+});
+
+test.for([
+  ["RSA of 2047 bits", generateKeyPairSync("rsa", { modulusLength: 2047 }).publicKey],
+  ["P-256", generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey],
+  ["Ed448", generateKeyPairSync("ed448").publicKey],
+  ["X25519", generateKeyPairSync("x25519").publicKey],
+] as const)("a key of %s is refused", ([, key]) => {
+  expect(() => publicJwk(key)).toThrow("a signing key must be Ed25519, or RSA with at least 2048 bits");
 });
 
 test("text without PEM has no public keys, and a private key without a seed has no printed public key", async () => {
