@@ -11,11 +11,21 @@ export const UNANSWERED: DatabaseFault = {
 
 type Faulty = Partial<Record<"code" | "message" | "path", unknown>>;
 
-/** By what the driver throws: a SQLSTATE, an error code of Node, or a message of its own. */
+/** By what the driver throws: a SQLSTATE, an error code of Node, or a message of its own. PgBouncer gives all faults one SQLSTATE. */
 const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: DatabaseFault])[] = [
-  [({ code }) => code === "3D000", { what: "the database that it names does not exist", remedy: "create it, or name another one" }],
   [
-    ({ code }) => /^28/.test(String(code)),
+    ({ message }) => /^unsupported startup parameter/.test(String(message)),
+    {
+      what: "a pooler answers, and refuses what the server asks of its own connections",
+      remedy: "set DATABASE_POOLER=transaction and the pooler as docs/production.md says, or name PostgreSQL itself",
+    },
+  ],
+  [
+    ({ code, message }) => code === "3D000" || /^no such database/.test(String(message)),
+    { what: "the database that it names does not exist", remedy: "create it, or name another one" },
+  ],
+  [
+    ({ code, message }) => /^28/.test(String(code)) || /^SASL authentication failed/.test(String(message)),
     { what: "PostgreSQL refuses the user", remedy: "see that user and password are right, and that pg_hba.conf lets this host in" },
   ],
   [

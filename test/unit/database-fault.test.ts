@@ -10,6 +10,17 @@ test.for([
   ["a refused password", unavailable(failure({ code: "28P01" })), "PostgreSQL refuses the user"],
   ["a host that pg_hba.conf leaves out", unavailable(failure({ code: "28000" })), "PostgreSQL refuses the user"],
   [
+    "a pooler that refuses parameters of connections",
+    unavailable(failure({ code: "08P01" }, "unsupported startup parameter: statement_timeout")),
+    "a pooler answers, and refuses what the server asks of its own connections",
+  ],
+  ["a password that PgBouncer refuses", failure({ code: "08P01" }, "SASL authentication failed"), "PostgreSQL refuses the user"],
+  [
+    "a database that PgBouncer does not know",
+    failure({ code: "08P01" }, "no such database: secret"),
+    "the database that it names does not exist",
+  ],
+  [
     "a server without TLS",
     unavailable(new Error("The server does not support SSL connections")),
     "PostgreSQL offers no TLS, which sslmode demands",
