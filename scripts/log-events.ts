@@ -45,6 +45,12 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   embedded_database_in_production: event("warn", [], "The embedded database promises nothing across a power failure."),
   forwarded_headers_ignored: event("warn", ["setting"], "A proxy's headers arrived while TRUST_PROXY is off."),
   no_operator: event("warn", ["command"], "There is no operator yet; the command prints a link for the first one."),
+  core_away: event(
+    "warn",
+    ["reason", "code"],
+    "No core serves this front. `front_not_admitted`: cores refuse its certificate or TOKEN_CORE_SECRET; `core_unavailable`: `code` says why; `core_unresolved`: their name has no address.",
+  ),
+  core_back: event("info", [], "A core serves this front again."),
   redis_away: event("warn", ["code"], "Redis does not answer; rates are counted in each process."),
   redis_back: event("info", [], "Redis answers again."),
   mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),

@@ -116,10 +116,10 @@ const eitherOf =
     else pages(request, response);
   };
 
-function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing }: FrontSurroundings) {
+function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing, log }: FrontSurroundings) {
   if (core !== undefined) return { core, remote: undefined };
   const { url = "", secret, ca, tlsCert: cert, tlsKey: key } = tokenCore;
-  const remote = remoteTokenCore({ url, secret, tls: { ca, cert, key } }, databaseClock.now);
+  const remote = remoteTokenCore({ url, secret, tls: { ca, cert, key } }, databaseClock.now, undefined, log);
   closing.push(() => remote.close());
   return { core: observedCore(tracedCore(remote, "client", tracing), metrics, refusals), remote };
 }

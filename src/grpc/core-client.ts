@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
+import type { Log } from "../telemetry/log.ts";
 import { type CoreAddress, frontMetadata } from "./core-channel.ts";
+import { loggingOutages } from "./core-outages.ts";
 import { keepPeers, type Names } from "./core-peers.ts";
 import type { CoreStream } from "./core-stream.ts";
 import { lastEffect, mayBeRepeated, timeLimit } from "./deadline.ts";
-import { type AnyCall, type TokenCore, tokenCoreOf } from "./local.ts";
+import { type TokenCore, tokenCoreOf } from "./local.ts";
 import { callOnce } from "./unary-call.ts";
 
 export interface RemoteTokenCore extends TokenCore {
@@ -26,8 +28,14 @@ const OPENING = { look: 20, wait: 1_200 } as const;
  * carries a deadline for its effect, which lies before the caller's own.
  * @param now the database's clock, seconds since the epoch; while undefined, calls carry no such deadline
  * @param names how the core's name is resolved
+ * @param log gets one entry when no core serves this front and one when a core does again
  */
-export function remoteTokenCore(address: CoreAddress, now?: () => number | undefined, names?: Names): RemoteTokenCore {
+export function remoteTokenCore(
+  address: CoreAddress,
+  now?: () => number | undefined,
+  names?: Names,
+  log?: Pick<Log, "info" | "warn">,
+): RemoteTokenCore {
   const metadata = frontMetadata(address);
   const peers = keepPeers(address, metadata, names);
   /** Waits for a stream that is opening: a unary call might reach a core that hangs. */
@@ -39,24 +47,24 @@ export function remoteTokenCore(address: CoreAddress, now?: () => number | undef
       await sleep(OPENING.look);
     }
   };
-  const core = tokenCoreOf(
-    (name, method): AnyCall =>
-      async (request, options) => {
-        const { signal, traceparent } = options ?? {};
-        const limit = Math.min(timeLimit(name), options?.timeoutMs ?? Number.POSITIVE_INFINITY);
-        const until = performance.now() + limit;
-        const notAfter = now && !mayBeRepeated(name, request) ? lastEffectBy(now(), limit) : undefined;
-        const budget = () => until - performance.now();
-        for (;;) {
-          if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone");
-          const found = await stream(until);
-          if (found === undefined) break;
-          const answer = await found.ask({ name, request, budget: budget(), notAfter, traceparent, signal });
-          if (answer !== undefined) return answer;
-        }
-        const client = await peers.client(until);
-        return callOnce(client, metadata, method, request, budget(), { signal, notAfter, traceparent });
-      },
+  const observed = loggingOutages(log);
+  const core = tokenCoreOf((name, method) =>
+    observed(async (request, options) => {
+      const { signal, traceparent } = options ?? {};
+      const limit = Math.min(timeLimit(name), options?.timeoutMs ?? Number.POSITIVE_INFINITY);
+      const until = performance.now() + limit;
+      const notAfter = now && !mayBeRepeated(name, request) ? lastEffectBy(now(), limit) : undefined;
+      const budget = () => until - performance.now();
+      for (;;) {
+        if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone");
+        const found = await stream(until);
+        if (found === undefined) break;
+        const answer = await found.ask({ name, request, budget: budget(), notAfter, traceparent, signal });
+        if (answer !== undefined) return answer;
+      }
+      const client = await peers.client(until);
+      return callOnce(client, metadata, method, request, budget(), { signal, notAfter, traceparent });
+    }),
   );
   return {
     ...core,

@@ -32,8 +32,8 @@ async function aCore(options: { port?: number; maxInFlight?: number } = {}) {
   return { listener, seen };
 }
 
-function aFront(port: number) {
-  const core = remoteTokenCore({ url: `http://127.0.0.1:${port}` });
+function aFront(port: number, log?: Parameters<typeof remoteTokenCore>[3]) {
+  const core = remoteTokenCore({ url: `http://127.0.0.1:${port}` }, undefined, undefined, log);
   cleanups.push(() => core.close());
   return core;
 }
@@ -145,17 +145,22 @@ test("a call that may have been sent when the connection breaks is refused and n
   expect(seen).toEqual(["slow-600", "after"]);
 });
 
-test("a stopped core is refused with core_unavailable at once, and used again soon after its restart", async () => {
+test("a stopped core is refused with core_unavailable at once, and used again soon after its restart; both are logged once", async () => {
   const first = await aCore();
-  const core = aFront(first.listener.port);
+  const lines: string[] = [];
+  const keep = (event: string, { reason = "", code = "" } = {}) => void lines.push(`${event} ${reason} ${code}`.trim());
+  const core = aFront(first.listener.port, { info: keep, warn: keep });
   await openStream(core);
   await first.listener.close(0);
   const gone = { code: "temporarily_unavailable", reason: "core_unavailable", detail: { cause: { code: status.UNAVAILABLE } } };
   await expect(core.token(clientCredentials("a"))).rejects.toMatchObject(gone); // not DEADLINE_EXCEEDED
-  expect(await core.ready()).toBe(false);
+  await expect
+    .poll(async () => [await core.ready(), ...lines], { timeout: 20_000 })
+    .toEqual([false, "core_away core_unavailable ECONNREFUSED"]);
   await aCore({ port: first.listener.port });
   await expect.poll(() => core.ready(), { interval: 50 }).toBe(true);
   await openStream(core);
+  expect(lines.slice(1)).toEqual(["core_back"]);
 });
 
 test.for([true, false])(

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
 import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
@@ -11,6 +11,13 @@ const pem = (name: string): string => readFileSync(new URL(`certificates/${name}
 const ca = pem("ca.pem");
 const front = { cert: pem("front.pem"), key: pem("front.key") };
 const stranger = { cert: pem("stranger.pem"), key: pem("stranger.key") };
+
+/** A log that keeps its lines. */
+function keptLog() {
+  const lines: unknown[] = [];
+  const keep = (event: string, fields?: object) => void lines.push(fields === undefined ? [event] : [event, fields]);
+  return { lines, log: { info: keep, warn: keep } };
+}
 
 describe.each([
   { name: "with client certificates", secret: undefined, clientCa: ca },
@@ -27,13 +34,20 @@ describe.each([
 
   /** Whether a front with these credentials is admitted. */
   async function isAdmitted(shown: { secret?: string | undefined; tls?: object }): Promise<boolean> {
-    const core = remoteTokenCore({ url: `https://localhost:${listener.port}`, secret: shown.secret, tls: { ca, ...shown.tls } });
+    const { log, lines } = keptLog();
+    const address = { url: `https://localhost:${listener.port}`, secret: shown.secret, tls: { ca, ...shown.tls } };
+    const core = remoteTokenCore(address, undefined, undefined, log);
     try {
       const answered: boolean[] = [];
       for (let i = 0; i < 3; i += 1) answered.push(await core.ready()); // a unary call first, later calls by the stream
       // The first may be late on a busy machine; once admitted, a front stays so.
       const first = answered.indexOf(true);
       expect(answered.slice(first === -1 ? answered.length : first)).not.toContain(false);
+      if (first === -1)
+        await vi.waitFor(async () => {
+          await core.ready();
+          expect(lines).toContainEqual(["core_away", { reason: "front_not_admitted" }]);
+        }, 20_000);
       return first !== -1;
     } finally {
       await core.close();
@@ -50,10 +64,15 @@ describe.each([
   });
 
   test("is not called by a front that does not trust its certificate", async () => {
-    const core = remoteTokenCore({ url: `https://localhost:${listener.port}`, secret: "a-secret" });
+    const { log, lines } = keptLog();
+    const core = remoteTokenCore({ url: `https://localhost:${listener.port}`, secret: "a-secret" }, undefined, undefined, log);
     const thrown = await core.publicKeys({}).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(Refusal);
     expect((thrown as Refusal).code).toBe("temporarily_unavailable");
+    await vi.waitFor(async () => {
+      await core.publicKeys({}).catch(() => undefined);
+      expect(lines).toEqual([["core_away", { reason: "core_unavailable", code: expect.stringMatching(/certificate/) }]]);
+    }, 20_000);
     await core.close();
   });
 });

@@ -1,0 +1,41 @@
+import { status } from "@grpc/grpc-js";
+import { isRefusal } from "../errors.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { AnyCall } from "./local.ts";
+
+/** An error code, or OpenSSL's words about a certificate; the rest of the text may hold names and addresses. */
+const WORDS = /\b(?:E[A-Z]{4,}|ERR_[A-Z_]+|SSL|[a-z -]*certificate[a-z ]*)\b/;
+
+type Status = { readonly code?: unknown; readonly details?: unknown } | undefined;
+
+/** Why no core serves this front, as the error of a call shows it. Undefined for all other errors, those of a core among them. Pure. */
+function outageOf(error: unknown): { readonly reason: string; readonly code?: string } | undefined {
+  const { code, details } = ((isRefusal(error) ? error.detail : (error as Error)).cause as Status) ?? {};
+  if (!isRefusal(error)) return code === status.UNAUTHENTICATED ? { reason: "front_not_admitted" } : undefined;
+  const { reason } = error;
+  if (reason === "core_unresolved") return { reason };
+  // A connection that was only cut has no such words; the next call finds out.
+  const words = reason === "core_unavailable" && code === status.UNAVAILABLE ? WORDS.exec(String(details))?.[0].trim() : undefined;
+  return words === undefined ? undefined : { reason, code: words };
+}
+
+/** Logs once for each outage of the core, however many calls fail, or again for another reason, and once when a call is served again. */
+export function loggingOutages(log: Pick<Log, "info" | "warn"> | undefined): (call: AnyCall) => AnyCall {
+  let latest: string | undefined;
+  return (call) => async (request, options) => {
+    try {
+      const answer = await call(request, options);
+      if (latest !== undefined) log?.info("core_back");
+      latest = undefined;
+      return answer;
+    } catch (error) {
+      const outage = outageOf(error);
+      const why = outage && `${outage.reason} ${outage.code}`;
+      if (outage !== undefined && why !== latest) {
+        latest = why;
+        log?.warn("core_away", outage);
+      }
+      throw error;
+    }
+  };
+}
