@@ -25,7 +25,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["requestId", "route", "error"],
     "A request was answered as a fault of the server. Each one is a defect or an outage.",
   ),
-  background_work_failed: event("warn", ["error"], "Work in the background failed and is tried again."),
+  background_work_failed: event(
+    "warn",
+    ["error", "work"],
+    "Work in the background failed and is tried again; `work` is the label of `countersign_background_failures_total`, where it counts there.",
+  ),
   telemetry_not_sent: event("warn", ["error"], "The OpenTelemetry collector did not take traces or metrics; at most once a minute."),
   http_request: event("debug", ["requestId", "route", "method", "status", "durationMs"], "A request was answered."),
   token_refused: event("info", ["route", "code", "reason", "requestId"], "The token endpoint refused a request."),

@@ -13,7 +13,7 @@ import { housekeeping } from "./compose/housekeeping.ts";
 import { awaitNotice, keysOf } from "./compose/keys.ts";
 import { refusalLog } from "./compose/observed-core.ts";
 import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
-import { periodically } from "./compose/periodically.ts";
+import { type Failed, periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import { tracedSql } from "./compose/traced.ts";
 import { isWorker, metricsOfAll } from "./compose/worker.ts";
@@ -71,7 +71,7 @@ const WARN_EVERY = 30;
 /** Builds and starts the process that a role and its settings describe. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
-  const failed = (error: unknown): void => log.warn("background_work_failed", { error });
+  const failed: Failed = (error, work) => log.warn("background_work_failed", { error, ...(work !== undefined && { work }) });
   const closing: (() => Promise<void>)[] = [];
   const closeAll = async (): Promise<void> => {
     for (const close of closing.splice(0).reverse()) await close().catch(failed);

@@ -11,7 +11,7 @@ import type { Database } from "../store/orm.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
-import { periodically } from "./periodically.ts";
+import { type Failed, periodically } from "./periodically.ts";
 
 /** Seconds between two looks for records that have been kept long enough. */
 const EVERY = 60;
@@ -67,10 +67,7 @@ export async function archive(sql: Sql, { days, folder, streamed }: Retention, s
 export function retainingAudit(
   { auditRetention: kept, auditStream }: Pick<Config, "auditRetention" | "auditStream">,
   { sql, orm }: Pick<Database, "sql" | "orm">,
-  {
-    metrics,
-    failed,
-  }: { readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">; readonly failed: (error: unknown) => void },
+  { metrics, failed }: { readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">; readonly failed: Failed },
 ): () => Promise<void> {
   const { days, folder } = kept;
   if (days === undefined || folder === undefined) return async () => undefined;
@@ -84,7 +81,7 @@ export function retainingAudit(
       if (dropped > 0) metrics.backgroundRows("audit_drop", dropped);
     } catch (error) {
       metrics.backgroundFailure("audit_archive");
-      failed(error);
+      failed(error, "audit_archive");
     }
   };
   const turns = periodically(EVERY, turn, failed);

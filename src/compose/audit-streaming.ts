@@ -7,7 +7,7 @@ import { auditStream } from "../store/audit-stream.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { periodically } from "./periodically.ts";
+import { type Failed, periodically } from "./periodically.ts";
 
 /** Seconds between two looks for records. */
 const EVERY = 1;
@@ -18,7 +18,7 @@ const PAUSES = [1, 2, 5, 10, 30, 60];
 
 interface Observers {
   readonly metrics: Pick<Metrics, "backgroundFailure" | "auditStream">;
-  readonly failed: (error: unknown) => void;
+  readonly failed: Failed;
 }
 
 /** Whether a record has its place in the chain: `follow` returns no others. */
@@ -63,7 +63,7 @@ export function streamingAudit(config: Config, sql: Sql, { metrics, failed }: Ob
       skip = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0;
       failures += 1;
       metrics.backgroundFailure("audit_stream");
-      failed(error);
+      failed(error, "audit_stream");
     }
     metrics.auditStream(await stream.waiting());
   };

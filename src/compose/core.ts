@@ -54,7 +54,7 @@ import type { Tracing } from "../telemetry/tracing.ts";
 import { notifyingLogouts } from "./logouts.ts";
 import { observedCore, type RefusalLog } from "./observed-core.ts";
 import { listening } from "./opening.ts";
-import { periodically } from "./periodically.ts";
+import { type Failed, periodically } from "./periodically.ts";
 import { tracedCore } from "./traced.ts";
 
 /** Dependencies that core and front of a process share. */
@@ -68,7 +68,7 @@ export interface Surroundings {
   /** Counters and short-lived texts, shared by all processes. */
   readonly ephemeral: Ephemeral;
   /** Logs a failure of background work. */
-  readonly failed: (error: unknown) => void;
+  readonly failed: Failed;
   /** To be run at shutdown, in reverse order. */
   readonly closing: (() => Promise<void>)[];
 }

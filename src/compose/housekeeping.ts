@@ -7,13 +7,13 @@ import { continueRemoval, pendingRemovals } from "../store/removals.ts";
 import type { Sql } from "../store/sql.ts";
 import { SWEEP_BATCH, sweep } from "../store/sweep.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { periodically } from "./periodically.ts";
+import { type Failed, periodically } from "./periodically.ts";
 
 /** Seconds between two sweeps and between two vacuums, and between two checks for removals. */
 const SWEEP_EVERY = 60;
 const LOOK_EVERY = 1;
 
-type Observers = { readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">; readonly failed: (error: unknown) => void };
+type Observers = { readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">; readonly failed: Failed };
 
 /** Pauses as long as the work before it, unless aborted: background work takes half of one connection at most. */
 const resting =
@@ -36,7 +36,7 @@ export async function remove(sql: Sql, signal: AbortSignal, { metrics, failed }:
         if (progress?.finished === false) left.push(id);
       } catch (error) {
         metrics.backgroundFailure("removal");
-        failed(error);
+        failed(error, "removal");
       }
       await rest(performance.now() - began);
     }
@@ -54,7 +54,7 @@ function vacuuming(sql: Sql, { metrics, failed }: Observers) {
     },
     (error) => {
       metrics.backgroundFailure("vacuum");
-      failed(error);
+      failed(error, "vacuum");
     },
   );
 }
@@ -73,7 +73,7 @@ export function housekeeping({ sql, kind }: Database, observers: Observers): () 
         swept: (table, rows) => metrics.backgroundRows(`sweep_${table}`, rows),
         failed: (table, error) => {
           metrics.backgroundFailure(`sweep_${table}`);
-          failed(error);
+          failed(error, `sweep_${table}`);
         },
       });
     },

@@ -1,14 +1,13 @@
 import { shared } from "../load-once.ts";
 
+/** Logs an error of background work. @param work as the metrics name it, where they count its failures */
+export type Failed = (error: unknown, work?: string) => void;
+
 /**
  * Repeats work, never twice at once, until it is stopped. Errors go to `failed`, and the next turn follows.
  * @param work its signal is aborted by stop(), which waits for the running turn
  */
-export function periodically(
-  seconds: number,
-  work: (signal: AbortSignal) => Promise<unknown>,
-  failed: (error: unknown) => void,
-): { stop(): Promise<void> } {
+export function periodically(seconds: number, work: (signal: AbortSignal) => Promise<unknown>, failed: Failed): { stop(): Promise<void> } {
   const stopping = new AbortController();
   let latest: Promise<unknown> | undefined;
   const turn = shared(() => work(stopping.signal).catch(failed));

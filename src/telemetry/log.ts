@@ -39,6 +39,8 @@ const FORM = {
   /** Setting name, never its value. */
   setting: "text",
   version: "text",
+  /** Background work, as the metrics name it. */
+  work: "text",
   /** A command that helps. */
   command: "text",
 } as const satisfies Readonly<Record<string, "text" | "number">>;
