@@ -47,7 +47,7 @@ function environmentFindings(about: string, { environment, issuer, signUp, postp
       : ok("database", "data is in PostgreSQL"),
     isUnsafe("REDIS_URL")
       ? warning("redis_configured", "each process counts rates on its own", "set REDIS_URL if there is more than one front")
-      : ok("redis_configured", "rates are counted in Redis"),
+      : ok("redis_configured", "REDIS_URL is set, by which processes share their rates"),
   ];
 }
 
