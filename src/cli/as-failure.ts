@@ -4,47 +4,37 @@ import { printable } from "./table.ts";
 
 const CODES: { readonly [Status in number]?: ExitCode } = { 401: EXIT.notSignedIn, 404: EXIT.notFound, 503: EXIT.unreachable };
 
-/** The command-line option of each member of a request. */
+/** The options whose names do not follow from their members in a request. */
 const OPTIONS: ReadonlyMap<string, string> = new Map([
-  ["redirectUris", "--redirect-uri"],
-  ["scopes", "--scope"],
   ["grantTypes", "--grant"],
   ["tokenEndpointAuthMethod", "--auth-method"],
-  ["maxAgentMode", "--max-agent-mode"],
-  ["jwksUri", "--jwks-uri"],
-  ["jwks", "--jwks"],
+  ["authMethod", "--auth-method"],
   ["isAgent", "--agent"],
   ["requirePushedAuthorizationRequests", "--require-par"],
-  ["securityProfile", "--security-profile"],
   ["dpopBoundAccessTokens", "--dpop-bound"],
-  ["clientId", "--client-id"],
   ["ownerId", "--owner"],
-  ["audience", "--audience"],
-  ["postLogoutRedirectUris", "--post-logout-redirect-uri"],
-  ["backchannelLogoutUri", "--backchannel-logout-uri"],
-  ["environment", "--environment"],
-  ["domains", "--domain"],
-  ["issuer", "--issuer"],
-  ["tenant", "--tenant"],
-  ["authMethod", "--auth-method"],
   ["clientSecret", "--secret-file"],
-  ["bundleEndpoint", "--bundle-endpoint"],
-  ["algorithms", "--algorithm"],
-  ["maxLifetime", "--max-lifetime"],
-  ["subject", "--subject"],
-  ["claims", "--claim"],
   ["dynamicRegistrationScopes", "--scope"],
 ]);
 
-/** The base URL of the server, the user as whom a command acted (if known), and its arguments, for error messages. */
-export type FailureContext = { readonly server: string; readonly email: string | undefined; readonly named: readonly string[] };
+/** For error messages. */
+export interface FailureContext {
+  /** The base URL of the server. */
+  readonly server: string;
+  /** As whom the command acted, if known. */
+  readonly email: string | undefined;
+  /** The objects that the arguments of the command name. */
+  readonly named: readonly string[];
+  /** What the command takes: `--scope`, `issuer`. */
+  readonly takes: readonly string[];
+}
 
 /** Any error as a failure with a message that says what to do. */
 export function asFailure(error: unknown, context: FailureContext): CommandFailure {
   if (error instanceof CommandFailure) return error;
   const refusal = refusalOf(error);
   if (refusal !== undefined) {
-    const issues = refusal.issues.map(({ path, message }) => `\n  ${memberOf(path)}: ${message}`);
+    const issues = refusal.issues.map(({ path, message }) => `\n  ${memberOf(path, context.takes)}: ${message}`);
     return new CommandFailure(CODES[refusal.httpStatus] ?? EXIT.failed, `${explained(refusal, context)}${issues.join("")}`);
   }
   if (isNotCountersign(error)) return new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
@@ -77,13 +67,15 @@ const isUnreachable = (error: unknown): boolean =>
 const isNotCountersign = (error: unknown): boolean =>
   error instanceof Error && (error instanceof SyntaxError || error.message === "unexpected redirect" || isNotCountersign(error.cause));
 
-/** A member by the name of its command-line option, with the number of the entry: `--scope, entry 1`. */
-function memberOf(path: string): string {
+/** A member by the name of what the command takes, with the number of the entry: `--scope, entry 1`. */
+function memberOf(path: string, takes: readonly string[]): string {
   const steps = path.split(".").filter((step) => step !== "patch" && step !== "key");
   const [member = "", entry] = steps;
   // Only files have members in entries; their authors find the place by its path.
   if (steps.length > 2 && /^\d+$/.test(entry ?? "")) return path;
   if (member === "") return "request";
-  const name = OPTIONS.get(member) ?? member;
+  const option = `--${member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const argument = takes.find((name) => !name.startsWith("-") && member.startsWith(name));
+  const name = [OPTIONS.get(member), option, option.replace(/s$/, "")].find((one) => one && takes.includes(one)) ?? argument ?? member;
   return entry !== undefined && /^\d+$/.test(entry) ? `${name}, entry ${Number(entry) + 1}` : [name, entry].filter(Boolean).join(" ");
 }

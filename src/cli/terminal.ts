@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { styleText } from "node:util";
+import { Command } from "commander";
 import { type Clock, systemClock } from "../clock.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 
@@ -99,6 +100,12 @@ function namedBy(args: readonly unknown[]): readonly string[] {
   return texts.length > 0 ? texts : Object.values(options).filter((value) => typeof value === "string");
 }
 
+/** The options and arguments of a command: `--scope`, `issuer`. */
+const takenBy = (command: unknown): readonly string[] =>
+  command instanceof Command
+    ? [...command.options.flatMap(({ long }) => long ?? []), ...command.registeredArguments.map((argument) => argument.name())]
+    : [];
+
 /** The action of a command. A failure becomes one message and the exit code. */
 export const running =
   <Args extends unknown[]>(terminal: Terminal, action: (...args: Args) => Promise<void>) =>
@@ -109,6 +116,7 @@ export const running =
         server: terminal.server().serverUrl,
         email: signedInAs.get(terminal),
         named: namedBy(args),
+        takes: takenBy(args.at(-1)),
       });
       terminal.complain(failure.message, "red");
       terminal.end(failure.exitCode);

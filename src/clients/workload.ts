@@ -88,7 +88,7 @@ function urlFault(text: string, allowPrivate: boolean): string | undefined {
   if (url === null || url.username !== "" || url.password !== "" || /[?#]/.test(text))
     return "is not a URL without credentials, query and fragment";
   if (url.protocol === "https:" || (allowPrivate && url.protocol === "http:" && isLoopbackHost(url.hostname))) return undefined;
-  return "must be https, or http on loopback with allowPrivate";
+  return "must be https, or http on loopback where private addresses are allowed";
 }
 
 /** Contradictions in the settings of a platform. Pure. */

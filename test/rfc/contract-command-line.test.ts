@@ -13,6 +13,7 @@ import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { printable } from "../../src/cli/table.ts";
 import { running, type ServerAccess } from "../../src/cli/terminal.ts";
 import { registerRealmCommands, registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { registerWorkloadCommands } from "../../src/cli/workloads.ts";
 import { systemClock } from "../../src/clock.ts";
 import { statement } from "../../src/store/sql.ts";
 import { adminAs } from "../support/admin.ts";
@@ -40,6 +41,7 @@ const COMMANDS: readonly Registers[] = [
   registerUserCommands,
   registerRealmCommands,
   registerScopeCommands,
+  registerWorkloadCommands,
 ];
 
 /** A terminal with the credentials of the developer. */
@@ -158,6 +160,18 @@ describe("countersign clients", () => {
     expect((await run("clients", "create", "x", "--grant", "token-exchange")).err).toContain("--grant, entry 1:");
     expect((await run("clients", "list", "--operator")).code).toBe(1);
     await expect(run("clients", "create", "x", "--grant", "implicit")).rejects.toThrow("must be one of");
+  });
+
+  test("names what this very command takes: an argument of one is an option of another", async () => {
+    const { run } = atTerminal(OPERATOR);
+    const added = await run("workloads", "add", "https://", "--kind", "oidc", "--jwks-uri", "http://keys.example.test/");
+    expect(added.err).toContain("\n  issuer: ");
+    expect(added.err).not.toContain("--issuer");
+    expect((await run("workloads", "add", "https://ci.example.test", "--kind", "oidc")).code).toBe(0);
+    const { clientId } = JSON.parse((await atTerminal().run("clients", "create", "Without a key", "--json")).out);
+    const assigned = await run("workloads", "assign", clientId, "--issuer", "https://ci.example.test", "--subject", "s");
+    expect([added.code, assigned.code]).toEqual([1, 1]);
+    expect(assigned.err).toContain("\n  client: ");
   });
 
   test("rejects control and bidirectional characters in names, and removes them from output", async () => {

@@ -22,7 +22,7 @@ async function refusal(httpStatus: number, message: string): Promise<unknown> {
     .catch((error: unknown) => error);
 }
 
-const context = { server: "https://id.example.test", email: "ada@example.test", named: ["notes"] };
+const context = { server: "https://id.example.test", email: "ada@example.test", named: ["notes"], takes: [] };
 
 test.for([
   [403, "This is for operators.", "operator"],
