@@ -55,6 +55,8 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     "No core serves this front. `front_not_admitted`: cores refuse its certificate or TOKEN_CORE_SECRET; `core_unavailable`: `code` says why; `core_unresolved`: their name has no address.",
   ),
   core_back: event("info", [], "A core serves this front again."),
+  database_away: event("warn", ["code"], "The database does not answer; failures of work in the background are not logged until it does."),
+  database_back: event("info", [], "The database answers again."),
   redis_away: event("warn", ["code"], "Redis does not answer; rates are counted in each process."),
   redis_back: event("info", [], "Redis answers again."),
   mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),

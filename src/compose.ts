@@ -7,13 +7,14 @@ import { retainingAudit } from "./compose/audit-retention.ts";
 import { streamingAudit } from "./compose/audit-streaming.ts";
 import { vaultOf } from "./compose/connections.ts";
 import { type StartedSide, type Surroundings, startCore } from "./compose/core.ts";
+import { type DatabaseOutages, databaseOutages } from "./compose/database-outages.ts";
 import { exporting } from "./compose/exporting.ts";
 import { composeFront } from "./compose/front.ts";
 import { housekeeping } from "./compose/housekeeping.ts";
 import { awaitNotice, keysOf } from "./compose/keys.ts";
 import { refusalLog } from "./compose/observed-core.ts";
 import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
-import { type Failed, periodically } from "./compose/periodically.ts";
+import { periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import { tracedSql } from "./compose/traced.ts";
 import { isWorker, metricsOfAll } from "./compose/worker.ts";
@@ -71,13 +72,14 @@ const WARN_EVERY = 30;
 /** Builds and starts the process that a role and its settings describe. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
-  const failed: Failed = (error, work) => log.warn("background_work_failed", { error, ...(work !== undefined && { work }) });
+  const outages = databaseOutages(log);
+  const { failed } = outages;
   const closing: (() => Promise<void>)[] = [];
   const closeAll = async (): Promise<void> => {
     for (const close of closing.splice(0).reverse()) await close().catch(failed);
   };
   try {
-    const { sides, grpcPort, listening, sql } = await start(config, role, given, { log, failed, closing });
+    const { sides, grpcPort, listening, sql } = await start(config, role, given, { log, failed, closing }, outages);
     const url = listening === undefined ? undefined : config.issuer;
     log.info("started", { ...(url !== undefined && { port: config.port }) });
     return {
@@ -109,7 +111,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
 type Essentials = Pick<Surroundings, "log" | "failed" | "closing">;
 
 /** Opens the stores, provisions them, and starts core and front as the role says. */
-async function start(config: Config, role: Role, given: Given, essentials: Essentials) {
+async function start(config: Config, role: Role, given: Given, essentials: Essentials, outages: DatabaseOutages) {
   const { log, failed, closing } = essentials;
   const routes = new Set<string>();
   if (!isWorker()) await assertPortsFree(config, role); // its supervisor did
@@ -131,7 +133,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
     metrics,
     refusals: refusalLog(log),
     ready,
-    databaseClock: await openClock(ready, essentials),
+    databaseClock: await openClock(ready, essentials, outages),
     ephemeral,
     tracing,
   };
@@ -146,9 +148,9 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   return { sides, sql, grpcPort: core?.port, listening: front?.listening };
 }
 
-async function openClock(ready: Readiness, { log, failed, closing }: Essentials): Promise<DatabaseClock> {
+async function openClock(ready: Readiness, { log, failed, closing }: Essentials, outages: DatabaseOutages): Promise<DatabaseClock> {
   const clock = databaseClock(ready.time, epochMillis, performance.now.bind(performance));
-  const read = () => clock.measure().catch(() => undefined); // an unreachable database is reported elsewhere
+  const read = () => clock.measure().then(outages.answered, outages.unanswered);
   const warn = async () => {
     if (Math.abs(clock.offset()) > TOLERANCE) log.warn("clock_offset", { seconds: Math.round(clock.offset()) });
   };

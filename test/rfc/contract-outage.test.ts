@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { Client, credentials, status as grpcStatus, Metadata } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Browser, formsOf, type Visit } from "../support/browser.ts";
@@ -36,6 +37,7 @@ async function startWired(shape: (typeof SHAPES)[number]) {
     DATA_DIR: dataDir,
     TOKEN_CORE_SECRET: "the secret of the fronts of this test",
     TRUST_PROXY: "true",
+    LOG_LEVEL: "info",
   };
   const first = { ...shared, PROVISION_FILE: provisionFile() };
   const wires = [postgres, redis];
@@ -197,6 +199,10 @@ async function grpcIntrospection(service: Service): Promise<number> {
   }
 }
 
+/** What the front's process has logged about its database and its work in the background. */
+const eventsOf = ({ front }: Service): readonly string[] =>
+  Array.from(front.said().matchAll(/"event":"(database_away|database_back|background_work_failed)"/g), ([, event = ""]) => event);
+
 const OUTAGES = ["cut", "hold"] as const;
 
 function outages(shape: (typeof SHAPES)[number]): void {
@@ -223,8 +229,12 @@ function outages(shape: (typeof SHAPES)[number]): void {
       expect(await grpcIntrospection(service)).toBe(grpcStatus.UNAVAILABLE);
       await until("reported by health", async () => (await health(service)).services.database === "disconnected", 3000);
       expect((await service.get("/health")).status).toBe(503);
+      await until("logged", async () => eventsOf(service).at(-1) === "database_away", 15_000);
+      await setTimeout(3_000); // work of every second fails more than once
+      expect(eventsOf(service).at(-1)).toBe("database_away");
       await service.postgres.mend();
       await healthy(service);
+      await until("logged", async () => eventsOf(service).at(-1) === "database_back", 15_000);
       await assertNothingUsedUp(service, have);
     },
   );
