@@ -84,6 +84,14 @@ describe("POST /api/clients/", () => {
     expect(await created({ tokenEndpointAuthMethod: "private_key_jwt" })).not.toHaveProperty("clientSecret");
   });
 
+  test("counts the characters of a description, not their UTF-16 units", async () => {
+    const description = "\u{1f30d}".repeat(2000);
+    expect(await json(await api.call(ada, "POST", "/api/clients/", { name: "x", description }))).toMatchObject({
+      status: 201,
+      body: { description },
+    });
+  });
+
   test("derives omitted response types from the grants", async () => {
     expect((await created({ grantTypes: ["client_credentials"] })).responseTypes).toEqual([]);
   });
@@ -96,6 +104,7 @@ describe("POST /api/clients/", () => {
     ["a name with a bidirectional control character", { name: "a\u202eb" }, "name"],
     ["a long name", { name: "x".repeat(256) }, "name"],
     ["a long description", { name: "x", description: "x".repeat(2001) }, "description"],
+    ["a long description of rare characters", { name: "x", description: "\u{1f30d}".repeat(2001) }, "description"],
     ["no grant", { name: "x", grantTypes: [] }, "grantTypes"],
     ["a grant that only operators may set", { name: "x", grantTypes: ["urn:ietf:params:oauth:grant-type:token-exchange"] }, "grantTypes.0"],
     ["another response type", { name: "x", responseTypes: ["token"] }, "responseTypes.0"],
