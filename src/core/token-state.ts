@@ -8,6 +8,8 @@ export type Confirmation = { readonly jkt?: string; readonly "x5t#S256"?: string
 export interface TokenReference {
   readonly jti: string;
   readonly clientId: string;
+  /** UUID of the client's record, for a client's own token. */
+  readonly clientRecord?: string;
   readonly userId?: string;
   readonly grantId?: string;
   readonly delegationId?: string;
@@ -25,7 +27,7 @@ export interface TokenState {
   readonly agentPaused: boolean;
   /** The grant at the root is live, and a delegated token has its row. */
   readonly grantLives: boolean;
-  /** The token's client and the client of the grant at the root are enabled. */
+  /** The token's client, by its record if that is named, and the client of the grant at the root are enabled. */
   readonly clientEnabled: boolean;
   readonly subject: (Subject & { readonly role: string }) | undefined;
   /** The grant at the root of a user's token; undefined when it is deleted. */

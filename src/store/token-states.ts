@@ -19,7 +19,7 @@ const OF = rowsStatement(
      case when grants.id is not null then json_build_object(
        'grantId', grants.id, 'authTime', ${seconds("grants.auth_time")}, 'signedOut', grants.signed_out_at is not null) end as root,
      case when users.id is not null then ${subjectOf("users")} end as subject
-   from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, grant_id uuid, user_id uuid, delegation_id uuid, agent text)
+   from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, client_record uuid, grant_id uuid, user_id uuid, delegation_id uuid, agent text)
      left join lateral (select true as is_revoked from revocations where revocations.jti = i.jti limit 1) revoked on true
      left join lateral (
        select issued.grant_id, ${endedAbove("issued.path")} as ended from delegations issued
@@ -28,7 +28,8 @@ const OF = rowsStatement(
        select * from grants where grants.id = coalesce(delegation.grant_id, i.grant_id)
          and (i.delegation_id is not null or grants.client_id = i.client_id) and (i.user_id is null or grants.user_id = i.user_id)
        limit 1) grants on true
-     left join lateral (select enabled from clients where clients.client_id = i.client_id limit 1) clients on true
+     left join lateral (
+       select enabled and coalesce(clients.id = i.client_record, true) as enabled from clients where clients.client_id = i.client_id limit 1) clients on true
      left join lateral (select * from users where users.id = coalesce(i.user_id, grants.user_id) limit 1) users on true`,
 );
 
@@ -53,7 +54,7 @@ type StateRow = Omit<TokenState, "subject" | "root"> & {
 const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
 
 const keyOf = (token: TokenReference): string =>
-  JSON.stringify([token.jti, token.clientId, token.grantId, token.userId, token.delegationId, token.agent]);
+  JSON.stringify([token.jti, token.clientId, token.clientRecord, token.grantId, token.userId, token.delegationId, token.agent]);
 
 const UNKNOWN: TokenState = {
   now: Number.POSITIVE_INFINITY,
@@ -71,6 +72,7 @@ export function tokenStates(sql: Sql): TokenStates {
       n,
       jti: token.jti,
       client_id: token.clientId,
+      client_record: uuidOrNull(token.clientRecord),
       grant_id: uuidOrNull(token.grantId),
       user_id: uuidOrNull(token.userId),
       delegation_id: uuidOrNull(token.delegationId),

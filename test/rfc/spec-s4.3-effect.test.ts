@@ -75,7 +75,9 @@ describe("changes take effect before their response", () => {
   test("a deleted client is unknown, and its tokens and consents are revoked", async ({ server }) => {
     const { admin, made, client, browser } = await developer(server);
     const tokens = await server.tokens(client, browser, { scope: "openid offline_access" });
+    const own = (await server.token(client, asks)).body.access_token;
     expect((await server.userinfo(tokens.access_token)).status).toBe(200);
+    expect((await server.introspect(client, own)).body.active).toBe(true);
     await admin.clients.delete.mutate({ id: made.id });
     expect((await server.userinfo(tokens.access_token)).status).toBe(401);
     expect((await server.refresh(client, tokens.refresh_token)).body.error).toBe("invalid_client");
@@ -87,6 +89,7 @@ describe("changes take effect before their response", () => {
     const heir = { ...client, secret: again.clientSecret ?? "" };
     expect((await server.refresh(heir, tokens.refresh_token)).body.error).toBe("invalid_grant");
     expect((await server.userinfo(tokens.access_token)).status).toBe(401);
+    expect((await server.introspect(heir, own)).body).toEqual({ active: false });
   });
 
   test("removed grants and redirect URIs are refused", async ({ server }) => {

@@ -23,6 +23,18 @@ describe("delegations after a change of their user, client or grant", () => {
     expect(await Promise.all(accessTokens.map(server.active))).toEqual([true, true]);
   });
 
+  test("stay revoked when another client is registered with the client_id of a deleted agent", async ({ server }) => {
+    const { accessTokens } = await server.chainOf(["agent-3", "agent-4"]);
+    const { clients } = await operatorAt(server.url);
+    const { id, clientId, grantTypes, scopes } = (await clients.list.query({ search: "agent-3" })).clients[0]!;
+    await clients.delete.mutate({ id });
+    expect(await Promise.all(accessTokens.map(server.active))).toEqual([true, false, false]);
+    const heir = { name: "Heir", clientId, grantTypes: [...grantTypes], scopes: [...scopes] };
+    await clients.create.mutate({ ...heir, isAgent: true, maxAgentMode: "exec" });
+    expect(await Promise.all(accessTokens.map(server.active))).toEqual([true, false, false]);
+    expect((await server.exchange("agent-4", accessTokens[1]!)).body.error).toBe("invalid_request");
+  });
+
   test("stay active when the client is no longer an agent, but new exchanges are refused", async ({ server }) => {
     const { accessTokens } = await server.chainOf(["agent-5"]);
     const { clients } = await operatorAt(server.url);

@@ -90,6 +90,12 @@ export function newJti(randomBytes: RandomBytes, grantId?: string): string {
   return `${packed(grantId)}.${Buffer.from(randomBytes(12)).toString("base64url")}`;
 }
 
+/** The id of a client's own token: it names the client's record, because another client may get the client_id later. @param id UUID of the record */
+export const ownJti = (randomBytes: RandomBytes, id: string): string => `${packed(id)}${newJti(randomBytes)}`;
+
+/** The record's id in `ownJti`; earlier releases did not name it. */
+const OWN = /^([A-Za-z0-9_-]{21}[AQgw])[A-Za-z0-9_-]{22}$/;
+
 /** Replaces the grant in the id of a delegated token. A packed UUID has 22 characters, so the two cannot be confused. */
 const DELEGATED = "d";
 
@@ -155,7 +161,10 @@ export const audienceList = (claims: AccessTokenClaims): readonly string[] => (t
 /** The records that decide the state of a token: its delegation, its grant, or for a client's own token the client alone. */
 export function tokenReference({ jti, client_id: clientId, sub: userId }: AccessTokenClaims): TokenReference {
   const [first, second] = jti.split(".");
-  if (first === undefined || second === undefined) return { jti, clientId };
+  if (first === undefined || second === undefined) {
+    const record = OWN.exec(jti)?.[1];
+    return { jti, clientId, ...(record !== undefined && { clientRecord: unpacked(record) }) };
+  }
   if (first === DELEGATED) return { jti, clientId, userId, delegationId: unpacked(second) };
   return { jti, clientId, userId, grantId: unpacked(first) };
 }

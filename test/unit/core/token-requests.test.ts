@@ -6,6 +6,7 @@ import type { CorePorts } from "../../../src/core/ports.ts";
 import { type KeyRing, type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import type { NewGrant } from "../../../src/core/token-state.ts";
+import { ownJti } from "../../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../../src/random.ts";
@@ -63,7 +64,7 @@ describe("client_credentials", () => {
       scope: "notes:read",
       iat: NOW,
       exp: NOW + 900,
-      jti: Buffer.alloc(16, 1).toString("base64url"),
+      jti: ownJti((size) => Buffer.alloc(size, 1), aClient().id),
       token_use: "access",
     });
     expect(writes).toEqual([

@@ -10,6 +10,7 @@ import {
   asAccessToken,
   delegationJti,
   newJti,
+  ownJti,
   stateHolds,
   tokenReference,
 } from "../../../src/core/tokens/access-token.ts";
@@ -65,15 +66,21 @@ test("RFC 7519 §4.1.3: several audiences are an array", () => {
   expect(accessTokenClaims({ ...contents, audience: ["x", "y"] }).aud).toEqual(["x", "y"]);
 });
 
-test("a user's token has its grant in the jti, and a client credentials token has none", () => {
+test("a user's token has its grant in the jti, and a client's own token the record of the client", () => {
   fc.assert(
     fc.property(fc.uuid(), (grantId) => {
       const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes, grantId) });
       expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", grantId, userId: USER });
     }),
   );
-  const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes) });
-  expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app" });
+  fc.assert(
+    fc.property(fc.uuid(), (clientRecord) => {
+      const claims = accessTokenClaims({ ...contents, jti: ownJti(randomBytes, clientRecord) });
+      expect(tokenReference(claims)).toEqual({ jti: claims.jti, clientId: "app", clientRecord });
+    }),
+  );
+  const ofEarlierRelease = accessTokenClaims({ ...contents, jti: newJti(randomBytes) });
+  expect(tokenReference(ofEarlierRelease)).toEqual({ jti: ofEarlierRelease.jti, clientId: "app" });
 });
 
 test("an exchanged token has its delegation in the jti, which is not taken for a grant", () => {

@@ -6,7 +6,7 @@ import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resource
 import { allowedAt, clientAudience, narrowResource, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
-import { newJti } from "../../tokens/access-token.ts";
+import { ownJti } from "../../tokens/access-token.ts";
 import {
   accessTokenAnswer,
   CONFIDENTIAL_ONLY,
@@ -83,7 +83,7 @@ export async function issueOwnToken(token: OwnToken, core: Core): Promise<TokenA
   const { client, requestId, confirmation: cnf, scopes, audience, terms, grantType } = token;
   const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
   const { clientId } = client;
-  const jti = newJti(core.randomBytes);
+  const jti = ownJti(core.randomBytes, client.id);
   // The record is started first, so that the database works while this process signs. The answer waits for both: no record, no token.
   const recorded = core.audit.recordIssue({
     event: "token.issued",
