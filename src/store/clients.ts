@@ -5,7 +5,7 @@ import { Refusal } from "../errors.ts";
 import { isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { EVERY_EPOCH, removeOfClient } from "./removals.ts";
+import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
 import { jsonRows, type Sql, type Statement, statement } from "./sql.ts";
 import { CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
@@ -16,28 +16,35 @@ type Tx = Pick<Sql, "query">;
 export const CLIENT = without(CLIENTS.members, ["epoch"]);
 const NEW = without(CLIENT, ["id", "createdAt", "updatedAt", "lastUsedAt"]);
 
+// Grants of a deleted client that are not revoked yet would count for a new one with its client_id.
 const REGISTER = statement(
   "client_register",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, ${CLIENTS.recordset(NEW)}, audit jsonb)),
    added as (
      insert into clients (id, ${CLIENTS.names(NEW)})
      select coalesce(id, uuid_v7()), ${CLIENTS.values(NEW)} from input
-     where owner_id is null or exists (select 1 from users where users.id = owner_id)
+     where (owner_id is null or exists (select 1 from users where users.id = owner_id))
+       and not exists (select 1 from removals where kind = 'client_deleted' and key = client_id)
      on conflict (client_id) do nothing returning *),
    logged as (${insertAudit("added, (select audit from input) as entries")})
    select ${CLIENTS.select(CLIENT, "added")} from added`,
 );
 const newRow = CLIENTS.writer(NEW);
 
-/** Registers a client. @throws {Refusal} conflict when the client_id is taken, or the owner does not exist */
+/**
+ * Registers a client.
+ * @throws {Refusal} conflict when the client_id is taken, or the owner does not exist; temporarily_unavailable while a deleted client of
+ *   this client_id is being removed
+ */
 export async function storeNewClient(
   sql: Tx,
   client: Omit<NewClient, "id"> & { readonly id: string | null },
   audit: AuditEntry,
 ): Promise<Client> {
   const [added] = await sql.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit }])]);
-  if (added === undefined) throw new Refusal("conflict", "client_id_taken");
-  return added;
+  if (added !== undefined) return added;
+  await assertRemoved(sql, client.clientId);
+  throw new Refusal("conflict", "client_id_taken");
 }
 
 export const clientRegistry = (sql: Sql): ClientRegistry => ({ register: (client, audit) => storeNewClient(sql, client, audit) });

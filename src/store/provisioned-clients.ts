@@ -7,7 +7,6 @@ import type { ProvisionFile } from "../management/provision.ts";
 import { sameHash } from "../random.ts";
 import { CLIENT, storeChange, storeNewClient } from "./clients.ts";
 import { realms } from "./realms.ts";
-import { assertRemoved } from "./removals.ts";
 import { type Sql, statement } from "./sql.ts";
 import { CLIENTS } from "./tables/clients.ts";
 
@@ -46,7 +45,6 @@ export async function applyClient(
   const change = provisionedChange(file, ownerId, before);
   const audit: AuditEntry = { event: before === undefined ? "client.registered" : "client.changed", outcome: "success", actor, clientId };
   if (before === undefined) {
-    await assertRemoved(tx, clientId);
     const secretHash = typeof change.secret === "string" ? null : change.secret;
     const realmId = (await realms(tx).default()).id;
     await storeNewClient(tx, { ...change.settings, id: null, clientId, realmId, origin: "operator", secretHash }, audit);

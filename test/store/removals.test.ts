@@ -3,7 +3,7 @@ import { remove } from "../../src/compose/housekeeping.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
-import { managedClients } from "../../src/store/clients.ts";
+import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
@@ -16,7 +16,7 @@ import { tokenStates } from "../../src/store/token-states.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
 import { aHash, aNewUser, anAudit, anId } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
-import { aCode, aFamily, aGrant, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
+import { aCode, aFamily, aGrant, aNewClient, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
 import { manyGrants } from "../support/many.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
 
@@ -169,6 +169,9 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const events = async () => (await marks.since(edge)).marks.filter(({ key }) => key === scene.clientId || key === grant.id);
     expect((await events()).map(({ kind, lifted }) => [kind, lifted])).toEqual([["client", false]]);
 
+    // Its grants that are not revoked yet would be the new client's.
+    const registered = clientRegistry(sql).register(aNewClient({ clientId: scene.clientId }), anAudit("client.registered"));
+    await expect(registered).rejects.toMatchObject({ code: "temporarily_unavailable" });
     const client = {
       clientId: scene.clientId,
       name: "Again",
