@@ -28,7 +28,9 @@ export interface ClosingPorts extends MailSenderPorts {
 export async function closeAccount(user: User, ports: ClosingPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("user.deleted", user.id, caller, { reason: "by_owner" });
   const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, senderOf(ports, user.realmId)), audit);
-  if (outcome !== "last_operator") return;
-  const description = "You are the last operator. Make another user an operator first.";
-  throw new Refusal("conflict", "last_operator", { description });
+  if (outcome === "last_operator") throw lastOperator();
 }
+
+/** The refusal to lose the last enabled operator. */
+export const lastOperator = (): Refusal =>
+  new Refusal("conflict", "last_operator", { description: "This is the last operator. Make another user an operator first." });

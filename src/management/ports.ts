@@ -76,7 +76,10 @@ export interface ManagedUsers {
   /** Newest first, unless sorted otherwise. */
   list(filter: UserFilter, part: Part<UserSort>): Promise<Page<User>>;
   byId(id: string): Promise<User | undefined>;
-  /** Disabling ends sessions and refresh families in the same transaction. @returns undefined for an unknown user */
+  /**
+   * Disabling ends sessions and refresh families in the same transaction.
+   * @returns undefined for an unknown user  @throws {Refusal} conflict for the last enabled operator, who is not to be disabled or demoted
+   */
   setEnabled(id: string, enabled: boolean, audit: AuditEntry): Promise<User | undefined>;
   setRole(id: string, role: Role, audit: AuditEntry): Promise<User | undefined>;
 }

@@ -10,7 +10,7 @@ import { endAllSessions } from "./session-revocation.ts";
 import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
 
 const ROLE = statement("account_role", "select role from users where id = $1::uuid");
-// Locked in one order: of two operators who close their accounts at once, the second is refused as the last.
+// Locked in one order: of two operators who close their accounts, or disable or demote each other, at once, the second is refused.
 const LOCK_OPERATORS = statement(
   "account_lock_operators",
   "select id::text from users where role = 'operator' and enabled order by id for no key update",
@@ -114,7 +114,8 @@ async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients
   await enqueueRemoval(tx, begun("user_deleted", userId, EVERY_EPOCH));
 }
 
-async function isLastOperator(tx: Pick<Sql, "query">, userId: string): Promise<boolean> {
+/** Whether no other operator is enabled. Until the transaction ends, all of them stay as they are. */
+export async function isLastOperator(tx: Pick<Sql, "query">, userId: string): Promise<boolean> {
   const operators = await tx.query<{ id: string }>(LOCK_OPERATORS, []);
   return operators.length === 1 && operators[0]?.id === userId.toLowerCase();
 }

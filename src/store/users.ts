@@ -1,7 +1,9 @@
+import { lastOperator } from "../accounts/account.ts";
 import type { Account, User, Users } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { ManagedUsers, UserSort } from "../management/ports.ts";
 import { isUuid } from "../random.ts";
+import { isLastOperator } from "./account-closing.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
@@ -156,6 +158,11 @@ const setting = (name: string, assignment: string) =>
 const SET_ENABLED = setting("user_set_enabled", "enabled = $2::boolean");
 const SET_ROLE = setting("user_set_role", "role = $2");
 
+/** @throws {Refusal} conflict */
+async function assertNotLastOperator(tx: Pick<Sql, "query">, id: string): Promise<void> {
+  if (await isLastOperator(tx, id)) throw lastOperator();
+}
+
 const ADDRESSES = statement(
   "user_addresses",
   `select ${USERS.select(["id", "email"])} from users where id = any($1::uuid[]) and deleted_at is null`,
@@ -181,6 +188,7 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
       // Enabling the user before the last grant is revoked would reactivate access tokens.
       if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
         throw new Refusal("temporarily_unavailable", "user_still_being_disabled", { retryAfter: 5 });
+      if (!enabled) await assertNotLastOperator(tx, id);
       const [user] = await tx.query<User>(SET_ENABLED, [id, enabled, jsonRows([audit])]);
       if (user !== undefined && !enabled) {
         await endSignIns(tx, id);
@@ -190,5 +198,11 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
     });
   },
 
-  setRole: async (id, role, audit) => (isUuid(id) ? (await sql.query<User>(SET_ROLE, [id, role, jsonRows([audit])]))[0] : undefined),
+  setRole: async (id, role, audit) => {
+    if (!isUuid(id)) return undefined;
+    return sql.transaction(async (tx) => {
+      if (role !== "operator") await assertNotLastOperator(tx, id);
+      return (await tx.query<User>(SET_ROLE, [id, role, jsonRows([audit])]))[0];
+    });
+  },
 });

@@ -16,7 +16,7 @@ import { managedRealms } from "../../src/store/realms.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { managedUsers } from "../../src/store/users.ts";
 import { aClient } from "../support/builders.ts";
-import { databaseKinds } from "../support/database.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 import { addUser, aNewId, DEFAULT_REALM } from "../support/management.ts";
 
@@ -209,6 +209,17 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
     expect((await clients.list({ ownerId: user, environment: "development" }, { limit: 5 })).items).toHaveLength(2);
     expect(await clients.ofOwner(user)).toHaveLength(2);
     expect(await clients.list({ search: "\0" }, { limit: 5 })).toEqual({ items: [], next: null, total: 0 });
+  });
+
+  test.for([
+    ["disable", (id: string) => managedUsers(database.sql).setEnabled(id, false, { ...audit, event: "user.changed" })],
+    ["demote", (id: string) => managedUsers(database.sql).setRole(id, "developer", { ...audit, event: "user.changed" })],
+  ] as const)("of two operators who %s each other at once, one stays", async ([act, on]) => {
+    const pair = await Promise.all(["one", "other"].map((name) => addUser(database, `${act}-${name}@example.test`, "operator")));
+    const outcomes = await Promise.allSettled(pair.map(on));
+    const refusals = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.reason] : []));
+    expect(refusals).toEqual(["last_operator"]);
+    for (const id of pair) await runText(database.sql, "update users set role = 'developer' where id = $1::uuid", [id]);
   });
 
   test("changes of users and realms write an audit record", async () => {

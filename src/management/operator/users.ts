@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { lastOperator } from "../../accounts/account.ts";
 import { sendReset } from "../../accounts/forgotten-password.ts";
 import { INVITATION_SORTS, type InvitationSort, invite } from "../../accounts/invitations.ts";
 import { accountClosedMail, senderOf } from "../../accounts/mails.ts";
@@ -98,6 +99,7 @@ export const operatorUsersRouter = router({
       assertNotOneself(ctx.caller, id);
       const audit = ctx.audit("user.deleted", { userId: id, reason: "by_operator" });
       const outcome = await ctx.ports.closing.close(id, accountClosedMail(of, senderOf(ctx.ports, undefined), true), audit);
+      if (outcome === "last_operator") throw lastOperator();
       found(outcome === "gone" ? undefined : outcome);
     }),
 
