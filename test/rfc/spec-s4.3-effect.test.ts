@@ -58,6 +58,17 @@ describe("changes take effect before their response", () => {
     expect([refreshed.status, refreshed.body.scope]).toEqual([200, "openid"]);
   });
 
+  test("§5: a scope that is removed from a client is in no token for a code that it had before", async ({ server }) => {
+    const { admin, made, client, browser } = await developer(server);
+    const code = await server.code(client, browser, { scope: "openid notes:read" });
+    await admin.clients.update.mutate({ id: made.id, patch: { scopes: ["email"] } });
+    const without = await server.token(client, code);
+    expect([without.status, without.body.error]).toEqual([400, "invalid_scope"]);
+    await admin.clients.update.mutate({ id: made.id, patch: { scopes: ["notes:read"] } });
+    const { status, body } = await server.token(client, code);
+    expect([status, body.scope, body.id_token]).toEqual([200, "notes:read", undefined]);
+  });
+
   test("a disabled client is refused, and its tokens are inactive until it is enabled again", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     const { access_token } = (await server.token(client, asks)).body;

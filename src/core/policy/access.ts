@@ -77,6 +77,14 @@ export function requestableScopes(scope: string | undefined, client: Client, tar
   return { granted, dropped: requested.filter((name) => !allowed.includes(name)) };
 }
 
+/** What a client may still have of the scopes that it was granted. @throws {Refusal} invalid_scope when nothing is left */
+export function remainingScopes(granted: readonly string[], client: Client, target: Target): readonly string[] {
+  const allowed = allowedAt(client, target);
+  const left = granted.filter((scope) => allowed.includes(scope));
+  if (left.length > 0) return left;
+  throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have none of what was granted." });
+}
+
 /** Narrows the granted scopes to the requested ones, if any. @throws {Refusal} invalid_scope for others  @see RFC 6749 §6 */
 export function narrowScope(scope: string | undefined, granted: readonly string[]): readonly string[] {
   const requested = parseScope(scope);

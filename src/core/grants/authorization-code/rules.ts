@@ -4,7 +4,7 @@ import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/t
 import { isCodeVerifier, verifierMatches } from "../../../protocol/authorization-request.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { DPOP_KEY } from "../../dpop.ts";
-import { narrowResource, targetOf } from "../../policy/access.ts";
+import { narrowResource, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Confirmation } from "../../token-state.ts";
 import type { CodeState } from "./ports.ts";
@@ -81,6 +81,15 @@ const USER_ENABLED: Rule<KnownCode> = {
     if (!code.subject.enabled) refuse("user_disabled");
   },
 };
+export const SCOPE: Rule<Omit<KnownCode, "params">, CodeState> = {
+  name: "scope",
+  demand: "Of what was granted, the client may still have something; the rest is left out.",
+  source: "docs/protocol.md#scopes",
+  check: ({ client, code }) => ({
+    ...code,
+    scopes: remainingScopes(code.scopes, client, targetOf(client, code.resources, code.resourceTerms)),
+  }),
+};
 const RESOURCE: Rule<KnownCode, Bound> = {
   name: "resource",
   demand:
@@ -108,6 +117,7 @@ export const CODE_RULES: readonly RuleHead[] = [
   CODE_UNUSED,
   CODE_UNEXPIRED,
   USER_ENABLED,
+  SCOPE,
   RESOURCE,
 ];
 
@@ -125,7 +135,7 @@ export const keyOfCode = (code: CodeState | undefined): Confirmation | undefined
  * Decides what a presented code entitles its client to. Pure.
  * A used code with the right parameters is a replay, which revokes its grant. With wrong parameters it revokes nothing: otherwise anyone
  * who has seen a code could sign its owner out.
- * @throws {Refusal} invalid_request, invalid_grant, invalid_target
+ * @throws {Refusal} invalid_request, invalid_grant, invalid_scope, invalid_target
  * @see OAuth 2.1 §4.1.3 and §7.5.2, RFC 7636 §4.6, docs/protocol.md#authorization-code
  */
 export function decideCode(found: CodeState | undefined, { client, params, confirmation }: CodeRequest, trace = ENFORCED) {
@@ -141,5 +151,5 @@ export function decideCode(found: CodeState | undefined, { client, params, confi
   if (replayed !== undefined) return { kind: "replay", grantId: code.grantId ?? "", refusal: replayed } as const;
   trace.check(CODE_UNEXPIRED, facts);
   trace.check(USER_ENABLED, facts);
-  return { kind: "redeem", code, ...trace.check(RESOURCE, facts) } as const;
+  return { kind: "redeem", code: trace.check(SCOPE, facts), ...trace.check(RESOURCE, facts) } as const;
 }

@@ -5,7 +5,7 @@ import { DPOP_KEY } from "../../dpop.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Confirmation } from "../../token-state.ts";
 import type { CodeState } from "../authorization-code/ports.ts";
-import { type Bound, boundTo } from "../authorization-code/rules.ts";
+import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
 import type { DeviceState } from "./ports.ts";
 
 /** A stored request; `code` once a user has approved it. */
@@ -89,6 +89,7 @@ export const DEVICE_RULES: readonly RuleHead[] = [
   NOT_DENIED,
   APPROVED,
   USER_ENABLED,
+  SCOPE,
   RESOURCE,
 ];
 
@@ -105,7 +106,7 @@ export const keyOfDevice = (device: DeviceState | undefined): Confirmation | und
 
 /**
  * Decides what a device code entitles its client to. Pure.
- * @throws {Refusal} invalid_grant, expired_token, access_denied, invalid_target
+ * @throws {Refusal} invalid_grant, expired_token, access_denied, invalid_scope, invalid_target
  * @see RFC 8628 §3.5, docs/protocol.md#device-authorization
  */
 export function decideDevice(
@@ -125,5 +126,5 @@ export function decideDevice(
   if (code === undefined || pending !== undefined) return { kind: "pending", refusal: pending } as const;
   const approved = { client, params, code };
   trace.check(USER_ENABLED, approved);
-  return { kind: "redeem", code, ...trace.check(RESOURCE, approved) } as const;
+  return { kind: "redeem", code: trace.check(SCOPE, approved), ...trace.check(RESOURCE, approved) } as const;
 }

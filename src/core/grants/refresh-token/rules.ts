@@ -1,10 +1,10 @@
 import type { Client } from "../../../clients/client.ts";
-import { Refusal, refusing } from "../../../errors.ts";
+import { refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { type SecretHash, sameHash } from "../../../random.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { DPOP_KEY } from "../../dpop.ts";
-import { allowedAt, narrowResource, narrowScope, targetOf } from "../../policy/access.ts";
+import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { FamilyState } from "../../ports.ts";
 import type { Confirmation } from "../../token-state.ts";
@@ -74,13 +74,8 @@ const SCOPE: Rule<FamilyFacts, readonly string[]> = {
   name: "scope",
   demand: "scope lies within what was granted, and within what the client may still have at the resources.",
   source: "RFC 6749 §6",
-  check: ({ client, params, family }) => {
-    const allowed = allowedAt(client, targetOf(client, family.audience, family.resourceTerms));
-    const left = family.scopes.filter((scope) => allowed.includes(scope));
-    if (left.length === 0)
-      throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have none of what was granted." });
-    return narrowScope(params.scope, left);
-  },
+  check: ({ client, params, family }) =>
+    narrowScope(params.scope, remainingScopes(family.scopes, client, targetOf(client, family.audience, family.resourceTerms))),
 };
 const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] }> = {
   name: "resource",
