@@ -3,13 +3,19 @@ import { type Client, CONSOLE_CLIENT_ID } from "../../clients/client.ts";
 import type { ValidRequest } from "../authorization-request.ts";
 import type { ConsentView } from "../ports.ts";
 
-/** Scopes and resources of a request that the user has never allowed this client. */
+const CLIENT_ITSELF = "";
+
+/**
+ * What of a request is new to the user: scopes that were not allowed, or not at one of the resources that were, and resources at which
+ * nothing was. Nothing is new where consentCovers holds.
+ */
 export function missingConsent(scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined) {
   if (consent === undefined) return { scopes, resources };
-  return {
-    scopes: scopes.filter((scope) => !consent.scopes.includes(scope)),
-    resources: resources.filter((resource) => !consent.resources.includes(resource)),
-  };
+  const isKnown = (place: string): boolean => place === CLIENT_ITSELF || Object.hasOwn(consent.allowed, place);
+  const known = Object.keys(scopesByResource(scopes, resources)).filter(isKnown);
+  const isAllowed = (scope: string): boolean =>
+    consent.scopes.includes(scope) && known.every((place) => consent.allowed[place]?.includes(scope));
+  return { scopes: scopes.filter((scope) => !isAllowed(scope)), resources: resources.filter((resource) => !isKnown(resource)) };
 }
 
 /** Whether a client is never asked for: the console is the service itself. @see docs/protocol.md#console-sign-in */
@@ -71,8 +77,6 @@ export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, acrValues, hintedSub
   maxAge === undefined &&
   !acrValues?.length &&
   (hintedSub === undefined || hintedSub === userId);
-
-const CLIENT_ITSELF = "";
 
 /** The same scopes for each resource, or without resources for the client itself. */
 export const scopesByResource = (scopes: readonly string[], resources: readonly string[]): Readonly<Record<string, readonly string[]>> =>

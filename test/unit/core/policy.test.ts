@@ -155,6 +155,11 @@ test("docs/protocol.md#consent: consent is skipped only when scopes are covered 
     scopes: ["notes:write"],
     resources: ["https://mail.example.test/"],
   });
+  // What was allowed elsewhere is new here, so that a page that asks always names something.
+  expect(missingConsent(["write"], [notes, mail], apart)).toEqual({ scopes: ["write"], resources: [] });
+  expect(missingConsent(["read"], [], apart)).toEqual({ scopes: ["read"], resources: [] });
+  expect(missingConsent(["read", "write"], [mail], apart)).toEqual({ scopes: [], resources: [] });
+  expect(missingConsent(["read"], [notes], undefined)).toEqual({ scopes: ["read"], resources: [notes] });
 });
 
 test.for([
