@@ -51,6 +51,20 @@ const USER_SESSIONS: Deletion = {
   ),
 };
 
+// What the client held of users as an agent: a client that gets its client_id later inherits none of it.
+const CLIENT_DELEGATIONS: Deletion = {
+  name: "delegations",
+  statement: statement(
+    "removal_client_delegations",
+    `with gone as (
+       update delegations set cut_at = now() where id = any(array(
+         select id from delegations where actor = $1 and $2::int is not null and cut_at is null and expires_at > now()
+         order by path limit ${REMOVAL_BATCH} for no key update))
+       returning 1)
+     select count(*)::int as n from gone`,
+  ),
+};
+
 /** All rows of a deleted user, from leaves to root, so that no foreign key deletes uncounted rows. */
 const OF_DELETED_USER: readonly Deletion[] = [
   USER_CODES,
@@ -116,13 +130,15 @@ const grantPage = (name: string, of: "client" | "user", end: "revoked_at" | "sig
 };
 
 type Page = Pick<Removal, "afterClientId" | "afterId"> & Readonly<Record<"seen" | "grants" | "families", number>>;
-type Plan = { readonly deletions: readonly Deletion[]; readonly grants?: Statement; readonly last?: Statement };
+/** `cut`: after the grants, whose locks come first. */
+type Plan = { readonly deletions: readonly Deletion[]; readonly grants?: Statement; readonly cut?: Deletion; readonly last?: Statement };
 
 const PLANS: Readonly<Record<RemovalKind, Plan>> = {
   client_disabled: { deletions: [CLIENT_CODES], grants: grantPage("removal_client_disabled_grants", "client", null) },
   client_deleted: {
     deletions: [CLIENT_CONSENTS, CLIENT_CODES],
     grants: grantPage("removal_client_deleted_grants", "client", "revoked_at"),
+    cut: CLIENT_DELEGATIONS,
   },
   user_signed_out: { deletions: [USER_SESSIONS, USER_CODES], grants: grantPage("removal_user_signed_out_grants", "user", "signed_out_at") },
   user_disabled: { deletions: [USER_SESSIONS, USER_CODES], grants: grantPage("removal_user_disabled_grants", "user", "revoked_at") },
@@ -139,15 +155,18 @@ async function grantsOf(tx: Pick<Sql, "query">, removal: Removal, page: Statemen
 
 /** Runs one batch of a removal. */
 export async function removeBatch(tx: Pick<Sql, "query">, removal: Removal): Promise<RemovalBatch> {
-  const { deletions, grants, last } = PLANS[removal.kind];
+  const { deletions, grants, cut, last } = PLANS[removal.kind];
   const removed: Record<string, number> = {};
-  for (const { name, statement: step } of deletions) {
+  const isDone = async ({ name, statement: step }: Deletion): Promise<boolean> => {
     const [row] = await tx.query<{ n: number }>(step, [removal.key, removal.epoch]);
     removed[name] = row?.n ?? 0;
-    if (row?.n === REMOVAL_BATCH) return { removed, next: removal };
-  }
+    return row?.n !== REMOVAL_BATCH;
+  };
+  for (const one of deletions) if (!(await isDone(one))) return { removed, next: removal };
+  const page = grants && (await grantsOf(tx, removal, grants));
+  Object.assign(removed, page?.removed);
+  if (page?.next !== undefined) return { removed, next: page.next };
+  if (cut !== undefined && !(await isDone(cut))) return { removed, next: removal };
   if (last !== undefined) await tx.query(last, [removal.key]);
-  if (grants === undefined) return { removed, next: undefined };
-  const page = await grantsOf(tx, removal, grants);
-  return { removed: { ...removed, ...page.removed }, next: page.next };
+  return { removed, next: undefined };
 }

@@ -198,6 +198,29 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     ]);
   });
 
+  test("what a deleted client with 1,200 delegations held as an agent is cut before another client can have its client_id", async () => {
+    const [scene, agent] = [await aScene(sql), await aScene(sql)];
+    const { grant } = await anOpenFamily(sql, scene);
+    await runText(
+      sql,
+      `insert into delegations (id, kind, jti, parent_jti, grant_id, user_id, path, actor, scopes, audience, expires_at)
+       select gen_random_uuid(), 'access_token', $1 || n, 't', $2::uuid, $3::uuid, '{}', $4, '{}', '{}', now() + n * interval '1 minute'
+       from generate_series(0, $5::int) as n`,
+      [`held-${agent.clientId}-`, grant.id, scene.userId, agent.clientId, MANY],
+    );
+    const marks = revocationEvents(sql);
+    const edge = await marks.edge();
+    await managedClients(sql).delete(await idOf(agent), { kind: "all" }, anAudit("client.deleted"));
+    const register = () => clientRegistry(sql).register(aNewClient({ clientId: agent.clientId }), anAudit("client.registered"));
+    await expect(register()).rejects.toMatchObject({ code: "temporarily_unavailable" });
+    await finish();
+    await register();
+    const cut = "select count(*)::int as n from delegations where actor = $1 and cut_at is not null";
+    expect(await runText(sql, cut, [agent.clientId])).toEqual([{ n: MANY }]); // the first of them had expired
+    const seen = (await marks.since(edge)).marks.filter(({ kind, key }) => kind === "jti" && key.includes(agent.clientId));
+    expect(seen).toHaveLength(MANY);
+  });
+
   test("signing out everywhere with 1,200 grants invalidates all of them at once, and a new sign-in is not affected", async () => {
     const scene = await aScene(sql);
     const open = await anOpenFamily(sql, scene);
