@@ -38,32 +38,21 @@ const ofUser = (name: string, table: string, key: string, which = "user_id = $1:
   deletion("user", name, table, key, which);
 const USER_CODES = ofUser("codes", "authorization_codes", "code_hash", "user_id = $1::uuid and user_epoch < $2::int and grant_id is null");
 const CLIENT_CONSENTS = deletion("client", "consents", "consents", "id", "client_id = $1");
-const USER_SESSIONS: Deletion = {
-  name: "sessions",
+/** Rows with an id that are ended, and stay. */
+const ending = (of: "client" | "user", name: string, end: string, which: string, order = "id"): Deletion => ({
+  name,
   statement: statement(
-    "removal_user_sessions",
+    `removal_${of}_${name}`,
     `with gone as (
-       update sessions set ended_at = now() where id = any(array(
-         select id from sessions where user_id = $1::uuid and user_epoch < $2::int and ended_at is null
-         order by id limit ${REMOVAL_BATCH} for no key update))
+       update ${name} set ${end} = now() where id = any(array(
+         select id from ${name} where ${which} and ${end} is null order by ${order} limit ${REMOVAL_BATCH} for no key update))
        returning 1)
      select count(*)::int as n from gone`,
   ),
-};
-
+});
+const USER_SESSIONS = ending("user", "sessions", "ended_at", "user_id = $1::uuid and user_epoch < $2::int");
 // What the client held of users as an agent: a client that gets its client_id later inherits none of it.
-const CLIENT_DELEGATIONS: Deletion = {
-  name: "delegations",
-  statement: statement(
-    "removal_client_delegations",
-    `with gone as (
-       update delegations set cut_at = now() where id = any(array(
-         select id from delegations where actor = $1 and $2::int is not null and cut_at is null and expires_at > now()
-         order by path limit ${REMOVAL_BATCH} for no key update))
-       returning 1)
-     select count(*)::int as n from gone`,
-  ),
-};
+const CLIENT_DELEGATIONS = ending("client", "delegations", "cut_at", "actor = $1 and $2::int is not null and expires_at > now()", "path");
 
 /** All rows of a deleted user, from leaves to root, so that no foreign key deletes uncounted rows. */
 const OF_DELETED_USER: readonly Deletion[] = [
