@@ -46,6 +46,7 @@ describe("decideDevice", () => {
     ["an expired code in its last second", aDevice({ expiresAt: NOW }), approved(), [], ["expired_token", "device_code_expired"]],
     ["a denied request, also when it was approved too", aDevice({ deniedAt: NOW }), approved(), [], ["access_denied", "device_denied"]],
     ["a disabled user", aDevice(), approved({ subject: aSubject({ enabled: false }) }), [], ["invalid_grant", "user_disabled"]],
+    ["a code whose scopes the client has lost", aDevice(), approved({ scopes: ["lost:since"] }), [], ["invalid_scope", "no_scope_left"]],
     ["a resource outside of the request", aDevice(), approved(), ["https://b.example.test"], ["invalid_target", "resource_outside_grant"]],
   ])("refuses %s", ([, device, code, resource, expected]) => {
     expect(refusalOf(() => decide(device, code, resource))).toEqual(expected);
@@ -72,6 +73,10 @@ describe("decideDevice", () => {
   test("redeems an approved request for its resources, or for the client itself", () => {
     expect(decide(aDevice(), approved())).toMatchObject({ kind: "redeem", audience: [CRM] });
     expect(decide(aDevice({ resources: [] }), approved({ resources: [] }))).toMatchObject({ kind: "redeem", audience: [client.clientId] });
+  });
+
+  test("leaves out a scope that the client has lost since the approval", () => {
+    expect(decide(aDevice(), approved({ scopes: ["lost:since", "notes:read"] }))).toMatchObject({ code: { scopes: ["notes:read"] } });
   });
 });
 
