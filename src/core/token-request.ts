@@ -227,9 +227,12 @@ async function recordUnauthenticated(
   await audit.recordUnproven(entry, credential?.address ?? "");
 }
 
+/** How a failed authentication is answered: at first, and after many. */
+const UNAUTHENTICATED: readonly string[] = ["invalid_client", "too_many_requests"];
+
 /** Records or counts the failed authentication of an exchange's agent. @throws the error, always */
 async function refuseUnauthenticated(error: unknown, exchange: UnauthenticatedExchange, ports: Pick<Core, "audit">): Promise<never> {
-  if (isRefusal(error) && error.code === "invalid_client") await recordUnauthenticated(error, exchange, ports);
+  if (isRefusal(error) && UNAUTHENTICATED.includes(error.code)) await recordUnauthenticated(error, exchange, ports);
   throw error;
 }
 

