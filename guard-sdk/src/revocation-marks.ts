@@ -66,6 +66,8 @@ interface Named {
 const MAX_ANCESTORS = 10;
 /** The part before the dot in the `jti` of a token that an agent got by exchange. */
 const DELEGATED = "d";
+/** The characters at the beginning of a `jti` that name the user's grant, or the record of a client whose own token it is. */
+const GRANT = 22;
 
 /**
  * The digests of everything whose end revokes a token: its own, and those of its ancestor tokens. Undefined for a token that does not name
@@ -93,8 +95,8 @@ function lineOf(claims: Readonly<Record<string, unknown>>): readonly Named[] | u
 function endsOfOne({ jti, client_id }: Named, sub: unknown): readonly string[] {
   const [kind, personal] = jti.split(".");
   const own = [`jti:${jti}`, `client:${client_id}`];
-  if (personal === undefined) return own;
-  return [...own, ...(kind === DELEGATED ? [`agent:${client_id}`, `agent:${client_id}\n${sub}`] : [`grant:${kind}`])];
+  if (kind === DELEGATED && personal !== undefined) return [...own, `agent:${client_id}`, `agent:${client_id}\n${sub}`];
+  return [...own, `grant:${jti.slice(0, GRANT)}`];
 }
 
 function isNamed<Value>(value: Value): value is Value & Named {

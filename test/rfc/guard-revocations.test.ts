@@ -99,6 +99,32 @@ describe("a guard that verifies locally and reads revocation events", () => {
       .toBe("web");
   });
 
+  test("refuses the own tokens of a deleted client also when another one has its client_id", async ({ server }) => {
+    const { guard } = aGuard(server);
+    const ownToken = async () => {
+      const form = { grant_type: "client_credentials", scope: "notes:read", resource: RESOURCE };
+      const { body } = await server.form("/oauth/token", form, { authorization: basicAuth("returning", "worker-secret") });
+      return body.access_token as string;
+    };
+    const register = () =>
+      sql(
+        server,
+        `insert into clients select (jsonb_populate_record(worker, jsonb_build_object(
+           'id', gen_random_uuid(), 'client_id', 'returning', 'audience', array[$1::text]))).*
+         from clients worker where client_id = 'worker'`,
+        RESOURCE,
+      );
+    await register();
+    const old = await ownToken();
+    await guard.verifyToken(old);
+    await sql(server, "delete from clients where client_id = $1", "returning");
+    await register();
+    const young = await ownToken();
+    expect(await revoked(guard, old)).toBe("token_revoked");
+    await expect.poll(() => guard.verifyToken(young).catch(() => undefined)).toMatchObject({ clientId: "returning" });
+    expect(await refusalOf(() => guard.verifyToken(old))).toContain("token_revoked");
+  });
+
   test("refuses the tokens of a user whose account was disabled", async ({ server }) => {
     const { guard } = aGuard(server);
     const { ada, token } = await aToken(server);
@@ -199,5 +225,5 @@ const jtiOf = (token: string): string => JSON.parse(Buffer.from(token.split(".")
 
 test("endsOf returns revocation marks for the token, its client, its grant and its user", async () => {
   expect((await endsOf({ jti: "a.b", client_id: "c", sub: "u" }))?.length).toBe(4);
-  expect((await endsOf({ jti: "ab", client_id: "c", sub: "c" }))?.length).toBe(2);
+  expect((await endsOf({ jti: "ab", client_id: "c", sub: "c" }))?.length).toBe(3);
 });

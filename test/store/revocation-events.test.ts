@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/store/orm.ts";
 import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { statement } from "../../src/store/sql.ts";
-import { databaseKinds } from "../support/database.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 
-const run = (database: Database, text: string) => database.sql.query(statement(`test_${text.length}_${text.slice(-60)}`, text), []);
+const run = ({ sql }: Database, text: string) => runText(sql, text);
 const REALM = "00000000-0000-7000-8000-000000000001";
 const client = (clientId: string) =>
   `insert into clients (client_id, realm_id, origin, name, redirect_uris, scopes, grant_types, response_types, token_endpoint_auth_method)
@@ -48,7 +48,10 @@ describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
     expect(await eventsOf(() => run(database, "update clients set enabled = false where client_id = 'c'"))).toEqual(["-client c"]);
     expect(await eventsOf(() => run(database, "update clients set enabled = true where client_id = 'c'"))).toEqual(["+client c"]);
     expect(await eventsOf(() => run(database, "update clients set name = 'd' where client_id = 'c'"))).toEqual([]);
-    expect(await eventsOf(() => run(database, "delete from clients where client_id = 'c'"))).toEqual(["-client c"]);
+    expect(await eventsOf(() => run(database, "delete from clients where client_id = 'c'"))).toEqual([
+      "-client c",
+      expect.stringMatching(/^-grant [0-9a-f-]{36}$/), // the record, which the client's own tokens name
+    ]);
     expect(await eventsOf(() => run(database, client("c")))).toEqual(["+client c"]);
     expect(await eventsOf(() => run(database, `delete from users where id = '${user}'`))).toEqual([`-user ${user}`]);
   });

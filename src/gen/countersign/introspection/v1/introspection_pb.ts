@@ -355,7 +355,7 @@ export type RevocationMark = Message<"countersign.introspection.v1.RevocationMar
   /**
    * What was revoked: the first 16 bytes of SHA-256 over one of these texts, each made of the claims of a token.
    *   `jti:`    and `jti`: this token
-   *   `grant:`  and the part of `jti` before its dot: every token of that user's grant
+   *   `grant:`  and the first 22 characters of `jti`: every token of that user's grant; without a dot, every own token of that client's record
    *   `client:` and `client_id`: every token that this client holds
    *   `user:`   and `sub`: every token of this user; a user's token has a dot in its `jti`
    *   `agent:`  and `client_id`: every token that this agent got by exchange
