@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
 import type { NewName } from "./account.ts";
-import { assertMayMail, assertWithin, auditOfUser, type Caller, evenly, type MailLimits } from "./caller.ts";
+import { assertMayMail, assertWithin, auditOfUser, auditOrigin, type Caller, evenly, type MailLimits } from "./caller.ts";
 import type { KnownDevices } from "./known-devices.ts";
 import { linkTokenHash, type MailSenderPorts, senderOf, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
@@ -122,8 +122,8 @@ export async function resendVerification(email: string, ports: RegistrationPorts
 }
 
 /** Marks the address of a token as verified. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */
-export async function verifyEmail(token: string, users: Users): Promise<User> {
-  const user = await users.verifyEmail(linkTokenHash(token, "verification_malformed"));
+export async function verifyEmail(token: string, users: Users, caller: Caller): Promise<User> {
+  const user = await users.verifyEmail(linkTokenHash(token, "verification_malformed"), auditOrigin(caller));
   if (!user) throw unusableLink("verification_unusable");
   return user;
 }

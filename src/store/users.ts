@@ -96,8 +96,8 @@ const VERIFY_EMAIL = statement(
    verified as (
      update users set email_verified = true, updated_at = now() from token where users.id = token.user_id returning users.*),
    logged as (
-     insert into audit_records (event, outcome, actor_type, actor_id, user_id)
-     select 'user.verified', 'success', 'user', id::text, id::text from verified)
+     insert into audit_records (event, outcome, actor_type, actor_id, user_id, address, request_id)
+     select 'user.verified', 'success', 'user', id::text, id::text, $2, $3 from verified)
    select ${USERS.select(USER, "verified")} from verified`,
 );
 
@@ -139,7 +139,8 @@ export const users = (sql: Sql): Users => ({
   issueVerification: async (userId, { tokenHash, ttl }, mail) => {
     if (isUuid(userId)) await sql.query(ISSUE_VERIFICATION, [userId, tokenHash, ttl, mail.to, mail.subject, mail.text, mail.html]);
   },
-  verifyEmail: async (tokenHash) => (await sql.query<User>(VERIFY_EMAIL, [tokenHash]))[0],
+  verifyEmail: async (tokenHash, { address = null, requestId = null }) =>
+    (await sql.query<User>(VERIFY_EMAIL, [tokenHash, address, requestId]))[0],
   replacePasswordHash: async (userId, replaced, passwordHash) => {
     if (isUuid(userId)) await sql.query(REPLACE_PASSWORD, [userId, replaced, passwordHash]);
   },

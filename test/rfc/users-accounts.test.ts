@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aBrowser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
 import { type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
@@ -251,6 +252,10 @@ describe("docs/protocol.md#accounts: GET /auth/verify", () => {
     const { email, token } = await unverified();
     const first = await verify(token);
     expect([first.status, await first.json()]).toEqual([200, { message: expect.any(String), email }]);
+    const records = "select event, address from audit_records where request_id = $1";
+    expect(await runText(server.database.sql, records, [first.headers.get("x-request-id")])).toEqual([
+      { event: "user.verified", address: "127.0.0.1" },
+    ]);
     const second = await verify(token);
     expect([second.status, ((await second.json()) as { statusCode: number }).statusCode]).toEqual([400, 400]);
   });

@@ -79,7 +79,7 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       const tokenHash = aHash();
       const user = aNewUser();
       await users(database.sql).register(user, { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
-      const outcomes = await Promise.all(Array.from({ length: 20 }, () => users(database.sql).verifyEmail(tokenHash)));
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => users(database.sql).verifyEmail(tokenHash, {})));
       const won = outcomes.filter((user) => user !== undefined);
       expect(won).toHaveLength(1);
       expect(won[0]).toMatchObject({ id: user.id, emailVerified: true });
@@ -90,8 +90,8 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       const tokenHash = aHash();
       await users(database.sql).register(aNewUser(), { tokenHash, ttl: 60 }, mail, anAudit("user.registered"));
       await database.sql.query(expire("verification_tokens"), []);
-      expect(await users(database.sql).verifyEmail(tokenHash)).toBeUndefined();
-      expect(await users(database.sql).verifyEmail(aHash())).toBeUndefined();
+      expect(await users(database.sql).verifyEmail(tokenHash, {})).toBeUndefined();
+      expect(await users(database.sql).verifyEmail(aHash(), {})).toBeUndefined();
     });
 
     test("a new verification token replaces the previous one; a verified address gets no token", async () => {
@@ -100,8 +100,8 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       const user = aNewUser();
       await users(database.sql).register(user, { tokenHash: first, ttl: 60 }, mail, anAudit("user.registered"));
       await users(database.sql).issueVerification(user.id, { tokenHash: second, ttl: 60 }, mail);
-      expect(await users(database.sql).verifyEmail(first)).toBeUndefined();
-      expect(await users(database.sql).verifyEmail(second)).toMatchObject({ id: user.id });
+      expect(await users(database.sql).verifyEmail(first, {})).toBeUndefined();
+      expect(await users(database.sql).verifyEmail(second, {})).toMatchObject({ id: user.id });
       const before = await count(database, "outbox");
       await users(database.sql).issueVerification(user.id, { tokenHash: aHash(), ttl: 60 }, mail);
       expect(await count(database, "outbox")).toBe(before);

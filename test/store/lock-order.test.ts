@@ -121,9 +121,9 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const mail = { to: user.email, ...MESSAGE };
     await users(sql).issueVerification(user.id, { tokenHash, ttl: 600 }, mail);
     await allAtOnce([
-      users(sql).verifyEmail(tokenHash),
+      users(sql).verifyEmail(tokenHash, {}),
       users(sql).issueVerification(user.id, { tokenHash: aHash(), ttl: 600 }, mail),
-      users(sql).verifyEmail(tokenHash),
+      users(sql).verifyEmail(tokenHash, {}),
     ]);
   });
 

@@ -150,7 +150,7 @@ describe.for(databaseKinds)("password resets and changes on $name", ({ fresh }) 
       const left = async (text: string) => (await runText(database.sql, text, [user.id])).length;
       expect(await account(user.email)).toMatchObject({ passwordHash: "new", generation: 1, user: { emailVerified: true } });
       expect(await sessions(database.sql).byHash(session.hash)).toBeUndefined();
-      expect(await users(database.sql).verifyEmail(verification)).toBeUndefined();
+      expect(await users(database.sql).verifyEmail(verification, {})).toBeUndefined();
       expect(await pending()).toBeUndefined();
       expect(await left("select 1 from credentials where user_id = $1::uuid and type = 'wallet'")).toBe(0);
       expect(await left("select 1 from identity_links where user_id = $1::uuid")).toBe(0);

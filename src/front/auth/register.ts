@@ -109,7 +109,7 @@ export const verifyRoute = (kit: PageKit): Route => ({
       ctx.status = 200;
       return;
     }
-    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users);
+    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users, callerOf(ctx));
     if (wantsPage(ctx)) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await returnToStarted(kit, ctx)));
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   },
