@@ -398,6 +398,7 @@ export const de: Texts = {
     passkeyName: "Name des Passkeys",
     passkeyAdd: "Passkey hinzufügen",
     passkeyAddFailed: "Es wurde kein Passkey hinzugefügt. Versuchen Sie es noch einmal, oder benutzen Sie ein anderes Gerät.",
+    passkeyKnown: "Auf diesem Gerät gibt es schon einen Passkey für Ihr Konto.",
     passkeyNeedsScripts: "Passkeys brauchen einen Browser, der Skripte ausführt.",
     passkeyRename: "Umbenennen",
     passkeyRemove: "Entfernen",

@@ -429,6 +429,7 @@ export const en = {
     passkeyName: "Name of the passkey",
     passkeyAdd: "Add a passkey",
     passkeyAddFailed: "No passkey was added. Try again, or use another device.",
+    passkeyKnown: "This device has a passkey for your account already.",
     passkeyNeedsScripts: "Passkeys need a browser that runs scripts.",
     passkeyRename: "Rename",
     passkeyRemove: "Remove",

@@ -73,6 +73,8 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
     await page.locator("details input[name=name]").fill("Old laptop");
     await page.getByRole("button", { name: "Rename" }).click();
     await page.getByRole("heading", { name: "Old laptop" }).waitFor();
+    await add(page).click();
+    await page.getByText("This device has a passkey for your account already.").waitFor();
     await signOut(page);
     await page.waitForURL(`${server.url}/account`);
     await page.goto(`${server.url}/account/security`);

@@ -17,7 +17,7 @@ ${
 ${passkeyForm(site, {
   ...{ kind: "add", path: "/account/security/passkeys", members: hidden(token), quiet: false },
   fields: field(language, [], { name: "name", label: texts.passkeyName, type: "text", autocomplete: "off", optional: true }),
-  ...{ submit: texts.passkeyAdd, failure: texts.passkeyAddFailed },
+  ...{ submit: texts.passkeyAdd, failure: texts.passkeyAddFailed, known: texts.passkeyKnown },
 })}
 <noscript><p class="small">${texts.passkeyNeedsScripts}</p></noscript>
 </section>`;

@@ -29,7 +29,7 @@ ${
   passkeys &&
   html`${passkeyForm(site, {
     ...{ kind: "add", path: "/account/security/passkeys", members, quiet: false },
-    ...{ submit: security.passkeyAdd, failure: security.passkeyAddFailed },
+    ...{ submit: security.passkeyAdd, failure: security.passkeyAddFailed, known: security.passkeyKnown },
   })}
 <noscript><p class="small">${security.passkeyNeedsScripts}</p></noscript>`
 }

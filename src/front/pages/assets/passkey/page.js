@@ -15,14 +15,15 @@ const send = (form, answer) => {
 };
 
 async function use(form, answering) {
-  const failure = form.querySelector("[data-failure]");
-  failure.hidden = true;
+  const failures = Array.from(form.querySelectorAll("[data-failure]"));
+  for (const failure of failures) failure.hidden = true;
   const optionsJSON = await optionsFor(form);
   if (optionsJSON === undefined) return send(form);
   try {
     send(form, await answering({ optionsJSON }));
-  } catch {
-    failure.hidden = false;
+  } catch ({ name }) {
+    const [other] = failures;
+    (failures.find(({ dataset }) => dataset.failure === name) ?? other).hidden = false;
   }
 }
 
