@@ -45,6 +45,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   resource_not_discovered: event("warn", ["resource", "reason"], "In development: a resource of this machine has no usable metadata."),
   clock_offset: event("warn", ["seconds"], "The clock differs from the database's by more than 5 seconds."),
   signing_key_waits: event("warn", [], "No key may sign yet; a new one has to be published for a while."),
+  certificate_expires: event(
+    "warn",
+    ["setting", "seconds"],
+    "At the start: a certificate of this setting expires within 14 days, in `seconds`, or has expired (below 0).",
+  ),
   front_signs_nothing: event("warn", ["setting"], "A front was given a private key, which only cores use."),
   embedded_database_in_production: event("warn", [], "The embedded database promises nothing across a power failure."),
   forwarded_headers_ignored: event("warn", ["setting"], "A proxy's headers arrived while TRUST_PROXY is off."),

@@ -5,6 +5,7 @@ import { type PasswordCost, type PasswordHashing, passwordHashing } from "./acco
 import { epochMillis } from "./clock.ts";
 import { retainingAudit } from "./compose/audit-retention.ts";
 import { streamingAudit } from "./compose/audit-streaming.ts";
+import { reportCertificates } from "./compose/certificates.ts";
 import { vaultOf } from "./compose/connections.ts";
 import { type StartedSide, type Surroundings, startCore } from "./compose/core.ts";
 import { type DatabaseOutages, databaseOutages } from "./compose/database-outages.ts";
@@ -120,6 +121,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
   if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
   const metrics = createMetrics(routes, GRANT_LABELS, isWorker() ? metricsOfAll() : undefined);
+  reportCertificates(config, metrics, log);
   const tracing = await exporting(config, role, metrics, essentials);
   const { sql, full } = watchWrites(tracedSql(database.sql, tracing));
   const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { DEFAULT_NAME } from "./branding/branding.ts";
 import { contradictions, type Role } from "./config/contradictions.ts";
-import { publicHalf } from "./config/key-material.ts";
+import { firstExpiry, publicHalf } from "./config/key-material.ts";
 import { DAY, says } from "./config/settings/forms.ts";
-import { metaOf, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from "./config/settings.ts";
+import { CERTIFICATE_SETTINGS, metaOf, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from "./config/settings.ts";
 import { shownSettings } from "./config/shown-settings.ts";
 import { unknownSettings } from "./config/unknown-settings.ts";
 
@@ -126,6 +126,7 @@ function configOf(s: Settings) {
     wallet: walletConfig(s),
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,
+    certificates: certificatesOf(s),
     otlp: otlpConfig(s),
     ...auditTrailOf(s),
     logLevel: s.LOG_LEVEL,
@@ -135,6 +136,13 @@ function configOf(s: Settings) {
     signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }
+
+/** The settings that hold certificates, and when the first of each expires, in seconds since the epoch. */
+const certificatesOf = (s: Settings) =>
+  CERTIFICATE_SETTINGS.flatMap((setting) => {
+    const pem = s[setting];
+    return pem === undefined ? [] : [{ setting, expiresAt: firstExpiry(pem) }];
+  });
 
 const otlpConfig = (s: Settings) =>
   ({

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
 import { FAILURES } from "../clients/throttle.ts";
+import { milliseconds } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { clientAddress, hasForwardedHeaders } from "../front/http/address.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
@@ -13,6 +14,7 @@ import { postponedMails } from "../store/outbox.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { certificatesNow } from "./certificates.ts";
 
 export type CallerWatch = ReturnType<typeof watchCallers>;
 
@@ -51,6 +53,7 @@ export const deploymentOf = (config: Config, sql: Sql, callers: CallerWatch) => 
     mail: config.mail.smtpUrl === undefined ? "files" : "smtp",
     postponedMails: postponed,
     redis: config.redisUrl !== undefined,
+    certificates: certificatesNow(config).map(({ setting, expiresAt, soon }) => ({ setting, expiresAt: milliseconds(expiresAt), soon })),
     database: { kind: config.databaseUrl === undefined ? "embedded" : "postgresql", settings },
   } as const;
   return { ...deployment, unsafe: unsafeSettings(deployment) };

@@ -35,6 +35,9 @@ export const certificateFits = (chain: string, key: string) => {
 /** Whether a certificate (PEM, the leaf of its chain first) names a host. */
 export const certificateNames = (chain: string, host: string) => certificates(chain)?.[0]?.checkHost(host) !== undefined;
 
+/** When the first of some certificates (PEM) expires, in seconds since the epoch. */
+export const firstExpiry = (pem: string) => Math.min(...(certificates(pem) ?? []).map(({ validToDate }) => validToDate.getTime() / 1000));
+
 /** Whether two PEM texts are the two halves of one key pair. */
 export const isPair = (privatePem: string, publicPem: string) => {
   const privateKey = readPrivateKey(privatePem);

@@ -28,3 +28,13 @@ export type Settings = z.output<typeof SETTINGS>;
 export const SETTING_NAMES = Object.keys(SETTINGS.shape) as SettingName[]; // zod keeps the order of the members
 
 export const metaOf = (name: SettingName): SettingMeta => SETTINGS.shape[name].meta() as unknown as SettingMeta; // every setting above has one
+
+/** The settings that take certificates, one or several. */
+export const CERTIFICATE_SETTINGS = [
+  "GRPC_TLS_CERT",
+  "GRPC_TLS_CLIENT_CA",
+  "TOKEN_CORE_CA",
+  "TOKEN_CORE_TLS_CERT",
+  "WALLET_ISSUER_ROOTS",
+  "WALLET_VERIFIER_CERT",
+] as const satisfies readonly SettingName[];

@@ -18,6 +18,8 @@ export interface Deployment {
   /** Mails that could not be sent yet, and are tried again. */
   readonly postponedMails: number;
   readonly redis: boolean;
+  /** When the first certificate of a setting expires, and whether that is within 14 days. */
+  readonly certificates: readonly { readonly setting: string; readonly expiresAt: number; readonly soon: boolean }[];
   /** `settings`: those of PostgreSQL that decide on durability, by name. */
   readonly database: { readonly kind: "embedded" | "postgresql"; readonly settings: Readonly<Record<string, string>> };
   /** Names of settings that are not right for what the process is used for. */

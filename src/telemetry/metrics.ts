@@ -16,6 +16,8 @@ export interface Metrics {
   backgroundRows(work: string, rows: number): void;
   /** Sealed records that AUDIT_STREAM has not got yet. */
   auditStream(waiting: number): void;
+  /** @param expiresAt when the first certificate of a setting expires, in seconds since the epoch */
+  certificateExpiry(setting: string, expiresAt: number): void;
   /** A failed batch, which is retried. */
   backgroundFailure(work: string): void;
   /** The Prometheus text exposition. */
@@ -67,8 +69,25 @@ function tally<Label extends string>(configuration: CounterConfiguration<Label>)
   };
 }
 
+function gaugesOf(registers: [Registry]) {
+  const auditWaiting = new Gauge({
+    name: "countersign_audit_stream_waiting_records",
+    help: "Sealed audit records that the receiver of AUDIT_STREAM has not got yet.",
+    aggregator: "max", // of workers: each one counts the same records
+    registers,
+  });
+  const certificates = new Gauge({
+    name: "countersign_certificate_expiry_timestamp_seconds",
+    help: "When the first certificate of a setting expires, in seconds since 1970.",
+    labelNames: ["setting"],
+    aggregator: "min",
+    registers,
+  });
+  return { auditWaiting, certificates };
+}
+
 function seriesOf(register: Registry) {
-  const registers = [register];
+  const registers: [Registry] = [register];
   const requests = tally({
     name: "countersign_http_requests_total",
     help: "HTTP requests answered.",
@@ -107,13 +126,7 @@ function seriesOf(register: Registry) {
     labelNames: ["work"],
     registers,
   });
-  const auditWaiting = new Gauge({
-    name: "countersign_audit_stream_waiting_records",
-    help: "Sealed audit records that the receiver of AUDIT_STREAM has not got yet.",
-    aggregator: "max", // of workers: each one counts the same records
-    registers,
-  });
-  return { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures, auditWaiting };
+  return { requests, durations, authentications, tokens, refusals, forwarded, backgroundRows, backgroundFailures, ...gaugesOf(registers) };
 }
 
 /**
@@ -150,6 +163,7 @@ export function createMetrics(routes: ReadonlySet<string>, grants: readonly stri
     forwardedIgnored: () => forwarded.inc(),
     backgroundRows: (name, rows) => backgroundRows.inc({ work: work(name) }, rows),
     auditStream: (waiting) => series.auditWaiting.set(waiting),
+    certificateExpiry: (setting, expiresAt) => series.certificates.set({ setting }, expiresAt),
     backgroundFailure: (name) => backgroundFailures.inc({ work: work(name) }),
     text: textOfAll ?? (() => register.metrics()),
     series: () => register.getMetricsAsJSON(),

@@ -1,8 +1,10 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { generatePrivateKey } from "../../src/development-keys.ts";
+import { operatorAt } from "../support/admin.ts";
 import { runText } from "../support/database.ts";
 import { headerOf } from "../support/flow.ts";
+import { privateCa } from "../support/private-ca.ts";
 import { startServer } from "../support/server.ts";
 import { startSmtpServer } from "../support/smtp-server.ts";
 
@@ -115,6 +117,28 @@ describe("contract: SMTP_URL", () => {
     await expect.poll(() => server.logged.some((line) => line.includes("mail_postponed"))).toBe(true);
     expect(server.mailTo("bob@example.test")).toBeUndefined();
     expect(server.faults()).toEqual([]);
+  });
+});
+
+describe("contract: certificates", () => {
+  test("one that expires within 14 days is logged, measured and reported to operators", async () => {
+    const { cert, key } = privateCa().serverFor("localhost");
+    const server = await served({
+      WALLET_ISSUER_ROOTS: privateCa(13).certificatePem,
+      WALLET_VERIFIER_CERT: cert,
+      WALLET_VERIFIER_KEY: key,
+    });
+    const warnings = server.logged.map((line) => JSON.parse(line)).filter(({ event }) => event === "certificate_expires");
+    expect(new Set(warnings.map(({ setting }) => setting))).toEqual(new Set(["WALLET_ISSUER_ROOTS"]));
+    expect(warnings[0].seconds / 86_400).toBeCloseTo(13, 1);
+    const { certificates } = await (await operatorAt(server.url)).deployment.get.query();
+    expect(certificates.map(({ setting, soon }) => [setting, soon])).toEqual([
+      ["WALLET_ISSUER_ROOTS", true],
+      ["WALLET_VERIFIER_CERT", false],
+    ]);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    for (const { setting, expiresAt } of certificates)
+      expect(metrics).toContain(`countersign_certificate_expiry_timestamp_seconds{setting="${setting}"} ${expiresAt / 1000}\n`);
   });
 });
 

@@ -99,6 +99,7 @@ const DEPLOYMENT: Awaited<ReturnType<ManagementPorts["deployment"]>> = {
   mail: "files",
   postponedMails: 0,
   redis: false,
+  certificates: [],
   database: { kind: "embedded", settings: {} },
   unsafe: [],
 };

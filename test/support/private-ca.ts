@@ -33,13 +33,13 @@ interface Issuer {
   readonly key: KeyObject;
 }
 
-function certificate(subject: string, publicKey: KeyObject, issuer: Issuer, extensions: readonly Buffer[]): string {
+function certificate(subject: string, publicKey: KeyObject, issuer: Issuer, extensions: readonly Buffer[], days = 30): string {
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.concat([Buffer.from([0x01]), randomBytes(8)])),
     ECDSA_WITH_SHA256,
     commonName(issuer.name),
-    sequence(utcTime(Date.now() - DAY), utcTime(Date.now() + 30 * DAY)),
+    sequence(utcTime(Date.now() - DAY), utcTime(Date.now() + days * DAY)),
     commonName(subject),
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(...extensions)),
@@ -51,12 +51,15 @@ function certificate(subject: string, publicKey: KeyObject, issuer: Issuer, exte
 
 const newKey = () => generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-/** A private certificate authority. Its name is its own: a process may trust several, and finds the issuer of a certificate by name. */
-export function privateCa() {
+/**
+ * A private certificate authority. Its name is its own: a process may trust several, and finds the issuer of a certificate by name.
+ * @param days until its own certificate expires
+ */
+export function privateCa(days?: number) {
   const key = newKey();
   const issuer: Issuer = { name: `Countersign test CA ${randomBytes(8).toString("hex")}`, key: key.privateKey };
   const isAuthority = sequence(oid("551d13"), TRUE, octets(sequence(TRUE)));
-  const certificatePem = certificate(issuer.name, key.publicKey, issuer, [isAuthority]);
+  const certificatePem = certificate(issuer.name, key.publicKey, issuer, [isAuthority], days);
 
   return {
     certificatePem,

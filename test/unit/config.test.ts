@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { SETTING_NAMES } from "../../src/config/settings.ts";
+import { CERTIFICATE_SETTINGS, metaOf, SETTING_NAMES, SETTINGS, type SettingName } from "../../src/config/settings.ts";
 import { editsBetween } from "../../src/config/unknown-settings.ts";
 import { ConfigError, type Environment, loadConfig, type Role } from "../../src/config.ts";
 import { privateCa } from "../support/private-ca.ts";
@@ -147,6 +147,20 @@ describe("configuration values", () => {
   test("retired public keys are accepted as a bundle of several kinds", () => {
     const bundle = `${other.public}${mldsa.public}`;
     expect(loadConfig({ JWT_RETIRED_PUBLIC_KEYS: bundle }).keys.retiredPublicKeysPem).toBe(bundle.trim());
+  });
+
+  test("every setting that takes certificates says when the first of them expires", () => {
+    const days = (count: number) => Math.floor(Date.now() / 1000) + count * 86_400;
+    const [soon, later] = [privateCa(3).certificatePem, privateCa(40).certificatePem];
+    const takes = (name: SettingName, value: string) => SETTINGS.shape[name].safeParse(value).success;
+    const named = SETTING_NAMES.filter((name) => metaOf(name).file && takes(name, later) && !takes(name, "not a certificate"));
+    expect(named).toContain("GRPC_TLS_CERT");
+    expect(CERTIFICATE_SETTINGS.toSorted()).toEqual(named.toSorted());
+    const { certificates } = loadConfig({ TOKEN_CORE_CA: later, WALLET_ISSUER_ROOTS: `${later}${soon}` });
+    expect(certificates).toEqual([
+      { setting: "TOKEN_CORE_CA", expiresAt: expect.closeTo(days(40), -2) },
+      { setting: "WALLET_ISSUER_ROOTS", expiresAt: expect.closeTo(days(3), -2) },
+    ]);
   });
 
   test("TLS to PostgreSQL always verifies the certificate, unless the URL says how libpq would do it", () => {

@@ -19,6 +19,7 @@ export function deploymentFindings(deployment: Deployment, keys: readonly Signin
     ...environmentFindings(about, deployment),
     ...callerFindings(about, deployment),
     keyAgeFinding(about, keys, now),
+    ...certificateFindings(about, deployment, now),
     ...(deployment.database.kind === "postgresql" ? databaseFindings(deployment.database.settings) : []),
   ];
 }
@@ -116,4 +117,16 @@ function keyAgeFinding(about: string, keys: readonly SigningKey[], now: number):
   const days = Math.max(0, Math.floor((now - oldest.publishedAt) / DAY_MS));
   const age = `the signing key ${shown(oldest.kid)} is ${days} day${days === 1 ? "" : "s"} old`;
   return days > OLD_KEY ? warning("key_age", age, "replace it: docs/keys.md") : ok("key_age", age);
+}
+
+function certificateFindings(about: string, { certificates }: Deployment, now: number): readonly Finding[] {
+  const { ok, warning, fault } = findingsAbout(about);
+  return certificates.map(({ setting, expiresAt, soon }) => {
+    const which = `the certificate of ${shown(setting)}`;
+    const days = Math.floor((expiresAt - now) / DAY_MS);
+    const remedy = "replace it, and restart the process";
+    if (expiresAt <= now) return fault("certificate", `${which} has expired`, remedy);
+    const found = `${which} expires in ${days} day${days === 1 ? "" : "s"}`;
+    return soon ? warning("certificate", found, remedy) : ok("certificate", found);
+  });
 }

@@ -14,6 +14,7 @@ const correct: Omit<Deployment, "unsafe"> = {
   mail: "smtp",
   postponedMails: 0,
   redis: true,
+  certificates: [{ setting: "GRPC_TLS_CERT", expiresAt: NOW + 30 * DAY, soon: false }],
   database: {
     kind: "postgresql",
     settings: { fsync: "on", full_page_writes: "on", synchronous_commit: "on", server_version_num: "170002" },
@@ -46,6 +47,16 @@ test.for<[string, Partial<Deployment>, string]>([
     "a single caller without a trusted proxy",
     { trustProxy: false, callers: { requests: 50, oneAddress: true, proxyHeadersIgnored: 0 } },
     "and set TRUST_PROXY=true",
+  ],
+  [
+    "a certificate that expires soon",
+    { certificates: [{ setting: "GRPC_TLS_CERT", expiresAt: NOW + 3.5 * DAY, soon: true }] },
+    "warning: the certificate of GRPC_TLS_CERT expires in 3 days -> replace it",
+  ],
+  [
+    "a certificate that has expired",
+    { certificates: [{ setting: "GRPC_TLS_CERT", expiresAt: NOW - DAY, soon: true }] },
+    "fault: the certificate of GRPC_TLS_CERT has expired -> replace it",
   ],
   [
     "a database that may lose committed data",
