@@ -62,6 +62,12 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   core_back: event("info", [], "A core serves this front again."),
   database_away: event("warn", ["code"], "The database does not answer; failures of work in the background are not logged until it does."),
   database_back: event("info", [], "The database answers again."),
+  disk_full: event(
+    "warn",
+    ["path"],
+    "Less than 48 MiB are free on the disk of this directory: the embedded database refuses writes. Work in the background that fails by it is not logged.",
+  ),
+  disk_has_room: event("info", ["path"], "The disk of this directory has room again, and the embedded database writes."),
   redis_away: event("warn", ["code"], "Redis does not answer; rates are counted in each process."),
   redis_back: event("info", [], "Redis answers again."),
   mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),

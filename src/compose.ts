@@ -116,7 +116,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   const { log, failed, closing } = essentials;
   const routes = new Set<string>();
   if (!isWorker()) await assertPortsFree(config, role); // its supervisor did
-  const database = given.database ?? (await openConfigured(config));
+  const database = given.database ?? (await openConfigured(config, outages.disk));
   if (given.database === undefined) closing.push(() => database.close());
   if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
   if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
@@ -135,6 +135,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
     metrics,
     refusals: refusalLog(log),
     ready,
+    diskIsFull: outages.diskIsFull,
     databaseClock: await openClock(ready, essentials, outages),
     ephemeral,
     tracing,

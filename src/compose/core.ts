@@ -64,6 +64,8 @@ export interface Surroundings {
   readonly metrics: Metrics;
   readonly refusals: RefusalLog;
   readonly ready: Readiness;
+  /** Whether the embedded database refuses writes because its disk is full. */
+  readonly diskIsFull: () => boolean;
   readonly databaseClock: DatabaseClock;
   /** Counters and short-lived texts, shared by all processes. */
   readonly ephemeral: Ephemeral;

@@ -4,12 +4,18 @@ import type { Config, Role } from "../config.ts";
 import { databaseFault, UNANSWERED } from "../database-fault.ts";
 import { isRefusal } from "../errors.ts";
 import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
+import type { DatabaseOutages } from "./database-outages.ts";
 
 const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
 
 /** The configured database, with a current schema. @throws {Error} naming the setting at fault */
-export const openConfigured = (config: Config): Promise<Database> =>
-  openDatabase({ ...location(config), migrate: config.migrateOnStart, pool: config.databasePool }).catch((error: unknown) => {
+export const openConfigured = (config: Config, disk?: DatabaseOutages["disk"]): Promise<Database> =>
+  openDatabase({
+    ...location(config),
+    migrate: config.migrateOnStart,
+    pool: config.databasePool,
+    onDisk: (full) => disk?.(full, resolve(config.dataDir)),
+  }).catch((error: unknown) => {
     throw asStartFault(error, config);
   });
 

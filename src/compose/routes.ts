@@ -60,7 +60,7 @@ import { providersOf, vaultOf } from "./connections.ts";
 import type { Surroundings } from "./core.ts";
 import { managementPorts } from "./management.ts";
 
-export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "failed"> {
+export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "diskIsFull" | "failed"> {
   readonly passwords: PasswordHashing;
   readonly core: TokenCore;
   /** Whether a core answers this front. */
@@ -126,6 +126,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       redis: ephemeral.ping,
       core: parts.coreReady,
       clock: parts.databaseClock.state,
+      diskIsFull: parts.diskIsFull,
     }),
     ...(wallets === undefined ? walletOffRoutes(issuer) : []),
     ...systemRoutes({

@@ -14,6 +14,9 @@ const freeSpace = async (dir: string): Promise<number> => {
   return bavail * bsize;
 };
 
+/** @param full whether less than 48 MiB are free */
+export type OnDisk = (full: boolean) => void;
+
 /** @throws {Error} when the disk of a data directory is full */
 export async function assertSpace(dir: string, free = freeSpace): Promise<void> {
   if ((await free(dir)) < RESERVE)
@@ -22,15 +25,17 @@ export async function assertSpace(dir: string, free = freeSpace): Promise<void> 
 
 /**
  * Makes the embedded database read-only while its disk is nearly full: writes are refused and health reports it, reads go on.
+ * @param changed is called when the disk has become full, and when it has room again
  * @returns a function that stops it, and one that looks at once
  */
-export function guardSpace(sql: Sql, dir: string, free = freeSpace) {
+export function guardSpace(sql: Sql, dir: string, changed: OnDisk = () => undefined, free = freeSpace) {
   let readOnly = false;
   const look = async (): Promise<void> => {
     const isShort = (await free(dir)) < RESERVE;
     if (isShort === readOnly) return;
     await sql.query(READ_ONLY, [isShort ? "on" : "off"]);
     readOnly = isShort;
+    changed(isShort);
   };
   const timer = setInterval(() => void look().catch(() => undefined), EVERY).unref();
   return { look, stop: () => clearInterval(timer) };

@@ -1,6 +1,6 @@
 import type { MikroORM } from "@mikro-orm/sql";
 import { embeddedDatabase, embeddedPool } from "./embedded.ts";
-import { guardSpace } from "./embedded-space.ts";
+import { guardSpace, type OnDisk } from "./embedded-space.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
 import type { PoolOptions } from "./sql-postgres.ts";
@@ -9,7 +9,7 @@ import type { PoolOptions } from "./sql-postgres.ts";
 export type DatabaseLocation = { readonly url?: string | undefined; readonly dir?: string | undefined };
 
 /** `migrate` false: a schema that is not current is refused instead of migrated. */
-export type DatabaseOptions = DatabaseLocation & { readonly migrate?: boolean; readonly pool?: PoolOptions };
+export type DatabaseOptions = DatabaseLocation & { readonly migrate?: boolean; readonly pool?: PoolOptions; readonly onDisk?: OnDisk };
 
 export interface Database {
   readonly kind: "postgresql" | "embedded";
@@ -29,8 +29,8 @@ export interface Database {
  * @throws {Error} when the data directory is in use, or the schema is not current and `migrate` is false
  * @throws {Refusal} temporarily_unavailable when PostgreSQL does not answer
  */
-export async function openDatabase({ url, dir, migrate = true, pool }: DatabaseOptions): Promise<Database> {
-  const database = await connectDatabase({ url, dir }, pool);
+export async function openDatabase({ url, dir, migrate = true, pool, onDisk }: DatabaseOptions): Promise<Database> {
+  const database = await connectDatabase({ url, dir }, pool, onDisk);
   try {
     if (await isCurrent(database.sql)) return database;
     if (!migrate) throw new Error("the database schema is not current; run `countersign migrate`, or set MIGRATE_ON_START=true");
@@ -43,8 +43,8 @@ export async function openDatabase({ url, dir, migrate = true, pool }: DatabaseO
 }
 
 /** Opens the database without checking its schema. */
-export const connectDatabase = ({ url, dir }: DatabaseLocation, pool?: PoolOptions): Promise<Database> =>
-  url === undefined ? openEmbedded(dir) : openPostgres(url, pool);
+export const connectDatabase = ({ url, dir }: DatabaseLocation, pool?: PoolOptions, onDisk?: OnDisk): Promise<Database> =>
+  url === undefined ? openEmbedded(dir, onDisk) : openPostgres(url, pool);
 
 async function openPostgres(url: string, options: PoolOptions = {}): Promise<Database> {
   const { assertPoolerSettings, postgresPool, postgresSql } = await import("./sql-postgres.ts");
@@ -62,7 +62,7 @@ async function openPostgres(url: string, options: PoolOptions = {}): Promise<Dat
   return databaseOf("postgresql", sql, init, () => pool.end(), url);
 }
 
-async function openEmbedded(dir: string | undefined): Promise<Database> {
+async function openEmbedded(dir: string | undefined, onDisk: OnDisk | undefined): Promise<Database> {
   const { pglite, close } = await embeddedDatabase(dir);
   const init = async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/pglite"), import("./orm-settings.ts")]);
@@ -70,7 +70,7 @@ async function openEmbedded(dir: string | undefined): Promise<Database> {
   };
   const [pool, { poolSql }] = await Promise.all([embeddedPool(pglite), import("./sql-postgres.ts")]);
   const sql = poolSql(pool);
-  const guard = dir === undefined ? undefined : guardSpace(sql, dir);
+  const guard = dir === undefined ? undefined : guardSpace(sql, dir, onDisk);
   return databaseOf("embedded", sql, init, async () => {
     guard?.stop();
     await pool.end();

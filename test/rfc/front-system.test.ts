@@ -28,9 +28,11 @@ const failing = async (): Promise<boolean> => {
 };
 const hanging = () => new Promise<boolean>(() => {});
 
+const ALL_UP = { issuer: ISSUER, database: up, redis: up, core: up, clock: () => undefined, diskIsFull: () => false };
+
 async function withProbes(probes: Partial<Omit<HealthOptions, "issuer" | "lifecycle">>, run: (world: World) => Promise<void>) {
   const life: Lifecycle = { draining: false };
-  const routes = healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, clock: () => undefined, ...probes, lifecycle: life });
+  const routes = healthRoutes({ ...ALL_UP, ...probes, lifecycle: life });
   const front = await startFront({ routes, lifecycle: life });
   try {
     await run({ front, life });
@@ -76,6 +78,11 @@ describe("health", () => {
     }),
   );
 
+  test("says that the disk is full", () =>
+    withProbes({ database: down, diskIsFull: () => true }, async (world) => {
+      expect(await health(world)).toMatchObject([503, { status: "error", disk: "full" }]);
+    }));
+
   test("returns 503 while draining, although every service is connected", () =>
     withProbes({}, async (world) => {
       world.life.draining = true;
@@ -111,7 +118,7 @@ describe("greeting, metrics and reference", () => {
       ...userinfoRoutes(options),
       registerRoute({ issuer: ISSUER } as RegisterRouteOptions),
       ...userRoutes({ issuer: ISSUER } as UserPorts),
-      ...healthRoutes({ issuer: ISSUER, database: up, redis: up, core: up, clock: () => undefined, lifecycle: { draining: false } }),
+      ...healthRoutes({ ...ALL_UP, lifecycle: { draining: false } }),
     ];
     const describeApi = async () => openApiDocument(ISSUER, described);
     front = await startFront({

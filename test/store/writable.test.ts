@@ -38,8 +38,15 @@ describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fr
   if (name === "embedded")
     test("reads but does not write while its disk is nearly full, and writes again when there is room", async () => {
       let free = 47 * 2 ** 20;
-      const guard = guardSpace(database.sql, "data", async () => free);
+      const seen: boolean[] = [];
+      const guard = guardSpace(
+        database.sql,
+        "data",
+        (full) => void seen.push(full),
+        async () => free,
+      );
       const write = () => database.sql.query(statement("test_touch", "update realms set name = name returning 1 as one"), []);
+      await guard.look();
       await guard.look();
       await expect(write()).rejects.toMatchObject(unavailable);
       await expect(readiness(database.sql).writes()).rejects.toMatchObject(unavailable);
@@ -48,6 +55,7 @@ describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fr
       await guard.look();
       guard.stop();
       expect(await write()).toHaveLength(1);
+      expect(seen).toEqual([true, false]);
       await readiness(database.sql).writes();
     });
 

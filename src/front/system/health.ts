@@ -20,6 +20,7 @@ export interface HealthOptions extends Readonly<Record<keyof Services, Probe>> {
   readonly issuer: string;
   readonly lifecycle: Lifecycle;
   readonly clock: () => ClockState | undefined;
+  readonly diskIsFull: () => boolean;
 }
 
 type Connectivity = "connected" | "disconnected";
@@ -48,7 +49,11 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
         const services = await look();
         const status = options.lifecycle.draining ? "draining" : statusOf(services);
         const clock = options.clock();
-        sendJson(ctx, { status, services, ...(clock && { clock }) }, status === "ok" || status === "degraded" ? 200 : 503);
+        sendJson(
+          ctx,
+          { status, services, ...(clock && { clock }), ...(options.diskIsFull() && { disk: "full" }) },
+          status === "ok" || status === "degraded" ? 200 : 503,
+        );
       },
     },
     {
@@ -107,6 +112,7 @@ const Health = lazily(() => {
         .enum(["corrected", "uncertain"])
         .optional()
         .describe("Only while the clock of this process differs from the database's by more than 2 s, or may."),
+      disk: z.literal("full").optional().describe("Only while the disk of the embedded database is full, so that it refuses writes."),
     })
     .meta({ id: "Health" });
 });

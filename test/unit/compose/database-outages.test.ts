@@ -5,10 +5,14 @@ import type { LogFields } from "../../../src/telemetry/log.ts";
 
 const refused = storageUnavailable(Object.assign(new Error("connect"), { code: "ECONNREFUSED" }));
 
-test("an outage of the database is logged once, with its code, and its end once", () => {
+function logged() {
   const lines: [string, LogFields | undefined][] = [];
   const note = (event: string, fields?: LogFields) => void lines.push([event, fields]);
-  const { answered, unanswered, failed } = databaseOutages({ info: note, warn: note });
+  return { lines, ...databaseOutages({ info: note, warn: note }) };
+}
+
+test("an outage of the database is logged once, with its code, and its end once", () => {
+  const { lines, answered, unanswered, failed } = logged();
   answered();
   failed(refused, "removal"); // before anyone knows that it is the database
   unanswered(refused);
@@ -29,5 +33,22 @@ test("an outage of the database is logged once, with its code, and its end once"
     ["database_back", undefined],
     ["background_work_failed", { error: refused, work: "removal" }],
     ["database_away", {}],
+  ]);
+});
+
+test("a full disk is logged once, with its directory, and its end once; work that it stops is not", () => {
+  const { lines, answered, disk, diskIsFull, failed } = logged();
+  disk(true, "/data");
+  failed(refused, "removal");
+  answered(); // it can be read
+  failed(refused, "removal");
+  expect(diskIsFull()).toBe(true);
+  disk(false, "/data");
+  failed(refused, "removal");
+  expect(diskIsFull()).toBe(false);
+  expect(lines).toEqual([
+    ["disk_full", { path: "/data" }],
+    ["disk_has_room", { path: "/data" }],
+    ["background_work_failed", { error: refused, work: "removal" }],
   ]);
 });
