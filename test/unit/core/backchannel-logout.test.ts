@@ -1,8 +1,12 @@
-import { expect, test } from "vitest";
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
+import { describe, expect, test } from "vitest";
 import { incoherences } from "../../../src/clients/coherence.ts";
-import { afterAttempt, logoutTokenClaims } from "../../../src/core/backchannel-logout.ts";
+import { FetchFailure, type OutboundRequest } from "../../../src/clients/guarded-fetch.ts";
+import { afterAttempt, type LogoutDelivery, logoutTokenClaims, sendLogouts } from "../../../src/core/backchannel-logout.ts";
+import { createSigner } from "../../../src/core/signing/jws.ts";
 import { logoutOf } from "../../../src/upstream/logout-token.ts";
 import { aClient } from "../../support/builders.ts";
+import { ISSUER, memoryCore, NOW, type Write } from "../../support/memory-core.ts";
 
 test.for([
   [0, 200, "done"],
@@ -47,4 +51,123 @@ test.for([
   ["com.app:/logout", null, ["backchannelLogoutUri"]],
 ] as const)("the logout URI %s of a client in %s has the faults %j", ([backchannelLogoutUri, environment, faults]) => {
   expect(incoherences(aClient({ backchannelLogoutUri, environment })).map(({ path }) => path)).toEqual(faults);
+});
+
+describe("sending the notifications that are due", () => {
+  const delivery = (members: Partial<LogoutDelivery> = {}): LogoutDelivery => ({
+    ...{ id: "d1", clientId: "notes-app", uri: "https://app.test/logout", userId: "u", sessionId: "s", attempts: 0 },
+    ...members,
+  });
+
+  interface Due {
+    /** What each claim returns; there is no further one. */
+    readonly claims?: readonly (readonly LogoutDelivery[])[];
+    /** Of every client's response; left out where none responds. */
+    readonly status?: number;
+    readonly hasKey?: boolean;
+  }
+
+  async function send({ claims = [[delivery()]], status, hasKey = true }: Due) {
+    const events: Write[] = [];
+    const requests: OutboundRequest[] = [];
+    const noted =
+      (name: string) =>
+      async (...values: unknown[]) =>
+        void events.push([name, ...values]);
+    const due = [...claims];
+    const deliveries = {
+      async claim() {
+        const next = due.shift();
+        if (next === undefined) throw new Error("a claim too many");
+        return next;
+      },
+      done: noted("done"),
+      postponed: noted("postponed"),
+    };
+    const fetch = {
+      async send(request: OutboundRequest) {
+        requests.push(request);
+        if (status === undefined) throw new FetchFailure("timeout");
+        return { status, headers: {}, body: new Uint8Array() };
+      },
+    };
+    const { ports } = await memoryCore();
+    const keys = hasKey ? ports.keys : { ...ports.keys, current: () => undefined };
+    const log = { warn: (event: string, about?: object) => void events.push([event, about]) };
+    await sendLogouts({ ...ports, keys, deliveries, fetch, sign: createSigner(), log });
+    return { events, requests, unclaimed: due.length, jwks: JSON.parse(ports.keys.jwksJson()) as JSONWebKeySet };
+  }
+
+  test("posts a signed logout token in a form, as OpenID Connect Back-Channel Logout 1.0 §2.5 demands", async () => {
+    const { events, requests, jwks } = await send({ status: 200 });
+    const [{ body = "", ...request } = {}] = requests;
+    expect(request).toEqual({
+      url: "https://app.test/logout",
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+      maxBytes: 65_536,
+    });
+    const form = new URLSearchParams(String(body));
+    expect([...form.keys()]).toEqual(["logout_token"]);
+    const { payload } = await jwtVerify(form.get("logout_token") ?? "", createLocalJWKSet(jwks), {
+      ...{ typ: "logout+jwt", issuer: ISSUER, audience: "notes-app", currentDate: new Date(NOW * 1_000) },
+    });
+    expect(payload).toMatchObject({ sub: "u", sid: "s", iat: NOW, jti: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) });
+    expect(events).toEqual([["done", "d1"]]);
+  });
+
+  const about = { clientId: "notes-app" };
+  test.for<readonly [status: number | undefined, attempts: number, events: readonly Write[]]>([
+    [204, 1, [["done", "d1"]]],
+    [
+      503,
+      0,
+      [
+        ["logout_postponed", { ...about, attempt: 1, status: 503 }],
+        ["postponed", "d1", 5],
+      ],
+    ],
+    [
+      undefined,
+      1,
+      [
+        ["logout_postponed", { ...about, attempt: 2 }],
+        ["postponed", "d1", 60],
+      ],
+    ],
+    [
+      undefined,
+      2,
+      [
+        ["logout_abandoned", { ...about, attempt: 3 }],
+        ["done", "d1"],
+      ],
+    ],
+    [
+      400,
+      0,
+      [
+        ["logout_abandoned", { ...about, attempt: 1, status: 400 }],
+        ["done", "d1"],
+      ],
+    ],
+  ])("with a response of %s after %i failed attempts does %j", async ([status, attempts, expected]) => {
+    const { events } = await send({ claims: [[delivery({ attempts })]], ...(status !== undefined && { status }) });
+    expect(events).toEqual(expected);
+  });
+
+  test("sends nothing to a client that no longer asks for it", async () => {
+    const { events, requests } = await send({ claims: [[delivery({ uri: null })]], status: 200 });
+    expect([events, requests]).toEqual([[["done", "d1"]], []]);
+  });
+
+  test("claims more after eight, and stops after fewer", async () => {
+    const eight = Array.from({ length: 8 }, (_, n) => delivery({ id: `d${n}` }));
+    const { events, unclaimed } = await send({ claims: [eight, eight, [delivery({ id: "last" })], []], status: 200 });
+    expect([events.length, events.at(-1), unclaimed]).toEqual([17, ["done", "last"], 1]);
+  });
+
+  test("claims nothing while no key may sign", async () => {
+    expect(await send({ status: 200, hasKey: false })).toMatchObject({ events: [], requests: [], unclaimed: 1 });
+  });
 });
