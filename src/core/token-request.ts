@@ -128,8 +128,8 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
 
 /**
  * Checks the proof of possession of an authenticated request.
- * @returns undefined without one where none is demanded, and for a public client whose code or refresh token is unknown: nothing is written
- * for requests that anyone can send
+ * @returns undefined without one where none is demanded, and for a public client that presents no code or refresh token that is known:
+ * nothing is written for requests that anyone can send
  * @throws {Refusal} invalid_dpop_proof, use_dpop_nonce  @see RFC 9449 §5, §8
  */
 async function provenKey(
@@ -146,7 +146,7 @@ async function provenKey(
     credential.dpop,
   );
   const issued = code ?? device ?? family;
-  return issued !== undefined && !isConfidential(client) && (await issued) === undefined ? undefined : proven;
+  return !isConfidential(client) && (await issued) === undefined ? undefined : proven;
 }
 
 /** Of these refusals the revocation that they caused has a record, or they are a step of the protocol: a poll, or the first of two requests. */

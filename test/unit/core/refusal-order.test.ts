@@ -94,6 +94,18 @@ const ROWS: readonly (readonly [name: string, request: Row, reason: string, writ
   ["an unknown code", { grant: "code" }, "code_unknown", ["consume", "audit.record"]],
   ["an unknown code of a public client burns no proof", { credential: "public", grant: "code", world: asPublic }, "code_unknown", []],
   [
+    "a grant that no public client may use burns no proof",
+    { credential: "public", grant: "client credentials", world: asPublic },
+    "public_client",
+    [],
+  ],
+  [
+    "a known code of a public client burns the proof with itself",
+    { credential: "public", grant: "code", world: { ...asPublic, code } },
+    "granted",
+    ["code.redeem"],
+  ],
+  [
     "another redirect URI keeps the code",
     { grant: "code elsewhere", world: { code } },
     "redirect_uri_differs",
