@@ -77,12 +77,15 @@ async function documentClient(clientId: string, grant: TokenRequest["grant"], is
   return binding.documentClient;
 }
 
-async function authenticate({ grant, client: credential, requestId }: Omit<TokenRequest, "$typeName">, core: Core) {
+type ReadableRequest = Pick<TokenRequest, "client" | "requestId"> & {
+  readonly grant: Exclude<TokenRequest["grant"], { readonly case: "refusedTokenExchange" }>;
+};
+
+async function authenticate({ grant, client: credential, requestId }: ReadableRequest, core: Core) {
   const sent = presentedCredential(credential);
   const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, core);
   const prefetched = prefetch(grant, presented.clientId, core);
-  const grantCase = grant.case === "refusedTokenExchange" ? undefined : grant.case;
-  const about = { requestId, ...(grantCase && { grantType: GRANTS[grantCase].grantType }) };
+  const about = { requestId, ...(grant.case && { grantType: GRANTS[grant.case].grantType }) };
   const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod, about };
   const client = await authenticateAttempt(attempt, core);
   return { prefetched, client, ...(presented.workload && { workload: { name: workloadName(presented.workload) } }) };
@@ -187,12 +190,10 @@ const recordOf = (
 });
 
 /** The resources that a request named. They were not judged yet, so that only what has the form of one is recorded. */
-function namedResources(parameters: object): { readonly resources?: readonly string[] } {
-  const named = "resource" in parameters && Array.isArray(parameters.resource) ? parameters.resource.filter(isRecordable) : [];
-  return named.length === 0 ? {} : { resources: [...new Set<string>(named)].slice(0, MAX_RESOURCES) };
+function namedResources({ resource }: { readonly resource: readonly string[] }): { readonly resources?: readonly string[] } {
+  const named = resource.filter((uri) => uri.length <= 2_000 && isAbsoluteUri(uri));
+  return named.length === 0 ? {} : { resources: [...new Set(named)].slice(0, MAX_RESOURCES) };
 }
-
-const isRecordable = (resource: unknown): boolean => typeof resource === "string" && resource.length <= 2_000 && isAbsoluteUri(resource);
 
 type UnauthenticatedExchange = { readonly credential: ClientCredential | undefined; readonly requestId: string };
 

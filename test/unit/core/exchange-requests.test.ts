@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { CorePorts, NewDelegation } from "../../../src/core/ports.ts";
 import type { TokenState } from "../../../src/core/token-state.ts";
 import { accessTokenClaims, delegationJti, newJti } from "../../../src/core/tokens/access-token.ts";
+import { Refusal } from "../../../src/errors.ts";
 import { type TokenExchangeGrantSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { GRANTS, TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";
 import { aClient, aSubject, aTokenState } from "../../support/builders.ts";
@@ -359,14 +360,20 @@ describe("a token exchange with failed client authentication", () => {
     ]);
   });
 
-  test("is not recorded without a named client", async () => {
-    const { answer, writes } = await exchange({ client: {} });
+  test.for([{}, undefined])("is not recorded without a named client: %j", async (client) => {
+    const { core, writes } = await memoryCore();
+    const grant = { case: "tokenExchange", value: { subjectToken: "x", subjectTokenType: ACCESS_TOKEN } } as const;
+    const answer = await ask(core, "token", create(TokenRequestSchema, { grant, ...(client && { client }) }));
     expect([answer, writes]).toEqual([["invalid_client", "client_not_named"], []]);
   });
 
-  test("is not recorded when the failure is an outage", async () => {
-    const byClientId = () => Promise.reject(Object.assign(new Error("gone"), { code: "temporarily_unavailable", reason: "database_gone" }));
-    const { writes } = await exchange({ world: { ports: () => ({ clients: { byClientId } }) } });
+  test.for([
+    ["an outage", new Refusal("temporarily_unavailable", "database_gone")],
+    ["a fault of the server", new Error("fault")],
+  ])("is not recorded when the failure is %s", async ([, error]) => {
+    const { core, writes } = await memoryCore({ ports: () => ({ clients: { byClientId: () => Promise.reject(error) } }) });
+    const grant = { case: "tokenExchange", value: { subjectToken: "x", subjectTokenType: ACCESS_TOKEN } } as const;
+    await expect(core.token(create(TokenRequestSchema, { client: basic, grant }), {})).rejects.toBe(error);
     expect(writes).toEqual([]);
   });
 

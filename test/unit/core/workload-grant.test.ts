@@ -5,7 +5,7 @@ import type { IdentityAssertionPorts } from "../../../src/core/grants/jwt-bearer
 import type { WorkloadPorts } from "../../../src/core/workload/ports.ts";
 import { ExplainRequestSchema, TokenRequestSchema, Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../src/protocol/grants.ts";
-import { jws, keyFor } from "../../support/assertions.ts";
+import { ASSERTION_TYPE, jws, keyFor } from "../../support/assertions.ts";
 import { aClient, aSubject } from "../../support/builders.ts";
 import { ask, claimsOf, ISSUER, memoryCore, NOW } from "../../support/memory-core.ts";
 import { NO_WORKLOADS } from "../../support/workloads.ts";
@@ -182,6 +182,42 @@ describe("docs/protocol.md#workload-grant: the client of a workload gets a token
   });
 });
 
+describe("docs/protocol.md#workloads: a client that authenticates by the token of its workload", () => {
+  const client = aClient({ ...workload, grantTypes: ["client_credentials"] });
+  async function request(claims: object, scope: string, world: World = { client }) {
+    const { core, writes, recorded } = await worldOf(world);
+    const assertion = { clientAssertionType: ASSERTION_TYPE, clientAssertion: platformToken(claims) };
+    const grant = { case: "clientCredentials", value: { scope } } as const;
+    const message = create(TokenRequestSchema, { client: { assertion, address: "192.0.2.1" }, requestId: "r1", grant });
+    return { answer: await ask(core, "token", message), writes, recorded };
+  }
+  const named = { clientId: "desk", workloadIssuer: CI, workloadSubject: "repo:acme" };
+
+  test("gets a token; its record, and that of a refusal, name the workload", async () => {
+    const granted = await request({}, "crm:read");
+    expect(granted.answer).toMatchObject({ scope: "crm:read" });
+    expect(granted.writes.at(-1)).toEqual(["audit.recordIssue", expect.objectContaining({ event: "token.issued", ...named })]);
+    const refused = await request({}, "hr:read");
+    expect(refused.answer).toEqual(["invalid_scope", "scope_not_allowed"]);
+    expect(refused.writes.at(-1)).toEqual(["audit.record", expect.objectContaining({ event: "token.refused", ...named })]);
+  });
+
+  test("is refused for another audience, with a record of its own that names the request", async () => {
+    const { answer, writes, recorded } = await request({ aud: "x" }, "crm:read");
+    expect(answer).toEqual(["invalid_client", "workload_for_another_audience"]);
+    expect(recorded).toEqual([
+      expect.objectContaining({
+        event: "workload.refused",
+        ...named,
+        address: "192.0.2.1",
+        grantType: "client_credentials",
+        requestId: "r1",
+      }),
+    ]);
+    expect(writes).toEqual([["throttle.failed", "desk", "192.0.2.1"]]);
+  });
+});
+
 describe("docs/protocol.md#workload-grant: neither jwt-bearer grant takes what belongs to the other", () => {
   const granted = "granted";
   const cases: readonly (readonly [
@@ -233,6 +269,48 @@ describe("docs/explain.md: a workload's request", () => {
         ...["resource_named", "scope", "resource", "workload_unused"],
       ].map((rule) => `${rule} passed`),
     );
+  });
+
+  test("explains a client that authenticates by the token of its workload", async () => {
+    const client = aClient({ ...workload, grantTypes: ["client_credentials"] });
+    const provenBy = async (claims: object, used = false) => {
+      const { core, writes } = await worldOf({ client, used });
+      const assertion = { clientAssertionType: ASSERTION_TYPE, clientAssertion: platformToken(claims) };
+      const grant = { case: "clientCredentials", value: { scope: "crm:read" } } as const;
+      const value = create(TokenRequestSchema, { client: { assertion }, grant });
+      const answer = await ask(core, "explain", create(ExplainRequestSchema, { subject: { case: "tokenRequest", value } }));
+      expect(writes).toEqual([]);
+      return (answer as { rules: { rule: string; verdict: Verdict; reason?: string }[] }).rules
+        .filter(({ verdict }) => verdict === Verdict.REFUSED)
+        .map(({ rule, reason }) => [rule, reason]);
+    };
+    expect(await provenBy({})).toEqual([]);
+    expect(await provenBy({ aud: "x" })).toEqual([["client_proven", "workload_for_another_audience"]]);
+    expect(await provenBy({}, true)).toEqual([["client_proven", "workload_used_before"]]);
+    expect(await provenBy({ sub: "stranger" })).toEqual([["client_known", "workload_unknown"]]);
+  });
+
+  test("names the client that a workload's token stands for, and the rule that says why it stands for none", async () => {
+    const standsFor = async (token: string, { verifySignature = true, ...world }: World & { verifySignature?: boolean } = {}) => {
+      const { core, writes } = await worldOf(world);
+      const subject = { case: "workloadToken", value: { token, verifySignature } } as const;
+      const { rules = [], ...rest } = (await ask(core, "explain", create(ExplainRequestSchema, { subject }))) as {
+        rules?: { rule: string; verdict: Verdict }[];
+      };
+      expect(writes).toEqual([]);
+      return {
+        ...rest,
+        refused: rules.filter(({ verdict }) => verdict === Verdict.REFUSED).map(({ rule }) => rule),
+        last: rules.at(-1)?.rule,
+      };
+    };
+    const last = "workload_unused";
+    expect(await standsFor(platformToken())).toEqual({ clientId: "desk", refused: [], last });
+    expect(await standsFor(platformToken({ aud: "x" }))).toEqual({ refused: ["workload_audience"], last });
+    expect(await standsFor(platformToken(), { used: true })).toEqual({ refused: [last], last });
+    const forged = platformToken({}, {}, keyFor("ES256", "one"));
+    expect(await standsFor(forged)).toEqual({ refused: ["workload_signed"], last });
+    expect(await standsFor(forged, { verifySignature: false })).toEqual({ clientId: "desk", refused: [], last });
   });
 
   test("names the rule that refuses", async () => {
