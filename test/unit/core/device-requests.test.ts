@@ -6,13 +6,16 @@ import { decideDevice } from "../../../src/core/grants/device-code/rules.ts";
 import {
   AuthorizeDeviceRequestSchema,
   DeviceCodeGrantSchema,
+  FindDeviceRequestRequestSchema,
   IssueCodeRequestSchema,
   TokenRequestSchema,
+  ValidateAuthorizationRequestSchema,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../src/protocol/grants.ts";
-import { hashSecret } from "../../../src/random.ts";
-import { aClient, aCode, aSubject, refusalOf } from "../../support/builders.ts";
-import { ask, memoryCore, NOW } from "../../support/memory-core.ts";
+import { hashSecret, type SecretHash, sameHash } from "../../../src/random.ts";
+import { aClient, aCode, aSubject, refusalOf, someTerms } from "../../support/builders.ts";
+import { aProof, proofKey, thumbprintOf } from "../../support/dpop.ts";
+import { ask, ISSUER, type MemoryWorld, memoryCore, NOW } from "../../support/memory-core.ts";
 
 const { grantType } = GRANTS.deviceCode;
 const client = aClient({ grantTypes: [grantType], tokenEndpointAuthMethod: "none", secretHash: null });
@@ -120,8 +123,60 @@ describe("a device request in the core", () => {
   test("is refused for a while when no free user code is found", async () => {
     const { core, writes } = await memoryCore({ clients: [client], succeeds: false });
     const request = create(AuthorizeDeviceRequestSchema, { client: asDevice });
-    expect(await ask(core, "authorizeDevice", request)).toEqual(["temporarily_unavailable", "user_codes_taken"]);
+    await expect(core.authorizeDevice(request, {})).rejects.toMatchObject({
+      ...{ code: "temporarily_unavailable", reason: "user_codes_taken", detail: { retryAfter: 1 } },
+    });
     expect(writes.map(([method]) => method)).toEqual(["device.open", "device.open", "device.open"]);
+  });
+
+  test("keeps the client of a metadata document as it is now", async () => {
+    const clientId = "https://app.example.test/client.json";
+    const document = { ...client, clientId, origin: "metadata_document" } as const;
+    const ports = () => ({ documents: { byUrl: async () => document } });
+    const kept = async (named: string, world: MemoryWorld) => {
+      const { core, writes } = await memoryCore(world);
+      await ask(core, "authorizeDevice", create(AuthorizeDeviceRequestSchema, { client: { ...asDevice, clientId: named } }));
+      return writes[0]?.[1];
+    };
+    expect(await kept(clientId, { clients: [], ports })).toMatchObject({ clientId, documentClient: document });
+    expect(await kept(client.clientId, { clients: [client], ports })).not.toHaveProperty("documentClient");
+  });
+
+  test("RFC 9449 §5: binds the device code to the key of a proof, which is used up", async () => {
+    const key = proofKey();
+    const url = `${ISSUER}/oauth/device_authorization`;
+    const dpop = { proof: aProof(key, { url, claims: { iat: NOW } }), htm: "POST", htu: url };
+    const { core, writes } = await memoryCore({ clients: [client] });
+    await ask(core, "authorizeDevice", create(AuthorizeDeviceRequestSchema, { client: { ...asDevice, dpop } }));
+    expect(writes.map(([method]) => method)).toEqual(["consume", "device.open"]);
+    expect(writes[1]?.[1]).toMatchObject({ dpopJkt: thumbprintOf(key) });
+    const unbound = await memoryCore({ clients: [client] });
+    await ask(unbound.core, "authorizeDevice", create(AuthorizeDeviceRequestSchema, { client: asDevice }));
+    expect(unbound.writes[0]?.[1]).toMatchObject({ dpopJkt: null });
+  });
+
+  test.for<readonly [string, object, string | undefined]>([
+    ["that it does not get", { scope: "notes:read admin root" }, "admin root"],
+    ["of which it gets none", { scope: "admin" }, "admin"],
+    ["only where the request is refused for them", { scope: "notes:read admin", resource: ["unknown"] }, undefined],
+    ["only where there are any", { scope: "notes:read" }, undefined],
+  ])("logs the requested scopes %s", async ([, members, scope]) => {
+    const { core, writes } = await memoryCore({ clients: [client] });
+    await ask(core, "authorizeDevice", create(AuthorizeDeviceRequestSchema, { client: asDevice, requestId: "r1", ...members }));
+    const about = { clientId: client.clientId, scope, rule: "scope_allowed", requestId: "r1" };
+    expect(writes.filter(([method]) => method === "log")).toEqual(scope === undefined ? [] : [["log", "scope_dropped", about]]);
+  });
+
+  test.for<readonly [text: string, found: string | undefined]>([
+    ["BCDF-GHJK", aDevice().id],
+    [" bcdf ghjk", aDevice().id],
+    ["BCDF-GHJL", undefined],
+    ["no user code", undefined],
+  ])("is found by its user code: %j", async ([text, found]) => {
+    const pendingByUserCode = async (hash: SecretHash) => (sameHash(hash, hashSecret("BCDFGHJK")) ? aDevice().id : undefined);
+    const { core } = await memoryCore({ ports: ({ devices }) => ({ devices: { ...devices, pendingByUserCode } }) });
+    const answer = await ask(core, "findDeviceRequest", create(FindDeviceRequestRequestSchema, { userCode: text }));
+    expect(answer).toEqual(found === undefined ? ["not_found", "user_code_unknown"] : { deviceRequest: found });
   });
 
   test("leaves no audit record when a device polls before the decision, and slows down one that is too fast", async () => {
@@ -149,30 +204,68 @@ describe("a device request in the core", () => {
     userId: aSubject().userId,
     sessionId: "01900000-0000-7000-8000-00000000000b",
     authTime: 900,
+    requestId: "r1",
   });
 
   test("is approved as an authorization code that no redirect URI and no verifier fit", async () => {
-    const { core, writes } = await memoryCore({ clients: [client], device: aDevice({ expiresAt: NOW + 90 }), code: approved() });
+    const device = aDevice({ scopes: ["notes:read", "notes:write"], expiresAt: NOW + 90 });
+    const { core, writes } = await memoryCore({ clients: [client], device, code: approved() });
     expect(await ask(core, "issueCode", approve)).toEqual({});
-    expect(writes).toMatchObject([
+    expect(writes).toEqual([
       [
         "code.issue",
         aDevice().deviceCodeHash,
-        { clientId: client.clientId, redirectUri: "", codeChallenge: "", nonce: null, authTime: 900 },
+        {
+          ...{ clientId: client.clientId, scopes: device.scopes, resources: [CRM], redirectUri: "", codeChallenge: "", nonce: null },
+          ...{ userId: aSubject().userId, sessionId: approve.sessionId, authTime: 900 },
+        },
         90,
-        { event: "device.approved", userId: aSubject().userId, grantType },
+        {
+          event: "device.approved",
+          outcome: "success",
+          actor: { type: "user", id: aSubject().userId },
+          userId: aSubject().userId,
+          clientId: client.clientId,
+          grantType,
+          scope: "notes:read notes:write",
+          resources: [CRM],
+          requestId: "r1",
+        },
       ],
     ]);
   });
 
-  test.for<[string, Partial<DeviceState>, Partial<CodeState> | undefined, boolean, readonly [string, string]]>([
+  test("asks its user for consent, even to what they allowed before, and for the sign-in that its scopes demand", async () => {
+    const terms = someTerms({ resource: CRM, stepUps: { "notes:read": { acr: "phr" } } });
+    const allowed = { scopes: ["notes:read"], resources: [CRM], allowed: { [CRM]: ["notes:read"] } };
+    const { core } = await memoryCore({
+      clients: [client],
+      device: aDevice(),
+      ports: () => ({ resources: { of: async () => [terms] }, consents: { of: async () => allowed } }),
+    });
+    const request = create(ValidateAuthorizationRequestSchema, { request: { deviceRequest: aDevice().id }, userId: aSubject().userId });
+    expect(await ask(core, "validateAuthorization", request)).toMatchObject({
+      outcome: {
+        case: "authorization",
+        value: {
+          ...{ client: { clientId: client.clientId }, scopes: ["notes:read"], resources: [CRM], newScopes: [], newResources: [] },
+          ...{ consentRequired: true, prompt: ["consent"], requiredAcr: "phr", device: { address: "192.0.2.1" } },
+        },
+      },
+    });
+  });
+
+  test.for<[string, Partial<DeviceState> | undefined, Partial<CodeState> | undefined, boolean, readonly [string, string]]>([
+    ["that is unknown", undefined, {}, true, ["expired_token", "device_request_over"]],
+    ["whose code is gone at once", {}, undefined, true, ["conflict", "device_not_approved"]],
     ["after its expiry", { expiresAt: NOW }, {}, true, ["expired_token", "device_request_over"]],
     ["after a denial", { deniedAt: NOW }, {}, true, ["expired_token", "device_request_over"]],
     ["of an unknown client", { clientId: "gone" }, {}, true, ["invalid_client", "client_unknown"]],
     ["without consent or session", {}, undefined, false, ["conflict", "device_not_approved"]],
     ["that another user has approved", {}, { userId: "other" }, true, ["conflict", "device_not_approved"]],
   ])("cannot be approved %s", async ([, device, code, succeeds, expected]) => {
-    const { core } = await memoryCore({ clients: [client], device: aDevice(device), code: code && approved(code), succeeds });
+    const found = device && aDevice(device);
+    const { core } = await memoryCore({ clients: [client], device: found, code: code && approved(code), succeeds });
     expect(await ask(core, "issueCode", approve)).toEqual(expected);
   });
 });

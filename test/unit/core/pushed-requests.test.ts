@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   type AuthorizationRequestSchema,
   IssueCodeRequestSchema,
+  OpenPushedRequestRequestSchema,
   PushAuthorizationRequestSchema,
   ValidateAuthorizationRequestSchema,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
@@ -80,6 +81,55 @@ describe("a pushed request", () => {
     expect(parseAuthorizationRequest(String(writes[1]?.[3])).dpopJkt).toBe(thumbprintOf(key));
     const { answer, writes: none } = await push(aRequest({ dpopJkt: "k".repeat(43) }), proof);
     expect([answer, none]).toEqual([["invalid_dpop_proof", "dpop_key_differs"], []]);
+    const { answer: same } = await push(aRequest({ dpopJkt: thumbprintOf(key) }), proof);
+    expect(same).toEqual({ requestUri: expect.stringMatching(URN), expiresIn: 90 });
+  });
+
+  test("that contains a request_uri is refused with the reason", async () => {
+    const { core } = await memoryCore({ clients: [client] });
+    const request = aRequest({ unsupportedParameters: ["request_uri"] });
+    const call = core.pushAuthorization(create(PushAuthorizationRequestSchema, { client: { clientId: client.clientId }, request }), {});
+    await expect(call).rejects.toMatchObject({ detail: { description: "request_uri cannot be pushed." } });
+  });
+});
+
+describe("a pushed request in a browser", () => {
+  const requestUri = "urn:ietf:params:oauth:request_uri:x";
+
+  /** Pushes a request, and opens what was stored; another browser has the name `other`. */
+  async function pushAndOpen(uiLocales: string | undefined, browser: string) {
+    const opened: unknown[] = [];
+    let stored: string | undefined;
+    const { core } = await memoryCore({
+      clients: [client],
+      ports: ({ pushedRequests }) => ({
+        pushedRequests: {
+          ...pushedRequests,
+          async put(_hash, _clientId, query) {
+            stored = query;
+          },
+          async open(...values) {
+            opened.push(values);
+            return browser === "other" ? undefined : stored;
+          },
+        },
+      }),
+    });
+    const message = { client: { clientId: client.clientId }, request: aRequest({ state: "st" }), ...(uiLocales && { uiLocales }) };
+    await ask(core, "pushAuthorization", create(PushAuthorizationRequestSchema, message));
+    const open = create(OpenPushedRequestRequestSchema, { clientId: client.clientId, requestUri, browser });
+    return { answer: await ask(core, "openPushedRequest", open), opened };
+  }
+
+  test("is opened by its hash for a day, with the languages of its pages", async () => {
+    const { answer, opened } = await pushAndOpen("de-AT en", "b1");
+    expect(opened).toEqual([[hashSecret(requestUri), client.clientId, "b1", 86_400]]);
+    expect(answer).toMatchObject({ request: { ...aRequest({ state: "st" }), pushedRequest: requestUri }, uiLocales: "de-AT en" });
+    expect((await pushAndOpen(undefined, "b1")).answer).not.toHaveProperty("uiLocales");
+  });
+
+  test("is not found where the store does not open it", async () => {
+    expect((await pushAndOpen(undefined, "other")).answer).toEqual(["not_found", "pushed_request_unknown"]);
   });
 });
 
@@ -108,6 +158,9 @@ describe("what a front says beside a pushed request", () => {
     const { core } = await memoryCore(world(undefined));
     const over = await ask(core, "validateAuthorization", create(ValidateAuthorizationRequestSchema, { request: named }));
     expect(over).toEqual(["invalid_request", "pushed_request_over"]);
+    await expect(core.issueCode(create(IssueCodeRequestSchema, { request: named }), {})).rejects.toMatchObject({
+      detail: { description: "This request has expired." },
+    });
     const plain = await ask(core, "issueCode", create(IssueCodeRequestSchema, { request: aRequest(), userId: "u", sessionId: "s" }));
     expect(plain).toEqual(["invalid_request", "request_not_pushed"]);
   });
