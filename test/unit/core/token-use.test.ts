@@ -112,10 +112,46 @@ describe("introspection", () => {
       "invalid_client",
       "wrong_secret",
     ]);
+    expect(reads).toBe(2); // the signature of the token is remembered, so that its state is read while the caller authenticates
     expect(await ask(core, "introspect", create(IntrospectRequestSchema, { ...request, client: basic }))).toEqual([
       "temporarily_unavailable",
       "database_gone",
     ]);
+  });
+
+  test("RFC 9068 §2.2.1: returns how and when the user authenticated, where the token says it", async () => {
+    const token = await tokenOf(claims({ acr: "phr", amr: ["hwk", "user"], auth_time: 900 }));
+    const { results } = await introspect([token, await tokenOf(claims())]);
+    expect(results?.[0]).toMatchObject({ active: true, acr: "phr", amr: ["hwk", "user"], authTime: 900 });
+    for (const member of ["acr", "amr", "authTime"]) expect(results?.[1]).not.toHaveProperty(member);
+  });
+
+  test.for<readonly [caller: readonly string[], aud: readonly string[], active: boolean]>([
+    [["https://a.example.test", "https://b.example.test"], ["https://b.example.test", "https://c.example.test"], true],
+    [["https://b.example.test"], ["https://b.example.test/"], true],
+    [["https://a.example.test"], ["https://b.example.test", "https://c.example.test"], false],
+  ])("shows a client of the resources %j a token for %j: %s", async ([audience, aud, active]) => {
+    const token = await tokenOf(claims({ client_id: "other", aud }));
+    const { results } = await introspect([token], { clients: [aClient({ audience })] });
+    expect(results).toMatchObject([{ active }]);
+  });
+
+  test("RFC 9701 §5: returns the answer on one token as a JWT for the caller", async () => {
+    const signed = async (...tokens: readonly string[]) => {
+      const { core } = await memoryCore();
+      const answer = await ask(core, "introspect", create(IntrospectRequestSchema, { client: basic, tokens: [...tokens], signed: true }));
+      return claimsOf(String((answer as { jwt?: string }).jwt));
+    };
+    const token = await tokenOf(claims());
+    expect(await signed(token)).toEqual({
+      ...{ typ: "token-introspection+jwt", iss: ISSUER, aud: "notes-app", iat: NOW },
+      token_introspection: {
+        ...{ active: true, sub: USER, client_id: "notes-app", scope: "openid email", aud: "notes-app", iss: ISSUER },
+        ...{ exp: NOW + 900, iat: NOW, token_type: "Bearer" },
+      },
+    });
+    expect(await signed("no token")).toMatchObject({ token_introspection: { active: false } });
+    expect(await signed(token, token)).toEqual({ typ: undefined });
   });
 
   test("accepts a secret by either method, and counts failures", async () => {
