@@ -170,7 +170,7 @@ interface Evaluation {
   readonly assumesProof: boolean;
 }
 
-async function findClient({ presented, client: pending }: ClientAttempt) {
+async function findClient({ presented, client: pending }: Pick<ClientAttempt, "presented" | "client">) {
   pending.catch(() => undefined); // not awaited when the workload is refused
   if (presented.workload?.refusal !== undefined) throw presented.workload.refusal;
   const client = await pending;
@@ -179,7 +179,10 @@ async function findClient({ presented, client: pending }: ClientAttempt) {
 }
 
 /** Evaluates the rules of client authentication. @throws {Refusal} invalid_client */
-export async function evaluateClient(attempt: ClientAttempt, { trace, proveBy, assumesProof }: Evaluation): Promise<Client> {
+export async function evaluateClient(
+  attempt: Pick<ClientAttempt, "presented" | "client" | "methodRule">,
+  { trace, proveBy, assumesProof }: Evaluation,
+): Promise<Client> {
   const { presented, methodRule } = attempt;
   const { client, secretMatches } = await trace.settle(CLIENT_RULES.found, findClient(attempt));
   const assumed = assumesProof && isConfidential(client) && presented.method === "none" && !registeredMethod(client, "none");

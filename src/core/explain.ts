@@ -131,7 +131,7 @@ async function authenticatedClientOf({ client: credential, grant }: Presented, c
   const sent = trace.check(CLIENT_RULES.credential, credential);
   const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, core);
   const prefetched = prefetch(grant, presented.clientId, core);
-  const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod };
+  const attempt = { presented, client: prefetched.client, methodRule: registeredMethod };
   const proveBy = (assertion: Assertion | KnownWorkload, named: Client) => assertUnused(assertion, named, core);
   return { prefetched, client: await evaluateClient(attempt, { trace, proveBy, assumesProof: true }) };
 }

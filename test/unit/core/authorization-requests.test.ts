@@ -356,6 +356,22 @@ describe("explain of an authorization request", () => {
     });
   });
 
+  test.for<readonly [string, MemoryWorld, boolean]>([
+    [
+      "assumes that the request is pushed first where the client demands it",
+      { clients: [aClient({ requirePushedAuthorizationRequests: true })] },
+      true,
+    ],
+    ["assumes the same where REQUIRE_PAR demands it", { ports: () => ({ requirePushedRequests: true }) }, true],
+    ["does not list the rule otherwise", {}, false],
+  ])("%s", async ([, world, assumed]) => {
+    const explained = await explain({}, world);
+    expect(verdicts(explained)?.filter(([rule]) => rule === "request_pushed")).toEqual(
+      assumed ? [["request_pushed", Verdict.TAKEN_FOR_GRANTED, undefined]] : [],
+    );
+    expect(explained.granted).toMatchObject({ scope: "openid notes:read" });
+  });
+
   test("names the rule that refuses, and grants nothing", async () => {
     const unknown = await explain({ clientId: "unknown" });
     expect([verdicts(unknown), unknown.granted]).toEqual([

@@ -2,16 +2,18 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { CorePorts, RefusedRequest } from "../../../src/core/ports.ts";
 import { accessTokenClaims, newJti } from "../../../src/core/tokens/access-token.ts";
+import { Refusal } from "../../../src/errors.ts";
 import {
   type ClientCredentialSchema,
   ExplainRequestSchema,
   TokenRequestSchema,
   Verdict,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { GRANTS } from "../../../src/protocol/grants.ts";
+import { GRANTS, JWT_BEARER } from "../../../src/protocol/grants.ts";
 import { hashSecret } from "../../../src/random.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor } from "../../support/assertions.ts";
 import { aClient, aCode, aFamily, aSubject, VERIFIER } from "../../support/builders.ts";
+import { aProof, proofKey, thumbprintOf } from "../../support/dpop.ts";
 import { ask, ISSUER, type MemoryWorld, memoryCore, NOW, tokenOf } from "../../support/memory-core.ts";
 
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
@@ -172,6 +174,45 @@ describe("explain of a token request", () => {
     expect(asked).toEqual([["client_assertion", "notes-app", "j-1"]]);
   });
 
+  test("does not use up a proof of possession, and reports whether it was used", async () => {
+    const key = proofKey();
+    const url = `${ISSUER}/oauth/token`;
+    const dpop = { proof: aProof(key, { url, claims: { iat: NOW, jti: "j-1" } }), htm: "POST", htu: url };
+    const bound = { family: aFamily({ cnf: { jkt: thumbprintOf(key) } }) };
+    expect(await explain({ client: { ...secret, dpop }, ...refreshToken }, bound)).toMatchObject({ refusals: [], assumed: [] });
+    const other = { family: aFamily({ cnf: { jkt: "another" } }) };
+    expect((await explain({ client: { ...secret, dpop }, ...refreshToken }, other)).refusals).toEqual([
+      ["dpop_key", "invalid_grant", "dpop_key_differs"],
+    ]);
+    const asked: unknown[] = [];
+    const isConsumed = async (...question: unknown[]) => asked.push(question) > 0;
+    const ports = ({ consumedIds }: CorePorts) => ({ consumedIds: { ...consumedIds, isConsumed } });
+    expect((await explain({ client: { ...secret, dpop }, ...refreshToken }, { ...bound, ports })).refusals).toEqual([
+      ["dpop_proof", "invalid_dpop_proof", "dpop_proof_used"],
+    ]);
+    expect(asked).toEqual([["dpop_proof", thumbprintOf(key), "j-1"]]);
+  });
+
+  test("assumes the proof of possession that a client has to send, but not one that it sends", async () => {
+    const clients = [aClient({ dpopBoundAccessTokens: true })];
+    expect(await explain({ client: secret, ...clientCredentials }, { clients })).toMatchObject({ refusals: [], assumed: ["dpop_proof"] });
+    const dpop = { proof: "x", htm: "POST", htu: "https://x.example.test" };
+    expect((await explain({ client: { ...secret, dpop }, ...clientCredentials }, { clients })).refusals).toEqual([
+      ["dpop_proof", "invalid_dpop_proof", "dpop_malformed"],
+    ]);
+    expect((await explain({ client: secret, ...clientCredentials })).assumed).toEqual([]);
+  });
+
+  test("names the rule of a grant that is not served, and reports an outage as what it is", async () => {
+    const jwtBearer = { grant: { case: "jwtBearer", value: { assertion: "a.b.c" } } } as const;
+    expect((await explain({ client: secret, ...jwtBearer })).refusals).toEqual([
+      ["grant_served", "unsupported_grant_type", "grant_not_served"],
+    ]);
+    const configured = () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone"));
+    const ports = ({ workloads }: CorePorts) => ({ workloads: { ...workloads, configured } });
+    expect(await explain({ client: secret, ...jwtBearer }, { ports })).toEqual({ refused: ["temporarily_unavailable", "database_gone"] });
+  });
+
   test("is refused without a grant or a subject", async () => {
     expect(await explain({})).toEqual({ refused: ["unsupported_grant_type", "grant_missing"] });
     const unread = { case: "refusedTokenExchange", value: { error: "invalid_request", reason: "x" } } as const;
@@ -232,10 +273,31 @@ describe("explain of a refused request", () => {
     });
     expect(await explainRefusal({ ...record, rule: "forgotten" })).toMatchObject({ rules: [] });
     expect(await explainRefusal({ ...record, grantType: "password" })).toMatchObject({ rules: [] });
+    expect(await explainRefusal({ ...old, grantType: "password" })).toMatchObject({ rules: [] });
+    expect(((await explainRefusal(old)) as { refused: object }).refused).not.toHaveProperty("error");
     const unnamed = await explainRefusal({ ...record, error: undefined });
     expect((unnamed as { rules: object[] }).rules[9]).not.toHaveProperty("error");
   });
 
-  test("is refused with not_found for an unknown request id", async () =>
-    expect(await explainRefusal(record, "r2")).toEqual(["not_found", "no_refusal_of_request"]));
+  const CI = "https://ci.example.test";
+  test.for<readonly [grantType: string, workloadIssuer: string | undefined, rule: string, passed: string | undefined]>([
+    [JWT_BEARER, undefined, "assertion_signed", "assertion_form"],
+    [JWT_BEARER, CI, "workload_issuer", "workload_form"],
+    [JWT_BEARER, undefined, "workload_issuer", undefined],
+    ["client_credentials", CI, "scope", "confidential_client"],
+    ["client_credentials", undefined, "security_profile", "client_enabled"],
+  ])("of %s, by a workload of %s, lists the refusing rule %s after %s", async ([grantType, workloadIssuer, rule, passed]) => {
+    const answer = await explainRefusal({ ...record, grantType, rule, workloadIssuer });
+    const { rules } = answer as { rules: { rule: string; verdict: Verdict }[] };
+    const at = rules.findIndex(({ verdict }) => verdict === Verdict.REFUSED);
+    expect([rules[at - 1]?.rule, rules[at]?.rule]).toEqual(passed === undefined ? [undefined, undefined] : [passed, rule]);
+  });
+
+  test("is refused with not_found for an unknown request id, and says why", async () => {
+    expect(await explainRefusal(record, "r2")).toEqual(["not_found", "no_refusal_of_request"]);
+    const { core } = await memoryCore();
+    const call = core.explain(create(ExplainRequestSchema, { subject: { case: "requestId", value: "r2" } }), {});
+    const description = "No refusal of a token request is on record under this id.";
+    await expect(call).rejects.toMatchObject({ detail: { description } });
+  });
 });
