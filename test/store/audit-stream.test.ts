@@ -102,6 +102,18 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     expect(received.match(/\d+ <1(?:08|10)>1 [^<]* token\.refused \[meta sequenceId="\d+"\] \{/g)).toHaveLength(2);
   });
 
+  test("an OTLP collector that rejects some of the records gets them again", async () => {
+    await writeSealed(1);
+    const answers = [
+      '{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"too old"}}',
+      '{"partialSuccess":{"rejectedLogRecords":0}}',
+    ];
+    const url = `http://127.0.0.1:${await portOf(createHttpServer((_, response) => void response.end(answers.shift())))}/v1/logs`;
+    const holder = randomUUID();
+    await expect(handOver(sql, holder, receiver(`otlp+${url}`))).rejects.toMatchObject({ code: "records_rejected" });
+    expect(await handOver(sql, holder, receiver(`otlp+${url}`))).toBe(1);
+  });
+
   test("an OTLP collector gets log records", async () => {
     await writeSealed(1);
     const { url, bodies } = await aCollector();

@@ -445,6 +445,13 @@ test("operators see every setting with its origin, and no value of one that may 
   expect(JSON.stringify(shown)).not.toContain("hunter2");
 });
 
+test("a receiver of the audit trail has no credentials in its address, which none of its protocols would send", () => {
+  for (const scheme of ["https", "otlp+https", "syslogs"])
+    expect(() => loadConfig({ AUDIT_STREAM: `${scheme}://user:pass@siem.example.test`, AUDIT_STREAM_SECRET: "s".repeat(16) })).toThrow(
+      /^AUDIT_STREAM: has a user name or password; give a secret in AUDIT_STREAM_SECRET\.$/,
+    );
+});
+
 test("a collector takes no credentials in its address, which operators can read", () => {
   expect(() => loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://user:pass@collector.example.test" })).toThrow(
     /^OTEL_EXPORTER_OTLP_ENDPOINT: has a user name or password; give credentials in OTEL_EXPORTER_OTLP_HEADERS\.$/,

@@ -1,7 +1,20 @@
 import { accessSync, constants } from "node:fs";
 import { z } from "zod";
 import { p256Private, tlsCertificate } from "../key-material.ts";
-import { DAY, flag, issuers, listOf, oneOf, SPACES_OR_COMMAS, says, seconds, settingsOf, text, url, whole } from "./forms.ts";
+import {
+  DAY,
+  flag,
+  issuers,
+  listOf,
+  oneOf,
+  SPACES_OR_COMMAS,
+  seconds,
+  settingsOf,
+  text,
+  url,
+  urlWithoutCredentials,
+  whole,
+} from "./forms.ts";
 
 const features = settingsOf("Identity assertions, post-quantum signatures");
 
@@ -110,7 +123,10 @@ export const OPERATION_SETTINGS = {
     "How much is logged, as JSON lines on stdout; as plain lines where stdout is a terminal and NODE_ENV is `development`.",
   ),
   AUDIT_STREAM: operation(
-    url(["https", "http", "syslog", "syslogs", "otlp+https", "otlp+http"]).optional(),
+    urlWithoutCredentials(
+      ["https", "http", "syslog", "syslogs", "otlp+https", "otlp+http"],
+      "give a secret in AUDIT_STREAM_SECRET",
+    ).optional(),
     "Where the audit trail is sent: a signed webhook (`https://`), syslog over TCP or TLS (`syslog://`, `syslogs://`), or OTLP logs (`otlp+https://…/v1/logs`). See docs/audit.md.",
     { unset: "it is not sent", file: true },
   ),
@@ -129,12 +145,7 @@ export const OPERATION_SETTINGS = {
     "Folder for the exports of audit records that AUDIT_KEEP_DAYS removes. Created when missing, mode 0700.",
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: operation(
-    url(["https", "http"])
-      .refine(
-        (value) => !URL.parse(value)?.username && !URL.parse(value)?.password,
-        says("has a user name or password", "give credentials in OTEL_EXPORTER_OTLP_HEADERS"),
-      )
-      .optional(),
+    urlWithoutCredentials(["https", "http"], "give credentials in OTEL_EXPORTER_OTLP_HEADERS").optional(),
     "OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, calls of the core and statements, under `/v1/traces`, and the metrics under `/v1/metrics`.",
     { unset: "nothing is traced, and metrics are at `/metrics` only" },
   ),

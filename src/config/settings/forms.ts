@@ -46,6 +46,10 @@ export const url = (schemes: readonly string[]) =>
     "give the whole URL",
   );
 
+/** A URL without user name and password. @param remedy where credentials are given instead */
+export const urlWithoutCredentials = (schemes: readonly string[], remedy: string) =>
+  url(schemes).refine((value) => !URL.parse(value)?.username && !URL.parse(value)?.password, says("has a user name or password", remedy));
+
 /** Issuer identifiers are compared as strings, so only the canonical spelling is accepted. @see RFC 8414 §2, OpenID Connect Discovery §3 */
 const isIssuer = (value: string) => {
   if (!URL.canParse(value) || value.endsWith("/") || /[?#]/.test(value)) return false;

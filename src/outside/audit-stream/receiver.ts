@@ -56,24 +56,33 @@ async function sendSyslog({ url, issuer }: ReceiverSettings, entries: readonly S
   }
 }
 
-async function post(url: string, { headers, body }: Delivery): Promise<void> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers,
-    body,
-    redirect: "error",
-    signal: AbortSignal.timeout(PATIENCE),
-  }).catch((error: unknown) => {
+async function post(url: string, { headers, body }: Delivery): Promise<string> {
+  const failed = (error: unknown) => {
     throw new NotTaken("connection", error);
-  });
-  await response.body?.cancel();
+  };
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "error", signal: AbortSignal.timeout(PATIENCE) }).catch(
+    failed,
+  );
+  const answer = await response.text().catch(failed);
   if (!response.ok) throw new NotTaken(`status_${response.status}`);
+  return answer;
+}
+
+/**
+ * A collector can answer 200 and say how many records it rejected. The batch counts as not taken then: no record may be lost without notice.
+ * @see the OpenTelemetry protocol 1.x, partial success
+ */
+async function sendOtlp(url: string, delivery: Delivery): Promise<void> {
+  const answer = await post(url, delivery);
+  if (/"rejectedLogRecords"\s*:\s*"?[1-9]/.test(answer)) throw new NotTaken("records_rejected");
 }
 
 /** The receiver at the address of AUDIT_STREAM. */
 export function receiverOf(settings: ReceiverSettings): Receiver {
   const { url, secret, issuer, clock } = settings;
   if (url.startsWith("syslog")) return (entries) => sendSyslog(settings, entries);
-  if (url.startsWith("otlp+")) return (entries) => post(url.slice("otlp+".length), otlpDelivery(entries, issuer, secret));
-  return (entries) => post(url, webhookDelivery(entries, issuer, secret ?? "", clock()));
+  if (url.startsWith("otlp+")) return (entries) => sendOtlp(url.slice("otlp+".length), otlpDelivery(entries, issuer, secret));
+  return async (entries) => {
+    await post(url, webhookDelivery(entries, issuer, secret ?? "", clock()));
+  };
 }
