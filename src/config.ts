@@ -208,6 +208,7 @@ const tokenCoreConfig = (s: Settings) =>
   ({
     url: s.TOKEN_CORE_URL,
     secret: s.TOKEN_CORE_SECRET,
+    previousSecret: s.TOKEN_CORE_SECRET_PREVIOUS,
     ca: s.TOKEN_CORE_CA,
     tlsCert: s.TOKEN_CORE_TLS_CERT,
     tlsKey: s.TOKEN_CORE_TLS_KEY,

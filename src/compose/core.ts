@@ -153,13 +153,14 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
     around.refusals,
   );
   const { host, port, tlsCert: cert, tlsKey: key, clientCa } = config.grpc;
+  const { secret, previousSecret } = config.tokenCore;
   const listener = await listening({ setting: "GRPC_PORT", port, host }, () =>
     startGrpcListener({
       host,
       port,
       core,
       tls: cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined,
-      fronts: role === "core" ? { secret: config.tokenCore.secret } : undefined,
+      fronts: role === "core" ? { secret, previousSecret } : undefined,
       onFault: (error, where) => log.error("fault", { route: where, error }),
       revocations: revocationEvents(sql),
     }),

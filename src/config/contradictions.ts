@@ -93,11 +93,19 @@ const RULES: readonly Rule[] = [
     "set it here and at every front, or GRPC_TLS_CLIENT_CA for mutual TLS",
     ["core"],
   ),
+  ...(["TOKEN_CORE_SECRET", "TOKEN_CORE_SECRET_PREVIOUS"] as const).map((name) =>
+    rule(
+      name,
+      (s) => production(s) && s[name] !== undefined && s[name].length < 32,
+      "is too short for production",
+      "give at least 32 random characters",
+    ),
+  ),
   rule(
-    "TOKEN_CORE_SECRET",
-    (s) => production(s) && s.TOKEN_CORE_SECRET !== undefined && s.TOKEN_CORE_SECRET.length < 32,
-    "is too short for production",
-    "give at least 32 random characters",
+    "TOKEN_CORE_SECRET_PREVIOUS",
+    (s) => s.TOKEN_CORE_SECRET_PREVIOUS !== undefined && s.TOKEN_CORE_SECRET === undefined,
+    "has no TOKEN_CORE_SECRET beside it",
+    "set that one, or remove this one",
   ),
   rule(
     "TOKEN_CORE_URL",

@@ -23,18 +23,26 @@ export function resourceServerCredential(authorization: readonly string[], addre
   return parseClientCredential(value, NO_FORM, address);
 }
 
-/** How a front authenticates to the core. With neither, the core is on loopback and admits only calls without any credential. */
-export type FrontAccess = { readonly secret?: string | undefined; readonly mutualTls: boolean };
+/** How a front authenticates to the core. With nothing, the core is on loopback and admits only calls without any credential. */
+export type FrontAccess = {
+  readonly secret?: string | undefined;
+  readonly previousSecret?: string | undefined;
+  readonly mutualTls: boolean;
+};
 
 /**
  * Whether a call may use TokenCoreService. A resource server's credential is never enough, nor may it accompany one that is.
  * @param certified whether the connection has a certificate of the configured authority
  */
-export function frontGate({ secret, mutualTls }: FrontAccess): (authorization: readonly string[], certified: boolean) => boolean {
-  const expected = secret === undefined ? undefined : hashSecret(`Bearer ${secret}`);
+export function frontGate({
+  secret,
+  previousSecret,
+  mutualTls,
+}: FrontAccess): (authorization: readonly string[], certified: boolean) => boolean {
+  const accepted = [secret, previousSecret].flatMap((one) => (one === undefined ? [] : [hashSecret(`Bearer ${one}`)]));
   return (authorization, certified) => {
-    if (authorization.length > 0)
-      return authorization.length === 1 && expected !== undefined && sameHash(hashSecret(`${authorization[0]}`), expected);
-    return mutualTls ? certified : expected === undefined;
+    const [presented, ...more] = authorization;
+    if (presented !== undefined) return more.length === 0 && accepted.some((one) => sameHash(hashSecret(presented), one));
+    return mutualTls ? certified : accepted.length === 0;
   };
 }

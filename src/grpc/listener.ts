@@ -32,8 +32,8 @@ export interface GrpcListenerOptions {
   readonly core: TokenCore;
   /** h2c when absent. */
   readonly tls?: ServerTls | undefined;
-  /** Set in a core: offers TokenCoreService to callers with this secret or a certificate of `tls.clientCa`. */
-  readonly fronts?: Pick<FrontAccess, "secret"> | undefined;
+  /** Set in a core: offers TokenCoreService to callers with one of these secrets or a certificate of `tls.clientCa`. */
+  readonly fronts?: Omit<FrontAccess, "mutualTls"> | undefined;
   /** Calls in flight; further ones are refused at once. */
   readonly maxInFlight?: number;
   readonly onFault: OnFault;
@@ -151,7 +151,7 @@ export async function startGrpcListener({
       run,
       revocationFeed(revocations, (fault) => onFault(fault, "WatchRevocations")),
     );
-  const coreStreams = fronts && serveTokenCore(server, core, { secret: fronts.secret, mutualTls }, run);
+  const coreStreams = fronts && serveTokenCore(server, core, { ...fronts, mutualTls }, run);
   const standard = standardServices(server, [IntrospectionService.typeName, ...(fronts ? [TokenCoreService.typeName] : [])]);
 
   const authority = isIPv6(host) ? `[${host}]` : host;

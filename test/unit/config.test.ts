@@ -288,6 +288,8 @@ describe("contradicting settings", () => {
     ["TOKEN_CORE_SECRET", { ...PRODUCTION, DATABASE_URL, GRPC_HOST: "127.0.0.1" }, "core"],
     ["TOKEN_CORE_SECRET", { ...PRODUCTION, DATABASE_URL, GRPC_HOST: "0.0.0.0" }, "core"],
     ["TOKEN_CORE_SECRET", { ...PRODUCTION, TOKEN_CORE_SECRET: "short" }],
+    ["TOKEN_CORE_SECRET_PREVIOUS", { ...PRODUCTION, TOKEN_CORE_SECRET: "s".repeat(32), TOKEN_CORE_SECRET_PREVIOUS: "short" }],
+    ["TOKEN_CORE_SECRET_PREVIOUS", { TOKEN_CORE_SECRET_PREVIOUS: "alone" }],
     ["TOKEN_CORE_URL", { DATABASE_URL }, "front"],
     ["GRPC_PORT", { PORT: "3001" }],
     ["DATABASE_URL", {}, "core"],

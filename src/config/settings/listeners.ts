@@ -48,6 +48,11 @@ export const SPLIT_SETTINGS = {
     "Secret that a front presents to a core. A core requires it, or mutual TLS, in production and wherever it listens beyond loopback. In production at least 32 characters.",
     { file: true },
   ),
+  TOKEN_CORE_SECRET_PREVIOUS: split(
+    z.string().optional(),
+    "A further secret that a core accepts, while TOKEN_CORE_SECRET is replaced. See docs/keys.md.",
+    { file: true },
+  ),
   TOKEN_CORE_CA: split(tlsCertificate().optional(), "Authorities (PEM) that a front trusts for the core's certificate.", {
     unset: "those of the runtime",
     file: true,

@@ -55,6 +55,15 @@ test.for([
     [[], true, false],
     [["Bearer s", "Bearer s"], false, false],
   ],
+  [
+    "a secret and the previous one",
+    { secret: "s", previousSecret: "r", mutualTls: false },
+    [["Bearer s"], false, true],
+    [["Bearer r"], false, true],
+    [["Bearer t"], false, false],
+    [["Bearer r", "Bearer s"], false, false],
+    [[], true, false],
+  ],
   ["mutual TLS", { mutualTls: true }, [[], true, true], [[], false, false], [["Bearer s"], true, false], [[basic("a:b")], true, false]],
   [
     "both",
