@@ -10,10 +10,10 @@ type Status = { readonly code?: unknown; readonly details?: unknown } | undefine
 
 /** Why no core serves this front, as the error of a call shows it. Undefined for all other errors, those of a core among them. Pure. */
 function outageOf(error: unknown): { readonly reason: string; readonly code?: string } | undefined {
-  const { code, details } = ((isRefusal(error) ? error.detail : (error as Error)).cause as Status) ?? {};
-  if (!isRefusal(error)) return code === status.UNAUTHENTICATED ? { reason: "front_not_admitted" } : undefined;
+  if (!isRefusal(error)) return undefined;
   const { reason } = error;
-  if (reason === "core_unresolved") return { reason };
+  if (reason === "core_unresolved" || reason === "front_not_admitted") return { reason };
+  const { code, details } = (error.detail.cause as Status) ?? {};
   // A connection that was only cut has no such words; the next call finds out.
   const words = reason === "core_unavailable" && code === status.UNAVAILABLE ? WORDS.exec(String(details))?.[0].trim() : undefined;
   return words === undefined ? undefined : { reason, code: words };

@@ -50,7 +50,7 @@ export function statusOf(thrown: unknown): Pick<StatusObject, "code" | "details"
 /** Statuses of a call without a timely answer; its effect is unknown. */
 const UNANSWERED: readonly unknown[] = [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED];
 
-/** The refusal behind an error of a gRPC call; `temporarily_unavailable` when no answer came in time. Undefined for a fault. */
+/** The refusal behind an error of a gRPC call; `temporarily_unavailable` when no answer came in time, or no core admits this front. Undefined for a fault. */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (isRefusal(error)) return error;
   if (!(error instanceof Error) || !("code" in error) || !("metadata" in error) || !(error.metadata instanceof Metadata)) return undefined;
@@ -58,6 +58,9 @@ export function asRefusal(error: unknown): Refusal | undefined {
   const detail = Buffer.isBuffer(packed) ? readStatus(packed) : undefined;
   if (detail !== undefined) return refusalOf(detail, error);
   if (UNANSWERED.includes(error.code)) return new Refusal("temporarily_unavailable", "core_unavailable", { retryAfter: 5, cause: error });
+  // Of NOT_ADMITTED: the operator's fault, and not the caller's.
+  if (error.code === status.UNAUTHENTICATED)
+    return new Refusal("temporarily_unavailable", "front_not_admitted", { retryAfter: 5, cause: error });
   // The transport's own size limits have no detail.
   if (error.code === status.RESOURCE_EXHAUSTED) return new Refusal("payload_too_large", "message_too_large", { cause: error });
   return undefined;

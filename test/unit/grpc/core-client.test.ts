@@ -6,8 +6,9 @@ import { type RemoteTokenCore, remoteTokenCore } from "../../../src/grpc/core-cl
 import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";
 import { ISSUER, postForm, startFront } from "../../support/front.ts";
-import { clientCredentials, FULL_DETAIL, smallCore } from "./small-core.ts";
+import { clientCredentials, FULL_DETAIL, keptLog, smallCore } from "./small-core.ts";
 
+const ROUTE = { issuer: ISSUER, grantTypes: ["client_credentials"] as const, trustsPlatforms: async () => false };
 const SECRET = "a-shared-secret-of-the-front-and-the-core";
 
 describe("a core in another process", () => {
@@ -49,7 +50,7 @@ describe("a core in another process", () => {
 
   test("docs/protocol.md#releases-beside-each-other: the answer of a core that reads no proofs is refused where one was sent", async () => {
     const front = await startFront({
-      routes: [tokenRoute({ core, issuer: ISSUER, grantTypes: ["client_credentials"], trustsPlatforms: async () => false })],
+      routes: [tokenRoute({ ...ROUTE, core })],
     });
     const ask = (headers: Record<string, string>) =>
       postForm(`${front.url}/oauth/token`, { grant_type: "client_credentials", client_id: "me" }, headers).then((answer) => answer.json());
@@ -79,12 +80,23 @@ describe("a core in another process", () => {
   test.for([
     ["no credential", undefined],
     ["another secret", "another"],
-  ] as const)("refuses a front with %s", async ([, secret]) => {
-    const stranger = remoteTokenCore({ url: `http://127.0.0.1:${listener.port}`, secret });
-    const thrown = await stranger.token(clientCredentials("me")).catch((error: unknown) => error);
-    expect(thrown).toBeInstanceOf(Error);
-    expect(thrown).not.toBeInstanceOf(Refusal); // an error of the operator's configuration, not of the client
-    expect(await stranger.ready()).toBe(false);
-    await stranger.close();
+  ] as const)("refuses a front with %s, which answers its clients 503, and reports that it is not admitted", async ([, secret]) => {
+    const { log, lines } = keptLog();
+    const stranger = remoteTokenCore({ url: `http://127.0.0.1:${listener.port}`, secret }, undefined, undefined, log);
+    const front = await startFront({ routes: [tokenRoute({ ...ROUTE, core: stranger })] });
+    try {
+      const answer = await postForm(`${front.url}/oauth/token`, { grant_type: "client_credentials", client_id: "me" });
+      // An error of the operator's configuration, and never the client's own.
+      expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toEqual([
+        503,
+        "5",
+        { error: "temporarily_unavailable" },
+      ]);
+      expect(await stranger.ready()).toBe(false);
+      expect(lines).toEqual([["core_away", { reason: "front_not_admitted" }]]);
+    } finally {
+      await front.close();
+      await stranger.close();
+    }
   });
 });

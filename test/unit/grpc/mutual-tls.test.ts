@@ -4,20 +4,13 @@ import { Refusal } from "../../../src/errors.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
 import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";
-import { smallCore } from "./small-core.ts";
+import { keptLog, smallCore } from "./small-core.ts";
 
 /** Certificates of a core and a front by one authority, and of a stranger by another. */
 const pem = (name: string): string => readFileSync(new URL(`certificates/${name}`, import.meta.url), "utf8");
 const ca = pem("ca.pem");
 const front = { cert: pem("front.pem"), key: pem("front.key") };
 const stranger = { cert: pem("stranger.pem"), key: pem("stranger.key") };
-
-/** A log that keeps its lines. */
-function keptLog() {
-  const lines: unknown[] = [];
-  const keep = (event: string, fields?: object) => void lines.push(fields === undefined ? [event] : [event, fields]);
-  return { lines, log: { info: keep, warn: keep } };
-}
 
 describe.each([
   { name: "with client certificates", secret: undefined, clientCa: ca },

@@ -40,6 +40,10 @@ test.for([status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED])(
   },
 );
 
+test("a front that is not admitted is no refusal of its client", () => {
+  expect(asRefusal(onTheWire(status.UNAUTHENTICATED))).toMatchObject({ code: "temporarily_unavailable", reason: "front_not_admitted" });
+});
+
 test("the transport's size limit is payload_too_large", () => {
   expect(asRefusal(onTheWire(status.RESOURCE_EXHAUSTED))?.code).toBe("payload_too_large");
 });
@@ -48,7 +52,7 @@ describe("is not a refusal", () => {
   test.for([
     ["an ordinary error", new Error("x")],
     ["undefined", undefined],
-    ["a status without details", onTheWire(status.UNAUTHENTICATED)],
+    ["a status without details", onTheWire(status.INTERNAL)],
     ["an unknown method", onTheWire(status.UNIMPLEMENTED)],
   ] as const)("%s", ([, thrown]) => {
     expect(asRefusal(thrown)).toBeUndefined();

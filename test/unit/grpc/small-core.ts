@@ -4,6 +4,13 @@ import type { TokenCoreImplementation } from "../../../src/grpc/local.ts";
 
 const isCode = (word: string): word is RefusalCode => Object.hasOwn(CATALOGUE, word);
 
+/** A log that keeps its lines. */
+export function keptLog() {
+  const lines: unknown[] = [];
+  const keep = (event: string, fields?: object) => void lines.push(fields === undefined ? [event] : [event, fields]);
+  return { lines, log: { info: keep, warn: keep } };
+}
+
 /** All details that a refusal can have. */
 export const FULL_DETAIL = {
   description: "fixed words",
