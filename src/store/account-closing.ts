@@ -46,6 +46,13 @@ const CONCERNED = "(user_id = $1::uuid or client_id = any($2::text[]))";
 const DROP_CONSENTS = statement("account_drop_consents", dropConsents(CONCERNED));
 const DROP_CODES = statement("account_drop_codes", dropCodes(CONCERNED));
 const END_GRANTS = statement("account_end_grants", `with ${endGrants(CONCERNED)} select 1 as one from ended`);
+/** What the user's clients hold as agents: a client that gets such a client_id later inherits none of it. */
+const HELD = "actor = any($2::text[]) and cut_at is null and expires_at > now()";
+const CUT_HELD = statement(
+  "account_cut_held",
+  `update delegations set cut_at = now() where $1::uuid is not null
+   and id = any(array(select id from delegations where ${HELD} order by path for no key update))`,
+);
 // Storing a delegation locks its parent, then its grant and user (Delegations.record).
 const DROP_DELEGATIONS = statement("account_drop_delegations", deleteInOrder("delegations", "id", "user_id = $1::uuid", "path"));
 const DROP_GRANTS = statement("account_drop_grants", deleteInOrder("grants", "id", "user_id = $1::uuid"));
@@ -62,6 +69,7 @@ const IS_SMALL = statement(
     `select 1 from consents where ${CONCERNED}`,
     "select 1 from sessions where user_id = $1::uuid",
     "select 1 from delegations where user_id = $1::uuid",
+    `select 1 from delegations where ${HELD}`,
     "select 1 from outbox where user_id = $1::uuid",
     "select 1 from grants join refresh_families family on family.grant_id = grants.id join refresh_tokens on family_id = family.id where user_id = $1::uuid",
   ]
@@ -94,7 +102,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
         return "closed";
       }
       await endAllSessions(tx, userId);
-      for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [userId, clients]);
+      for (const each of [CUT_HELD, DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [userId, clients]);
       await queueLastMail(tx, userId, mail);
       for (const each of [DROP_DELEGATIONS, DROP_GRANTS, DROP_MAIL, DELETE_USER]) await tx.query(each, [userId]);
       await record(tx, audit);

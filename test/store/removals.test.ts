@@ -14,8 +14,9 @@ import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
-import { aHash, aNewUser, anAudit, anId } from "../support/accounts.ts";
+import { aHash, aNewUser, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
+import { delegating } from "../support/delegation-rows.ts";
 import { aCode, aFamily, aGrant, aNewClient, anOpenFamily, aScene, type Scene } from "../support/grants.ts";
 import { manyGrants } from "../support/many.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
@@ -219,6 +220,20 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     expect(await runText(sql, cut, [agent.clientId])).toEqual([{ n: MANY }]); // the first of them had expired
     const seen = (await marks.since(edge)).marks.filter(({ kind, key }) => kind === "jti" && key.includes(agent.clientId));
     expect(seen).toHaveLength(MANY);
+  });
+
+  test("what a deleted account's client held as an agent ends for good with the account", async () => {
+    const its = delegating(() => sql);
+    const { scene, grantId, token } = await its.aRoot();
+    const owner = await aUser(sql);
+    const agent = aNewClient({ isAgent: true, ownerId: owner.id });
+    await clientRegistry(sql).register(agent, anAudit("client.registered"));
+    const held = its.below(scene, grantId, agent.clientId, token);
+    expect(await its.record(held)).toBe(true);
+    const mail = { subject: "s", text: "t", html: "h" };
+    expect(await accountClosing(sql).close(owner.id, mail, anAudit("user.deleted"))).toBe("closed");
+    await clientRegistry(sql).register({ ...aNewClient({ isAgent: true }), clientId: agent.clientId }, anAudit("client.registered"));
+    expect(await its.lives(held)).toBe(false);
   });
 
   test("signing out everywhere with 1,200 grants invalidates all of them at once, and a new sign-in is not affected", async () => {
