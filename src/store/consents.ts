@@ -48,13 +48,17 @@ const ADDED_BY_RESOURCE = `consents.allowed || (
 const NEW = ["id", "userId", "clientId", "clientName", "scopes", "resources", "allowed"] as const;
 const newRow = CONSENTS.writer(NEW);
 
+// Locks the client: its deletion waits for the consent, and then deletes it. The client of a metadata document has no row.
 const GIVE = statement(
   "consent_give",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(${CONSENTS.recordset(NEW)}, audit jsonb)),
+   registered as materialized (
+     select client_id from clients where client_id = any(array(select client_id from input)) for key share),
    written as (
      insert into consents (${CONSENTS.names(NEW)})
      select ${CONSENTS.values(NEW, "input")} from input join users on users.id = user_id
+     where exists (select 1 from registered) or starts_with(input.client_id, 'https://')
      on conflict (user_id, client_id) do update
      set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_RESOURCE}, client_name = excluded.client_name, updated_at = now()
      returning user_id)

@@ -20,9 +20,12 @@ afterAll(() => api.close());
 const lastRecord = async (event: "consent.revoked" | "password.reset_requested" | "realm.changed") =>
   (await console().audit.list.query({ event, limit: 1 })).records[0];
 
+/** Of a metadata document, which has no record here. */
+const NOTES = "https://notes.example.test/app";
+
 describe("consents", () => {
   const give = async () => {
-    const consent = { id: aNewId(), userId: ada, clientId: "notes", clientName: "Notes", scopes: ["openid"], resources: [] };
+    const consent = { id: aNewId(), userId: ada, clientId: NOTES, clientName: "Notes", scopes: ["openid"], resources: [] };
     const actor = { type: "user", id: ada } as const;
     await consents(api.database.sql).give(consent, { event: "consent.given", outcome: "success", actor });
     return consent.id;
@@ -31,7 +34,7 @@ describe("consents", () => {
   test("are listed for a user, and revoked with a record that names the operator", async () => {
     const id = await give();
     const { consents: given } = await console().consents.list.query({ userId: ada });
-    expect(given).toMatchObject([{ id, clientId: "notes", clientName: "Notes", scopes: ["openid"], lastUsedAt: null }]);
+    expect(given).toMatchObject([{ id, clientId: NOTES, clientName: "Notes", scopes: ["openid"], lastUsedAt: null }]);
     expect(await refusedWith(console().consents.revoke.mutate({ userId: bob, id }))).toMatchObject({ error: "not_found" });
     await console().consents.revoke.mutate({ userId: ada, id });
     expect(await console().consents.list.query({ userId: ada })).toEqual({ consents: [] });

@@ -1,12 +1,15 @@
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { consentRepository, consents } from "../../src/store/consents.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
-import { aBinding, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
+import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
 
 describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
   let database: Database;
@@ -58,6 +61,29 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(Object.keys(allowed ?? {}).sort()).toEqual(["", RESOURCE]);
     expect(allowed?.[RESOURCE]).toEqual(["crm:read"]);
     expect(allowed?.[""]?.toSorted()).toEqual(["crm:read", "openid"]);
+  });
+
+  test("a consent given while its client is deleted, or later, is gone: another client of its client_id has none", async () => {
+    const { userId } = scene;
+    const client = await aClient(database.sql);
+    const { clientId } = client;
+    const remove = () => managedClients(database.sql).delete(client.id, { kind: "all" }, anAudit("client.deleted"));
+    const give = (sql: Pick<Sql, "query">) =>
+      consents(sql as Sql).give(
+        { id: anId(), userId, clientId, clientName: client.name, scopes: ["crm:read"], resources: [] },
+        anAudit("consent.given", { clientId }),
+      );
+    const removed = await database.sql.transaction(async (tx) => {
+      await give(tx);
+      const removing = remove();
+      await Promise.race([removing, setTimeout(200)]); // it waits for this transaction, or is done
+      return { removing };
+    });
+    expect(await removed.removing).toBe(true);
+    expect(await book().of(userId, clientId)).toBeUndefined();
+    await give(database.sql);
+    expect(await book().of(userId, clientId)).toBeUndefined();
+    expect((await auditOf(database.sql, "consent.given")).filter(({ client_id }) => client_id === clientId)).toHaveLength(1);
   });
 
   test("20 concurrent consents of one user for one client lose no scope", async () => {
