@@ -38,14 +38,14 @@ const ADD = statement("identity_add_user", `insert into users (id, realm_id, ema
 
 const DROP = statement("identity_drop_user", "delete from users where id = $1::uuid");
 
-// The user is read again here, together with the epoch: a user who was disabled since gets no grant, and one who is disabled from now on
-// has another epoch, which ends the grant.
+// The user is read again here, together with the epoch: a user who was disabled since gets no grant. The lock lets one who is disabled from
+// now on wait for the grant, which then ends with all others.
 const OPEN = statement(
   "identity_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${GRANT_INPUT}, audit jsonb)),
-   valid as (
+   valid as materialized (
      select input.*, null::jsonb as document_client, users.epoch as user_epoch, ${clientEpoch("input.client_id")} as client_epoch
-     from input join users on users.id = input.user_id where ${partiesEnabled("input", "null::jsonb")}),
+     from input join users on users.id = input.user_id where ${partiesEnabled("input", "null::jsonb")} for share of users),
    ${openGrants("valid")},
    ${touchClients("valid")},
    logged as (${insertAudit("valid")})

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Cut } from "../../src/accounts/delegations.ts";
 import type { AuditEntry } from "../../src/audit.ts";
@@ -9,8 +10,9 @@ import { sessions } from "../../src/store/sessions.ts";
 import { type Sql, statement } from "../../src/store/sql.ts";
 import { sweep } from "../../src/store/sweep.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
+import { managedUsers } from "../../src/store/users.ts";
 import { anAudit, anId, auditOf, DEFAULT_REALM_ID } from "../support/accounts.ts";
-import { databaseKinds } from "../support/database.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
 import { aClient } from "../support/grants.ts";
 
@@ -224,5 +226,27 @@ describe.each(databaseKinds)("identity assertions on $name", ({ fresh }) => {
         ),
     };
     expect(await present({ jti: anId() }, disabling)).toBe("user_disabled");
+  });
+
+  test("a user who is disabled before an accepted assertion is stored has no live grant once enabled again", async () => {
+    const present = await presenting();
+    const userId = String(await present());
+    const enable = (enabled: boolean) => managedUsers(database.sql).setEnabled(userId, enabled, anAudit("user.changed"));
+    let disabled: Promise<unknown> | undefined;
+    const overtaken: Pick<Sql, "query" | "transaction"> = {
+      query: database.sql.query,
+      transaction: (work) =>
+        database.sql.transaction(async (tx) => {
+          const outcome = await work(tx);
+          disabled = enable(false);
+          await Promise.race([disabled, setTimeout(200)]); // it ends now, or waits for this transaction
+          return outcome;
+        }),
+    };
+    expect(await present({ jti: anId() }, overtaken)).toBe(userId);
+    await disabled;
+    await enable(true);
+    const live = "select id from grants where user_id = $1::uuid and revoked_at is null";
+    expect(await runText(database.sql, live, [userId])).toEqual([]);
   });
 });
