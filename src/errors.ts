@@ -8,6 +8,7 @@ export const CATALOGUE = {
   unsupported_response_type: { http: 400, grpc: 12, trpc: "BAD_REQUEST" }, // RFC 6749 §4.1.2.1
   invalid_scope: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 6749 §5.2
   invalid_target: { http: 400, grpc: 7, trpc: "FORBIDDEN" }, // RFC 8707 §2
+  invalid_authorization_details: { http: 400, grpc: 3, trpc: "BAD_REQUEST" }, // RFC 9396 §5
   invalid_dpop_proof: { http: 400, grpc: 3, trpc: "UNAUTHORIZED" }, // RFC 9449 §5; 401 at a resource (§7.1)
   use_dpop_nonce: { http: 400, grpc: 9, trpc: "UNAUTHORIZED" }, // RFC 9449 §8; 401 at a resource (§9)
   authorization_pending: { http: 400, grpc: 9, trpc: "BAD_REQUEST" }, // RFC 8628 §3.5

@@ -7,6 +7,7 @@ import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.
 import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { knownAcrValues } from "../protocol/authentication-context.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
+import { detailsRefused } from "../protocol/grants.ts";
 import { demandOf } from "../resources/resource.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
 import {
@@ -80,6 +81,7 @@ const UNSUPPORTED = {
   request: "request_not_supported",
   request_uri: "request_uri_not_supported",
   registration: "registration_not_supported",
+  authorization_details: "invalid_authorization_details",
 } as const;
 
 /** @throws {Refusal} invalid_request for a request that is too long to be stored while users sign in */
@@ -99,7 +101,9 @@ function assertForm(request: AuthorizationRequest): void {
   assertShort(request);
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
     if (request.unsupportedParameters.includes(name))
-      throw new Refusal(code, code, { description: `${name} is not supported; send the parameters themselves.` });
+      throw code === "invalid_authorization_details"
+        ? detailsRefused()
+        : new Refusal(code, code, { description: `${name} is not supported; send the parameters themselves.` });
   }
   if (request.responseMode !== undefined && request.responseMode !== "query")
     malformed("response_mode_unsupported", "response_mode must be query");

@@ -19,8 +19,8 @@ export function verifierMatches(codeVerifier: string, codeChallenge: string): bo
   return computed.length === expected.length && timingSafeEqual(computed, expected);
 }
 
-/** Parameters of features that the service does not have (OIDC Core §6, §7.2.1). */
-const UNSUPPORTED = ["request", "request_uri", "registration"] as const;
+/** Parameters of features that the service does not have (OIDC Core §6, §7.2.1, RFC 9396). */
+const UNSUPPORTED = ["request", "request_uri", "registration", "authorization_details"] as const;
 
 type Request = MessageInitShape<typeof AuthorizationRequestSchema>;
 

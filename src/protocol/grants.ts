@@ -29,6 +29,15 @@ const text = (form: Form, name: string): string => form.get(name) ?? "";
 const narrowing = (form: Form) => ({ scope: form.get("scope"), resource: [...form.all("resource")] });
 const details = (form: Form) => (form.get("authorization_details") === undefined ? {} : { authorizationDetailsPresent: true });
 
+/** There are no types of authorization details here; ignored, they would give the client more than it asked for. @see RFC 9396 §5 */
+export const detailsRefused = (): Refusal =>
+  new Refusal("invalid_authorization_details", "authorization_details_unsupported", {
+    description: "authorization_details is not supported: use scope and resource.",
+  });
+
+/** Grants whose rules refuse authorization details, because their refusals are recorded. */
+const JUDGES_DETAILS: readonly string[] = ["tokenExchange", "jwtBearer"];
+
 /** All grants, for every use outside the core, which adds rules and a handler to each row (core/token-request.ts). */
 export const GRANTS = {
   authorizationCode: {
@@ -136,7 +145,7 @@ export const grantCaseOf = (grantType: string): GrantCase | undefined => CASES.g
 /**
  * Reads the grant of a token request. Missing parameters are left empty: `assertGrantComplete` refuses them once the client is known.
  * @param served the grants that the metadata advertises
- * @throws {Refusal} invalid_request without `grant_type`, unsupported_grant_type
+ * @throws {Refusal} invalid_request without `grant_type`, unsupported_grant_type, invalid_authorization_details
  * @see RFC 6749 §4, RFC 8693 §2.1, RFC 7523 §2.1
  */
 export function parseGrant(form: Form, served: readonly string[]): GrantInit {
@@ -147,6 +156,7 @@ export function parseGrant(form: Form, served: readonly string[]): GrantInit {
     const description = `grant_type must be one of ${served.join(", ")}.`;
     throw new Refusal("unsupported_grant_type", "grant_type_unsupported", { description });
   }
+  if (form.get("authorization_details") !== undefined && !JUDGES_DETAILS.includes(name)) throw detailsRefused();
   // Case and value come from the same row.
   return { case: name, value: GRANTS[name].read(form) } as GrantInit;
 }

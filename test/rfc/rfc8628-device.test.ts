@@ -114,6 +114,7 @@ describe("device authorization request", () => {
     ["only scopes that are not allowed", { client_id: "television", scope: "bank:write" }, 400, "invalid_scope"],
     ["a malformed scope", { client_id: "television", scope: 'a"b' }, 400, "invalid_scope"],
     ["a resource that is not a URI", { client_id: "television", resource: "crm" }, 400, "invalid_target"],
+    ["authorization_details", { client_id: "television", authorization_details: "[]" }, 400, "invalid_authorization_details"],
     ["a repeated scope", { client_id: "television", scope: ["openid", "email"] }, 400, "invalid_request"],
   ] as const)("is refused with %s", async ([, fields, status, error], { server }) => {
     const answer = await server.form("/oauth/device_authorization", fields);

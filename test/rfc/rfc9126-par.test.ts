@@ -138,6 +138,7 @@ describe("RFC 9126 §2: the pushed authorization request endpoint", () => {
   test.for([
     ["a request_uri", { request_uri: "urn:ietf:params:oauth:request_uri:abc" }, "invalid_request"],
     ["a request object", { request: "e30.e30." }, "request_not_supported"],
+    ["authorization_details", { authorization_details: "[]" }, "invalid_authorization_details"],
     ["another response type", { response_type: "token" }, "unsupported_response_type"],
     ["no response type", { response_type: undefined }, "invalid_request"],
     ["no code_challenge", { code_challenge: undefined }, "invalid_request"],

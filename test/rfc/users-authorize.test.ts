@@ -349,6 +349,7 @@ describe("errors of the authorization request", () => {
     ["a repeated scope", { scope: ["openid", "openid"] }, "invalid_request"],
     ["a resource with a fragment", { resource: "https://x.test/#f" }, "invalid_target"],
     ["a request object", { request: "x" }, "request_not_supported"],
+    ["authorization_details", { authorization_details: '[{"type":"x"}]' }, "invalid_authorization_details"],
     ["response_mode=form_post", { response_mode: "form_post" }, "invalid_request"],
     ["response_mode=fragment without a response_type", { response_mode: "fragment", response_type: undefined }, "invalid_request"],
     ["a repeated response_mode", { response_mode: ["query", "query"] }, "invalid_request"],

@@ -3,6 +3,7 @@ import { assertWithin } from "../../accounts/caller.ts";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
+import { detailsRefused } from "../../protocol/grants.ts";
 import { limitKey } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
 import { credentialFields, form, json, oauthBodyErrors, oauthErrors, proofHeader, resource, scope, seconds } from "../http/describe.ts";
@@ -37,6 +38,7 @@ export const deviceAuthorizationRoute = ({ core, issuer, limiter }: DeviceAuthor
     assertNoCredentialInQuery(queryText(ctx));
     const form = await formBody(ctx);
     const credential = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    if (form.get("authorization_details") !== undefined) throw detailsRefused();
     const client = { ...credential, dpop: sentProof(ctx, `${issuer}/oauth/device_authorization`) };
     const address = limitKey(ctx.state.address);
     await assertWithin(limiter, address);

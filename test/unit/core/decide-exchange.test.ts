@@ -92,6 +92,7 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses on its own, w
     [{ params: exchangeGrant({ actorToken: "actor" }) }, ["invalid_request", "actor_token_type_missing"]],
     [{ params: exchangeGrant({ actorTokenType: ACCESS_TOKEN_TYPE }) }, ["invalid_request", "actor_token_missing"]],
     [{ params: assertion({ audience: [] }) }, ["invalid_request", "audience_not_one"]],
+    [{ params: exchangeGrant({ authorizationDetailsPresent: true }) }, ["invalid_request", "authorization_details_unsupported"]],
     [{ params: assertion({ authorizationDetailsPresent: true }) }, ["invalid_request", "authorization_details_unsupported"]],
     [{ subject: undefined }, ["invalid_request", "subject_token_not_issued_here"]],
     [{ subject: subject({}, { now: 1900 }) }, ["invalid_request", "subject_token_expired"]],

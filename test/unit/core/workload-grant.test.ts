@@ -157,6 +157,11 @@ describe("docs/protocol.md#workload-grant: the client of a workload gets a token
       { client: aClient({ ...workload, dpopBoundAccessTokens: true }) },
       ["invalid_dpop_proof", "dpop_missing"],
     ],
+    [
+      "authorization_details",
+      { params: { resource: [CRM], authorizationDetailsPresent: true } },
+      ["invalid_authorization_details", "authorization_details_unsupported"],
+    ],
     ["no resource", { params: {} }, ["invalid_target", "resource_missing"]],
     ["another resource", { params: { resource: ["https://c.example.test"] } }, ["invalid_target", "resource_outside_audience"]],
     ["another scope", { params: { resource: [CRM], scope: "hr:read" } }, ["invalid_scope", "scope_not_allowed"]],
@@ -266,7 +271,7 @@ describe("docs/explain.md: a workload's request", () => {
       [
         ...["parameters_present", "no_client_credential", "workload_form", "workload_issuer", "workload_algorithm", "workload_audience"],
         ...["workload_time", "workload_id", "workload_signed", "workload_identity", "workload_client", "grant_held", "dpop_proof"],
-        ...["resource_named", "scope", "resource", "workload_unused"],
+        ...["no_authorization_details", "resource_named", "scope", "resource", "workload_unused"],
       ].map((rule) => `${rule} passed`),
     );
   });

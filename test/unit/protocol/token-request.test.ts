@@ -53,6 +53,8 @@ describe("parsing a grant", () => {
     ["grant_type=client_Credentials", "unsupported_grant_type grant_type_unsupported"],
     ["grant_type=toString", "unsupported_grant_type grant_type_unsupported"],
     [`grant_type=${JWT_BEARER}&assertion=a`, "unsupported_grant_type grant_type_unsupported"],
+    ["grant_type=authorization_code&code=c&authorization_details=[]", "invalid_authorization_details authorization_details_unsupported"],
+    ["grant_type=client_credentials&authorization_details=[]", "invalid_authorization_details authorization_details_unsupported"],
   ] as const)("%s is refused", ([form, expected]) => {
     expect(refusalText(() => parseGrant(parseForm(form), SELF_SERVICE_GRANT_TYPES))).toBe(expected);
   });

@@ -64,13 +64,12 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
   },
   {
     name: "assertion_request",
-    demand: "A request for an identity assertion has one audience and no authorization_details.",
+    demand: "The request has no authorization_details, and for an identity assertion one audience.",
     source: "ID-JAG §4.3",
     check: ({ grant: { value } }) => {
-      if (!requestsAssertion(value)) return;
       if (value.authorizationDetailsPresent)
         invalid("authorization_details_unsupported", "authorization_details is not supported: use scope and resource.");
-      if (value.audience.length !== 1)
+      if (requestsAssertion(value) && value.audience.length !== 1)
         invalid("audience_not_one", "Send audience once: the issuer of the server that the identity assertion is for.");
     },
   },

@@ -2,7 +2,7 @@ import { audienceOf, type Client, PERSONAL_SCOPES } from "../../../clients/clien
 import { Refusal } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";
-import { GRANTS } from "../../../protocol/grants.ts";
+import { detailsRefused, GRANTS } from "../../../protocol/grants.ts";
 import type { ResourceTerms } from "../../../resources/resource.ts";
 import { AGENT_SCOPES, allowedAt, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
@@ -11,6 +11,15 @@ import { issueOwnToken, RESOURCE } from "../client-credentials/grant.ts";
 import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf, termsOfAudience } from "../grant.ts";
 
 type Facts = { readonly client: Client; readonly params: JwtBearerGrant; readonly terms: readonly ResourceTerms[] };
+
+const NO_DETAILS: Rule<Facts> = {
+  name: "no_authorization_details",
+  demand: "The request has no authorization_details.",
+  source: "RFC 9396 §5",
+  check({ params }) {
+    if (params.authorizationDetailsPresent) throw detailsRefused();
+  },
+};
 
 const RESOURCE_NAMED: Rule<Facts> = {
   name: "resource_named",
@@ -54,6 +63,7 @@ const withoutDetails = ({ reason, detail: { rule } }: Refusal): Refusal =>
 
 async function decide({ client, grant: { value: params } }: GrantRequest<"jwtBearer">, terms: readonly ResourceTerms[], trace = ENFORCED) {
   const facts = { client, params, terms };
+  trace.check(NO_DETAILS, facts);
   trace.check(RESOURCE_NAMED, facts);
   return { scopes: trace.check(SCOPE, facts), audience: trace.check(RESOURCE, { client, resource: params.resource, terms }) };
 }
@@ -63,7 +73,7 @@ async function decide({ client, grant: { value: params } }: GrantRequest<"jwtBea
  * @see RFC 7523 §2.1, SEP-1933, docs/protocol.md#workload-grant
  */
 export const workloadGrant: Grant<"jwtBearer"> = {
-  rules: [RESOURCE_NAMED, SCOPE, RESOURCE, WORKLOAD_UNUSED],
+  rules: [NO_DETAILS, RESOURCE_NAMED, SCOPE, RESOURCE, WORKLOAD_UNUSED],
   refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
