@@ -28,7 +28,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   background_work_failed: event(
     "warn",
     ["error", "work"],
-    "Work in the background failed and is tried again; `work` is the label of `countersign_background_failures_total`, where it counts there.",
+    "Work in the background failed and is tried again; `work` is the label of `countersign_background_failures_total`, which counts it.",
   ),
   telemetry_not_sent: event("warn", ["error"], "The OpenTelemetry collector did not take traces or metrics; at most once a minute."),
   http_request: event("debug", ["requestId", "route", "method", "status", "durationMs"], "A request was answered."),

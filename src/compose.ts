@@ -15,7 +15,7 @@ import { housekeeping } from "./compose/housekeeping.ts";
 import { awaitNotice, keysOf } from "./compose/keys.ts";
 import { refusalLog } from "./compose/observed-core.ts";
 import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
-import { periodically } from "./compose/periodically.ts";
+import { type Failed, periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import { tracedSql } from "./compose/traced.ts";
 import { isWorker, metricsOfAll } from "./compose/worker.ts";
@@ -113,7 +113,7 @@ type Essentials = Pick<Surroundings, "log" | "failed" | "closing">;
 
 /** Opens the stores, provisions them, and starts core and front as the role says. */
 async function start(config: Config, role: Role, given: Given, essentials: Essentials, outages: DatabaseOutages) {
-  const { log, failed, closing } = essentials;
+  const { log, closing } = essentials;
   const routes = new Set<string>();
   if (!isWorker()) await assertPortsFree(config, role); // its supervisor did
   const database = given.database ?? (await openConfigured(config, outages.disk));
@@ -121,6 +121,10 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
   if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
   const metrics = createMetrics(routes, GRANT_LABELS, isWorker() ? metricsOfAll() : undefined);
+  const failed: Failed = (error, work) => {
+    if (work !== undefined) metrics.backgroundFailure(work);
+    essentials.failed(error, work);
+  };
   reportCertificates(config, metrics, log);
   const tracing = await exporting(config, role, metrics, essentials);
   const { sql, full } = watchWrites(tracedSql(database.sql, tracing));
@@ -132,6 +136,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   closing.push(() => ephemeral.close());
   const around: Surroundings = {
     ...essentials,
+    failed,
     metrics,
     refusals: refusalLog(log),
     ready,

@@ -67,23 +67,18 @@ export async function archive(sql: Sql, { days, folder, streamed }: Retention, s
 export function retainingAudit(
   { auditRetention: kept, auditStream }: Pick<Config, "auditRetention" | "auditStream">,
   { sql, orm }: Pick<Database, "sql" | "orm">,
-  { metrics, failed }: { readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">; readonly failed: Failed },
+  { metrics, failed }: { readonly metrics: Pick<Metrics, "backgroundRows">; readonly failed: Failed },
 ): () => Promise<void> {
   const { days, folder } = kept;
   if (days === undefined || folder === undefined) return async () => undefined;
   const partitions = auditPartitions(sql, async (text) => (await orm()).em.getConnection().execute(text));
   const turn = async (signal: AbortSignal): Promise<void> => {
-    try {
-      await partitions.extend(days);
-      const rows = await archive(sql, { days, folder, streamed: auditStream.url !== undefined }, signal);
-      if (rows > 0) metrics.backgroundRows("audit_archive", rows);
-      const dropped = await partitions.drop();
-      if (dropped > 0) metrics.backgroundRows("audit_drop", dropped);
-    } catch (error) {
-      metrics.backgroundFailure("audit_archive");
-      failed(error, "audit_archive");
-    }
+    await partitions.extend(days);
+    const rows = await archive(sql, { days, folder, streamed: auditStream.url !== undefined }, signal);
+    if (rows > 0) metrics.backgroundRows("audit_archive", rows);
+    const dropped = await partitions.drop();
+    if (dropped > 0) metrics.backgroundRows("audit_drop", dropped);
   };
-  const turns = periodically(EVERY, turn, failed);
+  const turns = periodically(EVERY, turn, failed, "audit_archive");
   return () => turns.stop();
 }

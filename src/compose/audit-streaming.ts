@@ -17,7 +17,7 @@ const BATCH = 500;
 const PAUSES = [1, 2, 5, 10, 30, 60];
 
 interface Observers {
-  readonly metrics: Pick<Metrics, "backgroundFailure" | "auditStream">;
+  readonly metrics: Pick<Metrics, "auditStream">;
   readonly failed: Failed;
 }
 
@@ -62,12 +62,11 @@ export function streamingAudit(config: Config, sql: Sql, { metrics, failed }: Ob
     } catch (error) {
       skip = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0;
       failures += 1;
-      metrics.backgroundFailure("audit_stream");
       failed(error, "audit_stream");
     }
     metrics.auditStream(await stream.waiting());
   };
-  const turns = periodically(EVERY, turn, failed);
+  const turns = periodically(EVERY, turn, failed, "audit_stream");
   return async () => {
     await turns.stop();
     await stream.release(holder);

@@ -99,7 +99,7 @@ async function composeCore(
 ): Promise<TokenCoreImplementation> {
   const logWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   logWait();
-  const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(logWait), failed);
+  const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(logWait), failed, "keys");
   const clock = databaseClock.seconds;
   closing.push(() => refreshing.stop(), notifyingLogouts(config, sql, keys, { log, failed, clock }));
   const audit = auditLog(sql);

@@ -13,7 +13,7 @@ import { type Failed, periodically } from "./periodically.ts";
 const SWEEP_EVERY = 60;
 const LOOK_EVERY = 1;
 
-type Observers = { readonly metrics: Pick<Metrics, "backgroundRows" | "backgroundFailure">; readonly failed: Failed };
+type Observers = { readonly metrics: Pick<Metrics, "backgroundRows">; readonly failed: Failed };
 
 /** Pauses as long as the work before it, unless aborted: background work takes half of one connection at most. */
 const resting =
@@ -35,7 +35,6 @@ export async function remove(sql: Sql, signal: AbortSignal, { metrics, failed }:
         if (progress !== undefined) metrics.backgroundRows(`removal_${progress.kind}`, progress.rows);
         if (progress?.finished === false) left.push(id);
       } catch (error) {
-        metrics.backgroundFailure("removal");
         failed(error, "removal");
       }
       await rest(performance.now() - began);
@@ -45,17 +44,15 @@ export async function remove(sql: Sql, signal: AbortSignal, { metrics, failed }:
 }
 
 /** Vacuums the tables of the embedded database that are due, one after the other: each makes PostgreSQL plan the statements on it again. */
-function vacuuming(sql: Sql, { metrics, failed }: Observers) {
+function vacuuming(sql: Sql, failed: Failed) {
   const next = embeddedVacuum(sql);
   return periodically(
     SWEEP_EVERY,
     async (signal) => {
       while (!signal.aborted && (await next()) !== undefined);
     },
-    (error) => {
-      metrics.backgroundFailure("vacuum");
-      failed(error, "vacuum");
-    },
+    failed,
+    "vacuum",
   );
 }
 
@@ -71,16 +68,14 @@ export function housekeeping({ sql, kind }: Database, observers: Observers): () 
         most: SWEEP_BATCH[kind],
         rest: resting(signal),
         swept: (table, rows) => metrics.backgroundRows(`sweep_${table}`, rows),
-        failed: (table, error) => {
-          metrics.backgroundFailure(`sweep_${table}`);
-          failed(error, `sweep_${table}`);
-        },
+        failed: (table, error) => failed(error, `sweep_${table}`),
       });
     },
     failed,
+    "sweep",
   );
-  const removing = periodically(LOOK_EVERY, (signal) => remove(sql, signal, observers), failed);
-  const works = [sweeping, removing, ...(kind === "embedded" ? [vacuuming(sql, observers)] : [])];
+  const removing = periodically(LOOK_EVERY, (signal) => remove(sql, signal, observers), failed, "removal");
+  const works = [sweeping, removing, ...(kind === "embedded" ? [vacuuming(sql, failed)] : [])];
   return async () => {
     await Promise.all(works.map((work) => work.stop()));
   };

@@ -9,7 +9,7 @@ import { isLoopbackHost } from "../outside/public-address.ts";
 import { logoutDeliveries } from "../store/logouts.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
-import { periodically } from "./periodically.ts";
+import { type Failed, periodically } from "./periodically.ts";
 
 /** Seconds between two looks for ended sessions. */
 const LOOK_EVERY = 1;
@@ -19,7 +19,7 @@ export function notifyingLogouts(
   { issuer, environment, host }: Config,
   sql: Sql,
   keys: Keys,
-  { log, failed, clock }: { readonly log: Log; readonly failed: (error: unknown) => void; readonly clock: Clock },
+  { log, failed, clock }: { readonly log: Log; readonly failed: Failed; readonly clock: Clock },
 ): () => Promise<void> {
   const local = environment !== "production" && isLoopbackHost(host);
   const ports = {
@@ -32,6 +32,6 @@ export function notifyingLogouts(
     clock,
     randomBytes,
   };
-  const looking = periodically(LOOK_EVERY, () => sendLogouts(ports), failed);
+  const looking = periodically(LOOK_EVERY, () => sendLogouts(ports), failed, "logout");
   return () => looking.stop();
 }

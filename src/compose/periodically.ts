@@ -1,16 +1,21 @@
 import { shared } from "../load-once.ts";
 
-/** Logs an error of background work. @param work as the metrics name it, where they count its failures */
+/** Logs an error of background work, and counts it where the work has a name. @param work as log and metrics name it */
 export type Failed = (error: unknown, work?: string) => void;
 
 /**
  * Repeats work, never twice at once, until it is stopped. Errors go to `failed`, and the next turn follows.
- * @param work its signal is aborted by stop(), which waits for the running turn
+ * @param work its signal is aborted by stop(), which waits for the running turn  @param name of the work
  */
-export function periodically(seconds: number, work: (signal: AbortSignal) => Promise<unknown>, failed: Failed): { stop(): Promise<void> } {
+export function periodically(
+  seconds: number,
+  work: (signal: AbortSignal) => Promise<unknown>,
+  failed: Failed,
+  name?: string,
+): { stop(): Promise<void> } {
   const stopping = new AbortController();
   let latest: Promise<unknown> | undefined;
-  const turn = shared(() => work(stopping.signal).catch(failed));
+  const turn = shared(() => work(stopping.signal).catch((error: unknown) => failed(error, name)));
   const timer = setInterval(() => {
     latest = turn();
   }, seconds * 1000);

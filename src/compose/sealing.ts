@@ -2,7 +2,7 @@ import type { CheckpointSigner } from "../audit-chain/checkpoint.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { auditSealer, SEAL_BATCH } from "../store/audit-sealer.ts";
 import type { Database } from "../store/orm.ts";
-import { periodically } from "./periodically.ts";
+import { type Failed, periodically } from "./periodically.ts";
 
 /** Seconds between two turns, so that a record is sealed well within a second. */
 const EVERY = 0.25;
@@ -16,12 +16,7 @@ function signerOf(issuer: string, keys: Keys | undefined): CheckpointSigner | un
 }
 
 /** Seals the audit log in the background, and once more at the end. @returns a function that stops it */
-export function sealing(
-  issuer: string,
-  keys: Keys | undefined,
-  { sql, kind }: Database,
-  failed: (error: unknown) => void,
-): () => Promise<void> {
+export function sealing(issuer: string, keys: Keys | undefined, { sql, kind }: Database, failed: Failed): () => Promise<void> {
   const seal = () => auditSealer(sql, signerOf(issuer, keys), SEAL_BATCH[kind]).seal();
   let rest = 0;
   const turn = async (): Promise<void> => {
@@ -33,7 +28,7 @@ export function sealing(
     await seal();
     rest = 0;
   };
-  const turns = periodically(EVERY, turn, failed);
+  const turns = periodically(EVERY, turn, failed, "audit_seal");
   return async () => {
     await turns.stop();
     await seal();

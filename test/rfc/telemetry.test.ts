@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { aCollector, attributesOf, theOne } from "../support/collector.ts";
+import { runText } from "../support/database.ts";
 import { basicAuth } from "../support/flow.ts";
 import { startServer } from "../support/server.ts";
 
@@ -64,4 +65,18 @@ test("failed background work is logged with its name", async () => {
   const works = () => server.logged.map((line) => JSON.parse(line)).filter(({ event }) => event === "background_work_failed");
   await vi.waitFor(() => expect(works()).toContainEqual(expect.objectContaining({ work: "audit_stream" })), 20_000);
   await server.close();
+});
+
+test("failed background work of every kind is counted by its name", async () => {
+  const server = await startServer({ shape: "one" });
+  const renamed = (from: string, to: string) => runText(server.database.sql, `alter table ${from} rename to ${to}`);
+  try {
+    for (const table of ["logout_deliveries", "audit_links"]) await renamed(table, `${table}_away`);
+    const served = async () => (await fetch(`${server.url}/metrics`)).text();
+    for (const work of ["logout", "audit_seal"])
+      await vi.waitFor(async () => expect(await served()).toContain(`countersign_background_failures_total{work="${work}"}`), 20_000);
+  } finally {
+    for (const table of ["logout_deliveries", "audit_links"]) await renamed(`${table}_away`, table);
+    await server.close();
+  }
 });

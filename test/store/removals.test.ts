@@ -37,7 +37,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
 
   const signal = new AbortController().signal;
   const counted: [string, number][] = [];
-  const metrics = { backgroundRows: (work: string, rows: number) => counted.push([work, rows]), backgroundFailure: () => undefined };
+  const metrics = { backgroundRows: (work: string, rows: number) => counted.push([work, rows]) };
   const finish = (on = sql) => remove(on, signal, { metrics, failed: () => undefined });
   const idOf = async ({ clientId }: Scene) => (await clientDirectory(sql).byClientId(clientId))?.id ?? "";
   const liveFamilies = async (scene: Scene): Promise<number> => {
