@@ -70,6 +70,10 @@ func render(values map[string]any) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// No cluster, no Secret: the notes name every key that it needs.
+	if notes := files["countersign/templates/NOTES.txt"]; !strings.Contains(notes, "database_url, token_core_secret, jwt_private_key, redis_url, smtp_url") {
+		return 0, fmt.Errorf("the notes do not name the missing keys of the Secret: %s", notes)
+	}
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	seen := map[string]bool{}
 	for _, path := range sorted(files) {
