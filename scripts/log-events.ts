@@ -73,7 +73,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),
   mail_written: event("info", ["path", "link"], "Without SMTP_URL: a mail is a file. Only in development, `link` is its link."),
   mail_postponed: event("warn", ["mailId", "attempt", "status", "code"], "A mail could not be delivered; it is sent again."),
-  mail_abandoned: event("warn", ["mailId", "attempt"], "A mail could not be delivered for a day."),
+  mail_abandoned: event(
+    "warn",
+    ["mailId", "attempt", "status", "code"],
+    "The mail server refused the recipient for good, or a mail could not be delivered before it expired; it is not sent again.",
+  ),
   outbox_unreachable: event("warn", ["error"], "The database of the outbox does not answer."),
   logout_postponed: event("warn", ["clientId", "attempt", "status"], "A client did not accept a logout token; it is sent again."),
   logout_abandoned: event("warn", ["clientId", "attempt", "status"], "A client did not accept a logout token, for the last time."),
