@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../../../src/clients/client.ts";
 import { checkProof, consumeProof, thumbprint } from "../../../src/core/dpop.ts";
 import { keyFor } from "../../support/assertions.ts";
-import { refusalOf } from "../../support/builders.ts";
+import { descriptionOf, refusalOf } from "../../support/builders.ts";
 import { aProof, type ProofRequest, proofKey, thumbprintOf } from "../../support/dpop.ts";
 
 const NOW = 1_000_000;
@@ -67,6 +67,7 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
   ["another path", proofOf({ url: "https://auth.example.test/oauth/revoke" }), "dpop_uri_differs"],
   ["another host", proofOf({ url: "https://other.example.test/oauth/token" }), "dpop_uri_differs"],
   ["a user in the URL", proofOf({ url: "https://auth.example.test@auth.example.test/oauth/token" }), "dpop_uri_differs"],
+  ["a password in the URL", proofOf({ url: "https://:secret@auth.example.test/oauth/token" }), "dpop_uri_differs"],
   ["no URL", proofOf({ url: "/oauth/token" }), "dpop_uri_differs"],
   ["an age of 301 s", proofOf({ claims: { iat: NOW - 301 } }), "dpop_not_current"],
   ["a time 301 s ahead", proofOf({ claims: { iat: NOW + 301 } }), "dpop_not_current"],
@@ -75,6 +76,7 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
 describe("RFC 9449 §4.3: rejects", () => {
   test.for(REFUSED)("%s", ([, proof, reason]) => {
     expect(reasonOf(proof)).toEqual(["invalid_dpop_proof", reason]);
+    expect(descriptionOf(() => check(proof))).toMatch(/DPoP .*\.$/);
   });
 
   test("a proof without the hash of the access token, or of another one", () => {
@@ -94,6 +96,15 @@ test("RFC 9449 §6.1: the thumbprint of the standard's example", () => {
   const y = "9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA";
   expect(thumbprint({ kty: "EC", x, y, crv: "P-256" })).toBe("0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I");
   expect(thumbprint({ kty: "EC", x, crv: "P-256" })).toBeUndefined();
+});
+
+test("RFC 7638 §3.1, RFC 8037 A.3: the thumbprints of the standards' examples", () => {
+  const n =
+    "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw";
+  expect(thumbprint({ kty: "RSA", n, e: "AQAB", alg: "RS256", kid: "2011-04-29" })).toBe("NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs");
+  const x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+  expect(thumbprint({ kty: "OKP", crv: "Ed25519", x })).toBe("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
+  expect(thumbprint({ kty: "oct", k: "AA" })).toBeUndefined();
 });
 
 test("a second use of an identifier with the same key is refused", async () => {
