@@ -5,10 +5,12 @@ import type { CorePorts } from "../../../src/core/ports.ts";
 import { accessTokenClaims, newJti } from "../../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../../src/errors.ts";
 import {
+  AccessTokenUse,
   AuthorizeDeviceRequestSchema,
   type ClientCredentialSchema,
   PushAuthorizationRequestSchema,
   TokenRequestSchema,
+  VerifyAccessTokenRequestSchema,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { DEVICE_CODE, TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";
 import { hashSecret, identifierHash } from "../../../src/random.ts";
@@ -122,6 +124,43 @@ describe("docs/protocol.md#proof-of-possession: a proof is used up", () => {
     const outage = () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone"));
     const { answer, methods } = await request(clientCredentials, { ports: ({ audit }) => ({ audit: { ...audit, recordIssue: outage } }) });
     expect([answer, methods]).toEqual([["temporarily_unavailable", "database_gone"], []]);
+  });
+});
+
+describe("RFC 9449 §7: an access token at the server's own routes", () => {
+  const route = `${ISSUER}/api/userinfo`;
+  const claims = (members: object) => ({
+    ...accessTokenClaims({
+      ...{ issuer: ISSUER, subject: aSubject().userId, audience: ["notes-app"], clientId: "notes-app", scopes: ["openid"], now: NOW },
+      ...{ lifetime: 600, jti: newJti((size) => new Uint8Array(size), aFamily().grantId) },
+    }),
+    ...members,
+  });
+  const verify = async (cnf: object | undefined, by = key, proven: object = {}) => {
+    const { core, writes } = await memoryCore();
+    const accessToken = await tokenOf(claims(cnf === undefined ? {} : { cnf }));
+    const proof = aProof(by, { url: route, accessToken, claims: { iat: NOW, jti: "j", ...proven } });
+    const request = create(VerifyAccessTokenRequestSchema, {
+      accessToken,
+      use: AccessTokenUse.USERINFO,
+      dpop: { proof, htm: "POST", htu: route },
+    });
+    return { answer: await ask(core, "verifyAccessToken", request), writes };
+  };
+
+  test("is accepted with a proof by its key, which is used up", async () => {
+    const { answer, writes } = await verify({ jkt });
+    expect([answer, writes]).toEqual([expect.objectContaining({ sub: aSubject().userId }), [["consume", "dpop_proof", jkt, "j", 301]]]);
+    expect(answer).not.toHaveProperty("dpopNonce");
+  });
+
+  test.for<readonly [string, Parameters<typeof verify>, readonly [string, string]]>([
+    ["bound to nothing", [undefined], ["invalid_token", "token_not_bound"]],
+    ["bound to a certificate", [{ "x5t#S256": "c" }], ["invalid_token", "token_not_bound"]],
+    ["with a proof by another key", [{ jkt }, proofKey()], ["invalid_token", "dpop_key_differs"]],
+    ["with the proof for another token", [{ jkt }, key, { ath: "x" }], ["invalid_dpop_proof", "dpop_token_differs"]],
+  ])("is refused %s, and the proof is not used up", async ([, sent, refusal]) => {
+    expect(await verify(...sent)).toEqual({ answer: refusal, writes: [] });
   });
 });
 

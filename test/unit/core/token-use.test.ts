@@ -334,6 +334,26 @@ describe("verification of a bearer token for the server's own routes", () => {
     else expect(answer).toEqual(expected);
   });
 
+  test("returns how the user authenticated and how long ago, in whole seconds that are not negative", async () => {
+    const token = await tokenOf(claims({ acr: "phr", auth_time: 900 }));
+    expect(await verify(token, USERINFO, { now: NOW + 0.2 })).toMatchObject({ acr: "phr", proofAge: 101 });
+    expect(await verify(token, USERINFO, { now: 899 })).toMatchObject({ proofAge: 0 });
+    expect(await verify(await tokenOf(claims()), USERINFO)).not.toHaveProperty("proofAge");
+    expect(await verify(await tokenOf(claims()), USERINFO)).not.toHaveProperty("acr");
+    expect(await verify(await tokenOf(claims({ jti: delegationJti(GRANT_ID) })), USERINFO)).not.toHaveProperty("grantId");
+  });
+
+  test("names the scope that is missing, and refuses a use that is not named", async () => {
+    const missing = async (members: object, use: AccessTokenUse) => {
+      const { core } = await memoryCore();
+      const request = create(VerifyAccessTokenRequestSchema, { accessToken: await tokenOf(claims(members)), use });
+      return core.verifyAccessToken(request, {}).catch((refusal: Refusal) => refusal.detail.scope ?? refusal.reason);
+    };
+    expect(await missing({ scope: "email" }, USERINFO)).toBe("openid");
+    expect(await missing({ aud: ISSUER }, MANAGEMENT)).toBe("clients:manage");
+    expect(await missing({}, AccessTokenUse.UNSPECIFIED)).toBe("use_not_named");
+  });
+
   test("refuses other text and other kinds of token", async () => {
     expect(await verify("text", USERINFO)).toEqual(["invalid_token", "not_an_access_token"]);
     expect(await verify(await tokenOf({ iss: ISSUER, sub: USER, aud: "notes-app" }, "JWT"), USERINFO)).toEqual([
@@ -372,6 +392,17 @@ describe("RP-initiated logout", () => {
   ])("is refused for %s", async ([, members, clients, reason]) =>
     expect(await validate(members, [...clients])).toEqual(["invalid_request", reason]),
   );
+
+  test.for<readonly [object, string]>([
+    [{ idTokenHint: "text" }, "id_token_hint is not an ID token of this issuer."],
+    [{ clientId: "other" }, "id_token_hint was issued to another client."],
+    [{ postLogoutRedirectUri: "https://x.example.test" }, "post_logout_redirect_uri is not registered for this client."],
+  ])("says what is wrong with %j", async ([members, description]) => {
+    const { core } = await memoryCore({ clients: [client] });
+    const idTokenHint = await tokenOf({ iss: ISSUER, sub: USER, aud: "notes-app" }, "JWT");
+    const call = core.validateLogout(create(ValidateLogoutRequestSchema, { idTokenHint, ...members }), {});
+    await expect(call).rejects.toMatchObject({ detail: { description } });
+  });
 });
 
 describe("tokens of a first-party sign-in", () => {
