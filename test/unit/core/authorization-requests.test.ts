@@ -12,7 +12,7 @@ import {
   Verdict,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../../src/random.ts";
-import { aClient, aSubject, CHALLENGE } from "../../support/builders.ts";
+import { aClient, aSubject, CHALLENGE, someTerms } from "../../support/builders.ts";
 import { ask, ISSUER, type MemoryWorld, memoryCore, tokenOf } from "../../support/memory-core.ts";
 
 const USER = aSubject().userId;
@@ -98,6 +98,15 @@ describe("a valid authorization request", () => {
     expect(outcome?.value).toEqual({ ...authorization, maxAge: 60, loginHint: "ada", hintedSub: "someone" });
   });
 
+  test("returns the strictest sign-in that request and resources demand", async () => {
+    const stepUps = { "notes:read": { acr: "phr", maxAge: 30 } } as const;
+    const world = { ports: () => ({ resources: { of: async () => [someTerms({ resource: MCP, scopeNames: ["notes:read"], stepUps })] } }) };
+    expect((await validate({ maxAge: "60", acrValues: "urn:countersign:mfa" }, {}, world)).outcome?.value).toMatchObject({
+      ...{ maxAge: 30, requiredAcr: "phr", acrValues: ["urn:countersign:mfa"] },
+    });
+    expect((await validate({ maxAge: "20" }, {}, world)).outcome?.value).toMatchObject({ maxAge: 20 });
+  });
+
   test("names the clients among the resources, and no refresh token lifetime to a client without that grant", async () => {
     const agent = aClient({ clientId: "agent", name: "Agent", isAgent: true });
     const client = aClient({ grantTypes: ["authorization_code"] });
@@ -134,6 +143,13 @@ describe("a valid authorization request", () => {
     expect((await validate({ responseType: "token" })).writes).toEqual([]);
   });
 });
+
+/** Issues a code for a request that the user has consented to. */
+async function issue(members: object = {}, world: MemoryWorld = {}, request: object = {}) {
+  const { core, writes } = await memoryCore(world);
+  const message = { request: requestWith(request), userId: USER, sessionId: "s1", authTime: 950, requestId: "r1", address: "192.0.2.1" };
+  return { answer: await ask(core, "issueCode", create(IssueCodeRequestSchema, { ...message, ...members })), writes };
+}
 
 describe("a code without interaction", () => {
   const session = { id: "s1", authTime: 950 };
@@ -190,6 +206,18 @@ describe("a code without interaction", () => {
     const hintAt = (sub: string) => tokenOf({ iss: ISSUER, sub, aud: "notes-app" }, "JWT");
     expect((await validate({ idTokenHint: await hintAt(USER) }, signedIn)).outcome?.case).toBe("code");
     expect((await validate({ idTokenHint: await hintAt("another") }, signedIn)).outcome?.case).toBe("authorization");
+  });
+
+  test("is bound to the key of dpop_jkt, and says what the request demanded of the sign-in", async () => {
+    const bindingOf = async (members: object, world: MemoryWorld = {}) => (await issue({}, world, members)).writes[0]?.[2];
+    expect(await bindingOf({ dpopJkt: CHALLENGE })).toMatchObject({ dpopJkt: CHALLENGE });
+    expect(await bindingOf({ acrValues: "phr unknown" })).toMatchObject({ stated: { requested: ["phr"], inIdToken: true } });
+    expect(await bindingOf({ maxAge: "60" })).toMatchObject({ stated: { requested: [], inIdToken: false } });
+    const demand = { acr: "phr", maxAge: 30 } as const;
+    const terms = [someTerms({ resource: MCP, scopeNames: ["notes:read"], stepUps: { "notes:read": demand } })];
+    const demanded = await bindingOf({}, { ports: () => ({ resources: { of: async () => terms } }) });
+    expect(demanded).toMatchObject({ demand, stated: { requested: [], inIdToken: false } });
+    for (const member of ["dpopJkt", "stated", "demand"]) expect(await bindingOf({})).not.toHaveProperty(member);
   });
 
   test("is not returned when it cannot be stored; the request then needs interaction", async () => {
@@ -278,12 +306,6 @@ describe("a request that is refused", () => {
 });
 
 describe("a code after consent", () => {
-  async function issue(members: object = {}, world: MemoryWorld = {}, request: object = {}) {
-    const { core, writes } = await memoryCore(world);
-    const message = { request: requestWith(request), userId: USER, sessionId: "s1", authTime: 950, requestId: "r1", address: "192.0.2.1" };
-    return { answer: await ask(core, "issueCode", create(IssueCodeRequestSchema, { ...message, ...members })), writes };
-  }
-
   test("is new for each call, and the same for calls with the same decision", async () => {
     const { core, writes } = await memoryCore();
     const call = (decision?: string) =>
@@ -424,6 +446,7 @@ describe("descriptions of refused authorization requests", () => {
       "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier",
     ],
     ["code_challenge_method_unsupported", { codeChallengeMethod: "plain" }, "code_challenge_method must be S256"],
+    ["dpop_jkt_malformed", { dpopJkt: "x" }, "dpop_jkt must be 43 base64url characters: the SHA-256 thumbprint of the key"],
     ["prompt_none_with_others", { prompt: "none login" }, "prompt=none cannot be combined with other values."],
     ["max_age_malformed", { maxAge: "x" }, "max_age must be a number of seconds."],
     ["id_token_hint_invalid", { idTokenHint: "x" }, "id_token_hint is not an ID token of this issuer."],
