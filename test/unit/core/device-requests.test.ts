@@ -5,6 +5,7 @@ import type { DeviceState } from "../../../src/core/grants/device-code/ports.ts"
 import { decideDevice } from "../../../src/core/grants/device-code/rules.ts";
 import {
   AuthorizeDeviceRequestSchema,
+  DenyDeviceRequestRequestSchema,
   DeviceCodeGrantSchema,
   FindDeviceRequestRequestSchema,
   IssueCodeRequestSchema,
@@ -177,6 +178,12 @@ describe("a device request in the core", () => {
     const { core } = await memoryCore({ ports: ({ devices }) => ({ devices: { ...devices, pendingByUserCode } }) });
     const answer = await ask(core, "findDeviceRequest", create(FindDeviceRequestRequestSchema, { userCode: text }));
     expect(answer).toEqual(found === undefined ? ["not_found", "user_code_unknown"] : { deviceRequest: found });
+  });
+
+  test("is denied by its id", async () => {
+    const { core, writes } = await memoryCore();
+    expect(await ask(core, "denyDeviceRequest", create(DenyDeviceRequestRequestSchema, { deviceRequest: "d1" }))).toEqual({});
+    expect(writes).toEqual([["device.deny", "d1"]]);
   });
 
   test("leaves no audit record when a device polls before the decision, and slows down one that is too fast", async () => {
