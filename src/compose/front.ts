@@ -77,6 +77,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       refused: around.refusals.atRoute,
       observe(route, method, status, seconds, requestId) {
         metrics.httpRequest(route, method, status, seconds);
+        if (route !== "unknown") around.tracing?.routed(method, route);
         log.debug?.("http_request", { requestId, route, method, status, durationMs: Math.round(seconds * 1000) });
       },
     },

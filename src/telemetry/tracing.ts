@@ -42,6 +42,8 @@ export interface Tracing {
   traceparent(): string | undefined;
   /** Traces a request. @param route its pattern, if it is known */
   request(request: IncomingMessage, response: ServerResponse, route: string | undefined, work: () => void): void;
+  /** Names the request that runs now by the pattern of the route that answered it. */
+  routed(method: string, route: string): void;
   close(): Promise<void>;
 }
 
@@ -100,6 +102,9 @@ export function startTracing({ collector, ratio, continues }: TracingSettings): 
         span.end();
       });
       context.with(trace.setSpan(parent, span), work);
+    },
+    routed(method, route) {
+      trace.getActiveSpan()?.updateName(`${method} ${route}`).setAttribute("http.route", route);
     },
     close: () => atMost(provider.shutdown()),
   };

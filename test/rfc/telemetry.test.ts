@@ -13,6 +13,8 @@ test("a token request is one trace over front, core and statements, without a va
   const { web } = server.clients;
   const issued = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid offline_access" });
   await server.get(`/consents/of?secret=canary-in-a-query`);
+  await server.get("/api/clients/canary-in-a-path");
+  await server.get("/canary-of-no-route");
   await server.close(); // sends what waits
 
   const spans = collector.spans();
@@ -21,6 +23,8 @@ test("a token request is one trace over front, core and statements, without a va
   const core = theOne("calls of the core", ofRequest, ({ name }) => name === "core.token");
   expect(core.parentSpanId).toBe(request.spanId);
   expect(ofRequest.filter(({ name }) => /^[a-z]+_/.test(name)).length).toBeGreaterThan(0);
+  const names = spans.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(["GET /consents/:id", "GET /api/clients/:id", "GET"]));
   const all = collector.all();
   expect(all).not.toContain("canary");
   for (const token of [issued.access_token, issued.refresh_token]) expect(all).not.toContain(token);
