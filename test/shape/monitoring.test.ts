@@ -68,6 +68,12 @@ test("every metric of the service is on the dashboard or in an alert", async () 
   expect(own.filter((name) => !all.includes(name))).toEqual([]);
 });
 
+test("a process without AUDIT_STREAM, which always reports 0, hides no waiting records", () => {
+  const exprs = [...rules.map(({ expr }) => expr), ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))];
+  const ofStream = exprs.filter((expr) => expr.includes("countersign_audit_stream_waiting_records"));
+  expect(ofStream).toEqual([expect.stringMatching(/^max\(/), expect.stringMatching(/^max\(/)]);
+});
+
 test("alerts have a summary, and panels a number of their own", () => {
   const alerts = rules.filter(({ alert }) => alert !== undefined);
   expect(alerts.filter(({ annotations }) => annotations?.summary === undefined)).toEqual([]);
