@@ -4,9 +4,11 @@ import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
 import { isStorable, type Sql, statement } from "./sql.ts";
 
+// The connection may have been disabled or removed while the user was at the provider, or looked for a code.
 const HOLD_LINK = statement(
   "identity_hold",
-  `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed for key share`,
+  `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed
+     and exists (select 1 from connections where connections.issuer = $1 and connections.enabled) for key share`,
 );
 const OF_SESSION = statement(
   "identity_session",

@@ -124,6 +124,6 @@ export interface IdentityLinks {
   ofUser(userId: string): Promise<readonly LinkedIdentity[]>;
   /** Ends the sessions that the provider's session or user started. @returns false for a token that was used before */
   endSessions(issuer: string, logout: UpstreamLogout, audit: AuditEntry): Promise<boolean>;
-  /** Starts a session that ends with the upstream session. @returns undefined for a disabled user or an unlinked identity */
+  /** Starts a session that ends with the upstream session. @returns undefined for a disabled user, an unlinked identity, or without an enabled connection */
   startSession(session: NewUpstreamSession, audit: AuditEntry): Promise<Session | undefined>;
 }

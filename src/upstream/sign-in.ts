@@ -88,7 +88,7 @@ export function authenticationOf({ acr, amr }: Pick<UpstreamIdentity, "acr" | "a
     : { acr: PASSWORD_ACR, amr: FEDERATED };
 }
 
-/** Starts the session of a user whom a provider, and perhaps a code, have proved. @returns undefined for a disabled user or an unlinked identity */
+/** Starts the session of a user whom a provider, and perhaps a code, have proved. @returns undefined as IdentityLinks.startSession does */
 async function startProvided(
   user: User,
   upstream: UpstreamProof,

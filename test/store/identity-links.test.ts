@@ -48,6 +48,17 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
       anAudit("session.started"),
     );
 
+  test("starts no session while its provider has no enabled connection, as for a sign-in that waits for a code", async () => {
+    const [user, identity] = [await aUser(database.sql), anIdentity()];
+    await link(user.id, identity);
+    const enable = (enabled: boolean) => runText(database.sql, `update connections set enabled = ${enabled} where name = 'acme'`);
+    expect(await start(user.id, identity)).toBeDefined();
+    await enable(false);
+    expect(await start(user.id, identity)).toBeUndefined();
+    await enable(true);
+    expect(await start(user.id, identity)).toBeDefined();
+  });
+
   test("of 64 callers one opens an account for an identity, with one address or with many", async () => {
     for (const email of ["one@acme.test", undefined]) {
       const identity = anIdentity(email === undefined ? {} : { email });
