@@ -24,6 +24,8 @@ export interface LogoutDeliveries {
   done(id: string): Promise<void>;
   /** Another attempt failed; it is due again in `seconds`. */
   postponed(id: string, seconds: number): Promise<void>;
+  /** A client did not answer: an attempt of everything else that is due to it has failed too, and is due again in `seconds`. */
+  unanswered(clientId: string, seconds: number): Promise<void>;
 }
 
 /** Which clients are notified of the end of which session. */
@@ -46,16 +48,20 @@ export const logoutTokenClaims = (
   events: { [EVENT]: {} },
 });
 
-/** Seconds until the second and the third attempt. */
-const PAUSES = [5, 60];
+/** Seconds until the second attempt, and until each later one. */
+const [PAUSE, LONG_PAUSE] = [5, 60];
+/** Attempts after which a notification is given up. */
+const MOST_ATTEMPTS = 3;
 
 /** What follows an attempt. Pure. @param status undefined: there was no response */
 export function afterAttempt(attempts: number, status: number | undefined): "done" | "give_up" | { readonly again: number } {
   if (status === 200 || status === 204) return "done";
-  const pause = PAUSES[attempts];
   // 400 says that the client has understood the request and will not act on it (§2.8).
-  return status === 400 || pause === undefined ? "give_up" : { again: pause };
+  if (status === 400 || attempts + 1 >= MOST_ATTEMPTS) return "give_up";
+  return { again: pauseAfter(attempts) };
 }
+
+const pauseAfter = (attempts: number): number => (attempts === 0 ? PAUSE : LONG_PAUSE);
 
 export interface LogoutPorts {
   readonly issuer: string;
@@ -89,10 +95,13 @@ async function attempt(delivery: LogoutDelivery, ports: LogoutPorts): Promise<vo
   const { id, uri, clientId, attempts } = delivery;
   const { deliveries, log } = ports;
   if (uri === null) return deliveries.done(id);
-  const status = await post(uri, delivery, ports);
+  const mayTry = attempts < MOST_ATTEMPTS;
+  const status = mayTry ? await post(uri, delivery, ports) : undefined;
   const next = afterAttempt(attempts, status);
   if (next === "done") return deliveries.done(id);
-  const about = { clientId, attempt: attempts + 1, ...(status !== undefined && { status }) };
+  // Each further one would wait as long, and what is due to other clients behind it.
+  if (mayTry && status === undefined) await deliveries.unanswered(clientId, pauseAfter(attempts));
+  const about = { clientId, attempt: Math.min(attempts + 1, MOST_ATTEMPTS), ...(status !== undefined && { status }) };
   log.warn(next === "give_up" ? "logout_abandoned" : "logout_postponed", about);
   return next === "give_up" ? deliveries.done(id) : deliveries.postponed(id, next.again);
 }

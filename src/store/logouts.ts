@@ -27,6 +27,11 @@ const POSTPONE = statement(
   "logout_postpone",
   "update logout_deliveries set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int) where id = $1::uuid",
 );
+const UNANSWERED = statement(
+  "logout_unanswered",
+  `update logout_deliveries set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int)
+   where id in (select id from logout_deliveries where client_id = $1 and due_at <= now() for update skip locked)`,
+);
 
 export const logoutSubscriptions = (sql: Pick<Sql, "query">): LogoutSubscriptions => ({
   subscribe: async (sessionId, clientId) => {
@@ -41,5 +46,8 @@ export const logoutDeliveries = (sql: Pick<Sql, "query">): LogoutDeliveries => (
   },
   postponed: async (id, seconds) => {
     await sql.query(POSTPONE, [id, seconds]);
+  },
+  unanswered: async (clientId, seconds) => {
+    await sql.query(UNANSWERED, [clientId, seconds]);
   },
 });

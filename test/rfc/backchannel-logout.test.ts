@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -21,15 +21,26 @@ const receiver = createServer(async (request, response) => {
   response.writeHead(statuses.shift() ?? 200).end();
 });
 
+/** Requests to a client that does not answer. */
+let unanswered = 0;
+const silent = createServer(() => {
+  unanswered += 1;
+});
+
 let server: TestServer;
 let upstream: Upstream;
 beforeAll(async () => {
   await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   upstream = await startUpstream();
-  const backchannelLogoutUri = `http://localhost:${(receiver.address() as AddressInfo).port}/logout`;
-  const clients = PROVISIONED.clients.map((client) =>
-    client.clientId === "web" ? { ...client, environment: "development", backchannelLogoutUri } : client,
-  );
+  const notified = (of: Server) => ({
+    environment: "development",
+    backchannelLogoutUri: `http://localhost:${(of.address() as AddressInfo).port}/logout`,
+  });
+  const clients = [
+    ...PROVISIONED.clients.map((client) => (client.clientId === "web" ? { ...client, ...notified(receiver) } : client)),
+    ...PROVISIONED.clients.flatMap((client) => (client.clientId === "web" ? [{ ...client, clientId: "silent", ...notified(silent) }] : [])),
+  ];
   const acme = { name: "acme", issuer: upstream.url, clientId: "us", clientSecret: "upstream-secret", domains: ["acme.test"] };
   server = await startServer({ provision: { ...PROVISIONED, clients, connections: [acme] } });
 });
@@ -37,6 +48,8 @@ afterAll(async () => {
   await server.close();
   await upstream.close();
   receiver.close();
+  silent.close();
+  silent.closeAllConnections();
 });
 
 /** The logout tokens that arrive, once there are that many. */
@@ -106,6 +119,22 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
       expect(await pending()).toEqual(left);
       await runText(server.database.sql, "delete from logout_deliveries");
     }
+  });
+
+  test("a client that does not answer delays other clients by one request, however much is due to it", async () => {
+    const user = await signedIn();
+    const due = (clientId: string, count: number) =>
+      runText(
+        server.database.sql,
+        `insert into logout_deliveries (client_id, user_id, session_id) select $1, $2::uuid, $3::uuid from generate_series(1, ${count})`,
+        [clientId, user.id, user.claims.sid],
+      );
+    await due("silent", 24);
+    await due("web", 1);
+    await expect.poll(() => received.splice(0)).toHaveLength(1);
+    expect(unanswered).toBe(8); // at a time
+    await expect.poll(() => runText(server.database.sql, "select distinct attempts from logout_deliveries")).toEqual([{ attempts: 1 }]);
+    await runText(server.database.sql, "delete from logout_deliveries");
   });
 
   test("a code that is redeemed after the sign-out is followed by a notification", async () => {

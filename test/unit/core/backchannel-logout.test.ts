@@ -83,6 +83,7 @@ describe("sending the notifications that are due", () => {
       },
       done: noted("done"),
       postponed: noted("postponed"),
+      unanswered: noted("unanswered"),
     };
     const fetch = {
       async send(request: OutboundRequest) {
@@ -131,6 +132,7 @@ describe("sending the notifications that are due", () => {
       undefined,
       1,
       [
+        ["unanswered", "notes-app", 60],
         ["logout_postponed", { ...about, attempt: 2 }],
         ["postponed", "d1", 60],
       ],
@@ -139,6 +141,7 @@ describe("sending the notifications that are due", () => {
       undefined,
       2,
       [
+        ["unanswered", "notes-app", 60],
         ["logout_abandoned", { ...about, attempt: 3 }],
         ["done", "d1"],
       ],
@@ -154,6 +157,15 @@ describe("sending the notifications that are due", () => {
   ])("with a response of %s after %i failed attempts does %j", async ([status, attempts, expected]) => {
     const { events } = await send({ claims: [[delivery({ attempts })]], ...(status !== undefined && { status }) });
     expect(events).toEqual(expected);
+  });
+
+  test("gives up what has failed three times with others of its client, without a further request", async () => {
+    const { events, requests } = await send({ claims: [[delivery({ attempts: 3 })]], status: 200 });
+    expect(requests).toEqual([]);
+    expect(events).toEqual([
+      ["logout_abandoned", { ...about, attempt: 3 }],
+      ["done", "d1"],
+    ]);
   });
 
   test("sends nothing to a client that no longer asks for it", async () => {
