@@ -54,8 +54,12 @@ const USER_SESSIONS = ending("user", "sessions", "ended_at", "user_id = $1::uuid
 // What the client held of users as an agent: a client that gets its client_id later inherits none of it.
 const CLIENT_DELEGATIONS = ending("client", "delegations", "cut_at", "actor = $1 and $2::int is not null and expires_at > now()", "path");
 
-/** All rows of a deleted user, from leaves to root, so that no foreign key deletes uncounted rows. */
+/**
+ * All rows of a deleted user, from leaves to root, so that no foreign key deletes uncounted rows. Sessions end first: clients are notified of
+ * that (migration 0007), not of a deletion.
+ */
 const OF_DELETED_USER: readonly Deletion[] = [
+  USER_SESSIONS,
   USER_CODES,
   ofUser(
     "delegations",

@@ -5,6 +5,7 @@ import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
+import { logoutSubscriptions } from "../../src/store/logouts.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -308,6 +309,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const { grant, family } = await anOpenFamily(sql, scene);
     await manyGrants(sql, scene, MANY);
     const email = (await users(sql).byId(scene.userId))?.email ?? "";
+    await logoutSubscriptions(sql).subscribe(scene.sessionId, "notified");
     const close = () => accountClosing(sql).close(scene.userId, { subject: "s", text: "t", html: "h" }, anAudit("user.deleted"));
     expect(await close()).toBe("closed");
     expect(await close()).toBe("gone");
@@ -330,6 +332,8 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       ["consents", "user_id"],
     ])
       expect(await runText(sql, `select 1 as one from ${table} where ${column} = $1::uuid`, [scene.userId])).toEqual([]);
+    const notified = "select client_id from logout_deliveries where session_id = $1::uuid";
+    expect(await runText(sql, notified, [scene.sessionId])).toEqual([{ client_id: "notified" }]);
   });
 
   // The statement timeout of 2 s applies here as in production, and would cancel a statement that touched every row.
