@@ -183,7 +183,7 @@ export async function validateRequest(request: AuthorizationRequest, client: Cli
     client,
     codeChallenge,
     ...access,
-    demand: access.terms.length === 0 ? undefined : demandOf(access.scopes, access.terms),
+    demand: demandOf(access.scopes, access.terms),
     prompt: prompt === undefined ? [] : parsePrompt(prompt),
     maxAge: maxAge === undefined ? undefined : parseMaxAge(maxAge),
     acrValues: acrValues === undefined ? undefined : knownAcrValues(acrValues),

@@ -140,7 +140,11 @@ describe("a valid authorization request", () => {
       { case: "error", value: { error: "invalid_scope", errorDescription: "The client may have none of these scopes." } },
       [record("admin")],
     ]);
-    expect((await validate({ responseType: "token" })).writes).toEqual([]);
+    expect((await validate({ responseType: "token", scope: "openid admin" })).writes).toEqual([]);
+    const anywhere = await validate({ scope: "openid admin", resource: [] });
+    expect(anywhere.writes[0]?.[2]).not.toHaveProperty("resource");
+    const both = await validate({ scope: "openid admin", resource: [MCP, "https://mail.example.test"] });
+    expect(both.writes[0]?.[2]).toMatchObject({ resource: `${MCP} https://mail.example.test` });
   });
 });
 
@@ -150,6 +154,43 @@ async function issue(members: object = {}, world: MemoryWorld = {}, request: obj
   const message = { request: requestWith(request), userId: USER, sessionId: "s1", authTime: 950, requestId: "r1", address: "192.0.2.1" };
   return { answer: await ask(core, "issueCode", create(IssueCodeRequestSchema, { ...message, ...members })), writes };
 }
+
+describe("a code of the console", () => {
+  const consoleClient = aClient({ clientId: "countersign-console", redirectUris: [REDIRECT] });
+  test.for<readonly [string, string | undefined]>([
+    [`${ISSUER}/console/callback`, undefined],
+    [REDIRECT, "redirect_uri_not_registered"],
+    ["http://127.0.0.1:8080/console/callback", "redirect_uri_not_registered"],
+  ])("is sent to the console alone: %s", async ([redirectUri, reason]) => {
+    const { answer } = await validate({ clientId: consoleClient.clientId, redirectUri, resource: [] }, {}, { clients: [consoleClient] });
+    if (reason === undefined) expect(answer).toMatchObject({ outcome: { case: "authorization" } });
+    else expect(answer).toEqual(["invalid_request", reason]);
+  });
+});
+
+describe("the records of the requested resources", () => {
+  async function lookedUp(resource: readonly string[], members: object = {}) {
+    const asked: unknown[] = [];
+    const of = async (...question: unknown[]) => {
+      asked.push(question);
+      throw new Refusal("temporarily_unavailable", "database_gone");
+    };
+    const { answer } = await validate({ resource, ...members }, {}, { ports: () => ({ resources: { of } }) });
+    return { answer, asked };
+  }
+
+  test("are read for its URIs, and for no more than a request may name", async () => {
+    expect((await lookedUp(["agent", MCP])).asked).toEqual([[aClient().realmId, [MCP]]]);
+    const many = Array.from({ length: 11 }, (_, n) => `https://${n}.example.test`);
+    expect((await lookedUp(many)).asked).toEqual([[aClient().realmId, many.slice(0, 10)]]);
+    expect((await lookedUp(["agent"])).asked).toEqual([]);
+  });
+
+  test("may be out of reach for a request that is refused for its form", async () => {
+    const { answer } = await lookedUp([MCP], { responseMode: "fragment" });
+    expect(answer).toMatchObject({ outcome: { case: "error", value: { errorDescription: "response_mode must be query" } } });
+  });
+});
 
 describe("a code without interaction", () => {
   const session = { id: "s1", authTime: 950 };
@@ -453,6 +494,12 @@ describe("descriptions of refused authorization requests", () => {
   ])("state the reason %s", async ([reason, members, description]) =>
     expect(await refusalTo(members)).toMatchObject({ reason, detail: { description } }),
   );
+
+  test("state that a request has to be pushed first", async () => {
+    const refusal = await refusalTo({}, { ports: () => ({ requirePushedRequests: true }) });
+    const description = "Push the request to the pushed authorization request endpoint first, and send client_id and request_uri.";
+    expect(refusal).toMatchObject({ code: "invalid_request", reason: "request_not_pushed", detail: { description } });
+  });
 
   test("state that the environment does not permit a redirect_uri", async () => {
     const redirectUri = "http://notes.example.test/cb";
