@@ -107,14 +107,20 @@ describe("docs/protocol.md#client-assertions: accepts", () => {
     ["an iat within the skew", { iat: NOW + 60 }],
     ["an nbf within the skew", { nbf: NOW + 60 }],
     ["an exp in the past, within the skew", { exp: NOW - 59 }],
-    ["an exp an hour ahead", { exp: NOW + 3_600 }],
+    ["an exp an hour ahead, within the skew", { exp: NOW + 3_660 }],
   ] as const)("%s", async ([, claims]) => {
     expect(await outcome(made(claims))).toBe("notes-app");
   });
 
-  test("client_id beside the assertion, if it names the same client", async () => {
+  test("a client that names itself by a URL, as those of metadata documents do", async () => {
+    const clientId = "https://app.example.test/client.json";
+    expect(await outcome(made({ iss: clientId, sub: clientId }), keyClient({ clientId }))).toBe(clientId);
+  });
+
+  test("client_id beside the assertion, also an empty one, if it names the same client", async () => {
     const client = keyClient();
     expect(await present({ ...assertion(made()), clientId: "notes-app" }, testPorts(client))).toBe("notes-app");
+    expect(await present({ ...assertion(made()), clientId: "" }, testPorts(client))).toBe("notes-app");
     expect(await present({ ...assertion(made()), clientId: "other" }, testPorts(client))).toEqual(refused("contradicting_client_ids"));
   });
 
@@ -183,6 +189,13 @@ describe("docs/protocol.md#client-assertions: refuses", () => {
     ["another issuer", { iss: "other" }, "assertion_subject_not_issuer"],
     ["no issuer", { iss: undefined }, "assertion_subject_not_issuer"],
     ["no subject", { sub: undefined }, "assertion_subject_not_issuer"],
+    ["neither subject nor issuer", { iss: undefined, sub: undefined }, "assertion_subject_not_issuer"],
+    ["a number as both", { iss: 7, sub: 7 }, "assertion_subject_not_issuer"],
+    ["an empty name as both", { iss: "", sub: "" }, "assertion_subject_not_issuer"],
+    ["more than 8192 characters", { padding: "x".repeat(8_192) }, "assertion_malformed"],
+    ["a URL without a scheme as issuer", { iss: "x https://ci.example.test" }, "assertion_subject_not_issuer"],
+    ["a platform by http", { iss: "http://ci.example.test" }, "workload_issuer_unknown"],
+    ["a platform by https", { iss: "https://ci.example.test" }, "workload_issuer_unknown"],
     ["an object as subject", { iss: {}, sub: {} }, "assertion_subject_not_issuer"],
     ["another client", { iss: "other", sub: "other" }, "client_unknown"],
   ] as const)("%s", async ([, claims, reason]) => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
 import { anySecretMethod, authenticateClient, registeredMethod } from "../../../src/core/client-authentication.ts";
 import { ClientCredentialSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { anAssertion, keyFor, type TestKey } from "../../support/assertions.ts";
 import { aClient } from "../../support/builders.ts";
 import { aThrottle } from "../../support/throttle.ts";
 import { NO_WORKLOADS } from "../../support/workloads.ts";
@@ -11,12 +12,12 @@ const assertion = { clientAssertionType: "urn:ietf:params:oauth:client-assertion
 const basic = (clientSecret: string, clientId = "notes-app") => ({ basic: { clientId, clientSecret } });
 const post = (clientSecret: string, clientId = "notes-app") => ({ clientId, clientSecret });
 
-/** No client in these tests authenticates by an assertion that is valid enough to look up keys. */
+/** Every assertion in these tests was used before, if all else is right. */
 const noAssertions = {
   clock: () => 1000,
   workloads: NO_WORKLOADS,
   issuer: "https://auth.example.test",
-  assertionAudiences: [],
+  assertionAudiences: ["https://auth.example.test"],
   remoteKeys: { current: async () => [], refreshed: async () => [] },
   consumedIds: { consume: async () => false },
 };
@@ -97,6 +98,24 @@ test.for([
   const ports = { clients: directory(aClient()), throttle: aThrottle(() => 1000), ...noAssertions };
   const refused = await authenticateClient(create(ClientCredentialSchema, credential), registeredMethod, ports).catch((error) => error);
   expect([refused.code, refused.detail.description]).toEqual(["invalid_client", description]);
+});
+
+const key = keyFor("ES256", "k1");
+const rsa = keyFor("RS256", "k2");
+const fapi2 = { ...keyClient, securityProfile: "fapi2", jwks: { keys: [key.jwk, rsa.jwk] } } as const;
+const signedBy = (by: TestKey) => ({
+  assertion: {
+    clientAssertionType: assertion.clientAssertionType,
+    clientAssertion: anAssertion(by, { clientId: "notes-app", audience: noAssertions.issuer, now: 1000 }),
+  },
+});
+test.for<readonly [string, object, Partial<Client>, string]>([
+  ["is accepted by ES256", signedBy(key), fapi2, "assertion_used_before"], // the last of all rules: see noAssertions
+  ["is refused by RS256", signedBy(rsa), fapi2, "algorithm_not_in_profile"],
+  ["is refused by a secret", basic("the-secret"), { securityProfile: "fapi2" }, "method_not_in_profile"],
+  ["may use RS256 without the profile", signedBy(rsa), { ...fapi2, securityProfile: null }, "assertion_used_before"],
+])("docs/protocol.md#security-profile: a client with fapi2 %s", async ([, credential, members, reason]) => {
+  expect(await outcome(credential, members)).toEqual(["invalid_client", reason]);
 });
 
 test("OAuth 2.1 §2.4.1: 100 wrong secrets block one client at one address, and no other", async () => {

@@ -193,6 +193,20 @@ describe("explain of a token request", () => {
     expect(asked).toEqual([["dpop_proof", thumbprintOf(key), "j-1"]]);
   });
 
+  test("assumes the security profile only of a client that has one", async () => {
+    const fapi2 = aClient({ securityProfile: "fapi2", tokenEndpointAuthMethod: "private_key_jwt", secretHash: null });
+    const assumed = ["method_registered", "security_profile", "client_proven", "dpop_proof"];
+    expect(await explain(clientCredentials, { clients: [fapi2] })).toMatchObject({ refusals: [], assumed });
+    const withSecret = aClient({ securityProfile: "fapi2" });
+    expect((await explain({ client: secret, ...clientCredentials }, { clients: [withSecret] })).refusals).toEqual([
+      ["security_profile", "invalid_client", "method_not_in_profile"],
+    ]);
+    const { core } = await memoryCore();
+    const value = create(TokenRequestSchema, { client: secret, ...clientCredentials });
+    const { rules = [] } = await core.explain(create(ExplainRequestSchema, { subject: { case: "tokenRequest", value } }), {});
+    expect(rules.map(({ rule }) => rule)).not.toContain("security_profile");
+  });
+
   test("assumes the proof of possession that a client has to send, but not one that it sends", async () => {
     const clients = [aClient({ dpopBoundAccessTokens: true })];
     expect(await explain({ client: secret, ...clientCredentials }, { clients })).toMatchObject({ refusals: [], assumed: ["dpop_proof"] });

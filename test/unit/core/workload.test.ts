@@ -229,7 +229,19 @@ test("a refusal is recorded with its reason, and names the workload once its ide
     },
     { reason: "workload_unknown", rule: "client_known", actor: service, workloadIssuer: CI },
   ]);
+  expect(recorded[0]).toMatchObject({ outcome: "failure", actor: { type: "client", id: "deployer" } });
+  expect(recorded[0]).not.toHaveProperty("address");
+  await present({ claims: { aud: "x" }, credential: { address: "192.0.2.1" } }, { ports, used: [], recorded });
+  expect(recorded[2]).toMatchObject({ address: "192.0.2.1" });
   expect(recorded[1]).not.toHaveProperty("workloadSubject");
+});
+
+test("an outage leaves no record of a refusal", async () => {
+  const { ports, recorded } = context();
+  const gone = () => Promise.reject(new Refusal("temporarily_unavailable", "database_gone"));
+  const failing = { ...ports, clients: { byClientId: gone } };
+  expect(await present({}, { ports: failing, used: [], recorded })).toEqual(["temporarily_unavailable", "database_gone"]);
+  expect(recorded).toEqual([]);
 });
 
 test("of refusals of one client with one reason the first in a minute is recorded, and the next one counts the others", async () => {
