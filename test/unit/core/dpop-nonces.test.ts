@@ -37,6 +37,15 @@ test("a nonce is accepted for its period of 150 s and the next, in which another
   expect(givenAt(nonces, NOW + 300, nonce)).not.toBe(next);
 });
 
+test("the refusal that gives a nonce says how to send it", () => {
+  expect(() => nonces.assertFresh(undefined, NOW)).toThrow(
+    expect.objectContaining({
+      reason: "dpop_nonce_differs",
+      detail: expect.objectContaining({ description: "Send a DPoP proof with the nonce of the DPoP-Nonce header." }),
+    }),
+  );
+});
+
 test.for([undefined, "", 1, null, "A".repeat(43)])("%j is no nonce", (sent) => {
   expect(givenAt(nonces, NOW, sent)).not.toBe("");
 });

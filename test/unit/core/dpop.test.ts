@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../../../src/clients/client.ts";
-import { checkProof, consumeProof, thumbprint } from "../../../src/core/dpop.ts";
+import { checkProof, consumeProof, DPOP_KEY, thumbprint, verifyProof } from "../../../src/core/dpop.ts";
 import { keyFor } from "../../support/assertions.ts";
 import { descriptionOf, refusalOf } from "../../support/builders.ts";
 import { aProof, type ProofRequest, proofKey, thumbprintOf } from "../../support/dpop.ts";
@@ -85,10 +85,30 @@ describe("RFC 9449 §4.3: rejects", () => {
     expect(reasonOf(proofOf({ accessToken: "other" }), "token")).toEqual(["invalid_dpop_proof", "dpop_token_differs"]);
   });
 
+  test("an algorithm that the client's profile does not accept", () => {
+    const proof = aProof(keyFor("RS256"), { url: URL, claims: { iat: NOW } });
+    const attempt = () => checkProof({ proof, htm: "POST", htu: URL }, { now: NOW, algorithms: ["ES256"] });
+    expect(refusalOf(attempt)).toEqual(["invalid_dpop_proof", "dpop_algorithm_not_accepted"]);
+  });
+
+  test("by the clock of the database, once that was read", () => {
+    const sent = { proof: proofOf(), htm: "POST", htu: URL };
+    const at = (database: number | undefined, own: number) =>
+      refusalOf(() => verifyProof(sent, { clock: () => own, databaseNow: () => database }, {}));
+    expect([at(NOW, 0), at(undefined, NOW)]).toEqual(["granted", "granted"]);
+    expect([at(0, NOW), at(undefined, 0)].map(([, reason]) => reason)).toEqual(["dpop_not_current", "dpop_not_current"]);
+  });
+
   test("a known key with the algorithm of another type", () => {
     check(proofOf());
     expect(reasonOf(proofOf({ header: { alg: "EdDSA" } }))).toEqual(["invalid_dpop_proof", "dpop_key_not_accepted"]);
   });
+});
+
+test("RFC 9449 §5: what is bound to a key says so to the holder of another", () => {
+  const attempt = () => DPOP_KEY.check({ boundTo: { jkt: "a" }, confirmation: { jkt: "b" } });
+  expect(refusalOf(attempt)).toEqual(["invalid_grant", "dpop_key_differs"]);
+  expect(descriptionOf(attempt)).toBe("The DPoP proof is signed by another key than the one that is required.");
 });
 
 test("RFC 9449 §6.1: the thumbprint of the standard's example", () => {

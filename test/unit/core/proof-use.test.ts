@@ -41,19 +41,15 @@ const refreshToken = { case: "refreshToken", value: { refreshToken: "a".repeat(6
 const clientCredentials = { case: "clientCredentials", value: { scope: "notes:read" } } as const;
 const deviceCode = { case: "deviceCode", value: { deviceCode: "device code" } } as const;
 const agent = aClient({ isAgent: true, grantTypes: [TOKEN_EXCHANGE] });
+const userClaims = (members: object) => ({
+  ...accessTokenClaims({
+    ...{ issuer: ISSUER, subject: aSubject().userId, audience: ["notes-app"], clientId: "notes-app", scopes: ["openid"], now: NOW },
+    ...{ lifetime: 600, jti: newJti((size) => new Uint8Array(size), aFamily().grantId) },
+  }),
+  ...members,
+});
 async function exchange() {
-  const claims = accessTokenClaims({
-    ...{
-      issuer: ISSUER,
-      subject: aSubject().userId,
-      audience: ["notes-app"],
-      clientId: "web",
-      scopes: ["notes:read"],
-      now: NOW,
-      lifetime: 600,
-    },
-    jti: newJti((size) => new Uint8Array(size), aFamily().grantId),
-  });
+  const claims = userClaims({ client_id: "web", scope: "notes:read" });
   const subjectTokenType = "urn:ietf:params:oauth:token-type:access_token";
   return { case: "tokenExchange", value: { subjectToken: await tokenOf(claims), subjectTokenType } } as const;
 }
@@ -129,16 +125,9 @@ describe("docs/protocol.md#proof-of-possession: a proof is used up", () => {
 
 describe("RFC 9449 §7: an access token at the server's own routes", () => {
   const route = `${ISSUER}/api/userinfo`;
-  const claims = (members: object) => ({
-    ...accessTokenClaims({
-      ...{ issuer: ISSUER, subject: aSubject().userId, audience: ["notes-app"], clientId: "notes-app", scopes: ["openid"], now: NOW },
-      ...{ lifetime: 600, jti: newJti((size) => new Uint8Array(size), aFamily().grantId) },
-    }),
-    ...members,
-  });
   const verify = async (cnf: object | undefined, by = key, proven: object = {}) => {
     const { core, writes } = await memoryCore();
-    const accessToken = await tokenOf(claims(cnf === undefined ? {} : { cnf }));
+    const accessToken = await tokenOf(userClaims(cnf === undefined ? {} : { cnf }));
     const proof = aProof(by, { url: route, accessToken, claims: { iat: NOW, jti: "j", ...proven } });
     const request = create(VerifyAccessTokenRequestSchema, {
       accessToken,
@@ -165,6 +154,13 @@ describe("RFC 9449 §7: an access token at the server's own routes", () => {
 });
 
 describe("RFC 9449 §8.2: a proof with the nonce of the last period", () => {
+  const nonceAt = ({ proofNonces: nonces }: CorePorts, now: number): unknown => {
+    try {
+      return nonces?.assertFresh(undefined, now);
+    } catch (error) {
+      return (error as Refusal).detail.dpopNonce;
+    }
+  };
   const withNonces = ({ keys }: CorePorts) => ({ proofNonces: proofNonces(keys) });
   const client = aClient({ grantTypes: ["authorization_code", "client_credentials", DEVICE_CODE] });
   const redirectUri = client.redirectUris[0] as string;
@@ -172,21 +168,23 @@ describe("RFC 9449 §8.2: a proof with the nonce of the last period", () => {
     ...{ clientId: "notes-app", redirectUri, responseType: "code", codeChallenge: "c".repeat(43), codeChallengeMethod: "S256" },
     scope: "notes:read",
   };
+  test("is accepted at the server's own routes, whose answer has the nonce that replaces it", async () => {
+    const { core, ports } = await memoryCore({ ports: withNonces });
+    const accessToken = await tokenOf(userClaims({ cnf: { jkt } }));
+    const proof = aProof(key, { url, accessToken, claims: { iat: NOW, nonce: nonceAt(ports, NOW - 150) } });
+    const request = { accessToken, use: AccessTokenUse.USERINFO, dpop: { proof, htm: "POST", htu: url } };
+    const answer = await ask(core, "verifyAccessToken", create(VerifyAccessTokenRequestSchema, request));
+    expect(answer).toMatchObject({ dpopNonce: nonceAt(ports, NOW) });
+  });
+
   test.for<readonly ["token" | "pushAuthorization" | "authorizeDevice", (credential: Credential) => unknown]>([
     ["token", (credential) => create(TokenRequestSchema, { client: credential, grant: clientCredentials })],
     ["pushAuthorization", (credential) => create(PushAuthorizationRequestSchema, { client: credential, request: pushed })],
     ["authorizeDevice", (credential) => create(AuthorizeDeviceRequestSchema, { client: credential, scope: "notes:read" })],
   ])("is accepted by %s, whose answer has the nonce that replaces it", async ([method, requestOf]) => {
     const { core, ports } = await memoryCore({ clients: [client], ports: withNonces });
-    const nonceAt = (now: number): unknown => {
-      try {
-        return ports.proofNonces?.assertFresh(undefined, now);
-      } catch (error) {
-        return (error as Refusal).detail.dpopNonce;
-      }
-    };
     const by = (nonce: unknown) => ask(core, method, requestOf({ ...secret, ...proofOf({ nonce }) }));
-    expect(await by(nonceAt(NOW - 150))).toMatchObject({ dpopNonce: nonceAt(NOW) });
-    expect(((await by(nonceAt(NOW))) as { dpopNonce?: unknown }).dpopNonce).toBeUndefined();
+    expect(await by(nonceAt(ports, NOW - 150))).toMatchObject({ dpopNonce: nonceAt(ports, NOW) });
+    expect(((await by(nonceAt(ports, NOW))) as { dpopNonce?: unknown }).dpopNonce).toBeUndefined();
   });
 });
