@@ -28,7 +28,44 @@ test("the time is unknown before the first measurement, and nothing is issued", 
   const { at, clock } = aDatabaseClock();
   expect([clock.now(), clock.seconds(), clock.state()]).toEqual([undefined, 5_000, "uncertain"]);
   at.gone = true;
-  await expect(clock.assertTrue()).rejects.toMatchObject(uncertain);
+  await expect(clock.assertTrue()).rejects.toMatchObject({ ...uncertain, detail: { retryAfter: 1 } });
+});
+
+test("before the first measurement no difference is known", () => {
+  expect(aDatabaseClock().clock.offset()).toBe(0);
+});
+
+test.for([
+  [1_000, true],
+  [-1_000, true],
+  [1_001, false],
+  [-1_001, false],
+] as const)("R8: a step of the process's clock by %i ms is tolerated: %s", async ([step, tolerated]) => {
+  const { at, clock } = aDatabaseClock();
+  await clock.measure();
+  at.process += step;
+  expect(clock.isTrue()).toBe(tolerated);
+});
+
+test("R8: the database is asked only while the time may be wrong", async () => {
+  const { at, pass, clock } = aDatabaseClock();
+  await clock.measure();
+  pass(4_000_000); // 2 s of possible drift
+  at.database = 0;
+  await clock.assertTrue();
+  expect(clock.seconds()).toBe(5_000);
+  pass(1);
+  await clock.assertTrue();
+  expect(clock.seconds()).toBe(0);
+});
+
+test("R8: an answer within a second replaces a good reading", async () => {
+  const { at, clock } = aDatabaseClock();
+  await clock.measure();
+  at.answering = 1_000;
+  at.database = 2_000;
+  await clock.measure();
+  expect(clock.now()).toBe(2_000);
 });
 
 test("the time advances by the monotonic clock, independently of the process's wall clock", async () => {

@@ -30,6 +30,13 @@ test("without a deadline of the call, the deadline is computed when the effect i
   expect(moments).toEqual([11]);
 });
 
+test("where the database's time is not known, the deadline of a call is kept for the statement, and none is made up", async () => {
+  const { core, moments } = aCore({ effectWindow: 4 });
+  await inTime(core, { notAfter: 5 }).families.rotate("f", from, to, 60, entry);
+  await inTime(core, {}).families.rotate("f", from, to, 60, entry);
+  expect(moments).toEqual([5, undefined]);
+});
+
 test("a call whose caller has left starts no effect", async () => {
   const { core, moments } = aCore();
   const rotation = inTime(core, { signal: AbortSignal.abort() }).families.rotate("f", from, to, 60, entry);
