@@ -6,17 +6,19 @@ import { strongEnough } from "./sessions.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
 // Locks the session until the grant is stored, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). The lock is
-// that of the update that follows: raising a share lock could deadlock with a sign-out.
+// that of the update that follows: raising a share lock could deadlock with a sign-out. A session has one grant: that of an earlier sign-in in
+// it, which could no longer end with it, ends now.
 const OPEN = statement(
   "grant_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(session_id uuid, ${GRANT_INPUT}, audit jsonb)),
    valid as materialized (
-     select input.*, null::jsonb as document_client, sessions.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input
+     select input.*, null::jsonb as document_client, sessions.grant_id as earlier, sessions.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input
        join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
        join users on users.id = input.user_id
      where ${partiesEnabled("input", "null")} and not ${userEpochPassed("sessions")} and ${strongEnough("sessions", "users")}
      for no key update of sessions),
    ${openGrants("valid")},
+   ${endGrants("id = any(array(select earlier from valid))", "signed_out_at")},
    assigned as (update sessions set grant_id = valid.grant_id, ended_at = case when valid.family_id is null then now() end from valid where sessions.id = valid.session_id),
    ${touchClients("valid")},
    logged as (${insertAudit("valid")})

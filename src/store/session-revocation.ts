@@ -38,7 +38,7 @@ export const endAllSessions = (tx: Pick<Sql, "query">, userId: string): Promise<
  */
 export const endSignIns = (tx: Pick<Sql, "query">, userId: string): Promise<void> => removeOfUser(tx, "user_signed_out", userId);
 
-type EndedColumns = { readonly id: string; readonly grant_id: string | null };
+export type EndedColumns = { readonly id: string; readonly grant_id: string | null };
 
 /** Ends one session of a user, with its codes and its token set, within a transaction. @returns false for any other session */
 export async function endSession(tx: Pick<Sql, "query">, id: string, userId: string, audit: AuditEntry): Promise<boolean> {
@@ -48,7 +48,7 @@ export async function endSession(tx: Pick<Sql, "query">, id: string, userId: str
 }
 
 /** Runs after the end of the sessions, so that it sees the codes and grants that were being stored for them. */
-async function endCodesAndGrants(tx: Pick<Sql, "query">, userId: string, ended: readonly EndedColumns[]): Promise<void> {
+export async function endCodesAndGrants(tx: Pick<Sql, "query">, userId: string, ended: readonly EndedColumns[]): Promise<void> {
   await tx.query(DROP_THEIR_CODES, [userId, ended.map(({ id }) => id)]);
   await tx.query(END_THEIR_GRANTS, [ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 }

@@ -6,7 +6,7 @@ import { insertAudit } from "./audit-log.ts";
 import { isUnavailable } from "./availability.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
-import { sessionEndings } from "./session-revocation.ts";
+import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { USER } from "./users.ts";
@@ -49,12 +49,13 @@ const START = statement(
      from owner where not exists (select 1 from continued) and not $14::boolean
      returning *),
    replaced as (
-     update sessions set ended_at = now() from started where sessions.token_hash = $5::bytea and sessions.ended_at is null),
+     update sessions set ended_at = now() from started where sessions.token_hash = $5::bytea and sessions.ended_at is null
+     returning sessions.id::text, sessions.user_id::text, sessions.grant_id::text),
    present as (select * from continued union all select * from started),
    logged as (${insertAudit(`(
      select case when exists (select 1 from continued) then value || '{"event": "session.proved"}' else value end as audit
      from present, jsonb_array_elements($6::jsonb)) as entries`)})
-   select ${session("present", "owner")} from present, owner`,
+   select ${session("present", "owner")}, (select to_jsonb(replaced) from replaced) as replaced from present, owner`,
 );
 
 /** `last_seen_at` is updated at most this often: a write for each request would cost too much. */
@@ -82,7 +83,9 @@ const OF_USER = statement(
    order by sessions.id desc limit 200`,
 );
 
-/** Starts a session, by itself or within another transaction. */
+type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user_id: string }) | null };
+
+/** Starts a session, by itself or within another transaction; within one where it may replace another user's, whose codes and token set end. */
 export async function startSession(
   tx: Pick<Sql, "query">,
   { id, hash, userId, ttl, place, replaces, generation, acr = PASSWORD_ACR, amr = ["pwd"], provedAt, raises = false }: NewSessionRecord,
@@ -103,7 +106,11 @@ export async function startSession(
     provedAt ?? null,
     raises,
   ];
-  return (await tx.query<Session>(START, parameters))[0];
+  const [started] = await tx.query<StartedRow>(START, parameters);
+  if (started === undefined) return undefined;
+  const { replaced, ...session } = started;
+  if (replaced !== null) await endCodesAndGrants(tx, replaced.user_id, [replaced]);
+  return session;
 }
 
 type FoundRow = SignedIn & { readonly key: string; readonly stale: boolean };
@@ -127,7 +134,10 @@ export function sessions(sql: Sql): Sessions {
     return found;
   }, hex);
   return {
-    start: async (session, audit) => (isUuid(session.userId) ? startSession(sql, session, audit) : undefined),
+    start: async (session, audit) => {
+      if (!isUuid(session.userId)) return undefined;
+      return session.replaces === undefined ? startSession(sql, session, audit) : sql.transaction((tx) => startSession(tx, session, audit));
+    },
     startUnrecorded: async (session) => (isUuid(session.userId) ? startSession(sql, session, undefined) : undefined),
     byHash: load,
     ...sessionEndings(sql),

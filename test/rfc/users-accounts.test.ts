@@ -223,6 +223,22 @@ describe("docs/protocol.md#sign-out: POST /auth/logout", () => {
     expect((await two.json("/consents/", undefined, "GET")).status).toBe(200);
   });
 
+  test("a token set ends with its session, also after another sign-in of its user or of another one in the same browser", async () => {
+    const [one, other] = [await user(), await user()];
+    const shared = browser();
+    const signIn = async ({ email }: { readonly email: string }) => (await shared.json("/auth/login", { email, password: PASSWORD })).body;
+    const refreshed = async ({ refresh_token: token }: Record<string, unknown>) => {
+      const body = new URLSearchParams({ grant_type: "refresh_token", client_id: "countersign", refresh_token: String(token) });
+      return (await fetch(`${server.url}/oauth/token`, { method: "POST", body })).status;
+    };
+    const [first, second] = [await signIn(one), await signIn(one)];
+    const third = await signIn(other);
+    expect([await refreshed(first), await refreshed(second)]).toEqual([400, 400]);
+    const authorization = { authorization: `Bearer ${third.access_token}` };
+    await shared.json("/auth/logout?everywhere=false", {}, "POST", authorization);
+    expect(await refreshed(third)).toBe(400);
+  });
+
   test.for([undefined, "Basic YTpi", "Bearer", "Bearer a.b.c", "Bearer ../../x"])(
     "row 63: Authorization %s returns 401 with a Bearer challenge",
     async (authorization) => {
