@@ -68,7 +68,7 @@ export const openidConfiguration = (facts: MetadataFacts): Record<string, unknow
   backchannel_logout_session_supported: true,
   subject_types_supported: ["public"],
   id_token_signing_alg_values_supported: facts.idTokenAlgorithms,
-  claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "name", "email", "email_verified"],
+  claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "name", "email", "email_verified"],
   claims_parameter_supported: false,
   request_parameter_supported: false,
   // An absent member would mean true.
