@@ -82,7 +82,7 @@ describe("docs/protocol.md#sessions: a fresh proof", () => {
     const after = browser.cookies.get("countersign");
     expect(after).not.toBe(before);
     const security = await browser.follow("/account/security");
-    expect(security.html.match(/This device/g)).toHaveLength(1);
+    expect(security.html.match(/This device<\/span>/g)).toHaveLength(1);
     expect(security.html).not.toContain("Sign out all others");
     browser.cookies.set("countersign", before ?? "");
     expect((await browser.follow("/account")).url).toContain("/login");
