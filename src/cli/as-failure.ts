@@ -42,6 +42,10 @@ export function asFailure(error: unknown, context: FailureContext): CommandFailu
   return new CommandFailure(EXIT.failed, error instanceof Error ? error.message : String(error));
 }
 
+/** Whether the server may answer later: it cannot be reached, or says that it is temporarily unavailable. */
+export const isAway = (error: unknown): boolean =>
+  asFailure(error, { server: "", email: undefined, named: [], takes: [] }).exitCode === EXIT.unreachable;
+
 /** The role that a user lacks, by the server's message. */
 const LACKED: readonly (readonly [message: RegExp, role: string])[] = [
   [/role developer/, "developer"],

@@ -4,6 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
+import { isAway } from "./as-failure.ts";
 import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
@@ -100,7 +101,7 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
   const filter = await filterOf(options, admin);
   let after = (await admin.operator.audit.chain.query()).head?.seq ?? 0;
   for (const record of (await newestSealed(admin, filter, options.lines, after)).toReversed()) show(record);
-  while (options.follow && (await pause())) {
+  const showNew = async (): Promise<void> => {
     // Each poll signs in if needed: the access token may expire while this runs.
     const { audit } = (await managing(terminal)).operator;
     for (let full = true; full; ) {
@@ -109,7 +110,19 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
       full = page.records.length === TAIL_PAGE;
       after = page.reached;
     }
+  };
+  let away = false;
+  while (options.follow && (await pause())) {
+    const wasAway = away;
+    away = await showNew().then(() => false, ifAway);
+    if (away && !wasAway) terminal.complain("The server does not answer. What it records until it does again follows then.");
   }
+}
+
+/** @returns true  @throws any error but of a server that may answer later */
+function ifAway(error: unknown): true {
+  if (isAway(error)) return true;
+  throw error;
 }
 
 /** The newest sealed records up to a number of the chain, newest first. */

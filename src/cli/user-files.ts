@@ -59,7 +59,7 @@ async function importFile({ operator }: AdminClient, file: string): Promise<Outp
     );
     last = chunk.at(-1)?.line ?? last;
   }
-  return { value: { imported: lines.length }, text: `Imported ${lines.length} users.` };
+  return { value: { imported: lines.length }, text: `Imported ${lines.length} user${lines.length === 1 ? "" : "s"}.` };
 }
 
 const NOTHING = "Nothing was imported.";

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { type AdminClient, createAdminClient } from "@countersign/admin";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { registerAuditCommands } from "../../src/cli/audit.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { anAudit } from "../support/accounts.ts";
@@ -190,6 +191,37 @@ describe("the audit chain of a running server", () => {
       ),
     );
     expect((await run(["tail", "--event", "nothing.such"])).code).toBe(1);
+  });
+
+  test("tail --follow outlives a server that is away for a while, and misses nothing", async () => {
+    let away = false;
+    const target = new URL(server.url);
+    const open = new Set<Socket>();
+    const proxy = createServer((socket) => {
+      open.add(socket);
+      const onward = connect(Number(target.port), target.hostname);
+      for (const side of [socket, onward]) side.on("error", () => side.destroy());
+      if (away) socket.destroy();
+      socket.pipe(onward).pipe(socket);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const terminal = aTerminal({ serverUrl: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, ...OPERATOR });
+    onTestFinished(() => {
+      terminal.leave();
+      proxy.close();
+    });
+    let reads = 0;
+    const between = async () => {
+      reads += 1;
+      away = reads === 2 || reads === 3;
+      if (away) for (const socket of open) socket.destroy();
+      await issue();
+      await sealed();
+      return reads < 5;
+    };
+    const command = ["audit", "tail", "-n", "0", "-f", "--client", "worker", "--event", "token.issued"];
+    const { out, err, code } = await terminal.run([(program, own) => registerAuditCommands(program, own, between)], command);
+    expect([code, out.trimEnd().split("\n").length, err]).toEqual([0, 4, expect.stringMatching(/^The server does not answer[^\n]*\n$/)]);
   });
 
   test("is followed live, record by record, as it is sealed", async () => {
