@@ -32,6 +32,25 @@ const CHUNK = 1_000;
 /** Messages that may wait for a slow reader. */
 const MOST_WAITING = 2_000;
 
+/**
+ * Which stream ends for a further one of a caller. Pure. In a full process the client with the most streams loses its oldest, so that a few
+ * clients cannot keep all others out.
+ * @param open the client of each stream, the oldest first
+ * @returns undefined where there is room, "none" where the caller has its share
+ */
+export function streamToEnd<Stream extends object>(
+  open: ReadonlyMap<Stream, string>,
+  caller: string,
+  { all, ofOne }: { readonly all: number; readonly ofOne: number } = { all: MOST, ofOne: MOST_OF_ONE },
+): Stream | "none" | undefined {
+  const streams = Map.groupBy(open.keys(), (stream) => open.get(stream) ?? "");
+  const own = streams.get(caller)?.length ?? 0;
+  if (own >= ofOne) return "none";
+  if (open.size < all) return undefined;
+  const most = [...streams.values()].reduce((one, other) => (other.length > one.length ? other : one));
+  return most.length > own + 1 ? most[0] : "none";
+}
+
 /** The open streams of WatchRevocations. */
 export type RevocationStreams = { close(): void };
 
@@ -43,7 +62,7 @@ export function serveRevocations(
 ): RevocationStreams {
   /** The client of each stream. */
   const open = new Map<Call, string>();
-  const closing = new Set<() => void>();
+  const closing = new Map<Call, () => void>();
   const method = IntrospectionService.method.watchRevocations;
 
   async function begin(call: Call): Promise<void> {
@@ -60,8 +79,9 @@ export function serveRevocations(
       await core.introspect({ client, tokens: [] }, { signal }); // only authenticates the caller
       signal.throwIfAborted();
       const caller = client.basic?.clientId ?? "";
-      if (open.size >= MOST || [...open.values()].filter((other) => other === caller).length >= MOST_OF_ONE)
-        throw new Refusal("too_many_requests", "too_many_streams", { retryAfter: 60 });
+      const ended = streamToEnd(open, caller);
+      if (ended === "none") throw new Refusal("too_many_requests", "too_many_streams", { retryAfter: 60 });
+      if (ended !== undefined) closing.get(ended)?.();
       open.set(call, caller);
       const { cursor } = call.request.message as unknown as WatchRevocationsRequest;
       const watch = await feed.watch(cursor === "" ? undefined : cursor, pipe.report);
@@ -72,14 +92,14 @@ export function serveRevocations(
       clearTimeout(timer);
       stop();
       open.delete(call);
-      closing.delete(close);
+      closing.delete(call);
     };
     const close = () => {
       forget();
       call.end();
     };
     const timer = setTimeout(close, LONGEST);
-    closing.add(close);
+    closing.set(call, close);
     call.on("cancelled", forget);
     if (call.cancelled) forget();
     else
@@ -98,7 +118,7 @@ export function serveRevocations(
   server.addService({ [method.localName]: servedMethod(method, REQUEST_BYTES.introspect) }, { [method.localName]: handle });
   return {
     close() {
-      for (const close of [...closing]) close();
+      for (const close of [...closing.values()]) close();
     },
   };
 }
