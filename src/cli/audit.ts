@@ -4,7 +4,6 @@ import { setTimeout } from "node:timers/promises";
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
-import { isAway } from "./as-failure.ts";
 import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
@@ -120,7 +119,8 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
 }
 
 /** @returns true  @throws any error but of a server that may answer later */
-function ifAway(error: unknown): true {
+async function ifAway(error: unknown): Promise<true> {
+  const { isAway } = await import("./as-failure.ts"); // loads the admin client
   if (isAway(error)) return true;
   throw error;
 }
