@@ -72,7 +72,7 @@ export interface Users {
   byEmail(email: string): Promise<Account | undefined>;
   /** Replaces the verification tokens of an unverified address and any waiting mail, and queues the mail, in one transaction. */
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
-  /** Consumes the token and marks the address as verified, atomically. @returns undefined for an unknown, used or expired token */
+  /** Consumes the token, marks the address as verified and records it, atomically. @returns undefined for an unknown, used or expired token */
   verifyEmail(tokenHash: SecretHash, origin: Pick<AuditEntry, "address" | "requestId">): Promise<User | undefined>;
   /** Replaces a hash by another one of the same password. A password that was changed since stays. */
   replacePasswordHash(userId: string, replaced: string, passwordHash: string): Promise<void>;

@@ -9,8 +9,8 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Logs once when the database does not answer and once when it does again; likewise when the disk of the embedded one is full. Until then, work in the background that fails by it is not logged:
- * many kinds of it are tried again every second.
+ * Logs once when the database does not answer and once when it does again; likewise when the disk of the embedded one is full. Until then,
+ * work in the background that fails by it is not logged: many kinds of it are tried again every second.
  */
 export function databaseOutages(log: Pick<Log, "info" | "warn">) {
   let away = false;

@@ -81,7 +81,6 @@ const UNSUPPORTED = {
   request: "request_not_supported",
   request_uri: "request_uri_not_supported",
   registration: "registration_not_supported",
-  authorization_details: "invalid_authorization_details",
 } as const;
 
 /** @throws {Refusal} invalid_request for a request that is too long to be stored while users sign in */
@@ -101,10 +100,9 @@ function assertForm(request: AuthorizationRequest): void {
   assertShort(request);
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
     if (request.unsupportedParameters.includes(name))
-      throw code === "invalid_authorization_details"
-        ? detailsRefused()
-        : new Refusal(code, code, { description: `${name} is not supported; send the parameters themselves.` });
+      throw new Refusal(code, code, { description: `${name} is not supported; send the parameters themselves.` });
   }
+  if (request.unsupportedParameters.includes("authorization_details")) throw detailsRefused();
   if (request.responseMode !== undefined && request.responseMode !== "query")
     malformed("response_mode_unsupported", "response_mode must be query");
   if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");

@@ -6,7 +6,10 @@ export interface RevocationEvent {
   /** Digits. Of two events with one key the later has the greater number. */
   readonly sequence: string;
   readonly kind: "jti" | "grant" | "client" | "user" | "agent";
-  /** The jti, UUID of a user or a grant (or of a deleted client's record), or client_id; for an agent that one user paused, client_id, line feed and UUID of the user. */
+  /**
+   * The jti, UUID of a user or a grant (or of a deleted client's record), or client_id; for an agent that one user paused, client_id, line feed
+   * and UUID of the user.
+   */
   readonly key: string;
   readonly lifted: boolean;
   readonly revokedAt: number;

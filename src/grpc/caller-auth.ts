@@ -42,7 +42,8 @@ export function frontGate({
   const accepted = [secret, previousSecret].flatMap((one) => (one === undefined ? [] : [hashSecret(`Bearer ${one}`)]));
   return (authorization, certified) => {
     const [presented, ...more] = authorization;
-    if (presented !== undefined) return more.length === 0 && accepted.some((one) => sameHash(hashSecret(presented), one));
-    return mutualTls ? certified : accepted.length === 0;
+    if (presented === undefined) return mutualTls ? certified : accepted.length === 0;
+    const hash = hashSecret(presented);
+    return more.length === 0 && accepted.some((one) => sameHash(hash, one));
   };
 }

@@ -50,7 +50,10 @@ export function statusOf(thrown: unknown): Pick<StatusObject, "code" | "details"
 /** Statuses of a call without a timely answer; its effect is unknown. */
 const UNANSWERED: readonly unknown[] = [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED];
 
-/** The refusal behind an error of a gRPC call; `temporarily_unavailable` when no answer came in time, or no core admits this front. Undefined for a fault. */
+/**
+ * The refusal behind an error of a gRPC call; `temporarily_unavailable` when no answer came in time, or no core admits this front. Undefined
+ * for a fault.
+ */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (isRefusal(error)) return error;
   if (!(error instanceof Error) || !("code" in error) || !("metadata" in error) || !(error.metadata instanceof Metadata)) return undefined;

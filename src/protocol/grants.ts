@@ -35,9 +35,6 @@ export const detailsRefused = (): Refusal =>
     description: "authorization_details is not supported: use scope and resource.",
   });
 
-/** Grants whose rules refuse authorization details, because their refusals are recorded. */
-const JUDGES_DETAILS: readonly string[] = ["tokenExchange", "jwtBearer"];
-
 /** All grants, for every use outside the core, which adds rules and a handler to each row (core/token-request.ts). */
 export const GRANTS = {
   authorizationCode: {
@@ -156,9 +153,11 @@ export function parseGrant(form: Form, served: readonly string[]): GrantInit {
     const description = `grant_type must be one of ${served.join(", ")}.`;
     throw new Refusal("unsupported_grant_type", "grant_type_unsupported", { description });
   }
-  if (form.get("authorization_details") !== undefined && !JUDGES_DETAILS.includes(name)) throw detailsRefused();
+  const value = GRANTS[name].read(form);
+  // Grants that read it refuse it by a rule, because their refusals are recorded.
+  if (form.get("authorization_details") !== undefined && !("authorizationDetailsPresent" in value)) throw detailsRefused();
   // Case and value come from the same row.
-  return { case: name, value: GRANTS[name].read(form) } as GrantInit;
+  return { case: name, value } as GrantInit;
 }
 
 /** Refuses a grant that lacks a required parameter. Called for authenticated clients that may use it. @throws {Refusal} invalid_request */

@@ -18,6 +18,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
     random,
   );
   const members: Member[] = [];
+  const newUser = () => front().signedInUser();
 
   const acts = {
     "sign in": async (member: Member) => ({ statuses: [await signIn(member)] }),
@@ -177,7 +178,10 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
 
     /** A user signs up, and signs in on two devices. */
     async join(): Promise<readonly ActResult[]> {
-      const { email, id, browser, login } = await front().signedInUser();
+      const { email, id, browser, login } = await newUser().catch((error: Error) => {
+        if (!error.message.startsWith("not signed in: 503")) throw error;
+        return pause(1_000).then(newUser); // as introspections are repeated: once, after Retry-After
+      });
       const browsers = fronts.map(({ url }) => aBrowser(url));
       for (const each of browsers) for (const [name, value] of browser.cookies) each.cookies.set(name, value);
       const [bearers, refreshTokens] = [[login.access_token as string], [] as string[]];

@@ -56,16 +56,22 @@ async function sendSyslog({ url, issuer }: ReceiverSettings, entries: readonly S
   }
 }
 
-async function post(url: string, { headers, body }: Delivery): Promise<string> {
-  const failed = (error: unknown) => {
-    throw new NotTaken("connection", error);
-  };
-  const response = await fetch(url, { method: "POST", headers, body, redirect: "error", signal: AbortSignal.timeout(PATIENCE) }).catch(
-    failed,
-  );
-  const answer = await response.text().catch(failed);
-  if (!response.ok) throw new NotTaken(`status_${response.status}`);
-  return answer;
+const unconnected = (error: unknown): never => {
+  throw new NotTaken("connection", error);
+};
+
+/** @returns an answer of success, whose body the caller reads or cancels */
+async function post(url: string, { headers, body }: Delivery): Promise<Response> {
+  const signal = AbortSignal.timeout(PATIENCE);
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "error", signal }).catch(unconnected);
+  if (response.ok) return response;
+  await response.body?.cancel();
+  throw new NotTaken(`status_${response.status}`);
+}
+
+async function sendWebhook(url: string, delivery: Delivery): Promise<void> {
+  const response = await post(url, delivery);
+  await response.body?.cancel();
 }
 
 /**
@@ -73,7 +79,8 @@ async function post(url: string, { headers, body }: Delivery): Promise<string> {
  * @see the OpenTelemetry protocol 1.x, partial success
  */
 async function sendOtlp(url: string, delivery: Delivery): Promise<void> {
-  const answer = await post(url, delivery);
+  const response = await post(url, delivery);
+  const answer = await response.text().catch(unconnected);
   if (/"rejectedLogRecords"\s*:\s*"?[1-9]/.test(answer)) throw new NotTaken("records_rejected");
 }
 
@@ -82,7 +89,5 @@ export function receiverOf(settings: ReceiverSettings): Receiver {
   const { url, secret, issuer, clock } = settings;
   if (url.startsWith("syslog")) return (entries) => sendSyslog(settings, entries);
   if (url.startsWith("otlp+")) return (entries) => sendOtlp(url.slice("otlp+".length), otlpDelivery(entries, issuer, secret));
-  return async (entries) => {
-    await post(url, webhookDelivery(entries, issuer, secret ?? "", clock()));
-  };
+  return (entries) => sendWebhook(url, webhookDelivery(entries, issuer, secret ?? "", clock()));
 }
