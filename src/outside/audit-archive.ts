@@ -32,10 +32,10 @@ async function writeLines(path: string, lines: AsyncIterable<string>): Promise<s
       digest.take(line);
       waiting += `${line}\n`;
       if (waiting.length < CHUNK) continue;
-      await file.write(waiting);
+      await file.appendFile(waiting); // goes on where the system takes only a part, which `write` does not
       waiting = "";
     }
-    await file.write(waiting);
+    await file.appendFile(waiting);
     await file.sync();
   } finally {
     await file.close();
