@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, connectivityState, type Metadata } from "@grpc/grpc-js";
 import { Refusal } from "../errors.ts";
+import { shared } from "../load-once.ts";
 import { type Connections, type CoreAddress, connectToCore, isLoopback, keepConnections, unbracketed } from "./core-channel.ts";
 import type { CoreStream } from "./core-stream.ts";
 import { type CoreStreams, keepCoreStreams } from "./core-streams.ts";
@@ -61,15 +62,16 @@ export function keepPeers(address: CoreAddress, metadata: Metadata, { resolve, e
     peers.delete(at);
   };
   let closed = false;
-  async function look(): Promise<void> {
+  // One at a time: each occupies a thread for as long as the name service does not answer.
+  const look = shared(async () => {
     const found = await resolve(host).catch((): readonly string[] => []);
     if (closed || found.length === 0) return; // an outage of the name service changes nothing
     for (const at of found) add(at, found.length === 1 ? "only" : "several");
     for (const [at, peer] of peers) if (!found.includes(at) && peer.streams.pick() === undefined) remove(at, peer);
-  }
+  });
   const isFixed = isIP(host) !== 0 || isLoopback(host);
   if (isFixed) add(host, isLoopback(host) ? "near" : "only");
-  const first = isFixed ? undefined : look();
+  if (!isFixed) void look();
   const timer = isFixed ? undefined : setInterval(() => void look(), every).unref();
   let turn = 0;
   const inTurn = <Each>(each: readonly Each[]): readonly Each[] => {
@@ -89,8 +91,7 @@ export function keepPeers(address: CoreAddress, metadata: Metadata, { resolve, e
     },
     opening: () => [...peers.values()].some(({ streams }) => streams.opening()),
     async client(until) {
-      if (peers.size === 0) await first;
-      if (peers.size === 0) await look();
+      if (peers.size === 0) await Promise.race([look(), sleep(until - now(), undefined, { ref: false })]);
       for (const patience = Math.min(until, now() + TIMES.wait); ; await sleep(TIMES.look)) {
         const clients = inTurn([...peers.values()].flatMap(({ connections }) => connections.all()));
         const states = clients.map((client) => client.getChannel().getConnectivityState(true));

@@ -106,3 +106,18 @@ test("a name that cannot be resolved is refused at once, and calls succeed when 
   now.addresses = ["127.0.0.1"];
   expect(await call("later")).toMatchObject({ accessToken: "live-later" });
 });
+
+test("a name service that does not answer is asked once at a time, and calls end at their deadlines", async () => {
+  let asked = 0;
+  const resolve = () => {
+    asked += 1;
+    return new Promise<never>(() => undefined);
+  };
+  const core = remoteTokenCore({ url: "http://cores.example.test:1" }, undefined, { resolve, every: 10 });
+  cleanups.push(() => core.close());
+  const calls = [1, 2, 3].map((n) => core.token(clientCredentials(`c${n}`), { timeoutMs: 200 }));
+  const unresolved = { status: "rejected", reason: { code: "temporarily_unavailable", reason: "core_unresolved" } };
+  expect(await Promise.allSettled(calls)).toMatchObject([unresolved, unresolved, unresolved]);
+  expect(await core.ready()).toBe(false);
+  expect(asked).toBe(1);
+});
