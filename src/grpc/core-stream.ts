@@ -127,9 +127,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
     if (state === "retired") return;
     state = "retired";
     pulse.stop();
-    // The outbox must be empty first; one turn of the event loop per batch.
-    const endWhenSent = () => (questions.waiting() || questions.writing() ? setImmediate(endWhenSent) : stream.end());
-    endWhenSent();
+    questions.finish(() => stream.end());
   };
   const ping = () => {
     lastId += 1;

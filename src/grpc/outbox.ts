@@ -4,8 +4,8 @@ export interface Outbox {
   push(bytes: Uint8Array, sent?: () => void): void;
   /** Discards waiting bytes, and everything pushed from now on. */
   drop(): void;
-  /** Whether something waits for its write. */
-  readonly waiting: () => boolean;
+  /** Calls `sent` once, when everything is written; never where the socket does not report the end of a write, as one that has closed may. */
+  finish(sent: () => void): void;
   readonly writing: () => boolean;
 }
 
@@ -22,6 +22,12 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
   let writing = false;
   let scheduled = false;
   let dropped = false;
+  let finished: (() => void) | undefined;
+  const finishWhenWritten = () => {
+    if (writing || queue.length > 0) return;
+    finished?.();
+    finished = undefined;
+  };
   const flush = () => {
     scheduled = false;
     if (writing || queue.length === 0) return;
@@ -44,6 +50,7 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
       () => {
         writing = false;
         flush();
+        finishWhenWritten();
       },
     );
   };
@@ -60,7 +67,10 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
       scheduled = true;
       setImmediate(flush);
     },
-    waiting: () => queue.length > 0,
+    finish(sent) {
+      finished = sent;
+      finishWhenWritten();
+    },
     writing: () => writing,
   };
 }

@@ -1,9 +1,15 @@
 import { connect, createServer, type Server as NetServer, type Socket } from "node:net";
-import { Server, ServerCredentials, status } from "@grpc/grpc-js";
-import { afterEach, expect, test } from "vitest";
+import { setImmediate as turn } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
+import { afterEach, expect, test, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
+import { ConverseResponseSchema, TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
-import { serveTokenCore } from "../../../src/grpc/core-stream-server.ts";
+import { openCoreStream } from "../../../src/grpc/core-stream.ts";
+import { type CoreDuplex, serveTokenCore } from "../../../src/grpc/core-stream-server.ts";
+import { asBuffer, servedMethod } from "../../../src/grpc/definition.ts";
 import { type GrpcListener, startGrpcListener } from "../../../src/grpc/listener.ts";
 import { type AnyCall, localTokenCore, TOKEN_CORE_METHODS } from "../../../src/grpc/local.ts";
 import { admission, callRunner, serveUnary } from "../../../src/grpc/served-call.ts";
@@ -263,4 +269,45 @@ test("a listener on a public address does not start without TOKEN_CORE_SECRET", 
     onFault,
   });
   await expect(start).rejects.toThrow(/TOKEN_CORE_SECRET/);
+});
+
+test("a front has nothing to do for a stream whose core left in the middle of a write", async () => {
+  const streams: CoreDuplex[] = [];
+  const servers: Server[] = [];
+  const { port } = await aServer((server) => {
+    servers.push(server);
+    const { converse } = TokenCoreService.method;
+    server.addService(
+      { converse: { ...servedMethod(converse, 1), responseSerialize: asBuffer } },
+      {
+        // Accepts the stream, and reads nothing.
+        converse: (stream: CoreDuplex) => {
+          streams.push(stream);
+          stream.on("error", () => undefined).sendMetadata(new Metadata());
+        },
+      },
+    );
+  });
+  const address = { url: `http://127.0.0.1:${port}` };
+  const client = connectToCore(address, "127.0.0.1");
+  cleanups.push(() => client.close());
+  const ends: string[] = [];
+  const stream = openCoreStream(client, frontMetadata(address), (how) => ends.push(how));
+  await expect.poll(() => stream.state()).toBe("open");
+
+  // More than the library keeps for a repetition: further bytes are written when the core has read others.
+  const request = { tokens: Array.from({ length: 90 }, () => "x".repeat(10_000)) };
+  const calls = [1, 2, 3].map(() => stream.ask({ name: "introspect", request, budget: 3_000 }));
+  await turn();
+  expect(stream.busy()).toBe(true);
+  streams[0]?.write(toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true })));
+  await expect.poll(() => stream.state()).toBe("retired");
+  servers[0]?.forceShutdown();
+  await expect.poll(() => ends).toEqual(["closed"]);
+  expect(await Promise.all(calls)).toEqual([undefined, undefined, undefined]); // to be asked elsewhere
+
+  const turns = vi.spyOn(globalThis, "setImmediate");
+  cleanups.push(() => turns.mockRestore());
+  for (let count = 0; count < 10; count += 1) await turn();
+  expect(turns).not.toHaveBeenCalled();
 });

@@ -27,9 +27,9 @@ test("messages wait while the socket is busy, and are then sent together", async
   await turn();
   for (const text of ["b", "c"]) push(text);
   await turn();
-  expect([batches, box.waiting(), box.writing()]).toEqual([["a"], true, true]);
+  expect([batches, box.writing()]).toEqual([["a"], true]);
   free();
-  expect([batches, box.waiting()]).toEqual([["a", "bc"], false]);
+  expect(batches).toEqual(["a", "bc"]);
   free();
   expect(box.writing()).toBe(false);
 });
@@ -55,4 +55,19 @@ test("a message's callback runs when it is sent", async () => {
   expect(sent).toEqual(["a"]);
   free();
   expect(sent).toEqual(["a", "b"]);
+});
+
+test("an outbox is finished once, when everything is written", async () => {
+  const { box, push, batches, free } = aSocket();
+  const finished: number[] = [];
+  push("a");
+  await turn();
+  push("b");
+  box.finish(() => finished.push(batches.length));
+  free();
+  expect(finished).toEqual([]);
+  free();
+  expect(finished).toEqual([2]);
+  box.finish(() => finished.push(0));
+  expect(finished).toEqual([2, 0]);
 });
