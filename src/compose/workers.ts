@@ -142,8 +142,13 @@ function reloading(workers: Set<Ready>, watched: (ready: Ready) => Ready, isLeav
   const turn = async (): Promise<void> => {
     for (const old of [...workers]) {
       if (isLeaving()) return;
-      watched(await startWorker());
-      if (workers.delete(old)) await drain(old, MOMENT);
+      const next = await startWorker();
+      // One that has ended by itself in the meantime has its own successor.
+      if (!workers.delete(old)) await drain(next, 0);
+      else {
+        watched(next);
+        await drain(old, MOMENT);
+      }
     }
     log.info("workers_reloaded", { count: workers.size });
   };

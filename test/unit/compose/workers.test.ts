@@ -1,0 +1,44 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+const SMALL_WORKER = join(import.meta.dirname, "../../support/small-worker.ts");
+
+const LONG = { timeout: 20_000 };
+
+/** A supervisor of two workers, which serve nothing. Those that start while the file `gate` exists wait for its end. */
+async function aSupervisor() {
+  const directory = mkdtempSync(join(tmpdir(), "workers-"));
+  const gate = join(directory, "gate");
+  const child = spawn(process.execPath, [SMALL_WORKER, gate], { stdio: ["ignore", "pipe", "ignore"] });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+    rmSync(directory, { recursive: true });
+  });
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  const { pid = 0 } = child;
+  /** Ids of the processes of its workers. */
+  const workers = (): readonly number[] =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+  await expect.poll(() => said, LONG).toContain("workers_ready");
+  return { child, gate, workers, said: () => said };
+}
+
+test("a worker that ends while its successor starts has one successor", async () => {
+  const { child, gate, workers, said } = await aSupervisor();
+  const [first = 0] = workers();
+  writeFileSync(gate, "");
+  child.kill("SIGHUP");
+  await expect.poll(() => workers().length, LONG).toBe(3);
+  process.kill(first, "SIGKILL");
+  await expect.poll(said, LONG).toContain("worker_ended");
+  await expect.poll(() => workers().length, LONG).toBe(3); // the one that lives, and two that start in place of the other
+  rmSync(gate);
+  await expect.poll(said, LONG).toContain("workers_reloaded");
+  await expect.poll(() => workers().length, LONG).toBe(2);
+});
