@@ -45,6 +45,7 @@ function closeUndelivered({ process: child }: Worker): void {
 /** Starts a worker, and waits until it serves. @throws when it ends before, having printed why */
 async function startWorker(): Promise<Ready> {
   const worker = cluster.fork();
+  worker.on("error", () => undefined); // of a message to one that was just killed, whose exit follows
   closeUndelivered(worker);
   const ready = new Promise<void>((resolve, reject) => {
     worker.once("exit", () => reject(new Error("a worker ended before it was ready")));

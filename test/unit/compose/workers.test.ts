@@ -42,3 +42,16 @@ test("a worker that ends while its successor starts has one successor", async ()
   await expect.poll(said, LONG).toContain("workers_reloaded");
   await expect.poll(() => workers().length, LONG).toBe(2);
 });
+
+test("a worker that is killed before its supervisor answers it is replaced", async () => {
+  const { child, workers, said } = await aSupervisor();
+  const [first = 0] = workers();
+  child.kill("SIGSTOP"); // so that it reads the question before it learns that the worker is gone
+  process.kill(first, "SIGUSR2");
+  await expect.poll(() => readFileSync(`/proc/${first}/stat`, "utf8"), LONG).toContain(") Z ");
+  child.kill("SIGCONT");
+  await expect.poll(said, LONG).toContain("worker_ended");
+  await expect.poll(() => workers().length, LONG).toBe(2);
+  expect(workers()).not.toContain(first);
+  expect(child.exitCode).toBeNull();
+});
