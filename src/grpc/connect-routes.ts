@@ -44,14 +44,16 @@ export function connectRoutes(options: ConnectRoutesOptions): Handler {
       return refuse(response, 415, "invalid_argument", "Compression is not accepted.");
     if ((request.headersDistinct["content-type"]?.length ?? 0) > 1)
       return refuse(response, 400, "invalid_argument", "content-type was sent more than once.");
-    handler().then(
-      (handle) => handle(request, response),
-      (fault: unknown) => {
+    // The library makes a URL of it before it catches anything.
+    if (!URL.canParse(`http://${request.headers.host ?? ""}`))
+      return refuse(response, 400, "invalid_argument", "Host is missing or malformed.");
+    handler()
+      .then((handle) => handle(request, response))
+      .catch((fault: unknown) => {
         options.onFault(fault, "connect");
         response.setHeader("retry-after", "1");
         refuse(response, 503, "unavailable", "The service cannot answer now.");
-      },
-    );
+      });
   };
 }
 

@@ -1,9 +1,11 @@
+import { once } from "node:events";
 import { createServer, request as httpRequest, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { IntrospectionService } from "../../src/gen/countersign/introspection/v1/introspection_pb.ts";
 import { CONNECT_PATHS, connectRoutes } from "../../src/grpc/connect-routes.ts";
 import { localTokenCore } from "../../src/grpc/local.ts";
@@ -120,6 +122,40 @@ test("a request with two credentials is refused with 401", async () => {
     request.end('{"token":"live-a"}');
   });
   expect(status).toBe(401);
+});
+
+test.for([
+  ["a request of HTTP/1.0 without Host", "1.0", []],
+  ["an empty Host", "1.1", ["Host:"]],
+  ["a Host that is none", "1.1", ["Host: a b"]],
+  ["a Host with an impossible port", "1.1", ["Host: a:b"]],
+] as const)("%s is refused with 400, and the next request is answered", async ([, version, headers]) => {
+  const socket = connect(Number(new URL(base).port), "127.0.0.1");
+  const fields = [...headers, "Content-Type: application/json", "Content-Length: 2"];
+  socket.write(`POST ${new URL(path("Introspect")).pathname} HTTP/${version}\r\n${fields.join("\r\n")}\r\n\r\n{}`);
+  const answer = await text(socket);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer).toContain(JSON.stringify({ code: "invalid_argument", message: "Host is missing or malformed." }));
+  expect((await post("Introspect", { token: "live-a" })).status).toBe(200);
+});
+
+test("a fault before the library reads a request is reported, and answered with 503", async () => {
+  const reported: unknown[] = [];
+  const fault = new Error("no address");
+  const routes = connectRoutes({
+    core: localTokenCore(implementation),
+    issuer: "https://as.example.test",
+    addressOf: () => {
+      throw fault;
+    },
+    onFault: (...all) => reported.push(all),
+  });
+  const faulty = createServer(routes).listen(0, "127.0.0.1");
+  onTestFinished(() => void faulty.close());
+  await once(faulty, "listening");
+  const { port } = faulty.address() as AddressInfo;
+  const { status, headers } = await fetch(`http://127.0.0.1:${port}${new URL(path("Introspect")).pathname}`, { method: "POST" });
+  expect([status, headers.get("retry-after"), reported]).toEqual([503, "1", [[fault, "connect"]]]);
 });
 
 test("gRPC-Web reaches the same service", async () => {
