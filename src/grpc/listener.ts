@@ -1,3 +1,4 @@
+import { constants, type Http2Stream } from "node:http2";
 import { isIPv6 } from "node:net";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import {
@@ -17,7 +18,7 @@ import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
-import { REQUEST_BYTES } from "./definition.ts";
+import { methodPath, REQUEST_BYTES } from "./definition.ts";
 import { asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { revocationFeed } from "./revocation-feed.ts";
@@ -81,10 +82,12 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void
   serve(verifyApiKey, REQUEST_BYTES.introspect, service.verifyApiKey);
 }
 
+const CORE_STREAM = methodPath(TokenCoreService.method.converse);
+
 /**
  * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
  * decompression is work that strangers could cause. A request that arrives too slowly is refused.
- * @param arrival milliseconds within which a single-message request must arrive whole
+ * @param arrival milliseconds within which a request must arrive whole, but for the stream of a front
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
 export const intake =
@@ -98,11 +101,15 @@ export const intake =
           call.sendStatus({ code: status.UNIMPLEMENTED, details: "compression is not accepted" });
           return;
         }
-        if (method.requestStream) {
+        if (method.path === CORE_STREAM) {
           next();
           return;
         }
-        const tooSlow = () => call.sendStatus({ code: status.DEADLINE_EXCEEDED, details: "the request did not arrive in time" });
+        const tooSlow = () => {
+          call.sendStatus({ code: status.DEADLINE_EXCEEDED, details: "the request did not arrive in time" });
+          // The library leaves the stream, with what has arrived, to a caller that does not end it.
+          (Reflect.get(call, "stream") as Http2Stream).close(constants.NGHTTP2_NO_ERROR);
+        };
         const timer = setTimeout(tooSlow, arrival);
         next({
           onReceiveHalfClose(pass) {

@@ -1,5 +1,5 @@
 import { connect, constants } from "node:http2";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { intake } from "../../../src/grpc/listener.ts";
 
@@ -14,6 +14,7 @@ beforeAll(async () => {
     bytes,
     "unary",
   );
+  server.register("/grpc.test.Echo/Echo", (call: ServerDuplexStream<Buffer, Buffer>) => void call.resume(), bytes, bytes, "bidi");
   port = await new Promise<number>((resolve) =>
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)),
   );
@@ -64,4 +65,14 @@ test.for(["gzip", "deflate", "br"])("a request with the encoding %s is refused w
 test("an incomplete request is refused at its deadline", async () => {
   expect((await statusOf({}, (write) => write(MESSAGE.subarray(0, 5)))).status).toBe(4);
   expect((await statusOf({}, (write) => write(MESSAGE))).status).toBe(4);
+});
+
+test.for(["/echo.Echo/Echo", "/grpc.test.Echo/Echo"])("an incomplete request to %s is closed at its deadline", async (path) => {
+  const session = connect(`http://127.0.0.1:${port}`);
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+  stream.on("error", () => undefined).resume();
+  stream.write(MESSAGE.subarray(0, 5));
+  await new Promise((resolve) => stream.once("close", resolve));
+  expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
+  session.destroy();
 });
