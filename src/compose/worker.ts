@@ -1,5 +1,6 @@
 import type { Cluster } from "node:cluster";
 import { Refusal } from "../errors.ts";
+import { shared } from "../load-once.ts";
 
 /** What a worker reports to its supervisor (workers.ts), and what the supervisor sends. */
 export type FromWorker = { readonly type: "ready" | "metrics" | "others" };
@@ -30,20 +31,23 @@ export function obeySupervisor(orders: { drain(lingerSeconds: number): void; wel
   report({ type: "ready" });
 }
 
-/** The metrics of all workers, which the supervisor collects. The promise is refused with temporarily_unavailable if one of them hangs. */
+/**
+ * The metrics of all workers, which the supervisor collects: for all requests of a moment at once, since each takes work of every worker. The
+ * promise is refused with temporarily_unavailable if one of them hangs.
+ */
 export function metricsOfAll(): () => Promise<string> {
-  const waiting: ((text: string | undefined) => void)[] = [];
+  let answered: (text: string | undefined) => void = () => undefined;
   onMessage((message) => {
-    if (message.type === "metrics") waiting.shift()?.(message.text);
+    if (message.type === "metrics") answered(message.text);
   });
-  return async () => {
+  return shared(async () => {
     const text = await new Promise<string | undefined>((resolve) => {
-      waiting.push(resolve);
+      answered = resolve;
       report({ type: "metrics" });
     });
     if (text === undefined) throw new Refusal("temporarily_unavailable", "worker_hangs", { retryAfter: 1 });
     return text;
-  };
+  });
 }
 
 /** Whether other workers of the supervisor serve now. */

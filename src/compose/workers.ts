@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { AggregatorRegistry } from "prom-client";
+import { shared } from "../load-once.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { FromWorker, ToWorker } from "./worker.ts";
 
@@ -66,9 +67,10 @@ async function drain({ worker }: Ready, lingerSeconds: number): Promise<void> {
 /** Sends the sum of all metrics to the worker that is asked for them. */
 function answerMetrics(): void {
   const whole = new AggregatorRegistry();
+  const sum = shared(() => whole.clusterMetrics());
   cluster.on("message", (worker, message: FromWorker) => {
     if (message.type !== "metrics") return;
-    whole.clusterMetrics().then(
+    sum().then(
       (text) => send(worker, { type: "metrics", text }),
       () => send(worker, { type: "metrics" }),
     );

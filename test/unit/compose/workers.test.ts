@@ -2,8 +2,11 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 
+const WORKER = new URL("../../../src/compose/worker.ts", import.meta.url).href;
 const SMALL_WORKER = join(import.meta.dirname, "../../support/small-worker.ts");
 
 const LONG = { timeout: 20_000 };
@@ -18,8 +21,8 @@ async function aSupervisor() {
     rmSync(directory, { recursive: true });
   });
   let said = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    said += text;
+  child.stdout.setEncoding("utf8").on("data", (lines: string) => {
+    said += lines;
   });
   const { pid = 0 } = child;
   /** Ids of the processes of its workers. */
@@ -54,4 +57,16 @@ test("a worker that is killed before its supervisor answers it is replaced", asy
   await expect.poll(() => workers().length, LONG).toBe(2);
   expect(workers()).not.toContain(first);
   expect(child.exitCode).toBeNull();
+});
+
+test("requests for metrics at the same time are one question to the supervisor", async () => {
+  const script = `
+    const { metricsOfAll } = await import(${JSON.stringify(WORKER)});
+    const metrics = metricsOfAll();
+    console.log(JSON.stringify([await Promise.all([metrics(), metrics(), metrics()]), await metrics()]));
+    process.disconnect();`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: ["ignore", "pipe", "inherit", "ipc"] });
+  let asked = 0;
+  child.on("message", () => child.send({ type: "metrics", text: String(++asked) }));
+  expect(JSON.parse(await text(child.stdout as Readable))).toEqual([["1", "1", "1"], "2"]);
 });
