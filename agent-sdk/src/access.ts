@@ -61,37 +61,18 @@ interface HeldToken {
   readonly token: AccessToken;
 }
 
-/** Requests with the tokens of one source. */
-export function access(source: TokenSource, target: Target, { fetch, dpop, metadata, prover, cache, directory }: AccessPorts): Access {
-  /** Scopes by resource, where a request needed more than its first challenge asked for. */
-  const wider = new Map<string, string>();
-  /** Resources that asked for proofs when they refused a token. */
-  const proven = new Set<string>();
-  const scopeOf = (resource: Resource | undefined) => target.scope ?? wider.get(resource?.identifier ?? "") ?? resource?.scope;
-
-  async function held(resource: Resource | undefined): Promise<HeldToken> {
-    const { takesProofs: issuerTakesProofs } = await metadata();
-    const resourceTakesProofs = resource !== undefined && (resource.takesProofs || proven.has(resource.identifier));
-    const isBound = bindsToken({ dpop, issuerTakesProofs, resourceTakesProofs, isSubjectBound: source.isBound });
-    const use = { resource: resource?.identifier, scope: scopeOf(resource), isBound };
-    const key = cacheKey({ ...use, party: await source.party });
-    const token = await cache.obtain(key, () => source.request(use));
-    if (dpop === "required" && token.scheme !== "DPoP")
-      throw new AgentError("dpop_unavailable", "the authorization server issued a token that is not bound to the agent's key");
-    return { key, token };
-  }
-
-  const namedResource = async (): Promise<Resource | undefined> => {
+/** Finds the resource of a request, as far as it is known before the request is sent. */
+function resourceFinder(target: Target, dpop: DpopUse, directory: Directory) {
+  const named = async (): Promise<Resource | undefined> => {
     if (target.resource === undefined) return undefined;
     if (dpop === "preferred") return directory.named(target.resource);
     return { identifier: target.resource, scope: undefined, takesProofs: dpop === "required" };
   };
 
-  /** The resource of a request, as far as it is known before it is sent. */
-  async function resourceOf({ url, isReplayable }: Outgoing): Promise<Resource | undefined> {
+  async function of({ url, isReplayable }: Outgoing): Promise<Resource | undefined> {
     if (!isTrustworthy(url)) throw new AgentError("wrong_resource", `${addressOf(url)} is not https, so no token is sent to it`);
     if (target.resource !== undefined) {
-      if (URL.canParse(target.resource) && covers(target.resource, url)) return namedResource();
+      if (URL.canParse(target.resource) && covers(target.resource, url)) return named();
       throw new AgentError("wrong_resource", `${addressOf(url)} is not within ${target.resource}`);
     }
     const known = directory.around(url);
@@ -102,10 +83,43 @@ export function access(source: TokenSource, target: Target, { fetch, dpop, metad
     });
   }
 
+  return { named, of };
+}
+
+/** Requests with the tokens of one source. */
+export function access(source: TokenSource, target: Target, { fetch, dpop, metadata, prover, cache, directory }: AccessPorts): Access {
+  /** Scopes by resource, where a request needed more than its first challenge asked for. */
+  const wider = new Map<string, string>();
+  /** Resources that asked for proofs when they refused a token. */
+  const proven = new Set<string>();
+  const finder = resourceFinder(target, dpop, directory);
+  const scopeOf = (resource: Resource | undefined) => target.scope ?? wider.get(resource?.identifier ?? "") ?? resource?.scope;
+
+  async function held(resource: Resource | undefined, scope = scopeOf(resource)): Promise<HeldToken> {
+    const { takesProofs: issuerTakesProofs } = await metadata();
+    const resourceTakesProofs = resource !== undefined && (resource.takesProofs || proven.has(resource.identifier));
+    const isBound = bindsToken({ dpop, issuerTakesProofs, resourceTakesProofs, isSubjectBound: source.isBound });
+    const use = { resource: resource?.identifier, scope, isBound };
+    const key = cacheKey({ ...use, party: await source.party });
+    const token = await cache
+      .obtain(key, () => source.request(use))
+      .catch((error: unknown) => {
+        if (resource !== undefined && error instanceof AgentError && error.code === "invalid_scope") {
+          // What one request needs was refused, or is no longer granted. Another may need less, and learns that by its own challenge.
+          wider.delete(resource.identifier);
+          directory.forget(resource);
+        }
+        throw error;
+      });
+    if (dpop === "required" && token.scheme !== "DPoP")
+      throw new AgentError("dpop_unavailable", "the authorization server issued a token that is not bound to the agent's key");
+    return { key, token };
+  }
+
   async function send(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     const request = outgoing(fetch, input, init);
     const { isReplayable, signal } = request;
-    let resource = await withSignal(resourceOf(request), signal);
+    let resource = await withSignal(finder.of(request), signal);
     if (resource === undefined) {
       const { response, challenges } = await transmit(prover, request);
       const demand = response.status === 401 ? demandOf(challenges) : undefined;
@@ -113,9 +127,11 @@ export function access(source: TokenSource, target: Target, { fetch, dpop, metad
       await response.body?.cancel();
       resource = await withSignal(directory.learn(request.url, demand), signal);
     }
+    let scope = scopeOf(resource);
     for (const tried = new Set<Step>(); ; ) {
-      const { key, token } = await withSignal(held(resource), signal);
-      const scope = scopeOf(resource);
+      const { key, token } = await withSignal(held(resource, scope), signal);
+      // Not before there is a token: scopes that are refused would be asked for by every later request.
+      if (tried.has("widen") && scope !== undefined) wider.set(resource.identifier, scope);
       const { response, hasNonce, challenges } = await transmit(prover, request, token);
       const facts = { status: response.status, challenges, hasNonce, isReplayable, scope, isScopeFixed: target.scope !== undefined, tried };
       const step = nextStep(facts);
@@ -124,11 +140,11 @@ export function access(source: TokenSource, target: Target, { fetch, dpop, metad
       await response.body?.cancel();
       if (step === "renew") cache.drop(key, token);
       if (step === "renew" && demandOf(challenges)?.takesProofs) proven.add(resource.identifier);
-      if (step === "widen") wider.set(resource.identifier, widened(scope, challenges));
+      if (step === "widen") scope = widened(scope, challenges);
     }
   }
 
-  return { fetch: send, token: async () => (await held(await namedResource())).token };
+  return { fetch: send, token: async () => (await held(await finder.named())).token };
 }
 
 /** Sends a request, with a token and its proof if there is one. */

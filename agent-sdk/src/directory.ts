@@ -17,6 +17,8 @@ export interface Directory {
    * @throws {AgentError} resource_unknown, wrong_resource, wrong_issuer, invalid_response, server_unreachable
    */
   learn(called: string, demand: Demand | undefined): Promise<Resource>;
+  /** Forgets what was learned of a resource. */
+  forget(resource: Resource): void;
   /** A resource that the caller has named, which may have no document. @throws {AgentError} wrong_resource, wrong_issuer */
   named(identifier: string): Promise<Resource>;
 }
@@ -68,6 +70,7 @@ export function directory(issuer: string, fetch: Fetch): Directory {
         keep(known, resource.identifier, resource);
         return resource;
       }),
+    forget: ({ identifier }) => void known.delete(identifier),
     named: (identifier) =>
       once(`named ${identifier}`, async () => {
         const already = named.get(identifier);

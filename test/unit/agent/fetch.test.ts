@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { type AgentOptions, agent, clientSecret, generateProofKey, publicClient } from "@countersign/agent";
+import { type Agent, type AgentOptions, agent, clientSecret, generateProofKey, publicClient } from "@countersign/agent";
 import { calculateJwkThumbprint, type JWK } from "jose";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type SmallAnswer, smallResource } from "../../support/small-resource.ts";
@@ -189,6 +189,42 @@ test("a named resource without a metadata document gets bound tokens once it has
     ["/a", "DPoP token 2"],
     ["/b", "DPoP token 2"],
   ]);
+});
+
+test("scopes that the authorization server refuses, or no longer grants, do not keep other requests from a token", async () => {
+  let grantsAdmin = false;
+  let issuedLast = "";
+  const strict = await serving(({ path, body }, origin) => {
+    if (path.startsWith("/.well-known/")) return { json: { issuer: origin, token_endpoint: `${origin}/token` } };
+    const scope = new URLSearchParams(body).get("scope");
+    if (scope?.includes("admin") && !grantsAdmin) return { status: 400, json: { error: "invalid_scope" } };
+    issuedLast = `${scope?.replaceAll(" ", "+")}-${grantsAdmin}`;
+    return { json: { access_token: issuedLast, token_type: "Bearer", expires_in: 900 } };
+  });
+  const resource = await serving(({ path, authorization }, origin) => {
+    if (path.startsWith("/.well-known/")) return { json: { resource: `${origin}/api`, authorization_servers: [strict.origin] } };
+    const needed = path === "/api/admin" ? "admin" : "read";
+    const answer = (status: number, error: string) => {
+      const metadata = `resource_metadata="${origin}/.well-known/oauth-protected-resource/api"`;
+      return { status, headers: { "www-authenticate": `Bearer ${error}scope="${needed}", ${metadata}` } };
+    };
+    if (authorization === undefined) return answer(401, "");
+    if (!authorization.endsWith(`-${grantsAdmin}`)) return answer(401, 'error="invalid_token", ');
+    return authorization.includes(needed) ? {} : answer(403, 'error="insufficient_scope", ');
+  });
+  const outcomesOf = async (mine: Agent, ...paths: string[]) => {
+    const outcomes = [];
+    for (const path of paths) outcomes.push(await outcomeOf(mine.fetch(resource.origin + path)));
+    return outcomes;
+  };
+  const mine = anAgent({ issuer: strict.origin });
+  expect(await outcomesOf(mine, "/api", "/api/admin", "/api")).toEqual([200, "invalid_scope", 200]);
+  expect(await outcomesOf(anAgent({ issuer: strict.origin }), "/api/admin", "/api")).toEqual(["invalid_scope", 200]);
+  grantsAdmin = true;
+  expect(await outcomesOf(mine, "/api/admin", "/api")).toEqual([200, 200]);
+  expect(issuedLast).toBe("admin+read-true");
+  grantsAdmin = false;
+  expect(await outcomesOf(mine, "/api", "/api")).toEqual(["invalid_scope", 200]);
 });
 
 test("the key cannot be exported, is one for each agent, and may be the caller's own", async () => {
