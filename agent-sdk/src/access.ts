@@ -6,10 +6,10 @@ import type { IssuerMetadata } from "./issuer.ts";
 import { nextStep, type Step, widened } from "./next-step.ts";
 import { type Outgoing, outgoing, withSignal } from "./outgoing.ts";
 import type { Prover } from "./proof.ts";
-import { demandOf, type Resource } from "./resource.ts";
+import { type Demand, demandOf, type Resource } from "./resource.ts";
 import type { TokenSource } from "./sources.ts";
 import { type AccessToken, cacheKey, type TokenCache } from "./token-cache.ts";
-import { covers, isTrustworthy } from "./urls.ts";
+import { covers, isTrustworthy, resourceMetadataUrl } from "./urls.ts";
 
 /** Whether tokens are bound to the agent's key: wherever both servers support it, always, or never. */
 export type DpopUse = "preferred" | "required" | "off";
@@ -83,7 +83,13 @@ function resourceFinder(target: Target, dpop: DpopUse, directory: Directory) {
     });
   }
 
-  return { named, of };
+  /** The resource that refused a token: another one, within the known one, if its challenge names another document. */
+  async function refusing({ url }: Outgoing, known: Resource, demand: Demand | undefined): Promise<Resource> {
+    const isOther = demand?.metadataUrl !== undefined && demand.metadataUrl !== resourceMetadataUrl(known.identifier);
+    return isOther && target.resource === undefined ? directory.learn(url, demand) : known;
+  }
+
+  return { named, of, refusing };
 }
 
 /** Requests with the tokens of one source. */
@@ -138,9 +144,17 @@ export function access(source: TokenSource, target: Target, { fetch, dpop, metad
       if (step === undefined) return response;
       tried.add(step);
       await response.body?.cancel();
-      if (step === "renew") cache.drop(key, token);
-      if (step === "renew" && demandOf(challenges)?.takesProofs) proven.add(resource.identifier);
       if (step === "widen") scope = widened(scope, challenges);
+      if (step !== "renew") continue;
+      const demand = demandOf(challenges);
+      const refusing: Resource = await withSignal(finder.refusing(request, resource, demand), signal);
+      if (refusing.identifier === resource.identifier) {
+        cache.drop(key, token);
+        if (demand?.takesProofs) proven.add(resource.identifier);
+        continue;
+      }
+      resource = refusing;
+      scope = scopeOf(refusing);
     }
   }
 

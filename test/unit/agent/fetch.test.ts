@@ -227,6 +227,25 @@ test("scopes that the authorization server refuses, or no longer grants, do not 
   expect(await outcomesOf(mine, "/api", "/api")).toEqual(["invalid_scope", 200]);
 });
 
+test("a resource within a known one gets a token of its own", async () => {
+  const tokens = new Map<string, string | null>();
+  const host = await serving(({ path, authorization = "" }, origin) => {
+    const inner = path.includes("/mcp");
+    const document = `/.well-known/oauth-protected-resource${inner ? "/mcp" : ""}`;
+    const resource = inner ? `${origin}/mcp` : origin;
+    if (path.startsWith("/.well-known/")) return { json: { resource, authorization_servers: [issuer.origin] } };
+    const asked = new URLSearchParams(issuer.received.findLast(({ path: at }) => at === "/token")?.body).get("resource");
+    if (authorization !== "" && !tokens.has(authorization)) tokens.set(authorization, asked);
+    if (tokens.get(authorization) === resource) return {};
+    const error = authorization === "" ? "" : 'error="invalid_token", ';
+    return { status: 401, headers: { "www-authenticate": `Bearer ${error}scope="x", resource_metadata="${origin}${document}"` } };
+  });
+  const mine = anAgent();
+  const outcomes = [];
+  for (const path of ["/", "/mcp", "/mcp", "/"]) outcomes.push(await outcomeOf(mine.fetch(host.origin + path)));
+  expect([outcomes, issued]).toEqual([[200, 200, 200, 200], 2]);
+});
+
 test("the key cannot be exported, is one for each agent, and may be the caller's own", async () => {
   const proofKey = await generateProofKey();
   await expect(crypto.subtle.exportKey("jwk", proofKey.privateKey)).rejects.toThrow();
