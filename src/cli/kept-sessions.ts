@@ -83,10 +83,11 @@ export function keptSession(url: string, email: string | undefined, terminal: Te
   return who == null || kept === undefined ? undefined : { email: who, kept };
 }
 
-/** Stores a session, and makes its user the one as whom commands act. */
-export function keepSession(url: string, email: string, session: Kept, terminal: Terminal): void {
+/** Stores a session. That of a sign-in makes its user the one as whom commands act; a renewed one does not. */
+export function keepSession(url: string, email: string, session: Kept, terminal: Terminal, by: "sign-in" | "renewal"): void {
   const sessions = readSessions(terminal);
-  writeSessions({ ...sessions, [url]: { current: key(email), users: { ...sessions[url]?.users, [key(email)]: session } } }, terminal);
+  const current = by === "sign-in" ? key(email) : (sessions[url]?.current ?? null);
+  writeSessions({ ...sessions, [url]: { current, users: { ...sessions[url]?.users, [key(email)]: session } } }, terminal);
 }
 
 export function forgetSession(url: string, email: string, terminal: Terminal): void {

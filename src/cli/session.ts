@@ -34,7 +34,7 @@ export async function login(terminal: Terminal, device = false): Promise<Account
   const credentials = givenCredentials(terminal);
   const kept = credentials === undefined ? await signInByBrowser(url, device, terminal) : await signIn(url, credentials, terminal);
   const account = await createAdminClient({ url, token: kept.accessToken }).account.get.query();
-  keepSession(url, account.email, kept, terminal);
+  keepSession(url, account.email, kept, terminal, "sign-in");
   return account;
 }
 
@@ -118,7 +118,7 @@ async function renewedAccess(url: string, terminal: Terminal): Promise<Acting> {
   const { email, kept } = keptBy(url, terminal);
   const refreshed = await refresh(url, kept);
   if (refreshed === undefined) throw notSignedIn(`The session of ${email} at ${url} has ended.`);
-  keepSession(url, email, { ...kept, ...asKept(refreshed, terminal) }, terminal);
+  keepSession(url, email, { ...kept, ...asKept(refreshed, terminal) }, terminal, "renewal");
   return { email, token: refreshed.access_token };
 }
 

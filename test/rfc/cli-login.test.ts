@@ -77,6 +77,19 @@ describe("countersign login", () => {
     expect(readdirSync(here.terminal.configDir)).toEqual(["sessions.json"]);
   });
 
+  test("renewing the token of another user does not change as whom commands act", async () => {
+    const [first, last] = [terminalOf(operator), terminalOf(developer.browser)];
+    await first.run("login");
+    Object.assign(last.terminal, { configDir: first.terminal.configDir });
+    await last.run("login");
+    writeFileSync(first.file, readFileSync(first.file, "utf8").replaceAll(/"expiresAt":[\d.]+/g, '"expiresAt":0'));
+    const whoIs = async (email: string | undefined) => {
+      Object.assign(last.terminal, { server: () => ({ serverUrl: server.url, email, password: undefined }) });
+      return JSON.parse((await last.run("whoami", "--json")).out).email;
+    };
+    expect([await whoIs(OPERATOR.email), await whoIs(undefined)]).toEqual([OPERATOR.email, developer.email]);
+  });
+
   test("refreshes its token, and signs out at the server: neither token works, and another machine stays signed in", async () => {
     const [here, there] = [terminalOf(operator), terminalOf(operator)];
     await here.run("login");
