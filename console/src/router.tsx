@@ -43,6 +43,8 @@ export const router = createRouter({
   stringifySearch,
   scrollRestoration: true,
   defaultPreload: "intent",
+  // Forms and new secrets belong to one record: the screen of another one does not keep them.
+  defaultRemountDeps: ({ params }) => params,
 });
 
 declare module "@tanstack/react-router" {

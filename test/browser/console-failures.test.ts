@@ -70,6 +70,23 @@ test("keeps a new secret in sight when the client is read again", async () => {
   expect(await page.getByRole("region", { name: "Client secret" }).innerText()).toBe(secret);
 });
 
+test("shows nothing of another client on the way back to a client", async () => {
+  await openScreen(page, "/clients");
+  await page.getByRole("link", { name: "poster", exact: true }).click();
+  await page.getByRole("heading", { name: "poster", level: 1 }).waitFor();
+  await typeInSearch(page, "worker");
+  await page.getByRole("dialog").getByText("worker").first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "worker", level: 1 }).waitFor();
+  await page.getByRole("button", { name: "Replace the secret" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
+  await page.getByRole("region", { name: "Client secret" }).waitFor();
+  await page.goBack();
+  await page.getByRole("heading", { name: "poster", level: 1 }).waitFor();
+  expect(await page.getByLabel("Name").inputValue()).toBe("poster");
+  expect(await page.getByRole("region", { name: "Client secret" }).count()).toBe(0);
+});
+
 test("asks for a further page once, and then waits for the user", async () => {
   let further = 0;
   const user = { id: "u", email: "first@example.test", firstName: null, lastName: null, role: "user", emailVerified: true, enabled: true };
