@@ -18,6 +18,8 @@ export interface WatchMessage {
 }
 
 export interface KnownRevocations {
+  /** Called when a stream begins: what an earlier one did not complete is discarded. */
+  begin(): void;
   take(message: WatchMessage, now: number): void;
   /** Whether an event with one of these digests is in effect. */
   anyEnded(digests: readonly string[]): boolean;
@@ -36,6 +38,9 @@ export function knownRevocations(): KnownRevocations {
   let pruned = 0;
 
   return {
+    begin() {
+      coming = undefined;
+    },
     take({ marks, cursor, reset }, now) {
       if (reset) coming = new Map();
       const into = coming ?? known;

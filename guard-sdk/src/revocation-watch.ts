@@ -46,6 +46,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   async function listen(): Promise<void> {
     const { client, metadata, codec, service } = await channel.open();
     const { path, encode, decode } = codec<Service["watchRevocations"]>(service.watchRevocations);
+    marks.begin();
     await new Promise<void>((resolve) => {
       const stream = client.makeServerStreamRequest(path, encode, decode, { cursor }, metadata);
       stop = () => stream.cancel();

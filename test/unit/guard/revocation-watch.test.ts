@@ -1,0 +1,35 @@
+import { EventEmitter } from "node:events";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Channel } from "../../../guard-sdk/src/grpc-channel.ts";
+import { watchRevocations } from "../../../guard-sdk/src/revocation-watch.ts";
+
+/** A channel whose streams are written by the test. */
+function aChannel() {
+  const streams: (EventEmitter & { cancel(): void })[] = [];
+  const client = {
+    makeServerStreamRequest() {
+      const stream = Object.assign(new EventEmitter(), { cancel: () => undefined });
+      streams.push(stream);
+      return stream;
+    },
+  };
+  const opened = { client, metadata: {}, service: {}, codec: () => ({}) };
+  return { streams, channel: { open: async () => opened, close: () => undefined } as unknown as Channel };
+}
+
+const mark = (byte: number) => ({ digest: new Uint8Array([byte]), sequence: BigInt(byte), lifted: false, expiresAt: 1_000 });
+
+test("events are kept when a stream that was to replace them breaks off", async () => {
+  const { streams, channel } = aChannel();
+  const watch = watchRevocations(channel, { now: () => 0, elapsed: () => 0 });
+  onTestFinished(watch.close);
+  const ready = watch.ready(60_000);
+  const stream = (n: number) => vi.waitUntil(() => streams[n]);
+  const first = await stream(0);
+  first.emit("data", { marks: [mark(1)], cursor: "a", reset: true });
+  await ready;
+  first.emit("data", { marks: [mark(2)], cursor: "", reset: true });
+  first.emit("end");
+  (await stream(1)).emit("data", { marks: [mark(3)], cursor: "b", reset: false });
+  expect(["01", "03"].map((digest) => watch.marks.anyEnded([digest]))).toEqual([true, true]);
+});
