@@ -12,6 +12,8 @@ import type { RouteOptions } from "./route.ts";
 export interface Context {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
+  /** The target of the request; `req.url` loses the path below which an application is mounted. */
+  readonly originalUrl: string;
   readonly state: Record<string, unknown>;
   status: number;
   body: unknown;
@@ -26,7 +28,7 @@ export type Middleware = (ctx: Context, next: () => Promise<unknown>) => Promise
 export function metadata(guard: Guard): Middleware {
   assertGuard("metadata", guard);
   return async (ctx, next) => {
-    const answer = metadataAnswer(guard, ctx.req);
+    const answer = metadataAnswer(guard, ctx.req, ctx.originalUrl);
     return answer === undefined ? next() : give(ctx, answer);
   };
 }
@@ -35,7 +37,7 @@ export function metadata(guard: Guard): Middleware {
 export function protect(guard: Guard, route: RouteOptions = {}): Middleware {
   const demand = demandOfRoute(guard, route);
   return async (ctx, next) => {
-    const verdict = await judge(guard, ctx.req, demand);
+    const verdict = await judge(guard, ctx.req, demand, ctx.originalUrl);
     if ("answer" in verdict) return give(ctx, verdict.answer);
     ctx.state.principal = verdict.principal;
     ctx.set(mergeExposed(verdict, ctx.res.getHeader(EXPOSED)));

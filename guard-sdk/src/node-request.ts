@@ -13,11 +13,19 @@ export type NodeVerdict =
   | { readonly principal: Principal; readonly headers: Readonly<Record<string, string>> }
   | { readonly answer: HttpAnswer };
 
-/** Takes the credentials out of the request, before anything else can see them, and judges them. */
-export async function judge(guard: Guard, request: NodeRequest, { scopes, authentication }: RouteDemand): Promise<NodeVerdict> {
-  const document = metadataAnswer(guard, request);
+/**
+ * Takes the credentials out of the request, before anything else can see them, and judges them.
+ * @param whole its target as it was sent, for frameworks that keep it elsewhere
+ */
+export async function judge(
+  guard: Guard,
+  request: NodeRequest,
+  { scopes, authentication }: RouteDemand,
+  whole?: string,
+): Promise<NodeVerdict> {
+  const document = metadataAnswer(guard, request, whole);
   if (document !== undefined) return { answer: document };
-  const { path, query } = target(request);
+  const { path, query } = target(request, whole);
   const { method = "GET" } = request;
   const inbound = { authorization: takeAuthorization(request), query, dpop: fields(request, "dpop"), method, path };
   const verdict = await guard.admit(inbound, scopes, [request], authentication);
@@ -25,8 +33,8 @@ export async function judge(guard: Guard, request: NodeRequest, { scopes, authen
 }
 
 /** The metadata document when the request asks for it. */
-export function metadataAnswer(guard: Guard, request: NodeRequest): HttpAnswer | undefined {
-  return guard.metadataAnswer(request.method ?? "GET", target(request).path);
+export function metadataAnswer(guard: Guard, request: NodeRequest, whole?: string): HttpAnswer | undefined {
+  return guard.metadataAnswer(request.method ?? "GET", target(request, whole).path);
 }
 
 /** Sends an answer. A list of exposed headers that is already set, by a CORS middleware say, is added to. */
@@ -44,10 +52,10 @@ export function setHeaders(response: ServerResponse, given: Pick<HttpAnswer, "he
 /** Scheme and host of a target in absolute form, which servers must accept (RFC 9112 §3.2.2). */
 const AUTHORITY = /^https?:\/\/[^/?]*/i;
 
-function target({ originalUrl, url = "/" }: NodeRequest): { path: string; query: string } {
-  const whole = (originalUrl ?? url).replace(AUTHORITY, "");
-  const mark = whole.indexOf("?");
-  return mark < 0 ? { path: whole, query: "" } : { path: whole.slice(0, mark), query: whole.slice(mark) };
+function target({ originalUrl, url = "/" }: NodeRequest, whole = url): { path: string; query: string } {
+  const sent = (originalUrl ?? whole).replace(AUTHORITY, "");
+  const mark = sent.indexOf("?");
+  return mark < 0 ? { path: sent, query: "" } : { path: sent.slice(0, mark), query: sent.slice(mark) };
 }
 
 /** Every field of a name, as it was sent. */

@@ -1,9 +1,14 @@
+import { createServer } from "node:http";
 import { createGuard, type GuardOptions } from "@countersign/guard";
+import * as viaExpress from "@countersign/guard/express";
+import * as viaKoa from "@countersign/guard/koa";
 import { tokenVerifier } from "@countersign/guard/mcp";
 import { OAuthError } from "@modelcontextprotocol/server";
+import express from "express";
+import Koa from "koa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
-import { startIssuer } from "../support/guard-issuer.ts";
+import { listen, startIssuer } from "../support/guard-issuer.ts";
 import { aGuardClock } from "../support/guard-modes.ts";
 import { SERVER_KINDS, serve } from "../support/guard-servers.ts";
 
@@ -143,6 +148,32 @@ test("behind a proxy that takes a path away, proofs are for publicUrl and the pa
   expect(await arriving("https://gateway.example.test/notes/mcp")).toMatchObject({ jkt });
   for (const other of [RESOURCE, "http://10.0.0.7/mcp", "https://gateway.example.test/mcp"])
     await expect(arriving(other)).rejects.toMatchObject({ reason: "proof_for_another_url" });
+});
+
+test("in an application of Koa or Express that is mounted below a path, proofs are for the path that the client asked for", async () => {
+  const guard = guardWith("accepted");
+  const koa = new Koa();
+  // As koa-mount does it.
+  koa.use((ctx, next) => {
+    ctx.path = ctx.path.replace("/mcp", "") || "/";
+    return next();
+  });
+  koa.use(viaKoa.protect(guard));
+  koa.use((ctx) => {
+    ctx.status = 204;
+  });
+  const connect = express();
+  connect.use("/mcp", viaExpress.protect(guard), (_request, response) => void response.status(204).end());
+  const mounted = express();
+  mounted.use("/mcp", koa.callback());
+  const statuses = [];
+  for (const listener of [koa.callback(), connect, mounted]) {
+    const server = await listen(createServer(listener));
+    const headers = { authorization: `DPoP ${bound}`, dpop: proofFor(bound) };
+    statuses.push((await fetch(`${server.origin}/mcp`, { headers })).status);
+    await server.close();
+  }
+  expect(statuses).toEqual([204, 204, 204]);
 });
 
 test("RFC 9728 §2: the metadata document says whether tokens are bound", () => {
