@@ -1,4 +1,4 @@
-import { createTRPCClient, httpBatchLink, TRPCClientError } from "@trpc/client";
+import { createTRPCClient, httpBatchLink, type TRPCClient, TRPCClientError } from "@trpc/client";
 import type { inferRouterInputs, inferRouterOutputs } from "@trpc/server";
 import type { ManagementRouter } from "../../src/management/router.ts";
 
@@ -27,7 +27,7 @@ const TIMEOUT = 30_000;
  * see `refusalOf`.
  * Times are milliseconds since the epoch.
  */
-export function createAdminClient({ url, token, timeout = TIMEOUT }: AdminClientOptions) {
+export function createAdminClient({ url, token, timeout = TIMEOUT }: AdminClientOptions): AdminClient {
   const base = url.endsWith("/") ? url : `${url}/`;
   return createTRPCClient<ManagementRouter>({
     links: [
@@ -45,7 +45,8 @@ export function createAdminClient({ url, token, timeout = TIMEOUT }: AdminClient
   });
 }
 
-export type AdminClient = ReturnType<typeof createAdminClient>;
+/** Every procedure but those of `live`, which are streams. */
+export type AdminClient = Omit<TRPCClient<ManagementRouter>, "live">;
 
 /** What the server said no to: a word, a sentence, and what is wrong with which member. */
 export interface AdminRefusal {

@@ -31,4 +31,6 @@ export async function wrongFieldsAreCompileErrors(admin: AdminClient): Promise<v
   await admin.operator.clients.update.mutate({ id: created.id, patch: { isAgent: true, maxAgentMode: "exec", environment: "staging" } });
   // @ts-expect-error no such mode
   await admin.operator.clients.update.mutate({ id: created.id, patch: { maxAgentMode: "root" } });
+  // @ts-expect-error the client sends calls, and reads no streams
+  admin.live.audit.subscribe({}, {});
 }
