@@ -26,7 +26,10 @@ export interface SignInPorts {
 export interface StartedSignIn {
   /** The page to open in the user's browser. */
   readonly url: string;
-  /** @param callback the URL to which the browser was sent @throws {AgentError} sign_in_invalid, or what the server answered */
+  /**
+   * @param callback the URL to which the browser was sent, whole or as the target of the request
+   * @throws {AgentError} sign_in_invalid, or what the server answered
+   */
   redeemed(callback: string | URL): Promise<TokenSource>;
 }
 
@@ -55,7 +58,9 @@ export async function startSignIn(
   return {
     url: url.href,
     async redeemed(callback) {
-      const code = codeIn(new URL(callback).searchParams, { state, issuer, namesItself });
+      // The error of the URL class itself would show the code.
+      if (!URL.canParse(String(callback), redirectUri)) throw new AgentError("sign_in_invalid", "the end of the sign-in is no URL");
+      const code = codeIn(new URL(callback, redirectUri).searchParams, { state, issuer, namesItself });
       const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier, resource };
       const response = await requestToken({ grant, isBound: thumbprint !== undefined });
       const refreshToken = typeof response.refresh_token === "string" ? response.refresh_token : undefined;

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { inspect } from "node:util";
 import { type Agent, type AgentOptions, agent, clientSecret, generateProofKey, publicClient } from "@countersign/agent";
 import { calculateJwkThumbprint, type JWK } from "jose";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -145,6 +146,20 @@ test("after a sign-in a refused token is renewed by the refresh token, which is 
   for (const callback of [`code=c&state=${state}&iss=${OTHER}`, "code=c&state=other", `state=${state}`])
     await expect(finish(`http://127.0.0.1/cb?${callback}`)).rejects.toMatchObject({ code: "sign_in_invalid" });
   await expect(finish(`http://127.0.0.1/cb?error=access_denied&state=${state}`)).rejects.toMatchObject({ code: "access_denied" });
+});
+
+test("a sign-in ends at the target of a request too, and any other text is refused without being repeated", async () => {
+  const resource = await guarded();
+  const app = anAgent({ credential: publicClient() });
+  const { url, finish } = await app.signIn({ resource: `${resource.origin}/api`, redirectUri: "http://127.0.0.1/cb" });
+  const state = new URL(url).searchParams.get("state");
+  const refusal = await finish("http://?code=secret").catch((error: unknown) => error);
+  expect([refusal, inspect(refusal)]).toEqual([
+    expect.objectContaining({ code: "sign_in_invalid" }),
+    expect.not.stringContaining("secret"),
+  ]);
+  const access = await finish(`/cb?code=c&state=${state}`);
+  expect(await outcomeOf(access.fetch(`${resource.origin}/api`))).toBe(200);
 });
 
 test("RFC 6749 §6: a sign-in that was granted less than it asked for is renewed without the rest", async () => {
