@@ -1,7 +1,7 @@
 import { AgentError } from "./errors.ts";
-import { base64url, randomId, sha256 } from "./jws.ts";
+import { base64url, nowInSeconds, randomId, sha256 } from "./jws.ts";
 import type { TokenSource } from "./sources.ts";
-import type { AccessToken } from "./token-cache.ts";
+import { type AccessToken, freshnessOf } from "./token-cache.ts";
 import { accessTokenOf, type RequestToken } from "./token-endpoint.ts";
 
 export interface SignInRequest {
@@ -105,7 +105,7 @@ function signedInSource({ requestToken, party, first, refreshToken }: SignedIn):
     if (unused !== undefined && unused.resource === resource) {
       const { token } = unused;
       unused = undefined;
-      return token;
+      if (freshnessOf(token, nowInSeconds()) !== "expired") return token;
     }
     if (current === undefined) throw new AgentError("credential_unavailable", "the sign-in has ended; the user has to sign in again");
     // Less may have been granted than the sign-in asked for, and a renewal must not ask for the rest again (RFC 6749 §6).

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { inspect } from "node:util";
 import { type Agent, type AgentOptions, agent, clientSecret, generateProofKey, publicClient } from "@countersign/agent";
 import { calculateJwkThumbprint, type JWK } from "jose";
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type SmallAnswer, smallResource } from "../../support/small-resource.ts";
 
 const OTHER = "https://other.example.test";
@@ -160,6 +160,16 @@ test("a sign-in ends at the target of a request too, and any other text is refus
   ]);
   const access = await finish(`/cb?code=c&state=${state}`);
   expect(await outcomeOf(access.fetch(`${resource.origin}/api`))).toBe(200);
+});
+
+test("the token of a sign-in that expired before its first use is renewed", async () => {
+  const resource = await guarded();
+  const app = anAgent({ credential: publicClient() });
+  const { url, finish } = await app.signIn({ resource: `${resource.origin}/api`, redirectUri: "http://127.0.0.1/cb" });
+  const access = await finish(`http://127.0.0.1/cb?code=c&state=${new URL(url).searchParams.get("state")}`);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 901_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  expect([(await access.token()).value, (await access.token()).value]).toEqual(["token 2", "token 2"]);
 });
 
 test("RFC 6749 §6: a sign-in that was granted less than it asked for is renewed without the rest", async () => {
