@@ -54,6 +54,9 @@ async function explain(fields: readonly Pair[], { form, authorization, dpop, req
   const pairs = [...new URLSearchParams(form === undefined ? "" : contentOf(form).toString().trim()), ...fields];
   if ((request === undefined) === (pairs.length === 0))
     throw new CommandFailure(EXIT.failed, "Name either the parameters of a token request, or --request.");
+  // The message about an unknown request names the values of all options.
+  if (request !== undefined && (authorization ?? dpop) !== undefined)
+    throw new CommandFailure(EXIT.failed, "--authorization and --dpop go with the parameters of a token request, not with --request.");
   const { operator } = await managing(terminal);
   if (request !== undefined) return operator.explain.refusal.query({ requestId: request });
   if (pairs.some(([name]) => name === "response_type"))

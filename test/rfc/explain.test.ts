@@ -318,6 +318,8 @@ describe("countersign explain", () => {
     expect(out).toMatch(/^at +\d{4}-.*\nclient +worker\ngrant +client_credentials\n\nRULE +VERDICT +DEMAND +SOURCE\n/);
     expect(out).toMatch(/\n\nRefused by scope: invalid_scope \(scope_not_allowed\)\nIt requires: [^\n]+\n$/);
     expect(await run("--request", "none")).toMatchObject({ code: 4, err: expect.stringContaining("No refusal") });
+    for (const option of ["--authorization", "--dpop"])
+      expect(await run("--request", "none", option, "Basic secret")).toMatchObject({ code: 1, err: expect.not.stringContaining("secret") });
     expect(await run()).toMatchObject({ code: 1, err: expect.stringContaining("Name either") });
   });
 });
