@@ -162,7 +162,10 @@ export function withoutToken(request: Request): Request {
   if (!request.headers.has("authorization")) return request;
   const headers = new Headers(request.headers);
   headers.delete("authorization");
-  return new Request(request, { headers });
+  if (!request.bodyUsed) return new Request(request, { headers });
+  const copy = new Request(request, { headers, body: "" });
+  void copy.text(); // a body that was read is none that is empty
+  return copy;
 }
 
 const twoGuards = (first: string, second: string) =>
