@@ -1,5 +1,6 @@
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { openScreen, typeInSearch } from "../support/console.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
@@ -191,4 +192,26 @@ test("Enter opens what fits the whole text while its results are on their way", 
     await page.waitForURL(/\/clients\/fits$/);
     held.resolve();
   });
+});
+
+test("calls that are refused together until the user has signed in again are all sent again", async () => {
+  const operator = await operatorAt(server.url);
+  const emails = ["one@example.test", "two@example.test"];
+  for (const email of emails) await operator.users.invite.mutate({ email });
+  await openScreen(page, "/users");
+  const both = Promise.withResolvers<void>();
+  let calls = 0;
+  const data = { error: "insufficient_user_authentication", code: "UNAUTHORIZED", httpStatus: 401, message: "Not yet.", maxAge: 300 };
+  const refusing = async (route: Route) => {
+    calls += 1;
+    if (calls === emails.length) both.resolve();
+    await both.promise;
+    await route.fulfill({ status: 401, json: [{ error: { code: -32_001, message: "no", data } }] });
+  };
+  await whileAnswering("**/trpc/*invitations.withdraw*", refusing, async () => {
+    for (const email of emails) await page.getByRole("button", { name: `Withdraw the invitation of ${email}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Sign in again" }).waitFor();
+  });
+  await page.getByRole("dialog").getByRole("button", { name: "Sign in again" }).click();
+  for (const email of emails) await page.getByText(`The invitation of ${email} no longer works.`).waitFor();
 });

@@ -9,6 +9,15 @@ const REFUSED = "insufficient_user_authentication";
 
 type Ask = (demand: Demand) => Promise<boolean>;
 let ask: Ask = async () => false;
+/** The sign-in under way, for which all calls wait that are refused until then. */
+let asking: Promise<boolean> | undefined;
+
+function askOnce(demand: Demand): Promise<boolean> {
+  asking ??= ask(demand).finally(() => {
+    asking = undefined;
+  });
+  return asking;
+}
 
 /** Sets how a user is asked to sign in again. */
 export function onProofNeeded(by: Ask): void {
@@ -31,7 +40,7 @@ export const stepUpLink: TRPCLink<ManagementRouter> =
         complete: () => observer.complete(),
         error(error) {
           if (!(error instanceof TRPCClientError) || failureOf(error).code !== REFUSED) return observer.error(error);
-          void ask(demandOf(error)).then((hasSignedIn) => {
+          void askOnce(demandOf(error)).then((hasSignedIn) => {
             if (hasSignedIn) subscription = next(op).subscribe(observer);
             else observer.error(error);
           });
