@@ -60,7 +60,7 @@ export function proofVerifier(now: () => number, judgeNonce?: JudgeNonce): Verif
     const input = encoder.encode(proof.slice(0, -signature.length - 1));
     if (!(await key.verifies(input, new Uint8Array(base64url.decode(signature))))) throw refused("proof_not_verified");
     const dpopNonce = await judgeNonce?.(claims.nonce, now());
-    const name = `${key.jkt} ${claims.jti}`;
+    const name = await sha256(`${key.jkt} ${claims.jti}`); // a client chooses how long its jti is
     if (used.has(name)) throw refused("proof_used");
     used.add(name);
     if (used.size > REMEMBERED_PROOFS) forgetOldest(used);

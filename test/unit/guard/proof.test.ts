@@ -1,5 +1,5 @@
 import type { JWK } from "jose";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { proofVerifier } from "../../../guard-sdk/src/proof.ts";
 import { importProofKey, PROOF_ALGORITHMS } from "../../../guard-sdk/src/proof-key.ts";
 import { thumbprint } from "../../../src/core/dpop.ts";
@@ -40,6 +40,14 @@ const once = proofOf();
 test("accepts a proof once", async () => {
   await verify({ ...request, proofs: [once] });
   expect(await refusalOf(() => verify({ ...request, proofs: [once] }))).toEqual(["invalid_dpop_proof", "proof_used"]);
+});
+
+test("remembers a proof in a few bytes, however long its jti is", async () => {
+  const remembered = vi.spyOn(Set.prototype, "add");
+  onTestFinished(() => void remembered.mockRestore());
+  await verify({ ...request, proofs: [proofOf({ claims: { jti: "x".repeat(2_000) } })] });
+  const texts = remembered.mock.calls.flatMap(([value]) => (typeof value === "string" ? [value.length] : []));
+  expect([texts.length > 0, Math.max(...texts) < 100]).toEqual([true, true]);
 });
 
 const { privateKey, jwk } = key;
