@@ -1,19 +1,23 @@
-/** What a Bearer challenge says. */
+/** What a Bearer or DPoP challenge says. */
 export interface Challenge {
+  /** That tokens must be bound to a key (RFC 9449 §7.1). */
+  readonly isBound?: true;
   readonly resourceMetadata: string | undefined;
   readonly scope: string | undefined;
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const PARAMETER = new RegExp(`[\\s,]+(${TOKEN})\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s,"]+))`, "y");
-const SCHEME = /(?:^|,)\s*Bearer(?=[\s,]|$)/i;
+const BEARER = /(?:^|,)\s*Bearer(?=[\s,]|$)/i;
+const DPOP = /(?:^|,)\s*DPoP(?=[\s,]|$)/i;
 /** Longer headers are not read. */
 const LONGEST = 8192;
 
-/** The Bearer challenge in a WWW-Authenticate header; undefined where there is none. Pure. @see RFC 9110 §11.6.1, RFC 9728 §5.1 */
-export function bearerChallenge(header: string | null): Challenge | undefined {
+/** The Bearer challenge in a WWW-Authenticate header, else the DPoP challenge; undefined where there is neither. Pure. @see RFC 9110 §11.6.1, RFC 9728 §5.1 */
+export function tokenChallenge(header: string | null): Challenge | undefined {
   if (header === null || header.length > LONGEST) return undefined;
-  const scheme = SCHEME.exec(header);
+  const bearer = BEARER.exec(header);
+  const scheme = bearer ?? DPOP.exec(header);
   if (scheme === null) return undefined;
   const parameters = new Map<string, string>();
   PARAMETER.lastIndex = scheme.index + scheme[0].length;
@@ -21,5 +25,6 @@ export function bearerChallenge(header: string | null): Challenge | undefined {
     const [, name = "", quoted, plain] = match;
     parameters.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, "$1") ?? plain ?? "");
   }
-  return { resourceMetadata: parameters.get("resource_metadata"), scope: parameters.get("scope") };
+  const isBound = bearer === null && { isBound: true as const };
+  return { resourceMetadata: parameters.get("resource_metadata"), scope: parameters.get("scope"), ...isBound };
 }

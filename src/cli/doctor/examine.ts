@@ -1,5 +1,5 @@
 import { sameResource } from "../../protocol/access.ts";
-import { bearerChallenge } from "./challenge.ts";
+import { tokenChallenge } from "./challenge.ts";
 import { countersignFindings, isCountersign, observeCountersign } from "./countersign.ts";
 import { type Finding, findingsAbout, type Report, reportOf, shown } from "./finding.ts";
 import { hostFindings } from "./hosts.ts";
@@ -61,7 +61,7 @@ async function observeResource(url: string, web: Web): Promise<ObservedResource>
   const at = (withPath: boolean) => web.get(wellKnown(url, "oauth-protected-resource", withPath));
   const hasPath = wellKnown(url, "oauth-protected-resource") !== wellKnown(url, "oauth-protected-resource", false);
   const [answer, withPath, atRoot] = await Promise.all([unauthenticated(url, web), at(true), hasPath ? at(false) : undefined]);
-  const challenge = answer.status === 401 ? bearerChallenge(answer.headers.get("www-authenticate")) : undefined;
+  const challenge = answer.status === 401 ? tokenChallenge(answer.headers.get("www-authenticate")) : undefined;
   const address = challenge?.resourceMetadata;
   const named = address !== undefined && mayFollow(url, address) ? await web.get(address) : undefined;
   return { url, status: answer.status, challenge, named, withPath, atRoot: atRoot ?? withPath, answer };

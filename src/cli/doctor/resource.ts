@@ -46,7 +46,7 @@ function challengeFindings(about: string, { status, challenge, named, withPath, 
   }
   if (challenge === undefined)
     return [fault("challenge", "answers 401 without a Bearer challenge", 'send WWW-Authenticate: Bearer resource_metadata="…"')];
-  const found = [ok("challenge", "refuses requests without a token with 401 and a Bearer challenge")];
+  const found = [schemeFinding(about, challenge)];
   const { resourceMetadata } = challenge;
   if (resourceMetadata === undefined) {
     const served = withPath.body !== undefined || atRoot.body !== undefined;
@@ -59,6 +59,13 @@ function challengeFindings(about: string, { status, challenge, named, withPath, 
   const why = named?.problem ?? "it is neither https nor on this machine";
   const change = "serve the metadata there as JSON with status 200, or correct the challenge";
   return [...found, fault("challenge_metadata", `the challenge names ${shown(resourceMetadata)}, which cannot be read: ${why}`, change)];
+}
+
+function schemeFinding(about: string, { isBound }: Challenge): Finding {
+  const { ok, warning } = findingsAbout(about);
+  if (!isBound) return ok("challenge", "refuses requests without a token with 401 and a Bearer challenge");
+  const change = "accept other tokens too, if clients without a key are to connect";
+  return warning("challenge", "takes only tokens that are bound to a key (DPoP)", change);
 }
 
 const noMetadata = (about: string, { withPath, atRoot }: ResourceObservations): Finding => {

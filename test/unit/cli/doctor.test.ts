@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bearerChallenge } from "../../../src/cli/doctor/challenge.ts";
+import { type Challenge, tokenChallenge } from "../../../src/cli/doctor/challenge.ts";
 import { type CountersignObservations, countersignFindings } from "../../../src/cli/doctor/countersign.ts";
 import { databaseFindings } from "../../../src/cli/doctor/database.ts";
 import { type Finding, reportOf, reportText } from "../../../src/cli/doctor/finding.ts";
@@ -132,6 +132,7 @@ test.for<[string, Partial<ResourceObservations>, string]>([
   ["plain http", { url: "http://a.test", ...describing({ resource: "http://a.test" }) }, "fault: is reached over plain http"],
   ["an open resource", { status: 200, challenge: undefined, named: undefined }, "fault: a request without a token answers 200, not 401"],
   ["no challenge", { challenge: undefined, named: undefined }, "fault: answers 401 without a Bearer challenge"],
+  ["bound tokens alone", { challenge: { ...resource.challenge, isBound: true } as Challenge }, "warning: takes only tokens that are bound"],
   ["a challenge without metadata", unnamed, "warning: the challenge has no resource_metadata"],
   ["a dead metadata URL", { named: answer("", undefined) }, "which cannot be read: status 404"],
   ["a metadata URL that may not be followed", { named: undefined }, "which cannot be read: it is neither https nor on this machine"],
@@ -154,7 +155,7 @@ test("names the well-known URL for a resource without metadata", () => {
   );
 });
 
-test.for<[string | null, ReturnType<typeof bearerChallenge>]>([
+test.for<[string | null, ReturnType<typeof tokenChallenge>]>([
   [null, undefined],
   ["", undefined],
   ["Basic realm=x", undefined],
@@ -163,9 +164,11 @@ test.for<[string | null, ReturnType<typeof bearerChallenge>]>([
   ['Bearer resource_metadata="https://a.test/m", scope="a b"', { resourceMetadata: "https://a.test/m", scope: "a b" }],
   ['bearer realm="x, Bearer y", RESOURCE_METADATA = "https://a.test/\\"q"', { resourceMetadata: 'https://a.test/"q', scope: undefined }],
   ['Basic realm="x", Bearer scope=a', { resourceMetadata: undefined, scope: "a" }],
+  ['DPoP algs="ES256", resource_metadata="https://a.test/m"', { resourceMetadata: "https://a.test/m", scope: undefined, isBound: true }],
+  ['DPoP algs="ES256", Bearer scope=a', { resourceMetadata: undefined, scope: "a" }],
   [`Bearer scope="${"a".repeat(9000)}"`, undefined],
 ])("parses the challenge %s", ([header, challenge]) => {
-  expect(bearerChallenge(header)).toEqual(challenge);
+  expect(tokenChallenge(header)).toEqual(challenge);
 });
 
 test.for<[string, string, boolean]>([
