@@ -64,7 +64,7 @@ export async function importPrivateKey(key: string | JsonWebKey, alg?: string): 
   throw new TypeError("the private key must be PKCS #8 in PEM, or a private JWK, for a signature by Ed25519, ECDSA or RSA");
 }
 
-function importAs(key: string | JsonWebKey, algorithm: Algorithm["importing"]): Promise<CryptoKey> {
+async function importAs(key: string | JsonWebKey, algorithm: Algorithm["importing"]): Promise<CryptoKey> {
   if (typeof key !== "string") {
     const { alg: _, use: _use, key_ops: _ops, ext: _ext, ...members } = key; // which may be narrower than this use
     return crypto.subtle.importKey("jwk", members, algorithm, false, ["sign"]);

@@ -50,7 +50,8 @@ test("a CryptoKey that cannot be exported signs, and what is no private key is n
   const { privateKey: key } = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
   const { parameters } = await privateKey(key).authenticate(request);
   expect(decodeProtectedHeader(parameters.client_assertion ?? "")).toEqual({ alg: "ES256", typ: "JWT" });
-  await expect(privateKey("no key").authenticate(request)).rejects.toThrow("PKCS #8");
+  for (const text of ["no key", "-----BEGIN PRIVATE KEY-----\nMIGHA\n-----END PRIVATE KEY-----"])
+    await expect(privateKey(text).authenticate(request)).rejects.toThrow("PKCS #8");
   const x25519 = generateKeyPairSync("x25519").privateKey.export({ format: "jwk" });
   await expect(privateKey(x25519).authenticate(request)).rejects.toThrow("PKCS #8");
 });
