@@ -215,3 +215,24 @@ test("calls that are refused together until the user has signed in again are all
   await page.getByRole("dialog").getByRole("button", { name: "Sign in again" }).click();
   for (const email of emails) await page.getByText(`The invitation of ${email} no longer works.`).waitFor();
 });
+
+test("saving one member of a client or a resource leaves alone what others have changed since it was read", async () => {
+  const operator = await operatorAt(server.url);
+  const found = (await operator.clients.list.query({ search: "one-shot" })).clients[0];
+  const id = found?.id ?? "";
+  await openScreen(page, `/clients/${id}`);
+  await page.getByLabel("Name").fill("One shot");
+  await operator.clients.update.mutate({ id, patch: { enabled: false } });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "One shot", level: 1 }).waitFor();
+  expect(await operator.clients.get.query({ id })).toMatchObject({ name: "One shot", enabled: false });
+
+  const resource = "https://notes.example.test/mcp";
+  await operator.resources.create.mutate({ resource, name: "Notes", scopes: [{ name: "notes:read" }], clients: ["named"] });
+  await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+  await page.getByLabel("Those that registered themselves").check();
+  await operator.resources.update.mutate({ resource, enabled: false });
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect.poll(async () => (await operator.resources.get.query({ resource })).clients.length).toBe(2);
+  expect((await operator.resources.get.query({ resource })).enabled).toBe(false);
+});

@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import { changesTo } from "../../api/changes.ts";
 import { api, queryClient } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
@@ -39,12 +40,13 @@ function Members({ client, can }: ClientPart) {
   const [redirects, setRedirects] = useState(client.redirectUris.join("\n"));
   const [scopes, setScopes] = useState(client.scopes.join(" "));
   const [enabled, setEnabled] = useState(client.enabled);
-  const [agent, setAgent] = useState<AgentSettings>({ isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null });
+  const asAgent: AgentSettings = { isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null };
+  const [agent, setAgent] = useState(asAgent);
   const saving = useMutation({
     mutationFn: () => {
-      const patch = { name, enabled, redirectUris: listOf(redirects), scopes: listOf(scopes) };
+      const patch = changesTo(client, { name, enabled, redirectUris: listOf(redirects), scopes: listOf(scopes) });
       if (!isOperator) return api.clients.update.mutate({ id: client.id, patch });
-      return api.operator.clients.update.mutate({ id: client.id, patch: { ...patch, ...agent } });
+      return api.operator.clients.update.mutate({ id: client.id, patch: { ...patch, ...changesTo(asAgent, agent) } });
     },
     onSuccess: () => {
       notifications.show({ message: texts.saved });

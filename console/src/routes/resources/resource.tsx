@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
+import { changesTo } from "../../api/changes.ts";
 import { api, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, Pending } from "../../components/failure.tsx";
@@ -68,7 +69,11 @@ function Kinds({ resource }: { readonly resource: Resource }) {
   const [enabled, setEnabled] = useState(resource.enabled);
   const named = { realmId: resource.realmId, resource: resource.resource };
   const saving = useMutation({
-    mutationFn: () => api.operator.resources.update.mutate({ ...named, enabled, clients: KINDS.filter((kind) => kinds.includes(kind)) }),
+    mutationFn: () => {
+      const inOrder = (some: readonly string[]) => KINDS.filter((kind) => some.includes(kind));
+      const record = { enabled: resource.enabled, clients: inOrder(resource.clients) };
+      return api.operator.resources.update.mutate({ ...named, ...changesTo(record, { enabled, clients: inOrder(kinds) }) });
+    },
     onSuccess: () => {
       notifications.show({ message: T.clients.settings.saved });
       return queryClient.invalidateQueries();
