@@ -47,7 +47,7 @@ function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): 
   renameSync(next, file);
 }
 
-/** Milliseconds after which a lock belongs to a command that died, and between two looks for it. */
+/** Milliseconds from now at which a lock belongs to a command that died, or to a clock that was set back; and between two looks for it. */
 const LOCK_DEAD = 30_000;
 const LOCK_LOOK = 50;
 
@@ -69,8 +69,8 @@ function isMade(lock: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    const made = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
-    if (epochMillis() - made > LOCK_DEAD) rmSync(lock, { recursive: true, force: true });
+    const made = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+    if (made !== undefined && Math.abs(epochMillis() - made) > LOCK_DEAD) rmSync(lock, { recursive: true, force: true });
     return false;
   }
 }
