@@ -216,7 +216,7 @@ test("calls that are refused together until the user has signed in again are all
   for (const email of emails) await page.getByText(`The invitation of ${email} no longer works.`).waitFor();
 });
 
-test("saving one member of a client or a resource leaves alone what others have changed since it was read", async () => {
+test("saving one member of a client, a resource or a branding leaves alone what others have changed since it was read", async () => {
   const operator = await operatorAt(server.url);
   const found = (await operator.clients.list.query({ search: "one-shot" })).clients[0];
   const id = found?.id ?? "";
@@ -235,4 +235,16 @@ test("saving one member of a client or a resource leaves alone what others have 
   await page.getByRole("button", { name: "Save" }).click();
   await expect.poll(async () => (await operator.resources.get.query({ resource })).clients.length).toBe(2);
   expect((await operator.resources.get.query({ resource })).enabled).toBe(false);
+
+  const realm = (await operator.realms.list.query({ search: "Partners" })).realms[0]?.id ?? "";
+  const branding = async () => (await operator.realms.get.query({ id: realm })).branding;
+  await openScreen(page, `/realms/${realm}`);
+  await page.getByLabel("Product or company").fill("Acme Partners");
+  await operator.realms.setBranding.mutate({ id: realm, branding: { termsUrl: "https://acme.example.test/terms" } });
+  await page.getByRole("button", { name: "Save branding" }).click();
+  await expect.poll(async () => (await branding()).name).toBe("Acme Partners");
+  await page.getByLabel("Product or company").fill("Partners of Acme");
+  await page.getByRole("button", { name: "Save branding" }).click();
+  await expect.poll(async () => (await branding()).name).toBe("Partners of Acme");
+  expect((await branding()).termsUrl).toBe("https://acme.example.test/terms");
 });

@@ -2,6 +2,7 @@ import { Button, FileInput, Group, NativeSelect, Stack, Text, TextInput } from "
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { changesTo } from "../../api/changes.ts";
 import { api, type ManagementInputs } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -38,10 +39,15 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
     () => Object.fromEntries(MEMBERS.map((member) => [member, branding[member] ?? ""])) as Record<Member, string>,
   );
   const [logo, setLogo] = useState<string | null>();
+  /** What the fields had when they were filled, or saved last. */
+  const [saved, setSaved] = useState(() => changeOf(fields, undefined));
   const change = changeOf(fields, logo);
   const saving = useMutation({
-    mutationFn: () => api.operator.realms.setBranding.mutate({ id, branding: change }),
-    onSuccess: refreshRealms,
+    mutationFn: () => api.operator.realms.setBranding.mutate({ id, branding: changesTo(saved, change) }),
+    onSuccess: () => {
+      setSaved({ ...saved, ...change });
+      return refreshRealms();
+    },
   });
   const hasLogo = logo === undefined ? branding.logo !== null : logo !== null;
   return (
