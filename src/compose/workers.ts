@@ -1,5 +1,4 @@
 import cluster, { type Worker } from "node:cluster";
-import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { AggregatorRegistry } from "prom-client";
 import { shared } from "../load-once.ts";
@@ -12,6 +11,15 @@ const A_WHILE = 10_000;
 
 /** Seconds in which a replaced worker still accepts. More than 0, so that it answers on open connections until they are idle for long. */
 const MOMENT = 0.1;
+
+/** Milliseconds from its order to end until a worker is killed: longer than all that it waits for itself. */
+const PATIENCE = 90_000;
+
+/** Where it is logged that a worker was killed, and after how many milliseconds. */
+interface Terms {
+  readonly log: Log;
+  readonly patience: number;
+}
 
 /** A worker of this supervisor, and when it was ready. */
 interface Ready {
@@ -56,12 +64,17 @@ async function startWorker(): Promise<Ready> {
   return { worker, since: performance.now() };
 }
 
-/** Ends a worker as a signal would, and waits for it. */
-async function drain({ worker }: Ready, lingerSeconds: number): Promise<void> {
+/** Ends a worker as a signal would, and waits for it. One that does not end is killed. */
+async function drain({ worker }: Ready, lingerSeconds: number, { log, patience }: Terms): Promise<void> {
   if (worker.isDead()) return;
-  const ended = once(worker, "exit");
+  const ended = new Promise((resolve) => worker.once("exit", resolve));
   send(worker, { type: "drain", lingerSeconds });
+  const overdue = globalThis.setTimeout(() => {
+    log.error("worker_ended", { signal: "SIGKILL" });
+    worker.process.kill("SIGKILL");
+  }, patience);
   await ended;
+  clearTimeout(overdue);
 }
 
 /** Sends the sum of all metrics to the worker that is asked for them. */
@@ -84,7 +97,12 @@ function answerMetrics(): void {
  * its keys (awaitNotice). SIGTERM and SIGINT end all as they would end one process.
  * @param lingers seconds that workers keep serving after a signal
  */
-export async function supervise(count: number, log: Log, lingers: Partial<Record<NodeJS.Signals, number>>): Promise<void> {
+export async function supervise(
+  count: number,
+  log: Log,
+  lingers: Partial<Record<NodeJS.Signals, number>>,
+  patience: number = PATIENCE,
+): Promise<void> {
   const workers = new Set<Ready>();
   let leaving = false;
   let quick = 0;
@@ -118,14 +136,14 @@ export async function supervise(count: number, log: Log, lingers: Partial<Record
     }
     leaving = true;
     log.info("draining", { signal });
-    await Promise.all([...workers].map((ready) => drain(ready, lingers[signal] ?? 0)));
+    await Promise.all([...workers].map((ready) => drain(ready, lingers[signal] ?? 0, { log, patience })));
     log.flush();
     process.exit(0);
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void leave(signal));
   process.on(
     "SIGHUP",
-    reloading(workers, watched, () => leaving, log),
+    reloading(workers, watched, () => leaving, { log, patience }),
   );
 
   answerMetrics();
@@ -139,7 +157,8 @@ export async function supervise(count: number, log: Log, lingers: Partial<Record
 }
 
 /** Replaces every worker by a new one, which reads settings from their files again. Signals during a turn lead to one more. */
-function reloading(workers: Set<Ready>, watched: (ready: Ready) => Ready, isLeaving: () => boolean, log: Log): () => void {
+function reloading(workers: Set<Ready>, watched: (ready: Ready) => Ready, isLeaving: () => boolean, terms: Terms): () => void {
+  const { log } = terms;
   let running = false;
   let asked = false;
   const turn = async (): Promise<void> => {
@@ -147,10 +166,10 @@ function reloading(workers: Set<Ready>, watched: (ready: Ready) => Ready, isLeav
       if (isLeaving()) return;
       const next = await startWorker();
       // One that has ended by itself in the meantime has its own successor.
-      if (!workers.delete(old)) await drain(next, 0);
+      if (!workers.delete(old)) await drain(next, 0, terms);
       else {
         watched(next);
-        await drain(old, MOMENT);
+        await drain(old, MOMENT, terms);
       }
     }
     log.info("workers_reloaded", { count: workers.size });

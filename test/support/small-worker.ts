@@ -14,4 +14,4 @@ if (isWorker()) {
     process.kill(process.pid, "SIGKILL");
   });
   obeySupervisor({ drain: () => process.exit(0), welcome: () => undefined });
-} else await supervise(2, createLog({ level: "info" }), {});
+} else await supervise(2, createLog({ level: "info" }), {}, 500);

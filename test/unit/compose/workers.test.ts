@@ -17,6 +17,7 @@ async function aSupervisor() {
   const gate = join(directory, "gate");
   const child = spawn(process.execPath, [SMALL_WORKER, gate], { stdio: ["ignore", "pipe", "ignore"] });
   onTestFinished(() => {
+    if (child.exitCode === null) for (const worker of workers()) process.kill(worker, "SIGKILL");
     child.kill("SIGKILL");
     rmSync(directory, { recursive: true });
   });
@@ -57,6 +58,17 @@ test("a worker that is killed before its supervisor answers it is replaced", asy
   await expect.poll(() => workers().length, LONG).toBe(2);
   expect(workers()).not.toContain(first);
   expect(child.exitCode).toBeNull();
+});
+
+test("a reload kills a worker that hangs", async () => {
+  const { child, workers, said } = await aSupervisor();
+  const before = workers();
+  process.kill(before[0] ?? 0, "SIGSTOP");
+  child.kill("SIGHUP");
+  await expect.poll(said, LONG).toContain("workers_reloaded");
+  expect(said()).toMatch(/"signal":"SIGKILL","event":"worker_ended"/);
+  expect(workers().filter((pid) => before.includes(pid))).toEqual([]);
+  expect(workers()).toHaveLength(2);
 });
 
 test("requests for metrics at the same time are one question to the supervisor", async () => {
