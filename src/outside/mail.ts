@@ -18,8 +18,16 @@ export class UndeliverableError extends Error {
   override readonly name = "UndeliverableError";
 }
 
-/** Without `smtpUrl`, messages are written to files. `from` is an address, or `Name <address>`. */
-export type MailSettings = { readonly smtpUrl?: string | undefined; readonly from: string; readonly dataDir: string };
+/**
+ * Without `smtpUrl`, messages are written to files. `from` is an address, or `Name <address>`. `deadline`: milliseconds for one message to a
+ * mail server; default: 30 seconds.
+ */
+export type MailSettings = {
+  readonly smtpUrl?: string | undefined;
+  readonly from: string;
+  readonly dataDir: string;
+  readonly deadline?: number;
+};
 
 /** The directory of messages that are written to files. */
 export const outboxDirectory = (dataDir: string): string => join(dataDir, "outbox");
@@ -27,8 +35,9 @@ export const outboxDirectory = (dataDir: string): string => join(dataDir, "outbo
 export const createMailer = (settings: MailSettings): Mailer =>
   settings.smtpUrl === undefined
     ? fileMailer(settings.from, outboxDirectory(settings.dataDir))
-    : smtpMailer(settings.from, settings.smtpUrl);
+    : smtpMailer(settings.from, settings.smtpUrl, settings.deadline ?? 30_000);
 
+/** Milliseconds of silence. */
 const DEADLINES = { connectionTimeout: 5_000, greetingTimeout: 5_000, socketTimeout: 10_000, dnsTimeout: 5_000 };
 
 /** The recipient is one address, even with commas or line ends in it. Automatic replies are suppressed (RFC 3834 §5). */
@@ -42,12 +51,13 @@ const envelope = (from: string, mail: IdentifiedMail): SendMailOptions => ({
   disableUrlAccess: true,
 });
 
-function smtpMailer(from: string, url: string): Mailer {
+function smtpMailer(from: string, url: string, deadline: number): Mailer {
   const transport = createTransport({ url, pool: true, maxConnections: 2, ...DEADLINES });
   return {
     send: async (mail) => {
       try {
-        await transport.sendMail({ ...envelope(from, mail), text: mail.text, html: mail.html });
+        const signal = AbortSignal.timeout(deadline); // a server that sends a line now and then is never silent
+        await transport.sendMail({ ...envelope(from, mail), text: mail.text, html: mail.html, signal });
         return {};
       } catch (error) {
         if (isPermanent(error)) throw new UndeliverableError("recipient refused", { cause: error });

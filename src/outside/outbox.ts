@@ -12,7 +12,7 @@ export interface OutboxWorker {
 
 /** One message for each claim: it is sent within its lease, or another process sends it. */
 const BATCH = 1;
-/** Seconds: twice the sum of the mailer's deadlines for one message. */
+/** Seconds: twice the mailer's deadline for one message. */
 const LEASE = 60;
 
 /** Seconds until the next attempt after `attempts` failures: half a minute, doubled each time, at most two hours. */

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -99,6 +101,21 @@ describe("mail by SMTP", () => {
     const { mailer } = await smtp((command) => (command === "connect" ? "silence" : undefined));
     await expect(mailer.send(mail)).rejects.toThrow();
   });
+});
+
+test("a mail server that goes on answering without an end is given up at the deadline", async () => {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined).write("220 mail.test ESMTP\r\n");
+    socket.once("data", () => {
+      const lines = setInterval(() => socket.write("250-wait\r\n"), 20);
+      socket.once("close", () => clearInterval(lines));
+    });
+  }).listen(0, "127.0.0.1");
+  open.push(() => server.close());
+  await once(server, "listening");
+  const smtpUrl = `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const mailer = keep(createMailer({ smtpUrl, from: "no-reply@localhost", dataDir: "/nowhere", deadline: 200 }));
+  await expect(mailer.send(mail)).rejects.toMatchObject({ code: "EABORT" });
 });
 
 describe("mail to files", () => {
