@@ -62,8 +62,9 @@ export function createApp(options: AppOptions): RequestListener {
     return next();
   });
   const routed = routerOf(routes, edge).routes();
-  // Koa's parser drops a fragment and some white space: such paths match no route.
-  koa.use(observing<FrontContext>((ctx, next) => (ctx.path === pathText(ctx) ? routed(ctx, next) : next()), edge) as Koa.Middleware);
+  // Koa's parser throws for some targets that are no path, and drops a fragment and some white space: such targets match no route.
+  const isPath = (ctx: FrontContext): boolean => pathText(ctx).startsWith("/") && ctx.path === pathText(ctx);
+  koa.use(observing<FrontContext>((ctx, next) => (isPath(ctx) ? routed(ctx, next) : next()), edge) as Koa.Middleware);
   koa.use(routeSteps<FrontContext>({ name: "unknown", print: unroutedPrinter(options), answer: refusePath }, edge) as Koa.Middleware);
   const viaKoa = koa.callback();
 

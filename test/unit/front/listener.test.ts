@@ -50,8 +50,9 @@ describe("paths of an issuer with a path", () => {
     front = await startFront({ routes: [hot, route("/cold")] });
     for (const target of ["http://x/hot", "HTTPS://x/cold", "http://x:1/hot?a"])
       expect([target, await statusLine(target)]).toEqual([target, "200"]);
-    for (const target of ["http://x", "http://x?/hot", "xhttp://x/hot"])
+    for (const target of ["http://x", "http://x?/hot", "xhttp://x/hot", "http://[::1", "ftp://[::1/hot"])
       expect([target, await statusLine(target)]).toEqual([target, "400"]);
+    expect(front.faults).toEqual([]);
     expect(await statusLine("/http://x/hot")).toBe("404");
   });
 });
