@@ -120,6 +120,13 @@ export async function authenticateCaller({ authorization, boundCaller, ports, si
   return ports.bearers.judge(bearerToken(authorization), signal);
 }
 
+/** @throws {Refusal} as authenticateCaller; forbidden */
+export async function authenticateOperator(ctx: ManagementContext): Promise<Bearer> {
+  const caller = await authenticateCaller(ctx);
+  if (!isOperator(caller)) throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
+  return caller;
+}
+
 /** @throws {Refusal} unauthenticated */
 export function bearerToken(authorization: string | undefined): string {
   const token = parseBearer(authorization);
@@ -136,8 +143,7 @@ export const developerProcedure = procedure.use(async ({ ctx, next }) => {
 
 /** For operators, with all records. */
 export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
-  const caller = await authenticateCaller(ctx);
-  if (!isOperator(caller)) throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
+  const caller = await authenticateOperator(ctx);
   const reach: Reach = { kind: "all" };
   return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
 });

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { request as httpRequest } from "node:http";
 import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProvisionFile } from "../../src/management/provision.ts";
@@ -85,6 +87,23 @@ describe("tRPC over HTTP", () => {
     const tooMany = await batch(21);
     expect([tooMany.status, tooMany.headers.get("content-type")]).toEqual([400, "application/json"]);
     expect((await tooMany.json()).error).toMatchObject({ message: "A batch holds at most 20 calls.", data: { error: "invalid_request" } });
+  });
+
+  test.for([
+    ["a caller without a token", () => ({}), 401],
+    ["a developer", () => ({ authorization: `Bearer ${ada}` }), 403],
+  ] as const)("%s is refused a provisioning file before its body arrives", async ([, credential, status]) => {
+    const headers = { "content-type": "application/json", "content-length": 1_000_000, ...credential() };
+    const request = httpRequest(`${api.url}/trpc/operator.provision`, { method: "POST", headers });
+    request.flushHeaders();
+    const [answer] = await once(request, "response");
+    request.destroy();
+    expect(answer.statusCode).toBe(status);
+  });
+
+  test("an operator sends a provisioning file of more than 64 KiB", async () => {
+    const answer = await post("operator.provision", " ".repeat(70_000), { authorization: `Bearer ${operator}` });
+    expect([answer.status, (await answer.json()).error.message]).toEqual([400, "The body is not valid JSON."]);
   });
 
   test("lists need no input", async () => {

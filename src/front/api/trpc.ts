@@ -4,7 +4,7 @@ import type { TRPCError } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { Refusal } from "../../errors.ts";
 import { managementRouter } from "../../management/router.ts";
-import { outerError, refusalBehind } from "../../management/trpc.ts";
+import { authenticateOperator, type ManagementContext, outerError, refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/form.ts";
 import { jsonBody, parseJson } from "../http/body.ts";
 import { apiErrorPrinter, tokenChallenge } from "../http/errors.ts";
@@ -53,11 +53,12 @@ async function answerCall(ctx: FrontContext, options: ManagementRoutesOptions): 
   assertNoCredentialInQuery(queryText(ctx));
   if (batchSize(ctx) > BATCH_LIMIT) return sendJson(ctx, TOO_MANY_CALLS, 400);
   const { signal } = ctx.state;
+  const context = contextOf(ctx, options);
   const answer = await fetchRequestHandler({
     router: managementRouter,
     endpoint: ENDPOINT,
-    req: await requestOf(ctx),
-    createContext: () => contextOf(ctx, options),
+    req: await requestOf(ctx, context),
+    createContext: () => context,
     onError: ({ error }) => {
       if (refusalBehind(error) === undefined && !signal.aborted)
         fault({ requestId: ctx.state.requestId, route: ENDPOINT, error: error.cause ?? error });
@@ -91,15 +92,19 @@ const TOO_MANY_CALLS = {
 
 const EVENT_STREAM = "text/event-stream";
 
-/** The request with its body read; tRPC sees only the media type and the last event of a stream. */
-async function requestOf(ctx: FrontContext): Promise<Request> {
+/**
+ * The request with its body read; tRPC sees only the media type and the last event of a stream. A file is read for operators only: slow
+ * senders are not limited in number, and each would hold its part of a MiB.
+ */
+async function requestOf(ctx: FrontContext, context: ManagementContext): Promise<Request> {
   const url = new URL(ctx.req.url ?? "", "http://front.invalid");
   const lastEventId = ctx.req.headers["last-event-id"];
   const input = url.searchParams.get("input");
   if (input !== null) parseJson(input); // refuses what no body may hold
   if (ctx.method !== "POST") return new Request(url, { headers: typeof lastEventId === "string" ? { "last-event-id": lastEventId } : {} });
-  const limit = TAKE_FILES.some((path) => url.pathname === `${ENDPOINT}/${path}`) ? FILE_LIMIT : BODY_LIMIT;
-  const body = JSON.stringify(await jsonBody(ctx, limit));
+  const takesFile = TAKE_FILES.some((path) => url.pathname === `${ENDPOINT}/${path}`);
+  if (takesFile) await authenticateOperator(context);
+  const body = JSON.stringify(await jsonBody(ctx, takesFile ? FILE_LIMIT : BODY_LIMIT));
   return new Request(url, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
