@@ -21,6 +21,7 @@ export interface ConnectRoutesOptions {
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+type AsyncHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
 /** The paths that `connectRoutes` answers. */
@@ -50,7 +51,7 @@ export function connectRoutes(options: ConnectRoutesOptions): Handler {
     handler()
       .then((handle) => handle(request, response))
       .catch((fault: unknown) => {
-        options.onFault(fault, "connect");
+        if (!isRefusal(fault)) options.onFault(fault, "connect");
         response.setHeader("retry-after", "1");
         refuse(response, 503, "unavailable", "The service cannot answer now.");
       });
@@ -63,7 +64,12 @@ function refuse(response: ServerResponse, status: number, code: string, message:
   response.writeHead(status, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);
 }
 
-async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOptions): Promise<Handler> {
+/** Whether a request may be longer than one of a single token: its length is unknown, or too great. */
+const isLong = ({ headers, url }: IncomingMessage): boolean =>
+  (url ?? "").split("?", 1)[0]?.endsWith(`/${introspectBatch.name}`) === true &&
+  !(Number(headers["content-length"]) <= REQUEST_BYTES.introspect);
+
+async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOptions): Promise<AsyncHandler> {
   const [{ connectNodeAdapter }, { ConnectError, createContextKey, createContextValues }] = await Promise.all([
     import("@connectrpc/connect-node"),
     import("@connectrpc/connect"),
@@ -96,18 +102,33 @@ async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOp
         throw errorOf(thrown);
       });
     };
-  return connectNodeAdapter({
-    grpc: false,
-    acceptCompression: [],
-    jsonOptions: { useProtoFieldName: true, ignoreUnknownFields: true },
-    contextValues: (request) =>
-      createContextValues()
-        .set(presented, "headersDistinct" in request ? (request.headersDistinct.authorization ?? []) : [])
-        .set(address, addressOf(request as IncomingMessage)),
-    routes: (router: ConnectRouter) =>
-      router
-        .rpc(introspect, answer(service.introspect), { readMaxBytes: REQUEST_BYTES.introspect })
-        .rpc(introspectBatch, answer(service.introspectBatch), { readMaxBytes: REQUEST_BYTES.introspectBatch })
-        .rpc(verifyApiKey, answer(service.verifyApiKey), { readMaxBytes: REQUEST_BYTES.introspect }),
-  });
+  const adapter = (batchBytes: number): Handler =>
+    connectNodeAdapter({
+      grpc: false,
+      acceptCompression: [],
+      jsonOptions: { useProtoFieldName: true, ignoreUnknownFields: true },
+      contextValues: (request) =>
+        createContextValues()
+          .set(presented, "headersDistinct" in request ? (request.headersDistinct.authorization ?? []) : [])
+          .set(address, addressOf(request as IncomingMessage)),
+      routes: (router: ConnectRouter) =>
+        router
+          .rpc(introspect, answer(service.introspect), { readMaxBytes: REQUEST_BYTES.introspect })
+          .rpc(introspectBatch, answer(service.introspectBatch), { readMaxBytes: batchBytes })
+          .rpc(verifyApiKey, answer(service.verifyApiKey), { readMaxBytes: REQUEST_BYTES.introspect }),
+    });
+  /** @throws any error but the refusal of a wrong credential */
+  const isAuthenticated = async (request: IncomingMessage): Promise<boolean> => {
+    try {
+      const client = resourceServerCredential(request.headersDistinct.authorization ?? [], addressOf(request));
+      await core.introspect({ client, tokens: [] }, { signal: AbortSignal.timeout(INTROSPECTION_LIMIT) });
+      return true;
+    } catch (error) {
+      if (isRefusal(error) && error.code !== "temporarily_unavailable") return false;
+      throw error;
+    }
+  };
+  const [short, whole] = [adapter(REQUEST_BYTES.introspect), adapter(REQUEST_BYTES.introspectBatch)];
+  // Slow senders are not limited in number, and each would hold its part of a MiB.
+  return async (request, response) => (isLong(request) && (await isAuthenticated(request)) ? whole : short)(request, response);
 }

@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { Refusal } from "../../src/errors.ts";
 import { IntrospectionService } from "../../src/gen/countersign/introspection/v1/introspection_pb.ts";
 import { CONNECT_PATHS, connectRoutes } from "../../src/grpc/connect-routes.ts";
 import { localTokenCore } from "../../src/grpc/local.ts";
@@ -101,6 +102,40 @@ test("accepts a batch of 1 MiB, and rejects a larger one", async () => {
   const requests = Array.from({ length: 16 }, () => ({ token: "x".repeat(65_000) }));
   expect((await post("IntrospectBatch", { requests })).status).toBe(200);
   expect((await post("IntrospectBatch", { requests: [...requests, { token: "x".repeat(9_000) }] })).status).toBe(429);
+});
+
+test.for([
+  ["no credential", {}],
+  ["a wrong secret", { authorization: `Basic ${btoa("rs:wrong")}` }],
+] as const)("rejects a batch of more than 64 KiB with %s before its body arrives", async ([, credential]) => {
+  const headers = { "content-type": "application/json", "content-length": 1_000_000, ...credential };
+  const request = httpRequest(path("IntrospectBatch"), { method: "POST", headers });
+  request.flushHeaders();
+  const [answer] = await once(request, "response");
+  request.destroy();
+  expect(answer.statusCode).toBe(429);
+});
+
+test("rejects a batch of more than 64 KiB with 503 while no core answers", async () => {
+  const routes = connectRoutes({
+    core: {
+      ...localTokenCore(implementation),
+      introspect: async () => {
+        throw new Refusal("temporarily_unavailable", "core_away");
+      },
+    },
+    issuer: "https://as.example.test",
+    addressOf: () => "203.0.113.7",
+    onFault: (fault) => faults.push(fault),
+  });
+  const away = createServer(routes).listen(0, "127.0.0.1");
+  onTestFinished(() => void away.close());
+  await once(away, "listening");
+  const { port } = away.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}${new URL(path("IntrospectBatch")).pathname}`;
+  const body = JSON.stringify({ requests: [{ token: "x".repeat(65_536) }] });
+  const { status } = await fetch(url, { method: "POST", headers: { "content-type": "application/json", authorization: RS_BASIC }, body });
+  expect(status).toBe(503);
 });
 
 test("rejects compressed bodies with 415, and does not compress responses", async () => {
