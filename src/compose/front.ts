@@ -65,9 +65,16 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     wakeOutbox: mails.wake,
   });
   for (const path of routes.flatMap(pathsOf)) around.routes.add(path);
-  const pages = createApp({
+  const introspection = connectRoutes({
+    core,
+    issuer,
+    addressOf: (request) => clientAddress(request, config.trustProxy),
+    onFault: (error, where) => log.error("fault", { route: where, error }),
+  });
+  const app = createApp({
     issuer,
     routes,
+    listeners: new Map([...CONNECT_PATHS].map((path) => [path, introspection])),
     lifecycle: alive,
     trustProxy: config.trustProxy,
     page: pageErrorPrinter(siteOf(issuer, brandings)),
@@ -82,13 +89,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       },
     },
   });
-  const introspection = connectRoutes({
-    core,
-    issuer,
-    addressOf: (request) => clientAddress(request, config.trustProxy),
-    onFault: (error, where) => log.error("fault", { route: where, error }),
-  });
-  const handler = tracedRequests(eitherOf(callers.see, introspection, pages), around.routes, around.tracing);
+  const handler = tracedRequests(watched(callers.see, app), around.routes, around.tracing);
   around.closing.push(resealing(config, sql, log, around.failed));
   const { host } = config;
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
@@ -108,13 +109,12 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   };
 }
 
-/** The listener of the front: introspection by Connect, or Koa. */
-const eitherOf =
-  (see: (request: IncomingMessage) => void, introspection: RequestListener, pages: RequestListener): RequestListener =>
+/** A listener whose requests `see` sees first. */
+const watched =
+  (see: (request: IncomingMessage) => void, listener: RequestListener): RequestListener =>
   (request, response) => {
     see(request);
-    if (CONNECT_PATHS.has(request.url?.split("?", 1)[0] ?? "")) introspection(request, response);
-    else pages(request, response);
+    listener(request, response);
   };
 
 function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing, log }: FrontSurroundings) {

@@ -23,6 +23,8 @@ import { type EdgeOptions, inFlight, observing, refuseMethod, routeSteps } from 
 export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly issuer: string;
   readonly routes: readonly Route[];
+  /** What answers paths in front of Koa and its steps. */
+  readonly listeners?: ReadonlyMap<string, RequestListener>;
   /** A fresh id for each request. */
   readonly requestId: () => string;
   /** Whether X-Forwarded-For is believed. */
@@ -73,8 +75,11 @@ export function createApp(options: AppOptions): RequestListener {
   const hotRoutes = options.hot === false ? new Map() : hotRoutesOf(options, hotEdge);
   const basePath = new URL(issuer).pathname.replace(/\/$/, "");
   return (req, res) => {
-    const hot = hotRoutes.get(takePath(req, basePath))?.get(req.method ?? "");
-    if (hot === undefined) void viaKoa(req, res);
+    const path = takePath(req, basePath);
+    const listener = options.listeners?.get(path);
+    const hot = hotRoutes.get(path)?.get(req.method ?? "");
+    if (listener !== undefined) listener(req, res);
+    else if (hot === undefined) void viaKoa(req, res);
     else if (hot.refuse !== undefined && hotEdge.requests.isFull()) hot.refuse(res);
     else hot.answer(new LightContext(req, res, stateOf(req))).catch(reportResponse);
   };

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
@@ -38,6 +38,14 @@ describe("paths of an issuer with a path", () => {
     for (const path of ["/tenants/hot", "/tenanthot", "/tenant", "/tenant?a", "/tenant/tenant/hot", "/x/tenant/hot"])
       expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 404]);
     expect(await (await fetch(`${front.url}/tenant/hot?a=b`)).json()).toEqual({ url: "/hot?a=b" });
+  });
+
+  test("are removed for a listener beside Koa too", async () => {
+    const listener: RequestListener = (request, response) => void response.end(request.url);
+    front = await startFront({ issuer: "https://id.example.test/tenant", routes: [], listeners: new Map([["/beside", listener]]) });
+    for (const path of ["/tenant/beside?a=b", "/beside?a=b"]) expect(await (await fetch(front.url + path)).text()).toBe("/beside?a=b");
+    for (const path of ["/tenant/beside/", "/tenant/tenant/beside"])
+      expect([path, await statusOf(fetch(front.url + path))]).toEqual([path, 404]);
   });
 
   test("include the root as a route", async () => {
