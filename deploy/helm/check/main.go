@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	networking "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -90,9 +91,28 @@ func render(values map[string]any) (int, error) {
 				return 0, fmt.Errorf("%s: a %s without a name of its own", path, kind.Kind)
 			}
 			seen[kind.String()+named.GetName()] = true
+			if ingress, ok := object.(*networking.Ingress); ok {
+				if err := routesMetadata(ingress); err != nil {
+					return 0, fmt.Errorf("%s: %w", path, err)
+				}
+			}
 		}
 	}
 	return len(seen), nil
+}
+
+// routesMetadata says which metadata document of an issuer with a path does not reach the fronts (RFC 8414 section 3.1).
+func routesMetadata(ingress *networking.Ingress) error {
+	paths := map[string]bool{}
+	for _, one := range ingress.Spec.Rules[0].HTTP.Paths {
+		paths[one.Path] = true
+	}
+	for _, document := range []string{"oauth-authorization-server", "openid-configuration"} {
+		if !paths["/"] && !paths["/.well-known/"+document+"/tenant"] {
+			return fmt.Errorf("no path leads to the document %s", document)
+		}
+	}
+	return nil
 }
 
 func sorted(files map[string]string) []string {
