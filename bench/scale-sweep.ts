@@ -6,7 +6,7 @@ import { isUnavailable } from "../src/store/availability.ts";
 import { grants } from "../src/store/grants.ts";
 import { type Database, openDatabase } from "../src/store/orm.ts";
 import { refreshFamilies } from "../src/store/refresh-families.ts";
-import { SWEEP_BATCH, sweep } from "../src/store/sweep.ts";
+import { sweep } from "../src/store/sweep.ts";
 import { aHash, anAudit } from "../test/support/accounts.ts";
 import { aFamily, aGrant, aScene } from "../test/support/grants.ts";
 import { IN_FLIGHT } from "./scenario.ts";
@@ -121,7 +121,7 @@ export async function sweepBesideLoad(): Promise<void> {
     await leave(url, scene.userId);
     const during = await beside(database, async () => {
       console.log(`${await auditPartitions(database.sql, async () => undefined).drop()} audit records dropped with their partition`);
-      await sweep(database.sql, { most: SWEEP_BATCH.postgresql, rest: (milliseconds) => setTimeout(milliseconds) });
+      await sweep(database.sql, { rest: (milliseconds) => setTimeout(milliseconds) });
     });
     const after = await beside(database, () => setTimeout(ALONE * 1000));
     console.log(`\n| ${IN_FLIGHT} callers that refresh | s | refreshes/s | p99, ms | refused |\n| --- | --- | --- | --- | --- |`);

@@ -5,7 +5,7 @@ import { embeddedVacuum } from "../store/embedded-vacuum.ts";
 import type { Database } from "../store/orm.ts";
 import { continueRemoval, pendingRemovals } from "../store/removals.ts";
 import type { Sql } from "../store/sql.ts";
-import { SWEEP_BATCH, sweep } from "../store/sweep.ts";
+import { sweep } from "../store/sweep.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type Failed, periodically } from "./periodically.ts";
 
@@ -65,7 +65,6 @@ export function housekeeping({ sql, kind }: Database, observers: Observers): () 
       await releaseAuditLimit(sql);
       await sweep(sql, {
         signal,
-        most: SWEEP_BATCH[kind],
         rest: resting(signal),
         swept: (table, rows) => metrics.backgroundRows(`sweep_${table}`, rows),
         failed: (table, error) => failed(error, `sweep_${table}`),

@@ -40,28 +40,25 @@ const EXPIRED: Readonly<Record<string, string>> = {
   ),
 };
 
-type Sweep = { readonly table: string; readonly statement: Statement };
-
 /** In its order the index is read, and not a table from its beginning until enough rows are found. */
 const columnOf = (expired: string): string => expired.slice(0, expired.indexOf(" "));
 
-const SWEEPS: readonly Sweep[] = Object.entries(EXPIRED).map(([table, expired]) => ({
+/** Each table has a lock: a process skips the tables that another one sweeps. */
+const FIRST_LOCK = 723_510_748_200;
+const MINE = "(select taken from lock)";
+
+// A batch of `$1` rows at most is one statement, which names what it deletes `swept`.
+const BATCHES = Object.entries(EXPIRED).map(([table, expired]) => ({
   table,
-  statement: statement(
-    `sweep_${table}`,
-    `with swept as (
-       delete from ${table} where ctid = any(array(
-         select ctid from ${table} where ${expired} order by ${columnOf(expired)} limit $1::int for update skip locked)) returning 1)
-     select count(*)::int as swept from swept`,
-  ),
+  text: `swept as (
+     delete from ${table} where ctid = any(array(
+       select ctid from ${table} where ${MINE} and ${expired} order by ${columnOf(expired)} limit $1::int for update skip locked)) returning 1)`,
 }));
 
 // Open registrations that got no token within a day, or were unused for 30 days; never one with an active refresh family.
-const SWEEP_REGISTRATIONS = statement(
-  "sweep_registrations",
-  `with swept as (
+const REGISTRATIONS = `swept as (
      delete from clients where id = any(array(
-       select id from clients where origin = 'dynamic'
+       select id from clients where ${MINE} and origin = 'dynamic'
          and (last_used_at < now() - interval '30 days' or (last_used_at is null and created_at < now() - interval '1 day'))
          and (
            select count(*) from grants where grants.client_id = clients.client_id and grants.revoked_at is null and (
@@ -72,113 +69,93 @@ const SWEEP_REGISTRATIONS = statement(
    withdrawn as (${dropConsents("client_id = any(array(select client_id from swept))")}),
    logged as (
      insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id)
-     select 'client.deleted', 'success', 'registration_unused', 'service', 'sweep', client_id from swept)
-   select count(*)::int as swept from swept`,
-);
+     select 'client.deleted', 'success', 'registration_unused', 'service', 'sweep', client_id from swept)`;
 
 // The counts of each past minute become one audit record.
-const SWEEP_REFUSED_EXCHANGES = statement(
-  "sweep_refused_exchanges",
-  `with swept as (
+const REFUSED_EXCHANGES = `swept as (
      delete from refused_exchanges where ctid = any(array(
-       select ctid from refused_exchanges where minute < date_trunc('minute', now()) limit $1::int for update skip locked))
+       select ctid from refused_exchanges where ${MINE} and minute < date_trunc('minute', now()) limit $1::int for update skip locked))
      returning client_id, address, reason, requests),
    logged as (
      insert into audit_records (event, outcome, reason, actor_type, actor_id, client_id, grant_type, act_chain, address, repeats)
      select 'token.refused', 'failure', reason, 'client', client_id, client_id, '${TOKEN_EXCHANGE}', array[client_id], nullif(address, ''), requests - 1
-     from swept where requests > 1)
-   select count(*)::int as swept from swept`,
-);
+     from swept where requests > 1)`;
 
 // Audit records that were there before any range, with their links. Later ones are dropped with their partition (audit-partitions.ts).
-const SWEEP_AUDIT_RECORDS = statement(
-  "sweep_audit_records_first",
-  `with unlinked as (
+const AUDIT_RECORDS = `unlinked as (
      delete from audit_links_first where ctid = any(array(
-       select ctid from audit_links_first where seq < (select audit_start.seq from audit_start) order by seq limit $1::int for update skip locked))
+       select ctid from audit_links_first where ${MINE} and seq < (select audit_start.seq from audit_start) order by seq limit $1::int for update skip locked))
      returning id),
-   swept as (delete from audit_records_first where id = any(array(select id from unlinked)) returning 1)
-   select count(*)::int as swept from swept`,
-);
+   swept as (delete from audit_records_first where id = any(array(select id from unlinked)) returning 1)`;
 
+type Sweep = { readonly table: string; readonly statement: Statement };
+
+/** What a crash brings back is swept again, so that a batch does not wait for the disk. */
 const ALL: readonly Sweep[] = [
-  ...SWEEPS,
-  { table: "audit_records_first", statement: SWEEP_AUDIT_RECORDS },
-  { table: "clients", statement: SWEEP_REGISTRATIONS },
-  { table: "refused_exchanges", statement: SWEEP_REFUSED_EXCHANGES },
-];
+  ...BATCHES,
+  { table: "audit_records_first", text: AUDIT_RECORDS },
+  { table: "clients", text: REGISTRATIONS },
+  { table: "refused_exchanges", text: REFUSED_EXCHANGES },
+].map(({ table, text }, at) => ({
+  table,
+  statement: statement(
+    `sweep_${table}`,
+    `with lock as materialized (
+       select pg_try_advisory_xact_lock(${FIRST_LOCK + at}) as taken, set_config('synchronous_commit', 'off', true) as waits),
+     ${text}
+     select count(*)::int as swept from swept`,
+  ),
+}));
 /** Grants follow the rows that refer to them. */
 const STAGES = [ALL.filter(({ table }) => table !== "grants"), ALL.filter(({ table }) => table === "grants")];
 
-/** One lock for each table: a process skips the tables that another one sweeps. */
-const FIRST_LOCK = 723_510_748_200;
-const lockOf = (one: Sweep): number => FIRST_LOCK + ALL.indexOf(one);
-const TAKE_LOCK = statement("sweep_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
+/** How a sweep proceeds: rows of a batch, and how many times as long as the batch it then rests. */
+export type Pace = { readonly rows: number; readonly rest: number };
 
-/** Sweeps a batch in its own transaction, so that no lock is kept while another table is swept. */
-const sweepBatch = (sql: Sql, one: Sweep, size: number): Promise<number> =>
-  sql.transaction(async (tx) => {
-    const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [lockOf(one)]);
-    if (lock?.taken !== true) return 0;
-    const [row] = await tx.query<{ swept: number }>(one.statement, [size]);
-    return row?.swept ?? 0;
-  });
+/** So short that other statements hardly notice a batch. */
+const GENTLE: Pace = { rows: 100, rest: 5 };
+const HURRIED: Pace = { rows: 500, rest: 1 };
+/** Milliseconds after which a sweep hurries, so that it ends. */
+const PATIENT = 40_000;
 
-/** The most rows of a batch, for which other statements may have to wait; on the embedded database all others do. */
-export const SWEEP_BATCH = { embedded: 500, postgresql: 4_000 } as const;
-const FIRST = 500;
-/** Milliseconds: a slower batch is followed by a smaller one, a faster one by a larger one. */
-const SHORT = 25;
-const LONG = 75;
-
-/** The size of the next batch. Pure. @param milliseconds of the last one; undefined when it failed */
-export function nextBatch(size: number, most: number, milliseconds: number | undefined): number {
-  if (milliseconds === undefined) return Math.max(1, Math.trunc(size / 4));
-  if (milliseconds > LONG) return Math.max(1, Math.trunc(size / 2));
-  return milliseconds < SHORT ? Math.min(most, size * 2) : size;
+/** The pace of the next batch. Pure. @param elapsed milliseconds since the sweep began  @param failures of the table, in a row */
+export function paceOf(elapsed: number, failures: number): Pace {
+  const { rows, rest } = elapsed < PATIENT ? GENTLE : HURRIED;
+  return { rows: Math.max(1, Math.trunc(rows / 4 ** failures)), rest };
 }
-
-/** Milliseconds for which a sweep leaves three quarters of the time to others; then half of it, so that it ends. */
-const PATIENT = 20_000;
-
-/** Milliseconds to pause after a batch. Pure. @param milliseconds of the batch  @param elapsed since the sweep began */
-export const restAfter = (milliseconds: number, elapsed: number): number => milliseconds * (elapsed < PATIENT ? 3 : 1);
 
 export interface SweepOptions {
   /** Stops after the running batch. */
   readonly signal?: AbortSignal;
-  readonly most?: number;
   /** Pauses after a batch, so that the database can serve others. */
   readonly rest?: (milliseconds: number) => Promise<unknown>;
   readonly swept?: (table: string, rows: number) => void;
   readonly failed?: (table: string, error: unknown) => void;
 }
 
-/** `failures`: consecutive failed batches. */
-type TableSweep = { readonly sweep: Sweep; readonly began: number; size: number; failures: number };
+/** `began`: when the whole sweep did. `failures`: consecutive failed batches. */
+type TableSweep = { readonly sweep: Sweep; readonly began: number; failures: number };
 
 /** Consecutive failed batches, each smaller, after which a table is left to the next sweep. */
 const PATIENCE = 4;
 
 /** Runs one batch. @returns the deleted rows, and whether the table may hold more */
 async function advance(sql: Sql, table: TableSweep, options: SweepOptions): Promise<{ readonly gone: number; readonly more: boolean }> {
-  const { most = FIRST, rest, swept, failed } = options;
-  const { sweep, size } = table;
+  const { rest, swept, failed } = options;
+  const { table: name, statement: batch } = table.sweep;
   const began = performance.now();
+  const pace = paceOf(began - table.began, table.failures);
   try {
-    const gone = await sweepBatch(sql, sweep, size);
-    const took = performance.now() - began;
+    const [{ swept: gone } = { swept: 0 }] = await sql.query<{ swept: number }>(batch, [pace.rows]);
     table.failures = 0;
-    table.size = nextBatch(size, most, took);
     if (gone > 0) {
-      swept?.(sweep.table, gone);
-      await rest?.(restAfter(took, performance.now() - table.began));
+      swept?.(name, gone);
+      await rest?.((performance.now() - began) * pace.rest);
     }
-    return { gone, more: gone === size };
+    return { gone, more: gone === pace.rows };
   } catch (error) {
-    failed?.(sweep.table, error);
+    failed?.(name, error);
     table.failures += 1;
-    table.size = nextBatch(size, most, undefined);
     return { gone: 0, more: table.failures < PATIENCE };
   }
 }
@@ -200,14 +177,13 @@ export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ rea
 }
 
 async function sweepStage(sql: Sql, stage: readonly Sweep[], began: number, options: SweepOptions): ReturnType<typeof sweep> {
-  const { signal, most = FIRST } = options;
-  let tables: readonly TableSweep[] = stage.map((one) => ({ sweep: one, began, size: Math.min(FIRST, most), failures: 0 }));
+  let tables: readonly TableSweep[] = stage.map((one) => ({ sweep: one, began, failures: 0 }));
   let total = 0;
   let incomplete = false;
   while (tables.length > 0) {
     const left: TableSweep[] = [];
     for (const table of tables) {
-      if (signal?.aborted) return { gone: total, more: true };
+      if (options.signal?.aborted) return { gone: total, more: true };
       const { gone, more } = await advance(sql, table, options);
       total += gone;
       if (more) left.push(table);

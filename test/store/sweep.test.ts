@@ -1,4 +1,3 @@
-import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { consents } from "../../src/store/consents.ts";
 import { detachedSignatures } from "../../src/store/detached-signatures.ts";
@@ -9,7 +8,7 @@ import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { signInFailures } from "../../src/store/sign-in-failures.ts";
 import type { Sql } from "../../src/store/sql.ts";
-import { nextBatch, restAfter, SWEEP_BATCH, sweep } from "../../src/store/sweep.ts";
+import { paceOf, sweep } from "../../src/store/sweep.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { aHash, anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -93,7 +92,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
       `insert into pending_requests (id_hash, query, expires_at) select int4send(n), 'x', now() - interval '1 minute' from generate_series(1, ${count}) n`,
     );
 
-  test("1,100 expired rows are deleted in batches of at most 500, with a pause after each", async () => {
+  test("1,100 expired rows are deleted in batches of at most 100, with a pause after each", async () => {
     await leftovers(1_100);
     const batches: [string, number][] = [];
     let rests = 0;
@@ -105,7 +104,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     });
     expect(outcome).toEqual({ gone: 1_100, more: false });
     expect(batches.map(([table]) => table)).toEqual(batches.map(() => "pending_requests"));
-    expect(Math.max(...batches.map(([, rows]) => rows))).toBeLessThanOrEqual(500);
+    expect(Math.max(...batches.map(([, rows]) => rows))).toBeLessThanOrEqual(100);
     expect(rests).toBe(batches.length);
     expect(await sweep(database.sql)).toEqual({ gone: 0, more: false });
   });
@@ -124,8 +123,8 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
   test("an aborted sweep stops after the current batch", async () => {
     await leftovers(1_100);
     const stopping = new AbortController();
-    expect(await sweep(database.sql, { signal: stopping.signal, swept: () => stopping.abort() })).toEqual({ gone: 500, more: true });
-    expect(await sweep(database.sql)).toEqual({ gone: 600, more: false });
+    expect(await sweep(database.sql, { signal: stopping.signal, swept: () => stopping.abort() })).toEqual({ gone: 100, more: true });
+    expect(await sweep(database.sql)).toEqual({ gone: 1_000, more: false });
   });
 
   test("a table whose batches fail is retried with smaller batches, and the other tables are swept", async () => {
@@ -135,31 +134,26 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     const { sql } = database;
     const failing: Sql = {
       ...sql,
-      transaction: (work) =>
-        sql.transaction((tx) =>
-          work({
-            query: (one, parameters) => {
-              if (one.name !== "sweep_pending_requests") return tx.query(one, parameters);
-              sizes.push(parameters[0]);
-              return Promise.reject(Object.assign(new Error("too slow"), { code: "57014", severity: "ERROR" }));
-            },
-          }),
-        ),
+      query: (one, parameters) => {
+        if (one.name !== "sweep_pending_requests") return sql.query(one, parameters);
+        sizes.push(parameters[0]);
+        return Promise.reject(Object.assign(new Error("too slow"), { code: "57014", severity: "ERROR" }));
+      },
     };
     const failures: string[] = [];
     expect(await sweep(failing, { failed: (table) => failures.push(table) })).toEqual({ gone: 1, more: true });
-    expect(sizes).toEqual([500, 125, 31, 7]);
+    expect(sizes).toEqual([100, 25, 6, 1]);
     expect(failures).toEqual(sizes.map(() => "pending_requests"));
     expect(await sweep(sql)).toEqual({ gone: 600, more: false });
   });
 
-  test("batches grow while they are fast, shrink while they are slow, and never fall below one row", () => {
-    expect([nextBatch(500, 4_000, 10), nextBatch(3_000, 4_000, 10), nextBatch(500, 4_000, 50)]).toEqual([1_000, 4_000, 500]);
-    expect([nextBatch(500, 4_000, 200), nextBatch(1, 4_000, 200), nextBatch(3, 4_000, undefined)]).toEqual([250, 1, 1]);
-  });
-
-  test("a sweep leaves three quarters of the time to others, and half of it once it takes long", () => {
-    expect([restAfter(40, 0), restAfter(40, 19_000), restAfter(40, 21_000)]).toEqual([120, 120, 40]);
+  test("a sweep proceeds in small batches, hurries once it takes long, and tries fewer rows of a table that fails", () => {
+    expect([paceOf(0, 0), paceOf(39_000, 0), paceOf(41_000, 0)]).toEqual([
+      { rows: 100, rest: 5 },
+      { rows: 100, rest: 5 },
+      { rows: 500, rest: 1 },
+    ]);
+    expect([paceOf(0, 1), paceOf(41_000, 2), paceOf(0, 9)]).toMatchObject([{ rows: 25 }, { rows: 31 }, { rows: 1 }]);
   });
 
   // Three times the rows that one minute at 1,000 tokens a second leaves; the time it takes depends on the machine.
@@ -192,7 +186,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
            insert into consumed_ids select 'client_assertion', uuid_send(gen_random_uuid()), now() - interval '2 hours' from generate_series(1, 2500)`,
         );
       }
-      const { more } = await sweep(sql, { most: SWEEP_BATCH.postgresql, rest: (milliseconds) => setTimeout(milliseconds) });
+      const { more } = await sweep(sql);
       expect(more).toBe(false);
       const swept = [
         "grants",
