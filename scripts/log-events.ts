@@ -15,7 +15,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   stopped: event("info", [], "The process has ended in order."),
   workers_ready: event("info", ["count"], "All WORKERS serve."),
   workers_reloaded: event("info", ["count"], "After SIGHUP: all WORKERS were replaced."),
-  worker_ended: event("error", ["status", "signal"], "A worker ended by itself; another one takes its place."),
+  worker_ended: event(
+    "error",
+    ["status", "signal"],
+    "A worker ended by itself, or was killed 90 seconds after it had to end; another one takes its place.",
+  ),
   worker_did_not_start: event("error", ["error"], "The replacement of a worker did not start; it is tried again."),
   reload_failed: event("error", ["error"], "After SIGHUP: a new worker did not start, and has printed why; those that are left serve on."),
   close_failed: event("error", ["error"], "Closing did not end in order."),
