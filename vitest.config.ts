@@ -71,7 +71,7 @@ export default defineConfig({
     // A worker loads the server's modules once for all of its files, not once for each.
     isolate: false,
     // More than the cores of a small machine: much of the time is spent waiting.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: WaitingSpread },
     projects: [
       project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**", ...WITH_STORAGE]),
