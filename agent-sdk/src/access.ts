@@ -137,7 +137,7 @@ export function access(source: TokenSource, target: Target, { fetch, dpop, metad
     for (const tried = new Set<Step>(); ; ) {
       const { key, token } = await withSignal(held(resource, scope), signal);
       // Not before there is a token: scopes that are refused would be asked for by every later request.
-      if (tried.has("widen") && scope !== undefined) wider.set(resource.identifier, scope);
+      if (scope !== undefined && scope !== scopeOf(resource)) wider.set(resource.identifier, scope);
       const { response, hasNonce, challenges } = await transmit(prover, request, token);
       const facts = { status: response.status, challenges, hasNonce, isReplayable, scope, isScopeFixed: target.scope !== undefined, tried };
       const step = nextStep(facts);

@@ -90,7 +90,7 @@ const AUDIT_RECORDS = `unlinked as (
 
 type Sweep = { readonly table: string; readonly statement: Statement };
 
-/** What a crash brings back is swept again, so that a batch does not wait for the disk. */
+/** A batch does not wait for the disk: what a crash brings back is swept again. */
 const ALL: readonly Sweep[] = [
   ...BATCHES,
   { table: "audit_records_first", text: AUDIT_RECORDS },

@@ -76,10 +76,8 @@ export function createApp(options: AppOptions): RequestListener {
   const basePath = new URL(issuer).pathname.replace(/\/$/, "");
   return (req, res) => {
     const path = takePath(req, basePath);
-    const listener = options.listeners?.get(path);
     const hot = hotRoutes.get(path)?.get(req.method ?? "");
-    if (listener !== undefined) listener(req, res);
-    else if (hot === undefined) void viaKoa(req, res);
+    if (hot === undefined) void (options.listeners?.get(path) ?? viaKoa)(req, res);
     else if (hot.refuse !== undefined && hotEdge.requests.isFull()) hot.refuse(res);
     else hot.answer(new LightContext(req, res, stateOf(req))).catch(reportResponse);
   };
