@@ -73,7 +73,7 @@ const WARN_EVERY = 30;
 /** Builds and starts the process that a role and its settings describe. */
 export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
-  const outages = databaseOutages(log);
+  const outages = databaseOutages(log, performance.now.bind(performance));
   const { failed } = outages;
   const closing: (() => Promise<void>)[] = [];
   const closeAll = async (): Promise<void> => {

@@ -8,15 +8,21 @@ function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && "code" in cause ? String(cause.code) : undefined;
 }
 
+/** Milliseconds after an outage in which work may still fail that was started during it: more than connecting and one statement may take. */
+const AFTERMATH = 5_000;
+
 /**
  * Logs once when the database does not answer and once when it does again; likewise when the disk of the embedded one is full. Until then,
  * work in the background that fails by it is not logged: many kinds of it are tried again every second.
+ * @param now milliseconds of a clock that only runs forward
  */
-export function databaseOutages(log: Pick<Log, "info" | "warn">) {
+export function databaseOutages(log: Pick<Log, "info" | "warn">, now: () => number) {
   let away = false;
   let full = false;
+  let backAt = Number.NEGATIVE_INFINITY;
   const failed: Failed = (error, work) => {
-    if ((away || full) && isRefusal(error) && error.reason === "storage_unavailable") return;
+    const isOfOutage = away || full || now() - backAt < AFTERMATH;
+    if (isOfOutage && isRefusal(error) && error.reason === "storage_unavailable") return;
     log.warn("background_work_failed", { error, ...(work !== undefined && { work }) });
   };
   return {
@@ -29,8 +35,10 @@ export function databaseOutages(log: Pick<Log, "info" | "warn">) {
       else log.info("disk_has_room", { path });
     },
     answered(): void {
-      if (away) log.info("database_back");
+      if (!away) return;
       away = false;
+      backAt = now();
+      log.info("database_back");
     },
     unanswered(error: unknown): void {
       if (away) return;

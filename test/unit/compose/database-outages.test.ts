@@ -8,11 +8,12 @@ const refused = storageUnavailable(Object.assign(new Error("connect"), { code: "
 function logged() {
   const lines: [string, LogFields | undefined][] = [];
   const note = (event: string, fields?: LogFields) => void lines.push([event, fields]);
-  return { lines, ...databaseOutages({ info: note, warn: note }) };
+  const clock = { now: 0 };
+  return { lines, clock, ...databaseOutages({ info: note, warn: note }, () => clock.now) };
 }
 
 test("an outage of the database is logged once, with its code, and its end once", () => {
-  const { lines, answered, unanswered, failed } = logged();
+  const { lines, clock, answered, unanswered, failed } = logged();
   answered();
   failed(refused, "removal"); // before anyone knows that it is the database
   unanswered(refused);
@@ -22,7 +23,11 @@ test("an outage of the database is logged once, with its code, and its end once"
   failed(fault, "removal");
   failed(fault);
   answered();
+  clock.now += 3_500;
+  failed(refused, "removal"); // started during the outage
+  failed(fault, "removal");
   answered();
+  clock.now += 3_500;
   failed(refused, "removal"); // a single statement that was late
   unanswered(storageUnavailable(new Error("timeout exceeded when trying to connect")));
   expect(lines).toEqual([
@@ -31,6 +36,7 @@ test("an outage of the database is logged once, with its code, and its end once"
     ["background_work_failed", { error: fault, work: "removal" }],
     ["background_work_failed", { error: fault }],
     ["database_back", undefined],
+    ["background_work_failed", { error: fault, work: "removal" }],
     ["background_work_failed", { error: refused, work: "removal" }],
     ["database_away", {}],
   ]);
