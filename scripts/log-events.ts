@@ -64,7 +64,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     "No core serves this front. `front_not_admitted`: cores refuse its certificate or TOKEN_CORE_SECRET; `core_unavailable`: `code` says why; `core_unresolved`: their name has no address.",
   ),
   core_back: event("info", [], "A core serves this front again."),
-  database_away: event("warn", ["code"], "The database does not answer; failures of work in the background are not logged until it does."),
+  database_away: event(
+    "warn",
+    ["code"],
+    "The database does not answer; failures of work in the background by it are not logged until 5 s after it answers again.",
+  ),
   database_back: event("info", [], "The database answers again."),
   disk_full: event(
     "warn",
