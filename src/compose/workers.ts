@@ -15,10 +15,11 @@ const MOMENT = 0.1;
 /** Milliseconds from its order to end until a worker is killed: longer than all that it waits for itself. */
 const PATIENCE = 90_000;
 
-/** Where it is logged that a worker was killed, and after how many milliseconds. */
+/** Where it is logged that a worker was killed, after how many milliseconds, and the ends of workers that drain. */
 interface Terms {
   readonly log: Log;
   readonly patience: number;
+  readonly ending: Set<Promise<unknown>>;
 }
 
 /** A worker of this supervisor, and when it was ready. */
@@ -65,15 +66,17 @@ async function startWorker(): Promise<Ready> {
 }
 
 /** Ends a worker as a signal would, and waits for it. One that does not end is killed. */
-async function drain({ worker }: Ready, lingerSeconds: number, { log, patience }: Terms): Promise<void> {
+async function drain({ worker }: Ready, lingerSeconds: number, { log, patience, ending }: Terms): Promise<void> {
   if (worker.isDead()) return;
   const ended = new Promise((resolve) => worker.once("exit", resolve));
+  ending.add(ended);
   send(worker, { type: "drain", lingerSeconds });
   const overdue = globalThis.setTimeout(() => {
     log.error("worker_ended", { signal: "SIGKILL" });
     worker.process.kill("SIGKILL");
   }, patience);
   await ended;
+  ending.delete(ended);
   clearTimeout(overdue);
 }
 
@@ -104,6 +107,7 @@ export async function supervise(
   patience: number = PATIENCE,
 ): Promise<void> {
   const workers = new Set<Ready>();
+  const terms: Terms = { log, patience, ending: new Set() };
   let leaving = false;
   let quick = 0;
 
@@ -136,14 +140,15 @@ export async function supervise(
     }
     leaving = true;
     log.info("draining", { signal });
-    await Promise.all([...workers].map((ready) => drain(ready, lingers[signal] ?? 0, { log, patience })));
+    for (const ready of workers) void drain(ready, lingers[signal] ?? 0, terms);
+    await Promise.all(terms.ending); // also of one that a reload replaces
     log.flush();
     process.exit(0);
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void leave(signal));
   process.on(
     "SIGHUP",
-    reloading(workers, watched, () => leaving, { log, patience }),
+    reloading(workers, watched, () => leaving, terms),
   );
 
   answerMetrics();

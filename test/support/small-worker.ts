@@ -1,17 +1,24 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { isWorker, obeySupervisor, othersServe } from "../../src/compose/worker.ts";
 import { supervise } from "../../src/compose/workers.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 
-// A supervisor of two workers that serve nothing. They are not ready while the file exists that the first argument names, and at SIGUSR2
-// ask their supervisor something and are killed.
-const [, , gate = ""] = process.argv;
+// A supervisor of two workers that serve nothing. In the directory that the first argument names, a file `gate` keeps them from being ready, and
+// one with the id of a worker keeps it from ending. At SIGUSR2 they ask their supervisor something and are killed. The second argument:
+// milliseconds until a worker that does not end is killed.
+const [, , directory = "", patience] = process.argv;
 if (isWorker()) {
-  while (existsSync(gate)) await setTimeout(20);
+  while (existsSync(join(directory, "gate"))) await setTimeout(20);
   process.on("SIGUSR2", () => {
     void othersServe();
     process.kill(process.pid, "SIGKILL");
   });
-  obeySupervisor({ drain: () => process.exit(0), welcome: () => undefined });
-} else await supervise(2, createLog({ level: "info" }), {}, 500);
+  const drain = async () => {
+    process.stdout.write(`${process.pid} drains\n`);
+    while (existsSync(join(directory, String(process.pid)))) await setTimeout(20);
+    process.exit(0);
+  };
+  obeySupervisor({ drain, welcome: () => undefined });
+} else await supervise(2, createLog({ level: "info" }), {}, Number(patience));

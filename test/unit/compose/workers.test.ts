@@ -11,11 +11,10 @@ const SMALL_WORKER = join(import.meta.dirname, "../../support/small-worker.ts");
 
 const LONG = { timeout: 20_000 };
 
-/** A supervisor of two workers, which serve nothing. Those that start while the file `gate` exists wait for its end. */
-async function aSupervisor() {
+/** A supervisor of two workers, which serve nothing. `gate` and `busy(worker)` name files that keep them from starting, and one from ending. */
+async function aSupervisor(patience = 60_000) {
   const directory = mkdtempSync(join(tmpdir(), "workers-"));
-  const gate = join(directory, "gate");
-  const child = spawn(process.execPath, [SMALL_WORKER, gate], { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(process.execPath, [SMALL_WORKER, directory, String(patience)], { stdio: ["ignore", "pipe", "ignore"] });
   onTestFinished(() => {
     if (child.exitCode === null) for (const worker of workers()) process.kill(worker, "SIGKILL");
     child.kill("SIGKILL");
@@ -30,7 +29,8 @@ async function aSupervisor() {
   const workers = (): readonly number[] =>
     readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
   await expect.poll(() => said, LONG).toContain("workers_ready");
-  return { child, gate, workers, said: () => said };
+  const busy = (worker: number) => join(directory, String(worker));
+  return { child, gate: join(directory, "gate"), busy, workers, said: () => said };
 }
 
 test("a worker that ends while its successor starts has one successor", async () => {
@@ -61,7 +61,7 @@ test("a worker that is killed before its supervisor answers it is replaced", asy
 });
 
 test("a reload kills a worker that hangs", async () => {
-  const { child, workers, said } = await aSupervisor();
+  const { child, workers, said } = await aSupervisor(500);
   const before = workers();
   process.kill(before[0] ?? 0, "SIGSTOP");
   child.kill("SIGHUP");
@@ -69,6 +69,19 @@ test("a reload kills a worker that hangs", async () => {
   expect(said()).toMatch(/"signal":"SIGKILL","event":"worker_ended"/);
   expect(workers().filter((pid) => before.includes(pid))).toEqual([]);
   expect(workers()).toHaveLength(2);
+});
+
+test("SIGTERM during a reload waits for the worker that is being replaced", async () => {
+  const { child, busy, workers, said } = await aSupervisor();
+  const [replaced = 0] = workers();
+  writeFileSync(busy(replaced), "");
+  child.kill("SIGHUP");
+  await expect.poll(said, LONG).toContain(`${replaced} drains`);
+  child.kill("SIGTERM");
+  await expect.poll(() => workers(), LONG).toEqual([replaced]); // its successor and the other have ended
+  rmSync(busy(replaced));
+  await expect.poll(() => child.exitCode, LONG).toBe(0);
+  expect(said()).not.toContain("worker_ended");
 });
 
 test("requests for metrics at the same time are one question to the supervisor", async () => {
