@@ -136,7 +136,10 @@ async function run(earlier: string, databaseUrl: string): Promise<boolean> {
 
 if (TEST_DATABASE_URL === undefined)
   throw new Error("TEST_DATABASE_URL is not set: name a PostgreSQL server on which databases may be created");
-const earlier = checkout(process.argv[2] ?? git("describe", "--tags", "--abbrev=0"));
+const [lastTag] = git("tag", "--list", "--sort=-creatordate").split("\n");
+const commit = process.argv[2] ?? lastTag;
+if (!commit) throw new Error("no release is tagged in this checkout: name the commit of an earlier version");
+const earlier = checkout(commit);
 const database = await emptyPostgresDatabase(TEST_DATABASE_URL);
 try {
   process.exitCode = (await run(earlier, database.url)) ? 0 : 1;
