@@ -1,11 +1,17 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { link, mkdir, open, rm } from "node:fs/promises";
+import { link, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { systemClock } from "../clock.ts";
 
 /** Characters that are written at once. */
 const CHUNK = 256 * 1024;
+
+/** The name of a file that is being written. */
+const TEMPORARY = /^\..+\.ndjson\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Seconds without a write after which no process writes a file any more: between two writes are a few reads of the database. */
+const LEFT = 3600;
 
 /** What two archives of the same records have in common: all but the keys, of which there may be more by now. */
 function contentDigest() {
@@ -43,6 +49,15 @@ async function writeLines(path: string, lines: AsyncIterable<string>): Promise<s
   return digest.end();
 }
 
+/** Removes what processes that were killed left behind. Others may be writing into the folder now. */
+async function removeLeftovers(folder: string): Promise<void> {
+  for (const name of (await readdir(folder)).filter((one) => TEMPORARY.test(one))) {
+    const path = join(folder, name);
+    const file = await stat(path).catch(() => undefined); // its process has just ended
+    if (file !== undefined && file.mtimeMs / 1000 < systemClock() - LEFT) await rm(path, { force: true });
+  }
+}
+
 /**
  * Writes lines to a file of a folder, which is made if it is missing. When the file has its name, it is whole and on the disk; one that has
  * the name already is left as it is.
@@ -50,6 +65,7 @@ async function writeLines(path: string, lines: AsyncIterable<string>): Promise<s
  */
 export async function writeArchive(folder: string, name: string, lines: AsyncIterable<string>): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeLeftovers(folder);
   const temporary = join(folder, `.${name}.${randomUUID()}`);
   try {
     const digest = await writeLines(temporary, lines);

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
@@ -22,6 +23,15 @@ test("an archive has every line, one to a line", async () => {
   await writeArchive(folder, "a.ndjson", linesOf(...LONG));
   expect(readFileSync(join(folder, "a.ndjson"), "utf8")).toBe(`${LONG.join("\n")}\n`);
   expect(readdirSync(folder)).toEqual(["a.ndjson"]);
+});
+
+test("what a process left behind that was killed is removed by the next archive, and a file that another one is writing stays", async () => {
+  const [left, written] = [randomUUID(), randomUUID()].map((id) => `.audit-1-2.ndjson.${id}`) as [string, string];
+  for (const name of [left, written, ".mine.ndjson", "audit-3-4.ndjson"]) writeFileSync(join(folder, name), "half a");
+  const before = Date.now() / 1000 - 2 * 3600;
+  for (const name of [left, ".mine.ndjson", "audit-3-4.ndjson"]) utimesSync(join(folder, name), before, before);
+  await writeArchive(folder, "a.ndjson", linesOf("line"));
+  expect(readdirSync(folder).sort()).toEqual([written, ".mine.ndjson", "a.ndjson", "audit-3-4.ndjson"].sort());
 });
 
 test("writing fails where the system takes a part of the last lines only, and no archive is left", () => {
