@@ -37,7 +37,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   telemetry_not_sent: event("warn", ["error"], "The OpenTelemetry collector did not take traces or metrics; at most once a minute."),
   http_request: event("debug", ["requestId", "route", "method", "status", "durationMs"], "A request was answered."),
   token_refused: event("info", ["route", "code", "reason", "requestId"], "The token endpoint refused a request."),
-  overloaded: event("warn", [], "More requests are in flight than the front bears; others are answered 503. At most once in ten seconds."),
+  overloaded: event(
+    "warn",
+    [],
+    "More requests are in flight, or longer bodies are arriving, than the front bears; others are answered 503. At most once in ten seconds.",
+  ),
   push_refused: event("info", ["route", "code", "reason", "requestId"], "A pushed authorization request was refused."),
   client_document_refused: event("warn", ["reason", "host", "requestId"], "A client metadata document was refused."),
   scope_dropped: event(

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
+import { bodyBudget } from "../body-budget.ts";
 import { realmBrandings } from "../branding/realm-brandings.ts";
 import type { Config } from "../config.ts";
 import { clientAddress } from "../front/http/address.ts";
@@ -9,7 +10,7 @@ import { createApp } from "../front/http/app.ts";
 import { loadBodyReader } from "../front/http/body.ts";
 import { pathsOf } from "../front/http/routes.ts";
 import { listen } from "../front/http/server.ts";
-import { type Lifecycle, requestIds } from "../front/http/steps.ts";
+import { type FrontTelemetry, type Lifecycle, requestIds } from "../front/http/steps.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
 import { siteOf } from "../front/pages/views/layout.ts";
 import type { WalletRoutes } from "../front/user-routes.ts";
@@ -44,11 +45,10 @@ const GRACE = 20_000;
 export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
   const { log, metrics } = around;
   const clock = around.databaseClock.seconds;
-  const { issuer } = config;
+  const { issuer, host } = config;
   const { core, remote } = coreOf(config, around);
   const mails = openOutbox(config, sql, around);
-  const fault = (report: { readonly requestId: string; readonly route: string; readonly error: unknown }): void =>
-    log.error("fault", report);
+  const fault: FrontTelemetry["fault"] = (report) => log.error("fault", report);
   const alive: Lifecycle = { draining: false };
   const brandings = realmBrandings(config.branding, readBrandings(sql), clock, around.failed);
   await brandings.refresh();
@@ -65,10 +65,12 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     wakeOutbox: mails.wake,
   });
   for (const path of routes.flatMap(pathsOf)) around.routes.add(path);
+  const bodies = bodyBudget();
   const introspection = connectRoutes({
     core,
     issuer,
     addressOf: (request) => clientAddress(request, config.trustProxy),
+    bodies,
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
   const app = createApp({
@@ -77,6 +79,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     listeners: new Map([...CONNECT_PATHS].map((path) => [path, introspection])),
     lifecycle: alive,
     trustProxy: config.trustProxy,
+    bodies,
     page: pageErrorPrinter(siteOf(issuer, brandings)),
     requestId: requestIds(randomBytes),
     telemetry: {
@@ -91,7 +94,6 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   });
   const handler = tracedRequests(watched(callers.see, app), around.routes, around.tracing);
   around.closing.push(resealing(config, sql, log, around.failed));
-  const { host } = config;
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
     listen({ handler, host, port: config.port, lifecycle: alive }),
   );

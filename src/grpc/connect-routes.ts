@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Code, ConnectRouter, ContextKey, HandlerContext } from "@connectrpc/connect";
-import { CATALOGUE, isRefusal } from "../errors.ts";
+import { type BodyBudget, UNCOUNTED } from "../body-budget.ts";
+import { CATALOGUE, isRefusal, Refusal } from "../errors.ts";
 import { ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { loadOnce } from "../load-once.ts";
@@ -17,6 +18,8 @@ export interface ConnectRoutesOptions {
   /** Named in the challenge of an invalid_client response. */
   readonly issuer: string;
   readonly addressOf: (request: IncomingMessage) => string;
+  /** Counts the bodies that are arriving. */
+  readonly bodies: BodyBudget;
   readonly onFault: OnFault;
 }
 
@@ -69,7 +72,30 @@ const isLong = ({ headers, url }: IncomingMessage): boolean =>
   (url ?? "").split("?", 1)[0]?.endsWith(`/${introspectBatch.name}`) === true &&
   !(Number(headers["content-length"]) <= REQUEST_BYTES.introspect);
 
-async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOptions): Promise<AsyncHandler> {
+/**
+ * Counts what the library reads of a body, if it may be longer than `UNCOUNTED`; one of a declared length above `limit` is not read at all.
+ * @param full is thrown where there is no room
+ */
+function countBody(request: IncomingMessage, response: ServerResponse, limit: number, bodies: BodyBudget, full: () => Error): void {
+  const declared = Number(request.headers["content-length"]);
+  if (declared <= UNCOUNTED || declared > limit) return;
+  delete request.headers["content-length"]; // the library would allocate that much before anything has arrived
+  async function* counted(): AsyncGenerator<Buffer> {
+    const share = bodies();
+    try {
+      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+        if (!share.take(chunk.length)) throw full();
+        yield chunk;
+      }
+    } finally {
+      share.giveBack();
+      if (!request.complete && !response.headersSent) response.setHeader("connection", "close"); // the rest stays unread
+    }
+  }
+  Object.defineProperty(request, Symbol.asyncIterator, { value: counted });
+}
+
+async function loadHandler({ core, issuer, addressOf, bodies, onFault }: ConnectRoutesOptions): Promise<AsyncHandler> {
   const [{ connectNodeAdapter }, { ConnectError, createContextKey, createContextValues }] = await Promise.all([
     import("@connectrpc/connect-node"),
     import("@connectrpc/connect"),
@@ -129,6 +155,11 @@ async function loadHandler({ core, issuer, addressOf, onFault }: ConnectRoutesOp
     }
   };
   const [short, whole] = [adapter(REQUEST_BYTES.introspect), adapter(REQUEST_BYTES.introspectBatch)];
-  // Slow senders are not limited in number, and each would hold its part of a MiB.
-  return async (request, response) => (isLong(request) && (await isAuthenticated(request)) ? whole : short)(request, response);
+  const full = () => errorOf(new Refusal("temporarily_unavailable", "bodies_full", { retryAfter: 1 }));
+  return async (request, response) => {
+    // Slow senders are not limited in number, and each would hold its part of a MiB.
+    const takesLong = isLong(request) && (await isAuthenticated(request));
+    countBody(request, response, takesLong ? REQUEST_BYTES.introspectBatch : REQUEST_BYTES.introspect, bodies, full);
+    (takesLong ? whole : short)(request, response);
+  };
 }

@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { bodyBudget } from "../../src/body-budget.ts";
 import { Refusal } from "../../src/errors.ts";
 import { IntrospectionService } from "../../src/gen/countersign/introspection/v1/introspection_pb.ts";
 import { CONNECT_PATHS, connectRoutes } from "../../src/grpc/connect-routes.ts";
@@ -21,6 +22,7 @@ beforeAll(async () => {
     core: localTokenCore(implementation),
     issuer: "https://as.example.test",
     addressOf: () => "203.0.113.7",
+    bodies: bodyBudget(),
     onFault: (fault) => faults.push(fault),
   });
   server = createServer((request, response) => {
@@ -126,6 +128,7 @@ test("rejects a batch of more than 64 KiB with 503 while no core answers", async
     },
     issuer: "https://as.example.test",
     addressOf: () => "203.0.113.7",
+    bodies: bodyBudget(),
     onFault: (fault) => faults.push(fault),
   });
   const away = createServer(routes).listen(0, "127.0.0.1");
@@ -136,6 +139,37 @@ test("rejects a batch of more than 64 KiB with 503 while no core answers", async
   const body = JSON.stringify({ requests: [{ token: "x".repeat(65_536) }] });
   const { status } = await fetch(url, { method: "POST", headers: { "content-type": "application/json", authorization: RS_BASIC }, body });
   expect(status).toBe(503);
+});
+
+test("rejects a body with 503 while others that are arriving use up the budget, and closes its connection", async () => {
+  const core = localTokenCore(implementation);
+  const options = { core, issuer: "https://as.example.test", addressOf: () => "203.0.113.7", bodies: bodyBudget(30 * 1024) };
+  const small = createServer(connectRoutes({ ...options, onFault: (fault) => faults.push(fault) })).listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    small.closeAllConnections();
+    small.close();
+  });
+  await once(small, "listening");
+  const { port } = small.address() as AddressInfo;
+  const { pathname } = new URL(path("Introspect"));
+  const send = (body: string) =>
+    fetch(`http://127.0.0.1:${port}${pathname}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: RS_BASIC },
+      body,
+    });
+  const long = JSON.stringify({ token: "x".repeat(20_000) });
+  for (const framing of ["Content-Length: 60000", "Transfer-Encoding: chunked"]) {
+    const slow = connect(port, "127.0.0.1");
+    slow.write(`POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`);
+    slow.write(framing.endsWith("chunked") ? `7530\r\n${" ".repeat(30_000)}\r\n` : " ".repeat(30_000));
+    await expect.poll(async () => (await send(long)).status).toBe(503);
+    const { headers } = await send(long);
+    expect([headers.get("retry-after"), headers.get("connection")]).toEqual(["1", "close"]);
+    expect((await send(JSON.stringify({ token: "x".repeat(8000) }))).status).toBe(200);
+    slow.destroy();
+    await expect.poll(async () => (await send(long)).status).toBe(200);
+  }
 });
 
 test("rejects compressed bodies with 415, and does not compress responses", async () => {
@@ -183,6 +217,7 @@ test("a fault before the library reads a request is reported, and answered with 
     addressOf: () => {
       throw fault;
     },
+    bodies: bodyBudget(),
     onFault: (...all) => reported.push(all),
   });
   const faulty = createServer(routes).listen(0, "127.0.0.1");

@@ -3,7 +3,7 @@ import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 
 /** Shared modules that most rooms may import. */
-const WORDS = ["errors", "clock", "random", "audit", "texts", "branding", "load-once", "concurrency-limit", "paging"];
+const WORDS = ["errors", "clock", "random", "audit", "texts", "branding", "load-once", "concurrency-limit", "body-budget", "paging"];
 
 /** Which room of src may import which. A room may always import its own files. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -12,6 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   texts: [],
   "load-once": [],
   "concurrency-limit": [],
+  "body-budget": [],
   paging: [],
   "database-fault": [],
   "ml-dsa-key": [],

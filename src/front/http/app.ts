@@ -1,6 +1,7 @@
 import { type IncomingMessage, METHODS, type RequestListener, type ServerResponse } from "node:http";
 import { Router } from "@koa/router";
 import Koa from "koa";
+import { type BodyBudget, bodyBudget } from "../../body-budget.ts";
 import { Refusal } from "../../errors.ts";
 import { clientAddress } from "./address.ts";
 import { ADMISSION } from "./admission.ts";
@@ -31,6 +32,8 @@ export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly trustProxy?: boolean;
   /** Requests in flight above which others are answered 503; by default 512, and of hot routes as many as the event loop bears (admission.ts). */
   readonly cap?: number;
+  /** Of the bodies that are arriving, shared with other listeners of the process; by default a budget of its own. */
+  readonly bodies?: BodyBudget;
   /** Milliseconds that a request may take. */
   readonly deadline?: number;
   /** Prints "not found" for a browser; without it browsers get JSON like every other client. */
@@ -48,10 +51,12 @@ export function createApp(options: AppOptions): RequestListener {
     requests: inFlight(options.cap ?? ADMISSION.most, options.deadline),
     https: issuer.startsWith("https:"),
   };
+  const bodies = options.bodies ?? bodyBudget();
   const stateOf = (req: IncomingMessage): FrontState => ({
     ...NO_STATE,
     requestId: options.requestId(),
     address: clientAddress(req, options.trustProxy ?? false),
+    bodies,
   });
   const reportResponse = (error: unknown): void => {
     if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });

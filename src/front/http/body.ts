@@ -1,9 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { Middleware } from "koa";
+import { UNCOUNTED } from "../../body-budget.ts";
 import { Refusal, type RefusalCode } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import type { FrontContext, HotContext } from "./routes.ts";
+import { OVERLOADED } from "./steps.ts";
 
 /** Bytes. */
 const FORM_LIMIT = 64 * 1024;
@@ -74,7 +76,8 @@ async function readText(ctx: FrontContext | HotContext, type: string, limit: num
     throw new Refusal("unsupported_media_type", "content_encoding", { description: "The body must not be encoded." });
   }
   if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
-  const bytes = await state.receive(() => ("request" in ctx ? readByKoaBody(ctx, type, limit) : readBytes(req, limit)));
+  const read = "request" in ctx ? await koaBodyReader(ctx, type, limit) : () => readBytes(req, limit);
+  const bytes = await state.receive(() => withinBudget(ctx, read));
   let text: string;
   try {
     text = utf8.decode(bytes);
@@ -85,20 +88,46 @@ async function readText(ctx: FrontContext | HotContext, type: string, limit: num
   return text;
 }
 
+/**
+ * Reads a body while the process has room for it. Closes the connection of one that it refuses, whose rest stays unread.
+ * @param read begins to listen before it returns: what is counted is lost to listeners that come later
+ * @throws {Refusal} temporarily_unavailable
+ */
+function withinBudget(ctx: HotContext, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  const { req, state } = ctx;
+  const reading = read();
+  if (Number(req.headers["content-length"]) <= UNCOUNTED) return reading;
+  const share = state.bodies();
+  const refused = Promise.withResolvers<never>();
+  const count = (chunk: Buffer): void => {
+    if (share.take(chunk.length)) return;
+    req.pause();
+    ctx.set("Connection", "close");
+    refused.reject(OVERLOADED);
+  };
+  req.on("data", count);
+  return Promise.race([reading, refused.promise]).finally(() => {
+    req.off("data", count);
+    share.giveBack();
+  });
+}
+
 /** koa-body's middleware by limit. */
 const readers = new Map<number, Middleware>();
 
 /** Reads text in the encoding "binary", which keeps the bytes: koa-body would replace invalid UTF-8, which is refused here. */
-async function readByKoaBody(ctx: FrontContext, type: string, limit: number): Promise<Uint8Array> {
+async function koaBodyReader(ctx: FrontContext, type: string, limit: number): Promise<() => Promise<Uint8Array>> {
   if (ctx.is(type) === false) throw wrongType(type, "invalid_request");
   const { koaBody } = await loadBodyReader();
   const options = { json: false, urlencoded: false, textTypes: [FORM_TYPE, JSON_TYPE], textLimit: limit, encoding: "binary" };
   delete ctx.req.headers["content-encoding"]; // `identity` in any case: koa-body knows the lower case only
   const read = readers.get(limit) ?? koaBody({ ...options, onError: refuseBody });
   readers.set(limit, read);
-  await read(ctx, async () => {});
-  const text: unknown = ctx.request.body;
-  return Buffer.from(typeof text === "string" ? text : "", "latin1");
+  return async () => {
+    await read(ctx, async () => {});
+    const text: unknown = ctx.request.body;
+    return Buffer.from(typeof text === "string" ? text : "", "latin1");
+  };
 }
 
 function refuseBody(error: Error): never {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RouterContext } from "@koa/router";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
+import { type BodyBudget, bodyBudget } from "../../body-budget.ts";
 import type { Refusal } from "../../errors.ts";
 
 /** Waits for a request's body. Until it has arrived, the request does not count towards the cap: slow senders must not keep others out. */
@@ -16,6 +17,8 @@ export interface FrontState {
   signal: AbortSignal;
   /** Every wait for the request's body goes through this. */
   receive: Receive;
+  /** Counts what has arrived of the request's body. */
+  bodies: BodyBudget;
   /** The path of the route as it is registered, for logs and metrics; "unknown" without one. */
   route: string;
   /** The address of the same page up to a language, where it can be shown in another one. */
@@ -32,6 +35,7 @@ export const NO_STATE: FrontState = {
   address: "",
   signal: new AbortController().signal,
   receive: (body) => body(),
+  bodies: bodyBudget(),
   route: "unknown",
 };
 

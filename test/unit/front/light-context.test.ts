@@ -1,15 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { LightContext } from "../../../src/front/http/routes.ts";
+import { LightContext, NO_STATE } from "../../../src/front/http/routes.ts";
 
-const STATE = {
-  requestId: "r",
-  address: "127.0.0.1",
-  signal: new AbortController().signal,
-  route: "/",
-  receive: <T>(body: () => Promise<T>) => body(),
-};
+const STATE = { ...NO_STATE, requestId: "r", address: "127.0.0.1", route: "/" };
 
 /** The response of a light context that `answer` has filled in. */
 async function seen(answer: (ctx: LightContext) => void, method = "GET"): Promise<Response> {

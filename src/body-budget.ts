@@ -1,0 +1,34 @@
+/** Bytes of each body that are not counted: nearly every request is shorter. */
+export const UNCOUNTED = 8 * 1024;
+
+/** A body that is arriving. */
+export interface BodyShare {
+  /** Counts bytes that have arrived. @returns false when there is no room for them */
+  take(bytes: number): boolean;
+  giveBack(): void;
+}
+
+/** Begins to count a body. */
+export type BodyBudget = () => BodyShare;
+
+/** Limits the memory of bodies that are still arriving, which slow senders could fill. One per process. @param most bytes of all bodies */
+export function bodyBudget(most = 64 * 1024 * 1024): BodyBudget {
+  let taken = 0;
+  return () => {
+    let [length, own] = [0, 0];
+    return {
+      take(bytes) {
+        length += bytes;
+        const more = Math.max(0, length - UNCOUNTED) - own;
+        if (more > 0 && taken + more > most) return false;
+        own += more;
+        taken += more;
+        return true;
+      },
+      giveBack() {
+        taken -= own;
+        own = 0;
+      },
+    };
+  };
+}
