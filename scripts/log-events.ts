@@ -34,6 +34,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["error", "work"],
     "Work in the background failed and is tried again; `work` is the label of `countersign_background_failures_total`, which counts it.",
   ),
+  audit_record_refused: event(
+    "warn",
+    ["auditId", "code"],
+    "The receiver of AUDIT_STREAM refuses this audit record by itself; `code` has its status. Later records wait. Once for each record (docs/audit.md#sending-it-elsewhere).",
+  ),
   telemetry_not_sent: event("warn", ["error"], "The OpenTelemetry collector did not take traces or metrics; at most once a minute."),
   http_request: event("debug", ["requestId", "route", "method", "status", "durationMs"], "A request was answered."),
   token_refused: event("info", ["route", "code", "reason", "requestId"], "The token endpoint refused a request."),

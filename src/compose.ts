@@ -150,7 +150,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   const core = keys && (await startCore(config, role, sql, keys, around));
   const front = role === "core" ? undefined : await composeFront(config, sql, { ...around, core: core?.core, routes, passwords });
   closing.push(retainingAudit(config, { ...database, sql }, { metrics, failed }));
-  closing.push(streamingAudit(config, sql, { metrics, failed }));
+  closing.push(streamingAudit(config, sql, { log, metrics, failed }));
   closing.push(housekeeping(database, { metrics, failed }), sealing(config.issuer, keys, database, failed));
   const sides: readonly StartedSide[] = [core, front].filter((side) => side !== undefined);
   return { sides, sql, grpcPort: core?.port, listening: front?.listening };

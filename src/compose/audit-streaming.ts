@@ -6,6 +6,7 @@ import type { Receiver } from "../outside/audit-stream/receiver.ts";
 import { auditStream } from "../store/audit-stream.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import type { Sql } from "../store/sql.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type Failed, periodically } from "./periodically.ts";
 
@@ -16,7 +17,24 @@ const BATCH = 500;
 /** Turns to skip after the first, second, … failed one; the last number repeats. */
 const PAUSES = [1, 2, 5, 10, 30, 60];
 
+/** What a receiver answers that refuses what it got, and would refuse it again. */
+const OF_CONTENT: ReadonlySet<unknown> = new Set(["status_400", "status_413", "status_422", "records_rejected"]);
+
+/** The receiver refuses one record by itself. */
+class RecordRefused extends Error {
+  override readonly name = "RecordRefused";
+  readonly auditId: string;
+  readonly code: string;
+
+  constructor(auditId: string, code: string) {
+    super("the receiver refuses an audit record");
+    this.auditId = auditId;
+    this.code = code;
+  }
+}
+
 interface Observers {
+  readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "auditStream">;
   readonly failed: Failed;
 }
@@ -24,31 +42,59 @@ interface Observers {
 /** Whether a record has its place in the chain: `follow` returns no others. */
 const isSealed = (entry: { readonly link: SealedEntry["link"] | null }): entry is SealedEntry => entry.link !== null;
 
-/** Hands over what waits, batch by batch, and remembers after each how far it came. @returns records that were handed over */
+/**
+ * Hands over what waits, batch by batch, and remembers after each how far it came. What a batch holds may be why it is refused: then a smaller
+ * one follows.
+ * @returns records that were handed over  @throws {RecordRefused} where a single record is refused
+ */
 export async function handOver(sql: Sql, holder: string, receiver: Receiver, signal?: AbortSignal): Promise<number> {
   const [stream, trail] = [auditStream(sql), auditTrail(sql)];
   let total = 0;
+  let most = BATCH;
   while (signal?.aborted !== true) {
     const after = await stream.claim(holder);
     if (after === undefined) return total;
-    const { items, reached } = await trail.follow({}, BATCH, after);
+    const { items, reached } = await trail.follow({}, most, after);
     const entries = items.filter(isSealed);
-    if (entries.length === 0) return total;
-    await receiver(entries);
+    const [first, ...more] = entries;
+    if (first === undefined) return total;
+    const code = await refusalOf(receiver(entries));
+    if (code !== undefined) {
+      if (more.length === 0) throw new RecordRefused(first.id, code);
+      most = Math.ceil(entries.length / 2);
+      continue;
+    }
     if (!(await stream.advance(holder, after, reached))) return total;
     total += entries.length;
-    if (entries.length < BATCH) return total;
+    if (entries.length < most) return total;
+    most = Math.min(BATCH, most * 2);
   }
   return total;
 }
 
+/** @returns the code of a refusal that is about the content  @throws any other error */
+async function refusalOf(sent: Promise<void>): Promise<string | undefined> {
+  try {
+    await sent;
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    if (OF_CONTENT.has(code)) return code;
+    throw error;
+  }
+}
+
 /** Sends the audit trail to AUDIT_STREAM. @returns a function that stops it */
-export function streamingAudit(config: Config, sql: Sql, { metrics, failed }: Observers): () => Promise<void> {
+export function streamingAudit(
+  config: Pick<Config, "auditStream" | "issuer">,
+  sql: Sql,
+  { log, metrics, failed }: Observers,
+): () => Promise<void> {
   const { url, secret } = config.auditStream;
   if (url === undefined) return async () => undefined;
   const holder = randomUUID();
   const stream = auditStream(sql);
   let failures = 0;
+  let refused = "";
   let skip = 0;
   const turn = async (signal: AbortSignal): Promise<void> => {
     if (skip > 0) {
@@ -62,6 +108,10 @@ export function streamingAudit(config: Config, sql: Sql, { metrics, failed }: Ob
     } catch (error) {
       skip = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0;
       failures += 1;
+      if (error instanceof RecordRefused && error.auditId !== refused) {
+        refused = error.auditId;
+        log.warn("audit_record_refused", { auditId: refused, code: error.code });
+      }
       failed(error, "audit_stream");
     }
     metrics.auditStream(await stream.waiting());

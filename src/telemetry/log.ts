@@ -21,6 +21,7 @@ const FORM = {
   userId: "text",
   /** Id of a message in the outbox: the local part of its Message-ID. */
   mailId: "text",
+  auditId: "text",
   address: "text",
   /** `secretTag` of a secret, never the secret. */
   hash: "text",

@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type Server } from "node:http";
 import { type AddressInfo, createServer, type Server as TcpServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { handOver } from "../../src/compose/audit-streaming.ts";
+import { handOver, streamingAudit } from "../../src/compose/audit-streaming.ts";
 import { receiverOf } from "../../src/outside/audit-stream/receiver.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";
@@ -63,6 +63,67 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     const found = bodies.flatMap(numbers);
     expect(found).toHaveLength(5);
     expect(found).toEqual(Array.from({ length: 5 }, (_, index) => (found[0] ?? 0) + index));
+  });
+
+  /** A webhook that refuses what has the records with these request ids, or more than `most` records. */
+  async function aPickyCollector(refused: Set<string>, most = 500) {
+    const taken: string[] = [];
+    const server = createHttpServer(async (request, response) => {
+      const ids: string[] = JSON.parse(await text(request)).records.map(({ requestId }: { requestId: string }) => requestId);
+      const status = ids.length > most ? 413 : ids.some((id) => refused.has(id)) ? 422 : 200;
+      if (status === 200) taken.push(...ids);
+      response.writeHead(status).end();
+    });
+    return { url: `http://127.0.0.1:${await portOf(server)}/`, taken };
+  }
+  /** The records that wait, in the order of the chain. */
+  const waiting = () =>
+    runText<{ id: string; requestId: string }>(
+      sql,
+      `select id, request_id as "requestId" from audit_records join audit_links using (id)
+       where seq > (select seq from audit_stream) order by seq`,
+    );
+
+  test("a receiver that refuses one record gets those before it, and the failure names the record", async () => {
+    await writeSealed(11);
+    const records = await waiting();
+    const bad = records[6] ?? expect.fail("no record");
+    const refused = new Set([bad.requestId]);
+    const { url, taken } = await aPickyCollector(refused);
+    const holder = randomUUID();
+    for (const _ of [1, 2])
+      await expect(handOver(sql, holder, receiver(url))).rejects.toMatchObject({ auditId: bad.id, code: "status_422" });
+    expect(taken).toEqual(records.slice(0, 6).map(({ requestId }) => requestId));
+    refused.clear();
+    expect(await handOver(sql, holder, receiver(url))).toBe(5);
+    expect(taken).toEqual(records.map(({ requestId }) => requestId));
+  });
+
+  test("a receiver that takes few records at once gets all of them in smaller batches", async () => {
+    await writeSealed(11);
+    const records = await waiting();
+    const { url, taken } = await aPickyCollector(new Set(), 2);
+    expect(await handOver(sql, randomUUID(), receiver(url))).toBe(11);
+    expect(taken).toEqual(records.map(({ requestId }) => requestId));
+  });
+
+  test("a record that is refused again and again is logged once", async () => {
+    await writeSealed(2);
+    const [first] = await waiting();
+    const { url } = await aPickyCollector(new Set([first?.requestId ?? ""]));
+    const logged: unknown[] = [];
+    const failures: unknown[] = [];
+    const stop = streamingAudit({ issuer: "https://id.example.test", auditStream: { url, secret: "s".repeat(16) } }, sql, {
+      metrics: { auditStream: () => undefined },
+      log: { warn: (...line: unknown[]) => void logged.push(line) },
+      failed: (error) => void failures.push(error),
+    });
+    try {
+      await expect.poll(() => failures.length).toBeGreaterThan(1);
+      expect(logged).toEqual([["audit_record_refused", { auditId: first?.id, code: "status_422" }]]);
+    } finally {
+      await stop();
+    }
   });
 
   test("of many processes one sends, and another one when its lease is over", async () => {
