@@ -191,8 +191,12 @@ async function dropOldest(tx: Tx): Promise<number | undefined> {
   const [oldest] = await tx.query<{ name: string }>(PASSED, []);
   if (oldest === undefined || (await holdsKept(tx, oldest.name))) return undefined;
   const links = linksOf(oldest.name);
-  // So that nothing is written between question and answer. Records first, as they are written.
-  await run(tx, [`lock table ${oldest.name} in access exclusive mode`, `lock table ${links} in access exclusive mode`]);
+  // So that nothing is written between question and answer. The tables, for dropping a range locks them too: one that was locked before them
+  // would wait for readers that wait for it.
+  await run(
+    tx,
+    NAMES.map((table) => `lock table only ${table} in access exclusive mode`),
+  );
   if (await holdsKept(tx, oldest.name)) return undefined;
   const counting = statement("", `select coalesce(max(seq) - min(seq) + 1, 0)::float8 as rows from ${links}`);
   const [row] = await tx.query<{ rows: number }>(counting, []);

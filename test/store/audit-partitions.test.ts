@@ -4,6 +4,7 @@ import { auditPartitions, releaseAuditLimit } from "../../src/store/audit-partit
 import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { auditTrail, firstId } from "../../src/store/audit-trail.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { type Parameter, type Sql, type Statement, statement } from "../../src/store/sql.ts";
 import { anAudit } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
@@ -143,9 +144,33 @@ describe.for(databaseKinds)("a process that proves a limit on $name", ({ fresh }
   });
 });
 
+/** A database that notes, after each statement of a transaction, which tables it keeps others from reading. */
+function noticingLocks(sql: Sql, noted: string[][]): Sql {
+  const locks = statement(
+    "",
+    `select relation::regclass::text as name from pg_locks
+     where pid = pg_backend_pid() and locktype = 'relation' and mode = 'AccessExclusiveLock'`,
+  );
+  return {
+    ...sql,
+    transaction: (work) =>
+      sql.transaction((tx) =>
+        work({
+          async query<Row>(text: Statement, parameters: readonly Parameter[]) {
+            const rows = await tx.query<Row>(text, parameters);
+            noted.push((await tx.query<{ name: string }>(locks, [])).map(({ name }) => name));
+            return rows;
+          },
+        }),
+      ),
+  };
+}
+
 describe.for(databaseKinds)("old partitions of the audit trail on $name", ({ fresh }) => {
-  test("a range is dropped when the trail begins behind its last record, and not before", async () => {
-    const { sql, orm, close } = await fresh();
+  test("a range is dropped when the trail begins behind its last record, and not before, and is locked after its table, as by readers", async () => {
+    const noted: string[][] = [];
+    const { sql: plain, orm, close } = await fresh();
+    const sql = noticingLocks(plain, noted);
     const run = <Row>(text: string) => runText<Row>(sql, text);
     const partitions = auditPartitions(sql, async (text) => (await orm()).em.getConnection().execute(text));
     const now = Date.now() / 1000;
@@ -167,7 +192,13 @@ describe.for(databaseKinds)("old partitions of the audit trail on $name", ({ fre
       await run("update audit_start set seq = 3");
       expect(await partitions.drop()).toBe(0);
       await run("update audit_start set seq = 4");
+      noted.length = 0;
       expect(await Promise.all([1, 2, 3].map(() => partitions.drop())).then((all) => all.toSorted())).toEqual([0, 0, 3]);
+      const tablesOf = (locked: string[]) => ["audit_records", "audit_links"].filter((table) => locked.includes(table));
+      expect(noted.map(tablesOf)).toContainEqual(["audit_records", "audit_links"]);
+      for (const locked of noted)
+        for (const table of ["audit_records", "audit_links"])
+          if (locked.includes(`${table}_until_old`)) expect(tablesOf(locked)).toContain(table);
       expect(await run("select seq::int as seq from audit_records join audit_links using (id) order by seq")).toEqual([
         { seq: 4 },
         { seq: 5 },
