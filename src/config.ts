@@ -75,7 +75,7 @@ function configOf(s: Settings) {
     environment: s.NODE_ENV,
     host: s.HOST,
     port: s.PORT,
-    grpc: { host: s.GRPC_HOST, port: s.GRPC_PORT, tlsCert: s.GRPC_TLS_CERT, tlsKey: s.GRPC_TLS_KEY, clientCa: s.GRPC_TLS_CLIENT_CA },
+    grpc: grpcConfig(s),
     issuer,
     ...storageConfig(s),
     keys: {
@@ -136,6 +136,16 @@ function configOf(s: Settings) {
     signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }
+
+const grpcConfig = (s: Settings) =>
+  ({
+    host: s.GRPC_HOST,
+    port: s.GRPC_PORT,
+    tlsCert: s.GRPC_TLS_CERT,
+    tlsKey: s.GRPC_TLS_KEY,
+    clientCa: s.GRPC_TLS_CLIENT_CA,
+    trustProxy: s.GRPC_TRUST_PROXY,
+  }) as const;
 
 /** The settings that hold certificates, and when the first of each expires, in seconds since the epoch. */
 const certificatesOf = (s: Settings) =>

@@ -18,6 +18,7 @@ import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/successor.ts";
 import { workloadRefusals } from "../core/workload/refusals.ts";
+import { forwardedAddress } from "../front/http/address.ts";
 import { lastEffect } from "../grpc/deadline.ts";
 import { startGrpcListener } from "../grpc/listener.ts";
 import { localTokenCore } from "../grpc/local.ts";
@@ -152,7 +153,7 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
     around.metrics,
     around.refusals,
   );
-  const { host, port, tlsCert: cert, tlsKey: key, clientCa } = config.grpc;
+  const { host, port, tlsCert: cert, tlsKey: key, clientCa, trustProxy } = config.grpc;
   const { secret, previousSecret } = config.tokenCore;
   const listener = await listening({ setting: "GRPC_PORT", port, host }, () =>
     startGrpcListener({
@@ -162,6 +163,7 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
       tls: cert !== undefined && key !== undefined ? { cert, key, ...(clientCa !== undefined && { clientCa }) } : undefined,
       fronts: role === "core" ? { secret, previousSecret } : undefined,
       onFault: (error, where) => log.error("fault", { route: where, error }),
+      addressOf: trustProxy ? forwardedAddress : undefined,
       revocations: revocationEvents(sql),
     }),
   );

@@ -53,8 +53,15 @@ export function introspectionService(core: Pick<TokenCore, "introspect" | "verif
 /** The address in grpc-js' `address:port`; IPv4-mapped IPv6 addresses become IPv4. */
 const peerAddress = (peer: string): string => peer.slice(0, Math.max(0, peer.lastIndexOf(":"))).replace(/^::ffff:(?=\d+\.)/, "");
 
+/** The address of a caller, from that of the connection and the values of X-Forwarded-For. */
+export type AddressOf = (peer: string, forwarded: readonly string[]) => string;
+
 /** The caller of a gRPC call. @throws {Refusal} invalid_client */
-export const asResourceServer = (call: Pick<UnaryCall, "metadata" | "getPeer">, signal: AbortSignal): IntrospectionCall => ({
-  client: resourceServerCredential(authorizationOf(call), peerAddress(call.getPeer())),
-  signal,
-});
+export const asResourceServer = (
+  call: Pick<UnaryCall, "metadata" | "getPeer">,
+  signal: AbortSignal,
+  addressOf: AddressOf,
+): IntrospectionCall => {
+  const address = addressOf(peerAddress(call.getPeer()), call.metadata.get("x-forwarded-for").map(String));
+  return { client: resourceServerCredential(authorizationOf(call), address), signal };
+};

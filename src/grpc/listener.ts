@@ -19,7 +19,7 @@ import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
 import { methodPath, REQUEST_BYTES } from "./definition.ts";
-import { asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
+import { type AddressOf, asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { revocationFeed } from "./revocation-feed.ts";
 import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
@@ -38,6 +38,8 @@ export interface GrpcListenerOptions {
   /** Calls in flight; further ones are refused at once. */
   readonly maxInFlight?: number;
   readonly onFault: OnFault;
+  /** By default the address of the connection. */
+  readonly addressOf?: AddressOf | undefined;
   /** Without it WatchRevocations is not offered. */
   readonly revocations?: RevocationEvents | undefined;
 }
@@ -64,7 +66,7 @@ const SERVER_OPTIONS = {
   "grpc.enable_channelz": 0,
 };
 
-function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void {
+function serveIntrospection(server: Server, core: TokenCore, run: RunCall, addressOf: AddressOf): void {
   const service = introspectionService(core);
   const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
   const serve = <Request>(
@@ -75,7 +77,7 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall): void
     serveUnary(server, method, run, {
       bytes,
       limit: INTROSPECTION_LIMIT,
-      answer: (request, call, signal) => answer(request as Request, asResourceServer(call, signal)),
+      answer: (request, call, signal) => answer(request as Request, asResourceServer(call, signal, addressOf)),
     });
   serve(introspect, REQUEST_BYTES.introspect, service.introspect);
   serve(introspectBatch, REQUEST_BYTES.introspectBatch, service.introspectBatch);
@@ -138,6 +140,7 @@ export async function startGrpcListener({
   fronts,
   onFault,
   maxInFlight,
+  addressOf = (peer) => peer,
   revocations,
 }: GrpcListenerOptions): Promise<GrpcListener> {
   const mutualTls = tls?.clientCa !== undefined;
@@ -149,7 +152,7 @@ export async function startGrpcListener({
   const standardCalls = standardStreams();
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000), standardCalls.interceptor] });
   const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
-  serveIntrospection(server, core, run);
+  serveIntrospection(server, core, run, addressOf);
   const streams: RevocationStreams | undefined =
     revocations &&
     serveRevocations(
@@ -157,6 +160,7 @@ export async function startGrpcListener({
       core,
       run,
       revocationFeed(revocations, (fault) => onFault(fault, "WatchRevocations")),
+      addressOf,
     );
   const coreStreams = fronts && serveTokenCore(server, core, { ...fronts, mutualTls }, run);
   const standard = standardServices(server, [IntrospectionService.typeName, ...(fronts ? [TokenCoreService.typeName] : [])]);

@@ -11,7 +11,7 @@ import {
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { INTROSPECTION_LIMIT } from "./deadline.ts";
 import { REQUEST_BYTES, type Received, servedMethod } from "./definition.ts";
-import { asResourceServer } from "./introspection.ts";
+import { type AddressOf, asResourceServer } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { statusOf } from "./refusal.ts";
 import type { RevocationFeed, RevocationPage } from "./revocation-feed.ts";
@@ -59,6 +59,7 @@ export function serveRevocations(
   core: Pick<TokenCore, "introspect">,
   run: RunCall,
   feed: RevocationFeed,
+  addressOf: AddressOf,
 ): RevocationStreams {
   /** The client of each stream. */
   const open = new Map<Call, string>();
@@ -75,7 +76,7 @@ export function serveRevocations(
     const pipe = pipeTo(call);
     const { beginning, stop } = await run(terms, async (signal) => {
       if (call.request.refusal) throw call.request.refusal;
-      const { client } = asResourceServer(call, signal);
+      const { client } = asResourceServer(call, signal, addressOf);
       await core.introspect({ client, tokens: [] }, { signal }); // only authenticates the caller
       signal.throwIfAborted();
       const caller = client.basic?.clientId ?? "";

@@ -5,9 +5,15 @@ import { gzipSync } from "node:zlib";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { protoPath as healthProto } from "grpc-health-check";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { forwardedAddress } from "../../src/front/http/address.ts";
 import { type GrpcListener, startGrpcListener } from "../../src/grpc/listener.ts";
 import { localTokenCore } from "../../src/grpc/local.ts";
+import { runText } from "../support/database.ts";
+import { basicAuth } from "../support/flow.ts";
+import { freePort } from "../support/free-port.ts";
+import { NGINX, nginxBefore } from "../support/nginx.ts";
+import { startServer } from "../support/server.ts";
 import { RS_BASIC, smallCore } from "../unit/grpc/small-core.ts";
 
 /** What a service in another language has: the .proto files, and nothing else of this repository. */
@@ -32,6 +38,17 @@ function call(client: ServiceClient, method: string, request: Json, authorizatio
   if (authorization !== undefined) metadata.set("authorization", authorization);
   return new Promise((resolve, reject) =>
     client[method]!(request, metadata, options, (error: grpc.ServiceError | null, answer: Json) =>
+      error ? reject(error) : resolve(answer),
+    ),
+  );
+}
+/** As `call`, with X-Forwarded-For. */
+function callFor(client: ServiceClient, forwarded: readonly string[], authorization = RS_BASIC): Promise<Json> {
+  const metadata = new grpc.Metadata();
+  metadata.set("authorization", authorization);
+  for (const each of forwarded) metadata.add("x-forwarded-for", each);
+  return new Promise((resolve, reject) =>
+    client.Introspect!({ token: "live-a" }, metadata, {}, (error: grpc.ServiceError | null, answer: Json) =>
       error ? reject(error) : resolve(answer),
     ),
   );
@@ -259,5 +276,53 @@ describe.each(["all", "core"] as const)("the gRPC listener in the role %s, calle
     const answer = await fetch(`http://127.0.0.1:${listener.port}/`).catch(() => "cut");
     expect(answer).toBe("cut");
     expect(await call(client, "Introspect", { token: "live-still" }, RS_BASIC)).toMatchObject({ sub: "still" });
+  });
+});
+
+describe("the address of a caller behind a proxy", () => {
+  const { implementation, seen } = smallCore();
+  let proxied: GrpcListener;
+  beforeAll(async () => {
+    const core = localTokenCore(implementation);
+    proxied = await startGrpcListener({ host: "127.0.0.1", port: 0, core, addressOf: forwardedAddress, onFault: () => undefined });
+  });
+  afterAll(() => proxied.close(1));
+  const seenOf = async (port: number, forwarded: readonly string[]) => {
+    const client = clientOf(introspection, port);
+    await callFor(client, forwarded).finally(() => client.close());
+    return seen.at(-1);
+  };
+
+  test("is the one that the proxy writes, where it is trusted", async () => {
+    expect(await seenOf(proxied.port, ["203.0.113.9"])).toBe("203.0.113.9");
+    expect(await seenOf(proxied.port, ["192.0.2.8", "203.0.113.9, 203.0.113.10"])).toBe("203.0.113.10");
+    expect(await seenOf(proxied.port, [])).toBe("127.0.0.1");
+    const core = localTokenCore(implementation);
+    const direct = await startGrpcListener({ host: "127.0.0.1", port: 0, core, onFault: () => undefined });
+    expect(await seenOf(direct.port, ["203.0.113.9"])).toBe("127.0.0.1");
+    await direct.close(1);
+  });
+
+  test("is what failed authentications are counted by with GRPC_TRUST_PROXY", async () => {
+    const server = await startServer({ env: { GRPC_TRUST_PROXY: "true" } });
+    onTestFinished(() => server.close());
+    const client = clientOf(introspection, Number(server.grpc.split(":")[1]));
+    onTestFinished(() => client.close());
+    const wrong = basicAuth(server.clients.other.clientId, "wrong");
+    const refused = await Promise.allSettled(Array.from({ length: 100 }, () => callFor(client, ["203.0.113.9"], wrong)));
+    expect(refused.map(({ status }) => status)).not.toContain("fulfilled");
+    const addresses = () =>
+      runText(server.database.sql, "select address::text as address from audit_records where event = 'client.refused'");
+    await expect.poll(addresses).toEqual([{ address: "203.0.113.9" }]);
+  });
+
+  test.runIf(NGINX)("is not one that the caller chose, behind deploy/proxy.conf", async () => {
+    const { grpcPort, close } = await nginxBefore(
+      ["127.0.0.1:1", "127.0.0.1:1"],
+      Array(2).fill(`127.0.0.1:${proxied.port}`),
+      await freePort(),
+    );
+    onTestFinished(close);
+    expect(await seenOf(grpcPort, ["203.0.113.9"])).toBe("127.0.0.1");
   });
 });

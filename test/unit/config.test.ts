@@ -50,7 +50,7 @@ describe("configuration defaults", () => {
       environment: "development",
       host: "localhost",
       port: 3000,
-      grpc: { host: "127.0.0.1", port: 3001 },
+      grpc: { host: "127.0.0.1", port: 3001, trustProxy: false },
       issuer: "http://localhost:3000",
       databaseUrl: undefined,
       dataDir: "./data",

@@ -22,6 +22,10 @@ export const LISTENER_SETTINGS = {
     "Authorities (PEM) whose client certificates authenticate fronts to a core: mutual TLS. Resource servers need none.",
     { file: true },
   ),
+  GRPC_TRUST_PROXY: listener(
+    flag().default(false),
+    "Whether X-Forwarded-For is trusted for the address of a resource server that calls over gRPC. Set it only where all of them come through a proxy that writes the header itself.",
+  ),
   JWT_ISSUER: listener(
     issuer().optional(),
     "Issuer identifier, and base URL of every published address. With NODE_ENV=production it must be `https`, except for loopback hosts.",

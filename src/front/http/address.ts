@@ -5,12 +5,18 @@ import type { Caller } from "../../accounts/caller.ts";
 import { languageOf } from "./language.ts";
 import type { FrontContext } from "./routes.ts";
 
-/** The client's address. Behind a trusted proxy it is the last one of X-Forwarded-For: the proxy adds it, so a client cannot choose it. */
+/** The client's address, behind a trusted proxy as `forwardedAddress` says. */
 export function clientAddress(req: IncomingMessage, trustProxy: boolean): string {
   const peer = unmapped(req.socket.remoteAddress ?? "");
-  if (!trustProxy) return peer;
-  const forwarded = req.headers["x-forwarded-for"];
-  const list = Array.isArray(forwarded) ? forwarded.join(",") : (forwarded ?? "");
+  return trustProxy ? forwardedAddress(peer, req.headers["x-forwarded-for"]) : peer;
+}
+
+/**
+ * The last address of X-Forwarded-For: a trusted proxy adds it, so a client cannot choose it.
+ * @param peer address of the connection, which counts where the header has none
+ */
+export function forwardedAddress(peer: string, forwarded: string | readonly string[] | undefined): string {
+  const list = typeof forwarded === "string" ? forwarded : (forwarded ?? []).join(",");
   const last = unmapped(withoutPort(list.slice(list.lastIndexOf(",") + 1).trim()));
   return isIP(last) === 0 ? peer : last;
 }

@@ -46,6 +46,7 @@ function someStreams() {
     core as never,
     callRunner(admission(1_000), () => undefined),
     feed,
+    (peer) => peer,
   );
   return { open: (call: unknown) => handle(call), authenticated, begun, watching };
 }
