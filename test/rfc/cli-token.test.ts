@@ -20,11 +20,13 @@ const OWN_CLIENT = {
   environment: "development",
 };
 
+const PUSHING_CLIENT = { ...OWN_CLIENT, clientId: "pushing-tool", name: "pushing-tool", requirePushedAuthorizationRequests: true };
+
 let server: TestServer;
 let user: Awaited<ReturnType<TestServer["signedInUser"]>>;
 
 beforeAll(async () => {
-  server = await startServer({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, OWN_CLIENT] } });
+  server = await startServer({ provision: { ...PROVISIONED, clients: [...PROVISIONED.clients, OWN_CLIENT, PUSHING_CLIENT] } });
   user = await server.signedInUser();
 });
 afterAll(async () => {
@@ -93,8 +95,20 @@ describe("countersign token", () => {
     expect(claimsOf(out)).toMatchObject({ client_id: "own-tool" });
   });
 
+  test("pushes the request of a client that demands it", async () => {
+    const { run, opened } = atTerminal();
+    expect(claimsOf((await run("--client", "pushing-tool")).out)).toMatchObject({ client_id: "pushing-tool", scope: "notes:read" });
+    expect([...new URL(opened[0] ?? "").searchParams.keys()]).toEqual(["client_id", "request_uri"]);
+  });
+
   test.for([
     ["a scope that does not exist", ["--scope", "bank:write"], 1, "invalid_scope: "],
+    [
+      "a scope that a client with pushed requests may not have",
+      ["--client", "pushing-tool", "--scope", "bank:write"],
+      1,
+      "invalid_scope: ",
+    ],
     ["a resource that is not a URI", ["--resource", "notes"], 1, "invalid_target: "],
     ["an unknown client", ["--client", "c_unknown"], 4, "The client c_unknown does not exist there"],
     ["a client without the device grant", ["--client", "own-tool", "--device"], 1, "unauthorized_client: "],

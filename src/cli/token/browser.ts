@@ -6,7 +6,7 @@ import { z } from "zod";
 import { CommandFailure, EXIT } from "../failure.ts";
 import { request } from "../request.ts";
 import type { Terminal } from "../terminal.ts";
-import { CALLBACK, failureOf, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
+import { CALLBACK, failureOf, type OAuthError, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
 
 /** Milliseconds that the command waits for the user. */
 const PATIENCE = 10 * 60_000;
@@ -41,33 +41,39 @@ async function listenForCallback(state: string) {
 /** What an answer to `prompt=none` says about a request that only needs its user. */
 const NEEDS_USER = ["login_required", "consent_required", "interaction_required", "account_selection_required"];
 
-/** Sends the request once without a user, so that its faults appear here and not in the browser. @throws {CommandFailure} */
-async function assertAcceptable(url: URL, clientId: string): Promise<void> {
+/** Sends the request once without a user, so that its faults appear here and not in the browser. @returns why the server refuses it */
+async function refusalOf(url: URL): Promise<OAuthError | undefined> {
   const silent = new URL(url);
   silent.searchParams.set("prompt", "none");
   const response = await request(silent, { headers: { accept: "application/json" }, redirect: "manual" });
   const location = response.headers.get("location");
   if (response.status === 400) {
     const refused = (await response.json().catch(() => ({}))) as { readonly error?: string; readonly error_description?: string };
-    throw failureOf({ error: "invalid_request", ...refused }, clientId);
+    return { error: "invalid_request", ...refused };
   }
   await response.body?.cancel();
   const parameters = location === null ? undefined : new URL(location, url).searchParams;
   const [error, description] = [parameters?.get("error"), parameters?.get("error_description")];
-  if (error == null || NEEDS_USER.includes(error)) return;
-  throw failureOf({ error, ...(description != null && { error_description: description }) }, clientId);
+  if (error == null || NEEDS_USER.includes(error)) return undefined;
+  return { error, ...(description != null && { error_description: description }) };
 }
 
 const Pushed = z.object({ request_uri: z.string() });
 
-/** The address to open: of the request itself, or of the pushed one where the server demands that. @throws {CommandFailure} */
+/**
+ * The address to open: of the request itself, which works in any browser and for as long as the command waits, or of the pushed one where
+ * server or client demand that. @throws {CommandFailure}
+ */
 async function addressOf({ server, clientId }: TokenRequest, members: readonly (readonly string[])[]): Promise<URL> {
   const url = new URL(server.authorization_endpoint);
-  const endpoint = server.require_pushed_authorization_requests === true ? server.pushed_authorization_request_endpoint : undefined;
-  if (endpoint === undefined) {
-    for (const [name = "", value = ""] of members) url.searchParams.append(name, value);
-    await assertAcceptable(url, clientId);
-    return url;
+  const endpoint = server.pushed_authorization_request_endpoint;
+  if (endpoint === undefined || server.require_pushed_authorization_requests !== true) {
+    const whole = new URL(url);
+    for (const [name = "", value = ""] of members) whole.searchParams.append(name, value);
+    const refused = await refusalOf(whole);
+    if (refused === undefined) return whole;
+    // What a client demands is in no metadata: its request is refused with invalid_request.
+    if (endpoint === undefined || refused.error !== "invalid_request") throw failureOf(refused, clientId);
   }
   const pushed = await postForm(endpoint, members, Pushed);
   if ("error" in pushed) throw failureOf(pushed, clientId);
