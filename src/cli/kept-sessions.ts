@@ -39,7 +39,6 @@ function readSessions(terminal: Terminal): z.infer<typeof ByServer> {
 
 /** Readable by this user alone. Replaces the file as a whole, so that an interrupted command leaves the old one. */
 function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): void {
-  mkdirSync(terminal.configDir, { recursive: true, mode: 0o700 });
   const file = fileOf(terminal);
   const next = `${file}.${process.pid}`;
   writeFileSync(next, JSON.stringify(sessions), { mode: 0o600 });
@@ -51,8 +50,12 @@ function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): 
 const LOCK_DEAD = 30_000;
 const LOCK_LOOK = 50;
 
-/** Runs work as the only command that renews a session: a refresh token that two of them sent would end it. */
-export async function renewingAlone<Result>({ configDir }: Terminal, work: () => Promise<Result>): Promise<Result> {
+/**
+ * Runs work as the only command that changes the sessions: a refresh token that two of them sent would end its session, and of two that
+ * write the file, one would undo what the other wrote.
+ */
+export async function withSessionLock<Result>({ configDir }: Terminal, work: () => Promise<Result> | Result): Promise<Result> {
+  mkdirSync(configDir, { recursive: true, mode: 0o700 });
   const lock = join(configDir, "sessions.lock");
   while (!isMade(lock)) await setTimeout(LOCK_LOOK);
   try {
@@ -83,13 +86,14 @@ export function keptSession(url: string, email: string | undefined, terminal: Te
   return who == null || kept === undefined ? undefined : { email: who, kept };
 }
 
-/** Stores a session. That of a sign-in makes its user the one as whom commands act; a renewed one does not. */
+/** Stores a session, under `withSessionLock`. That of a sign-in makes its user the one as whom commands act; a renewed one does not. */
 export function keepSession(url: string, email: string, session: Kept, terminal: Terminal, by: "sign-in" | "renewal"): void {
   const sessions = readSessions(terminal);
   const current = by === "sign-in" ? key(email) : (sessions[url]?.current ?? null);
   writeSessions({ ...sessions, [url]: { current, users: { ...sessions[url]?.users, [key(email)]: session } } }, terminal);
 }
 
+/** Removes a session, under `withSessionLock`. */
 export function forgetSession(url: string, email: string, terminal: Terminal): void {
   const sessions = readSessions(terminal);
   const { [key(email)]: _forgotten, ...users } = sessions[url]?.users ?? {};

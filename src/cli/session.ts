@@ -3,7 +3,7 @@ import { z } from "zod";
 import { COMMAND_LINE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, MANAGE_SERVER } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
-import { forgetSession, type Kept, keepSession, keptSession, renewingAlone } from "./kept-sessions.ts";
+import { forgetSession, type Kept, keepSession, keptSession, withSessionLock } from "./kept-sessions.ts";
 import { request } from "./request.ts";
 import { actAs, type Terminal } from "./terminal.ts";
 import type { Tokens } from "./token/server.ts";
@@ -34,16 +34,19 @@ export async function login(terminal: Terminal, device = false): Promise<Account
   const credentials = givenCredentials(terminal);
   const kept = credentials === undefined ? await signInByBrowser(url, device, terminal) : await signIn(url, credentials, terminal);
   const account = await createAdminClient({ url, token: kept.accessToken }).account.get.query();
-  keepSession(url, account.email, kept, terminal, "sign-in");
+  await withSessionLock(terminal, () => keepSession(url, account.email, kept, terminal, "sign-in"));
   return account;
 }
 
 /** `countersign logout`: ends the session, here and at the server. @returns the user's e-mail address  @throws {CommandFailure} */
 export async function logout(terminal: Terminal): Promise<string | undefined> {
   const url = baseUrl(terminal);
-  const session = keptSession(url, terminal.server().email, terminal);
+  const session = await withSessionLock(terminal, () => {
+    const kept = keptSession(url, terminal.server().email, terminal);
+    if (kept !== undefined) forgetSession(url, kept.email, terminal);
+    return kept;
+  });
   if (session === undefined) return undefined;
-  forgetSession(url, session.email, terminal);
   if (!(await endSession(url, session.kept)))
     throw new CommandFailure(
       EXIT.unreachable,
@@ -96,7 +99,7 @@ async function acting(url: string, terminal: Terminal): Promise<Acting> {
 }
 
 async function keptAccess(url: string, terminal: Terminal): Promise<Acting> {
-  return heldAccess(url, terminal) ?? renewingAlone(terminal, async () => heldAccess(url, terminal) ?? renewedAccess(url, terminal));
+  return heldAccess(url, terminal) ?? withSessionLock(terminal, async () => heldAccess(url, terminal) ?? renewedAccess(url, terminal));
 }
 
 /** The access token of the kept session; undefined when it has to be renewed. @throws {CommandFailure} without a session */

@@ -2,6 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type Kept, keepSession, withSessionLock } from "../../src/cli/kept-sessions.ts";
+import { logout } from "../../src/cli/session.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
 import { auditOf } from "../support/accounts.ts";
@@ -41,7 +43,7 @@ function terminalOf(browser: Browser) {
     },
   });
   const file = join(terminal.configDir, "sessions.json");
-  const kept = () => Object.values(JSON.parse(readFileSync(file, "utf8"))[`${server.url}/`].users)[0] as Record<string, string>;
+  const kept = () => Object.values(JSON.parse(readFileSync(file, "utf8"))[`${server.url}/`].users)[0] as Kept;
   return { terminal, pages, file, kept, run: (...words: string[]) => run([registerSignInCommands, registerUserCommands], words) };
 }
 
@@ -51,7 +53,7 @@ describe("countersign login", () => {
     expect(await run("login")).toMatchObject({ code: 0, out: `signed in as ${OPERATOR.email} (operator)\n` });
     expect(pages[0]).toContain("Manage this server as you");
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(claimsOf(kept().accessToken ?? "")).toMatchObject({ client_id: "countersign-cli", aud: server.url });
+    expect(claimsOf(kept().accessToken)).toMatchObject({ client_id: "countersign-cli", aud: server.url });
     expect((await run("users", "list")).out).toContain(OPERATOR.email);
     expect((await run("whoami")).out).toMatch(/^role +operator$/m);
   });
@@ -77,6 +79,40 @@ describe("countersign login", () => {
     expect(readdirSync(here.terminal.configDir)).toEqual(["sessions.json"]);
   });
 
+  test("of two commands at once, a renewal that began earlier does not replace the tokens of a sign-in", async () => {
+    const { terminal, run, kept } = terminalOf(operator);
+    await run("login");
+    const [before, other] = [kept(), { ...terminal }];
+    const ready = Promise.withResolvers<void>();
+    Object.defineProperty(terminal, "configDir", {
+      get() {
+        ready.resolve();
+        return other.configDir;
+      },
+    });
+    const { login } = await withSessionLock(other, async () => {
+      const login = run("login");
+      await ready.promise;
+      keepSession(`${server.url}/`, OPERATOR.email, before, other, "renewal");
+      return { login };
+    });
+    expect((await login).code).toBe(0);
+    expect(kept().accessToken).not.toBe(before.accessToken);
+  });
+
+  test("of two commands at once, a renewal that began earlier does not bring back what logout forgets", async () => {
+    const { terminal, run, kept } = terminalOf(operator);
+    await run("login");
+    const before = kept();
+    const { ended } = await withSessionLock(terminal, () => {
+      const ended = logout(terminal);
+      keepSession(`${server.url}/`, OPERATOR.email, before, terminal, "renewal");
+      return { ended };
+    });
+    expect(await ended).toBe(OPERATOR.email);
+    expect(kept()).toBeUndefined();
+  });
+
   test("renewing the token of another user does not change as whom commands act", async () => {
     const [first, last] = [terminalOf(operator), terminalOf(developer.browser)];
     await first.run("login");
@@ -97,7 +133,7 @@ describe("countersign login", () => {
     const before = here.kept();
     writeFileSync(here.file, readFileSync(here.file, "utf8").replace(/"expiresAt":[\d.]+/, '"expiresAt":0'));
     expect((await here.run("whoami")).code).toBe(0);
-    const { accessToken = "", refreshToken = "" } = here.kept();
+    const { accessToken, refreshToken } = here.kept();
     expect(accessToken).not.toBe(before.accessToken);
     expect((await here.run("logout")).out).toBe(`signed out ${OPERATOR.email}\n`);
     const authorization = `Bearer ${accessToken}`;

@@ -1,7 +1,7 @@
 import { mkdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { renewingAlone } from "../../../src/cli/kept-sessions.ts";
+import { withSessionLock } from "../../../src/cli/kept-sessions.ts";
 import { aTerminal } from "../../support/terminal.ts";
 
 test.for([-3_600, 3_600])("a lock that a command left behind %i seconds away from now keeps no other command waiting", async (seconds) => {
@@ -11,5 +11,5 @@ test.for([-3_600, 3_600])("a lock that a command left behind %i seconds away fro
   mkdirSync(lock, { recursive: true });
   const made = Date.now() / 1_000 + seconds;
   utimesSync(lock, made, made);
-  expect(await renewingAlone(terminal, async () => "renewed")).toBe("renewed");
+  expect(await withSessionLock(terminal, async () => "renewed")).toBe("renewed");
 });
