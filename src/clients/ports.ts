@@ -89,7 +89,10 @@ export interface ManagedClients {
   /** Newest first, unless sorted otherwise. */
   list(filter: ClientFilter, part: Part<ClientSort>): Promise<Page<Client>>;
   byId(id: string, reach: Reach): Promise<Client | undefined>;
-  /** Changes a client. The record is locked while `decide` runs. @param decide may throw a refusal; then nothing changes */
+  /**
+   * Changes a client. The record is locked while `decide` runs. A change to what is there already is neither written nor recorded.
+   * @param decide may throw a refusal; then nothing changes
+   */
   change(id: string, reach: Reach, decide: (client: Client) => ClientChange, audit: AuditEntry): Promise<Client | undefined>;
   /** Gives a client a new secret, if its method uses one. The old one is invalid at once. @returns undefined for any other client */
   replaceSecret(id: string, reach: Reach, hash: SecretHash, audit: AuditEntry): Promise<Client | undefined>;

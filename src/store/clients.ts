@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import { type Client, SETTING_MEMBERS } from "../clients/client.ts";
 import type { ClientChange, ClientRegistry, ClientSort, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
@@ -73,25 +74,40 @@ const LOCK = reaching(
   (ofOwner) => `select ${CLIENTS.select(CLIENT)} from clients where id = $1::uuid ${ofOwner} for no key update`,
 );
 
+const CHANGEABLE = [...SETTING_MEMBERS, "secretHash"] as const;
 const CHANGE = statement(
   "client_change",
   `with input as (
-     select * from jsonb_to_recordset($2::jsonb) as i(${CLIENTS.recordset(SETTING_MEMBERS)}, keep_secret boolean, secret_hash text)),
+     select * from jsonb_to_recordset($2::jsonb) as i(${CLIENTS.recordset(CHANGEABLE)})),
    changed as (
-     update clients set ${CLIENTS.assignments(SETTING_MEMBERS, "input")}, epoch = clients.epoch + (clients.enabled and not input.enabled)::int,
-       secret_hash = case when input.keep_secret then clients.secret_hash else decode(input.secret_hash, 'hex') end, updated_at = now()
+     update clients set ${CLIENTS.assignments(CHANGEABLE, "input")}, epoch = clients.epoch + (clients.enabled and not input.enabled)::int,
+       updated_at = now()
      from input where clients.id = $1::uuid and (input.owner_id is null or exists (select 1 from users where users.id = input.owner_id))
      returning clients.*),
    logged as (${logged("changed", "$3")})
    select ${CLIENTS.select(CLIENTS.members, "changed")} from changed`,
 );
-const changedRow = CLIENTS.writer([...SETTING_MEMBERS, "secretHash"]);
+const changedRow = CLIENTS.writer(CHANGEABLE);
 
-/** Stores a change of a locked client, with its record. @returns undefined when its owner does not exist */
-export async function storeChange(tx: Tx, id: string, { settings, secret }: ClientChange, audit: AuditEntry): Promise<Client | undefined> {
-  const secretHash = typeof secret === "string" ? null : secret;
-  const row = { ...changedRow({ ...settings, secretHash }), keep_secret: secret === "kept" };
-  const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [id, JSON.stringify([row]), jsonRows([audit])]);
+/** The secret of a client after a change. */
+const secretAfter = (before: Client, secret: ClientChange["secret"]) => {
+  if (secret === "kept") return before.secretHash;
+  return secret === "dropped" ? null : secret;
+};
+
+/**
+ * Stores a change of a locked client, with its record.
+ * @returns the same object when nothing changes, and undefined when its owner does not exist
+ */
+export async function storeChange(
+  tx: Tx,
+  before: Client,
+  { settings, secret }: ClientChange,
+  audit: AuditEntry,
+): Promise<Client | undefined> {
+  const row = changedRow({ ...settings, secretHash: secretAfter(before, secret) });
+  if (isDeepStrictEqual(row, changedRow(before))) return before;
+  const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [before.id, JSON.stringify([row]), jsonRows([audit])]);
   if (changed === undefined) return undefined;
   const { epoch, ...client } = changed;
   // Earlier grants stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.
@@ -148,7 +164,7 @@ export const managedClients = (sql: Sql): ManagedClients => ({
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
       const [client] = await tx.query<Client>(LOCK[reach.kind], [id, ownerOf(reach)]);
-      return client && storeChange(tx, id, decide(client), audit);
+      return client && storeChange(tx, client, decide(client), audit);
     });
   },
 

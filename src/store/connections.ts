@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
@@ -73,17 +74,13 @@ const entry = (audit: AuditEntry, issuer: string): string => jsonRows([{ ...audi
 export const addConnection = async (tx: Tx, ...[connection, audit]: Parameters<ManagedConnections["add"]>) =>
   (await tx.query<Connection>(ADD, [jsonRows([newRow(connection)]), entry(audit, connection.issuer)]))[0];
 
-/** Changes a connection within a transaction; where `decide` returns undefined, nothing is changed. */
-export async function changeConnection(
-  tx: Tx,
-  name: string,
-  decide: (connection: Connection) => ReturnType<Parameters<ManagedConnections["change"]>[1]> | undefined,
-  audit: AuditEntry,
-): Promise<Connection | undefined> {
+/** Changes a connection within a transaction. @returns what `decide` was given when nothing changes */
+export async function changeConnection(tx: Tx, ...[name, decide, audit]: Parameters<ManagedConnections["change"]>) {
   const [found] = await tx.query<Connection>(LOCK, [name]);
-  const settings = found && decide(found);
-  if (found === undefined || settings === undefined) return found;
-  return (await tx.query<Connection>(CHANGE, [found.id, jsonRows([changedRow(settings)]), entry(audit, found.issuer)]))[0];
+  if (found === undefined) return undefined;
+  const row = changedRow(decide(found));
+  if (isDeepStrictEqual(row, changedRow(found))) return found;
+  return (await tx.query<Connection>(CHANGE, [found.id, jsonRows([row]), entry(audit, found.issuer)]))[0];
 }
 
 export const managedConnections = (sql: Sql): ManagedConnections => ({

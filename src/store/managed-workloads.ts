@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import { identityFault, MAX_IDENTITIES, type WorkloadIdentity, type WorkloadIssuer, type WorkloadTrust } from "../clients/workload.ts";
 import type { IdentitySort, ManagedWorkloads, StoredIdentity, WorkloadIssuerSort } from "../clients/workload-ports.ts";
@@ -112,18 +113,13 @@ const entry = (audit: AuditEntry, issuer: string): string => jsonRows([{ ...audi
 export const addWorkloadIssuer = async (tx: Tx, trust: WorkloadTrust, audit: AuditEntry): Promise<WorkloadIssuer | undefined> =>
   (await tx.query<WorkloadIssuer>(ADD, [jsonRows([trustRow(trust)]), entry(audit, trust.issuer)]))[0];
 
-/** Changes a platform within a transaction; where `decide` returns undefined, nothing is changed. */
-export async function changeWorkloadIssuer(
-  tx: Tx,
-  issuer: string,
-  decide: (current: WorkloadIssuer) => WorkloadTrust | undefined,
-  audit: AuditEntry,
-): Promise<WorkloadIssuer | undefined> {
+/** Changes a platform within a transaction. @returns what `decide` was given when nothing changes */
+export async function changeWorkloadIssuer(tx: Tx, ...[issuer, decide, audit]: Parameters<ManagedWorkloads["change"]>) {
   const [found] = await tx.query<WorkloadIssuer>(LOCK, [issuer]);
-  const trust = found && decide(found);
-  if (found === undefined || trust === undefined) return found;
-  const changed = trustRow({ ...trust, issuer: found.issuer, kind: found.kind });
-  return (await tx.query<WorkloadIssuer>(CHANGE, [jsonRows([changed]), entry(audit, issuer)]))[0];
+  if (found === undefined) return undefined;
+  const row = trustRow({ ...decide(found), issuer: found.issuer, kind: found.kind });
+  if (isDeepStrictEqual(row, trustRow(found))) return found;
+  return (await tx.query<WorkloadIssuer>(CHANGE, [jsonRows([row]), entry(audit, issuer)]))[0];
 }
 
 const invalid = (path: string, message: string) =>

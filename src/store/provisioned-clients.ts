@@ -1,10 +1,8 @@
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
-import type { ClientChange } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import { provisionedChange } from "../management/client-rules.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { sameHash } from "../random.ts";
 import { CLIENT, storeChange, storeNewClient } from "./clients.ts";
 import { realms } from "./realms.ts";
 import { type Sql, statement } from "./sql.ts";
@@ -13,21 +11,6 @@ import { CLIENTS } from "./tables/clients.ts";
 type FileClient = ProvisionFile["clients"][number];
 
 const LOCK = statement("provision_client_lock", `select ${CLIENTS.select(CLIENT)} from clients where client_id = $1 for no key update`);
-
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** One text for equal values, whatever the order of members. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, each: unknown) =>
-    isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
-  );
-
-function changesNothing(before: Client, { settings, secret }: ClientChange): boolean {
-  const current = Object.fromEntries(Object.keys(settings).map((member) => [member, before[member as keyof typeof settings]]));
-  if (canonical(current) !== canonical(settings)) return false;
-  if (typeof secret === "string") return secret === "kept" || before.secretHash === null;
-  return before.secretHash !== null && sameHash(secret, before.secretHash);
-}
 
 /**
  * Creates or changes a client of the file.
@@ -50,8 +33,7 @@ export async function applyClient(
     await storeNewClient(tx, { ...change.settings, id: null, clientId, realmId, origin: "operator", secretHash }, audit);
     return "created";
   }
-  if (changesNothing(before, change)) return "unchanged";
-  if ((await storeChange(tx, before.id, change, audit)) === undefined)
-    throw new Refusal("temporarily_unavailable", "account_just_deleted", { retryAfter: 1 });
-  return "changed";
+  const stored = await storeChange(tx, before, change, audit);
+  if (stored === undefined) throw new Refusal("temporarily_unavailable", "account_just_deleted", { retryAfter: 1 });
+  return stored === before ? "unchanged" : "changed";
 }

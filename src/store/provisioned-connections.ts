@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import { systemClock } from "../clock.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { newId } from "../random.ts";
 import type { SecretBox } from "../secret-box.ts";
-import { describedConnection } from "../upstream/connection.ts";
+import { type Connection, describedConnection } from "../upstream/connection.ts";
 import { changedConnection, newConnection } from "../upstream/stored-secret.ts";
 import { addConnection, changeConnection } from "./connections.ts";
 import type { Outcome } from "./provisioned-users.ts";
@@ -24,19 +23,13 @@ export async function applyConnection(
   const { name } = describedConnection(connection);
   const added = newConnection(connection, newId(systemClock, randomBytes), realmId, box);
   if ((await addConnection(tx, added, { ...audit, event: "connection.created" })) !== undefined) return "created";
-  let outcome: Outcome = "unchanged";
+  let before: Connection | undefined;
   const { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret } = connection;
   const change = { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret };
-  await changeConnection(
-    tx,
-    name,
-    (current) => {
-      const changed = changedConnection(current, change, box);
-      if (isDeepStrictEqual(changed, changedConnection(current, {}, box))) return undefined;
-      outcome = "changed";
-      return changed;
-    },
-    { ...audit, event: "connection.changed" },
-  );
-  return outcome;
+  const decide = (current: Connection) => {
+    before = current;
+    return changedConnection(current, change, box);
+  };
+  const after = await changeConnection(tx, name, decide, { ...audit, event: "connection.changed" });
+  return after === before ? "unchanged" : "changed";
 }

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
-import type { WorkloadIdentity, WorkloadIssuer, WorkloadTrust } from "../clients/workload.ts";
+import type { WorkloadIdentity, WorkloadIssuer } from "../clients/workload.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { changedTrust, newTrust } from "../management/workload-rules.ts";
 import { addWorkloadIssuer, assignIdentity, changeWorkloadIssuer, identitiesOf, unassignIdentity } from "./managed-workloads.ts";
@@ -15,15 +14,13 @@ type Event = Pick<AuditEntry, "outcome" | "actor">;
 export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: Tx): Promise<Outcome> {
   const added = await addWorkloadIssuer(tx, newTrust(input), { ...event, event: "workload_issuer.created" });
   if (added !== undefined) return "created";
-  let outcome: Outcome = "unchanged";
-  const decide = (current: WorkloadIssuer): WorkloadTrust | undefined => {
-    const changed = changedTrust(current, input);
-    if (isDeepStrictEqual(changed, changedTrust(current, {}))) return undefined;
-    outcome = "changed";
-    return changed;
+  let before: WorkloadIssuer | undefined;
+  const decide = (current: WorkloadIssuer) => {
+    before = current;
+    return changedTrust(current, input);
   };
-  await changeWorkloadIssuer(tx, input.issuer, decide, { ...event, event: "workload_issuer.changed" });
-  return outcome;
+  const after = await changeWorkloadIssuer(tx, input.issuer, decide, { ...event, event: "workload_issuer.changed" });
+  return after === before ? "unchanged" : "changed";
 }
 
 const nameOf = ({ issuer, subject, claims }: WorkloadIdentity): string => JSON.stringify([issuer, subject, Object.entries(claims).sort()]);

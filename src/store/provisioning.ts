@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { type AuditActor, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
@@ -135,10 +134,8 @@ async function applyResource({ realm, resource, ...settings }: FileResource, ind
   if ((await resourceRegistry(tx).add(record, { ...event, event: "resource.created" })) !== undefined) return "created";
   const current = await lockResource(tx, named.id, resource);
   if (current === undefined) throw new Refusal("temporarily_unavailable", "resource_just_removed", { retryAfter: 1 });
-  const changed = withSettings(current, settings);
-  if (isDeepStrictEqual(changed, withSettings(current, {}))) return "unchanged";
-  await storeResource(tx, current, changed, { ...event, event: "resource.changed" });
-  return "changed";
+  const stored = await storeResource(tx, current, withSettings(current, settings), { ...event, event: "resource.changed" });
+  return stored === current ? "unchanged" : "changed";
 }
 
 /** @throws {Refusal} invalid_request, with the path of the issuer */

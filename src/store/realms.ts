@@ -27,25 +27,30 @@ export function realms(sql: Pick<Sql, "query">): Realms {
   };
 }
 
+// A value that a realm has already is neither written nor recorded.
 const SET_SCOPES = statement(
   "realm_set_registration_scopes",
-  `with changed as (update realms set dynamic_registration_scopes = $2::text[] where id = $1::uuid returning *),
+  `with changed as (
+     update realms set dynamic_registration_scopes = $2::text[]
+     where id = $1::uuid and dynamic_registration_scopes is distinct from $2::text[] returning *),
    logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${REALMS.select(REALM, "changed")} from changed`,
+   select ${REALMS.select(["id", "name"])}, $2::text[] as "dynamicRegistrationScopes" from realms where id = $1::uuid`,
 );
 
 const SET_ACR = statement(
   "realm_set_required_acr",
-  `with changed as (update realms set required_acr = $2 where id = $1::uuid returning *),
+  `with changed as (update realms set required_acr = $2::text where id = $1::uuid and required_acr is distinct from $2::text returning *),
    logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${REALMS.select(["id", "requiredAcr"], "changed")} from changed`,
+   select ${REALMS.select(["id"])}, $2::text as "requiredAcr" from realms where id = $1::uuid`,
 );
 
+const BRANDING_BEFORE = "coalesce(branding, '{}'::jsonb)";
 /** Members that are null leave the branding, so that the deployment's apply again. */
+const BRANDING_AFTER = `jsonb_strip_nulls(${BRANDING_BEFORE} || $2::jsonb)`;
 const SET_BRANDING = statement(
   "realm_set_branding",
   `with changed as (
-     update realms set branding = jsonb_strip_nulls(coalesce(branding, '{}'::jsonb) || $2::jsonb) where id = $1::uuid returning *),
+     update realms set branding = ${BRANDING_AFTER} where id = $1::uuid and ${BRANDING_AFTER} <> ${BRANDING_BEFORE} returning *),
    logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
    select branding from changed`,
 );
@@ -105,6 +110,6 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
   setBranding: async (id, branding, audit) => {
     if (!isUuid(id)) return undefined;
     const [row] = await sql.query<{ branding: Branding }>(SET_BRANDING, [id, JSON.stringify(branding), jsonRows([audit])]);
-    return row?.branding;
+    return (row ?? (await sql.query<{ branding: Branding }>(ONE, [id]))[0])?.branding;
   },
 });

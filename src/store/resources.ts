@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
@@ -136,8 +137,12 @@ const REMOVE = statement(
 export const lockResource = async (tx: Tx, realmId: string, resource: string): Promise<ResourceRecord | undefined> =>
   (await tx.query<ResourceRecord>(LOCK, [resourceKey(resource), realmId]))[0];
 
-export const storeResource = async (tx: Tx, { id, resource }: ResourceRecord, settings: ResourceSettings, audit: AuditEntry) =>
-  (await tx.query<ResourceRecord>(CHANGE, [id, jsonRows([changedRow(settings)]), entry(audit, resource, settings.scopes)]))[0];
+/** Stores a change of a locked record. @returns the same object when nothing changes */
+export async function storeResource(tx: Tx, before: ResourceRecord, settings: ResourceSettings, audit: AuditEntry) {
+  const row = changedRow(settings);
+  if (isDeepStrictEqual(row, changedRow(before))) return before;
+  return (await tx.query<ResourceRecord>(CHANGE, [before.id, jsonRows([row]), entry(audit, before.resource, settings.scopes)]))[0];
+}
 
 export const managedResources = (sql: Sql): ManagedResources => ({
   ...resourceRegistry(sql),

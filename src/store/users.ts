@@ -149,15 +149,18 @@ export const users = (sql: Sql): Users => ({
   },
 });
 
-const setting = (name: string, assignment: string) =>
+/** Changes a user whose value is another one. */
+const setting = (name: string, column: "enabled" | "role", value: string) =>
   statement(
     name,
-    `with changed as (update users set ${assignment}, updated_at = now() where id = $1::uuid and deleted_at is null returning *),
+    `with changed as (
+       update users set ${column} = ${value}, updated_at = now()
+       where id = $1::uuid and deleted_at is null and ${column} <> ${value} returning *),
      logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
      select ${USERS.select(USER, "changed")} from changed`,
   );
-const SET_ENABLED = setting("user_set_enabled", "enabled = $2::boolean");
-const SET_ROLE = setting("user_set_role", "role = $2");
+const SET_ENABLED = setting("user_set_enabled", "enabled", "$2::boolean");
+const SET_ROLE = setting("user_set_role", "role", "$2");
 
 /** @throws {Refusal} conflict */
 async function assertNotLastOperator(tx: Pick<Sql, "query">, id: string): Promise<void> {
@@ -195,7 +198,7 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
         await endSignIns(tx, id);
         await removeOfUser(tx, "user_disabled", id);
       }
-      return user;
+      return user ?? userById(tx, id);
     });
   },
 
@@ -203,7 +206,8 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
       if (role !== "operator") await assertNotLastOperator(tx, id);
-      return (await tx.query<User>(SET_ROLE, [id, role, jsonRows([audit])]))[0];
+      const [user] = await tx.query<User>(SET_ROLE, [id, role, jsonRows([audit])]);
+      return user ?? userById(tx, id);
     });
   },
 });

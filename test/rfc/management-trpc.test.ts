@@ -4,7 +4,7 @@ import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProvisionFile } from "../../src/management/provision.ts";
 import { refusedWith } from "../support/admin.ts";
-import { addUser, aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
+import { addUser, aNewId, DEFAULT_REALM, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;
 let ada: string;
@@ -289,6 +289,41 @@ describe("operators", () => {
     expect(await ops.update.mutate({ id, dynamicRegistrationScopes: [] })).toMatchObject({ dynamicRegistrationScopes: [] });
     expect(await ops.update.mutate({ id, dynamicRegistrationScopes: null })).toMatchObject({ dynamicRegistrationScopes: null });
     expect(await refusedWith(ops.update.mutate({ id, dynamicRegistrationScopes: ["a b"] }))).toMatchObject({ error: "invalid_request" });
+  });
+
+  test("change nothing without an audit record", async () => {
+    const ops = admin(operator).operator;
+    const named = { realmId: DEFAULT_REALM, resource: "https://same.example.test/mcp" };
+    const [issuer, redirectUris] = ["https://platform.example.test", ["https://a.test/", "https://b.test/"]];
+    const { id } = await admin(bob).clients.create.mutate({ name: "Same", redirectUris });
+    await ops.resources.create.mutate({ ...named, name: "Same", scopes: [{ name: "same:read", title: { en: "Read" } }] });
+    await ops.connections.create.mutate({ name: "same", issuer: "https://same.example.test", clientId: "us", clientSecret: "s" });
+    await ops.workloadIssuers.create.mutate({ issuer, kind: "oidc" });
+    await ops.realms.update.mutate({ id: DEFAULT_REALM, dynamicRegistrationScopes: ["openid"] });
+    await ops.realms.setBranding.mutate({ id: DEFAULT_REALM, branding: { name: "Acme", accent: "#0044aa" } });
+    const calls = [
+      () => admin(bob).clients.update.mutate({ id, patch: {} }),
+      () => ops.clients.update.mutate({ id, patch: { name: "Same", redirectUris, enabled: true } }),
+      () => ops.resources.update.mutate({ ...named, scopes: [{ title: { en: "Read" }, name: "same:read" }], enabled: true }),
+      () => ops.connections.update.mutate({ name: "same", clientSecret: "s", domains: [] }),
+      () => ops.workloadIssuers.update.mutate({ issuer, singleUse: false }),
+      () => ops.realms.update.mutate({ id: DEFAULT_REALM, dynamicRegistrationScopes: ["openid"] }),
+      () => ops.realms.setRequiredAcr.mutate({ id: DEFAULT_REALM, requiredAcr: null }),
+      () => ops.realms.setBranding.mutate({ id: DEFAULT_REALM, branding: { accent: "#0044aa", support: null } }),
+      () => ops.users.enable.mutate({ id: bob }),
+      () => ops.users.setRole.mutate({ id: bob, role: "developer" }),
+    ];
+    const shown = await Promise.all(calls.map((call) => call()));
+    const since = (await ops.audit.list.query({ limit: 1 })).records[0]?.id;
+    for (const [index, call] of calls.entries()) expect(await call()).toEqual(shown[index]);
+    const { records } = await ops.audit.list.query({ limit: calls.length + 1 });
+    const after = records.slice(
+      0,
+      records.findIndex(({ id }) => id === since),
+    );
+    expect(after.map(({ event }) => event)).toEqual([]);
+    await ops.realms.update.mutate({ id: DEFAULT_REALM, dynamicRegistrationScopes: null });
+    await ops.realms.setBranding.mutate({ id: DEFAULT_REALM, branding: { name: null, accent: null } });
   });
 
   test("read audit records by filter, newest first", async () => {

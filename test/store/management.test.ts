@@ -87,12 +87,12 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
   test("a change that is refused leaves the client unchanged and writes no audit record", async () => {
     const { id, clientId, name } = await stored();
     const clients = managedClients(database.sql);
-    await clients.change(id, mine, (client) => ({ settings: client, secret: "kept" as const }), audit);
+    await clients.change(id, mine, renamed("+"), audit);
     const refuse = () => {
       throw new Refusal("invalid_request", "client_incoherent");
     };
     await expect(clients.change(id, mine, refuse, audit)).rejects.toMatchObject({ reason: "client_incoherent" });
-    expect((await clients.byId(id, mine))?.name).toBe(name);
+    expect((await clients.byId(id, mine))?.name).toBe(`${name}+`);
     expect((await auditTrail(database.sql).list({ clientId }, { limit: 10 })).items).toHaveLength(1);
   });
 
