@@ -194,6 +194,8 @@ test("Enter opens what fits the whole text while its results are on their way", 
   });
 });
 
+const NOT_PROVEN = { error: "insufficient_user_authentication", code: "UNAUTHORIZED", httpStatus: 401, message: "Not yet.", maxAge: 300 };
+
 test("calls that are refused together until the user has signed in again are all sent again", async () => {
   const operator = await operatorAt(server.url);
   const emails = ["one@example.test", "two@example.test"];
@@ -201,12 +203,11 @@ test("calls that are refused together until the user has signed in again are all
   await openScreen(page, "/users");
   const both = Promise.withResolvers<void>();
   let calls = 0;
-  const data = { error: "insufficient_user_authentication", code: "UNAUTHORIZED", httpStatus: 401, message: "Not yet.", maxAge: 300 };
   const refusing = async (route: Route) => {
     calls += 1;
     if (calls === emails.length) both.resolve();
     await both.promise;
-    await route.fulfill({ status: 401, json: [{ error: { code: -32_001, message: "no", data } }] });
+    await route.fulfill({ status: 401, json: [{ error: { code: -32_001, message: "no", data: NOT_PROVEN } }] });
   };
   await whileAnswering("**/trpc/*invitations.withdraw*", refusing, async () => {
     for (const email of emails) await page.getByRole("button", { name: `Withdraw the invitation of ${email}` }).click();
@@ -214,6 +215,68 @@ test("calls that are refused together until the user has signed in again are all
   });
   await page.getByRole("dialog").getByRole("button", { name: "Sign in again" }).click();
   for (const email of emails) await page.getByText(`The invitation of ${email} no longer works.`).waitFor();
+});
+
+test("a sign-in is asked for above the dialog whose call needs it, and nothing is sent when it is cancelled", async () => {
+  await openScreen(page, "/users");
+  await page.getByRole("button", { name: "Invite a user" }).click();
+  const invite = page.getByRole("dialog", { name: "Invite a user" });
+  await invite.getByLabel("E-mail address").fill("three@example.test");
+  let calls = 0;
+  const refusing = async (route: Route) => {
+    calls += 1;
+    await route.fulfill({ status: 401, json: [{ error: { code: -32_001, message: "no", data: NOT_PROVEN } }] });
+  };
+  await whileAnswering("**/trpc/*users.invite*", refusing, async () => {
+    await invite.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("dialog", { name: "Confirm that it is you" }).getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("The sign-in was not completed.").waitFor();
+    expect(await invite.getByLabel("E-mail address").inputValue()).toBe("three@example.test");
+    await invite.getByRole("button", { name: "Cancel" }).click();
+  });
+  expect(calls).toBe(1);
+});
+
+test("saving without changes sends nothing", async () => {
+  const operator = await operatorAt(server.url);
+  const { id } = await operator.clients.create.mutate({
+    name: "Unchanged",
+    redirectUris: ["https://unchanged.example.test/"],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "none",
+  });
+  const resource = "https://unchanged.example.test/mcp";
+  await operator.resources.create.mutate({ resource, name: "Unchanged", scopes: [{ name: "unchanged:read" }], clients: ["named"] });
+  const realm = (await operator.realms.list.query({ search: "Partners" })).realms[0]?.id ?? "";
+  const sent: string[] = [];
+  page.on("request", (request) => /\.(update|setBranding)\b/.test(request.url()) && sent.push(request.url()));
+  await openScreen(page, `/clients/${id}`);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved. It is in force now.").first().waitFor();
+  await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+  const again = (name: string) => page.waitForResponse((response) => response.url().includes(name));
+  await Promise.all([again("operator.resources.get"), page.getByRole("button", { name: "Save" }).click()]);
+  await openScreen(page, `/realms/${realm}`);
+  await Promise.all([again("operator.realms.get"), page.getByRole("button", { name: "Save branding" }).click()]);
+  expect(sent).toEqual([]);
+});
+
+test("the redirect URI of a trial is added to those that others have added since the client was read", async () => {
+  const operator = await operatorAt(server.url);
+  const { id, redirectUris } = await operator.clients.create.mutate({
+    name: "Trial",
+    redirectUris: ["https://trial.example.test/one"],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "none",
+  });
+  await openScreen(page, `/clients/${id}?tab=try`);
+  const add = page.getByRole("button", { name: "Add the redirect URI" });
+  await add.waitFor();
+  const others = [...redirectUris, "https://trial.example.test/two"];
+  await operator.clients.update.mutate({ id, patch: { redirectUris: others } });
+  await add.click();
+  await add.waitFor({ state: "detached" });
+  expect((await operator.clients.get.query({ id })).redirectUris).toEqual([...others, `${server.url}/console/try/callback`]);
 });
 
 test("saving one member of a client, a resource or a branding leaves alone what others have changed since it was read", async () => {

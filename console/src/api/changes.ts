@@ -9,3 +9,11 @@ export const changesTo = <Members extends object>(
   Object.fromEntries(
     Object.entries(members).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(record[name as keyof Members])),
   ) as Partial<Members>; // some members of the same names
+
+/** Sends changes, if there are any. */
+export const sendChanges = async <Changes extends object>(
+  changes: Changes,
+  send: (changes: Changes) => Promise<unknown>,
+): Promise<void> => {
+  if (Object.keys(changes).length > 0) await send(changes);
+};

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Text } from "@mantine/core";
+import { Button, Group, getDefaultZIndex, Modal, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useEffect, useState } from "react";
 import { onProofNeeded } from "../api/step-up.ts";
@@ -7,6 +7,9 @@ import { signInAgain } from "../auth/session.ts";
 import { T } from "../texts/texts.ts";
 
 type Asked = { readonly demand: Demand; readonly answer: (hasSignedIn: boolean) => void; readonly abort: AbortController };
+
+/** Above the dialog whose call waits for the sign-in. */
+const Z_INDEX = getDefaultZIndex("modal") + 1;
 
 /** Asks for a new sign-in when the server refuses a call without one. The window opens at a click, so that browsers do not block it. */
 export function Proofs() {
@@ -19,7 +22,7 @@ export function Proofs() {
     if (!hasSignedIn) notifications.show({ message: T.proof.refused, color: "red" });
   };
   return (
-    <Modal opened={asked !== undefined} onClose={() => settle(false)} title={T.proof.title}>
+    <Modal opened={asked !== undefined} onClose={() => settle(false)} title={T.proof.title} zIndex={Z_INDEX}>
       <Text>{T.proof.text}</Text>
       <Group justify="flex-end" mt="lg">
         <Button variant="default" onClick={() => settle(false)}>

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { changesTo } from "../../api/changes.ts";
+import { changesTo, sendChanges } from "../../api/changes.ts";
 import { api, queryClient } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
@@ -44,9 +44,10 @@ function Members({ client, can }: ClientPart) {
   const [agent, setAgent] = useState(asAgent);
   const saving = useMutation({
     mutationFn: () => {
-      const patch = changesTo(client, { name, enabled, redirectUris: listOf(redirects), scopes: listOf(scopes) });
-      if (!isOperator) return api.clients.update.mutate({ id: client.id, patch });
-      return api.operator.clients.update.mutate({ id: client.id, patch: { ...patch, ...changesTo(asAgent, agent) } });
+      const { id } = client;
+      const changes = changesTo(client, { name, enabled, redirectUris: listOf(redirects), scopes: listOf(scopes) });
+      if (!isOperator) return sendChanges(changes, (patch) => api.clients.update.mutate({ id, patch }));
+      return sendChanges({ ...changes, ...changesTo(asAgent, agent) }, (patch) => api.operator.clients.update.mutate({ id, patch }));
     },
     onSuccess: () => {
       notifications.show({ message: texts.saved });

@@ -25,11 +25,14 @@ export function TryIt(part: ClientPart) {
 }
 
 /** Adds the redirect URI, which is said to be added. */
-function Permit({ client }: ClientPart) {
+function Permit({ client: { id } }: ClientPart) {
   const { isOperator } = useViewer();
   const procedures = isOperator ? api.operator.clients : api.clients;
   const permission = useMutation({
-    mutationFn: () => procedures.update.mutate({ id: client.id, patch: { redirectUris: [...client.redirectUris, REDIRECT] } }),
+    mutationFn: async () => {
+      const { redirectUris } = await procedures.get.query({ id }); // others may have changed them since the screen was read
+      return procedures.update.mutate({ id, patch: { redirectUris: [...redirectUris, REDIRECT] } });
+    },
     onSuccess: () => queryClient.invalidateQueries(),
   });
   return (

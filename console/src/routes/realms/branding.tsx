@@ -2,7 +2,7 @@ import { Button, FileInput, Group, NativeSelect, Stack, Text, TextInput } from "
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { changesTo } from "../../api/changes.ts";
+import { changesTo, sendChanges } from "../../api/changes.ts";
 import { api, type ManagementInputs } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -43,7 +43,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
   const [saved, setSaved] = useState(() => changeOf(fields, undefined));
   const change = changeOf(fields, logo);
   const saving = useMutation({
-    mutationFn: () => api.operator.realms.setBranding.mutate({ id, branding: changesTo(saved, change) }),
+    mutationFn: () => sendChanges(changesTo(saved, change), (branding) => api.operator.realms.setBranding.mutate({ id, branding })),
     onSuccess: () => {
       setSaved({ ...saved, ...change });
       return refreshRealms();

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { changesTo } from "../../api/changes.ts";
+import { changesTo, sendChanges } from "../../api/changes.ts";
 import { api, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, Pending } from "../../components/failure.tsx";
@@ -72,7 +72,8 @@ function Kinds({ resource }: { readonly resource: Resource }) {
     mutationFn: () => {
       const inOrder = (some: readonly string[]) => KINDS.filter((kind) => some.includes(kind));
       const record = { enabled: resource.enabled, clients: inOrder(resource.clients) };
-      return api.operator.resources.update.mutate({ ...named, ...changesTo(record, { enabled, clients: inOrder(kinds) }) });
+      const changes = changesTo(record, { enabled, clients: inOrder(kinds) });
+      return sendChanges(changes, (some) => api.operator.resources.update.mutate({ ...named, ...some }));
     },
     onSuccess: () => {
       notifications.show({ message: T.clients.settings.saved });
