@@ -86,9 +86,9 @@ export interface WorkloadOptions {
 export function workloadToken(source: WorkloadTokenSource, { use = "client" }: WorkloadOptions = {}): Credential {
   const tokenFor = async ({ issuer }: AuthenticationRequest): Promise<string> => {
     const token = await (async () => source({ issuer }))().catch((cause: unknown) => {
-      throw new AgentError("credential_unavailable", `no workload token: ${cause instanceof Error ? cause.message : "its source failed"}`, {
-        cause,
-      });
+      // The message of any other error may contain the token.
+      const reason = cause instanceof AgentError ? cause.message : "its source failed";
+      throw new AgentError("credential_unavailable", `no workload token: ${reason}`, { cause });
     });
     if (typeof token === "string" && token.trim() !== "") return token.trim();
     throw new AgentError("credential_unavailable", "no workload token: its source returned nothing");

@@ -1,17 +1,24 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import type { WorkloadTokenSource } from "./credentials.ts";
+import { AgentError } from "./errors.ts";
 import { fetchJson } from "./http.ts";
 
 const COMMAND_TIMEOUT_MS = 10_000;
 const JWT = /[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}/;
+
+/** @param reason part of the message of `workloadToken`, so without a token */
+const unavailable = (reason: string, options?: ErrorOptions) => new AgentError("credential_unavailable", reason, options);
 
 /**
  * The projected token of a Kubernetes service account. The file is read for each token request, since the kubelet replaces it. Its audience,
  * which the pod's manifest states, must be the issuer.
  */
 export function kubernetesToken(path: string): WorkloadTokenSource {
-  return () => readFile(path, "utf8");
+  return () =>
+    readFile(path, "utf8").catch((cause: unknown) => {
+      throw unavailable(`${path} cannot be read`, { cause });
+    });
 }
 
 /**
@@ -21,11 +28,11 @@ export function kubernetesToken(path: string): WorkloadTokenSource {
 export function githubToken(env: Readonly<Record<string, string | undefined>> = process.env): WorkloadTokenSource {
   return async ({ issuer }) => {
     const { ACTIONS_ID_TOKEN_REQUEST_URL: address, ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer } = env;
-    if (!address || !bearer) throw new Error("this is no GitHub Actions job with the permission id-token: write");
+    if (!address || !bearer) throw unavailable("this is no GitHub Actions job with the permission id-token: write");
     const url = new URL(address);
     url.searchParams.set("audience", issuer);
     const { status, body } = await fetchJson(globalThis.fetch, url.href, { headers: { authorization: `Bearer ${bearer}` } });
-    if (typeof body?.value !== "string") throw new Error(`GitHub answered ${status} without a token`);
+    if (typeof body?.value !== "string") throw unavailable(`GitHub answered ${status} without a token`);
     return body.value;
   };
 }
@@ -39,11 +46,11 @@ export function commandToken(command: readonly [string, ...string[]]): WorkloadT
     const [file, ...args] = command.map((part) => part.replaceAll("{issuer}", issuer)) as [string, ...string[]];
     const printed = await new Promise<string>((resolve, reject) => {
       execFile(file, args, { timeout: COMMAND_TIMEOUT_MS }, (error, stdout) =>
-        error === null ? resolve(stdout) : reject(new Error(`${file} failed`)),
+        error === null ? resolve(stdout) : reject(unavailable(`${file} failed`)),
       );
     });
     const token = JWT.exec(printed)?.[0];
-    if (token === undefined) throw new Error(`${file} printed no JWT`);
+    if (token === undefined) throw unavailable(`${file} printed no JWT`);
     return token;
   };
 }

@@ -92,19 +92,24 @@ describe("tokens of a platform", () => {
   });
 
   test("that are not to be had are an error that says why, and holds no token", async () => {
+    const cause = new Error(`the platform refused ${token}`);
     const failing = [
-      kubernetesToken(join(dir, "none")),
-      githubToken({}),
-      commandToken([process.execPath, "-e", "process.exit(1)"]),
-      () => " ",
-    ];
-    const printing = commandToken([process.execPath, "-e", "console.log('nothing')"]);
-    for (const source of [...failing, printing]) {
+      [() => Promise.reject(cause), "its source failed"],
+      [kubernetesToken(join(dir, "none")), `${join(dir, "none")} cannot be read`],
+      [githubToken({}), "this is no GitHub Actions job with the permission id-token: write"],
+      [
+        githubToken({ ACTIONS_ID_TOKEN_REQUEST_URL: "http://127.0.0.1:9/", ACTIONS_ID_TOKEN_REQUEST_TOKEN: "job" }),
+        "http://127.0.0.1:9/ does not answer",
+      ],
+      [commandToken([process.execPath, "-e", "process.exit(1)"]), `${process.execPath} failed`],
+      [commandToken([process.execPath, "-e", "console.log('nothing')"]), `${process.execPath} printed no JWT`],
+      [() => " ", "its source returned nothing"],
+    ] as const;
+    for (const [source, reason] of failing) {
       const refused = workloadToken(source).authenticate(request);
-      await expect(refused).rejects.toThrow(
-        expect.objectContaining({ code: "credential_unavailable", message: expect.stringMatching(/^no workload token: /) }),
-      );
+      await expect(refused).rejects.toMatchObject({ code: "credential_unavailable", message: `no workload token: ${reason}` });
     }
+    await expect(workloadToken(() => Promise.reject(cause)).authenticate(request)).rejects.toMatchObject({ cause });
   });
 });
 
