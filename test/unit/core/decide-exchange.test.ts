@@ -205,6 +205,14 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses on its own, w
     expect(descriptionOf(() => decideExchange(facts(members)))).toBe(description);
   });
 
+  test.for([
+    [exchangeGrant({ authorizationDetailsPresent: true }), "no_authorization_details"],
+    [assertion({ authorizationDetailsPresent: true }), "no_authorization_details"],
+    [assertion({ audience: [] }), "assertion_request"],
+  ] as const)("the rule that refuses is named: %#", ([params, rule]) => {
+    expect(() => decideExchange(facts({ params }))).toThrow(expect.objectContaining({ detail: expect.objectContaining({ rule }) }));
+  });
+
   test.for<readonly [string, Partial<ExchangeFacts>]>([
     ["a public client", { client: { ...agent, tokenEndpointAuthMethod: "none" } }],
     ["a text that is no token", { subject: undefined }],

@@ -63,12 +63,19 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
     },
   },
   {
-    name: "assertion_request",
-    demand: "The request has no authorization_details, and for an identity assertion one audience.",
-    source: "ID-JAG §4.3",
+    name: "no_authorization_details",
+    demand: "The request has no authorization_details.",
+    source: "RFC 9396 §5",
     check: ({ grant: { value } }) => {
       if (value.authorizationDetailsPresent)
         invalid("authorization_details_unsupported", "authorization_details is not supported: use scope and resource.");
+    },
+  },
+  {
+    name: "assertion_request",
+    demand: "An identity assertion is requested with one audience.",
+    source: "ID-JAG §4.3",
+    check: ({ grant: { value } }) => {
       if (requestsAssertion(value) && value.audience.length !== 1)
         invalid("audience_not_one", "Send audience once: the issuer of the server that the identity assertion is for.");
     },
