@@ -14,13 +14,16 @@ import { emailTaken } from "./registration.ts";
 /** What a link to open an account is for. `email`: null in the link for the first operator, who chooses the address. */
 export type Invitation = { readonly email: string | null; readonly role: Role };
 
-/** `ttl` in seconds, counted by the database's clock. */
-export type NewInvitation = Invitation & { readonly tokenHash: SecretHash; readonly ttl: number };
+/** `ttl` in seconds, counted by the database's clock. `inviterId`: the operator without whom the link does not work; null: it needs none. */
+export type NewInvitation = Invitation & { readonly tokenHash: SecretHash; readonly ttl: number; readonly inviterId: string | null };
 
 export interface Invitations {
   /** Stores the link in place of an earlier one for the address, and queues the mail. @returns false for an address with an account */
   issue(invitation: NewInvitation, mail: MailMessage | undefined, audit: AuditEntry): Promise<boolean>;
-  /** @returns undefined for an unknown, used or expired link, and for that of a first operator once there is an operator */
+  /**
+   * @returns undefined for an unknown, used or expired link, for one whose inviter is no longer an enabled operator, and for that of a first
+   *   operator once there is an operator
+   */
   byToken(tokenHash: SecretHash): Promise<Invitation | undefined>;
   /** Consumes the link and opens the account with a verified address, atomically. @returns undefined as `byToken`; "taken" uses up nothing */
   accept(tokenHash: SecretHash, user: NewcomerRecord, audit: AuditEntry): Promise<User | "taken" | undefined>;
@@ -70,13 +73,14 @@ export async function firstOperatorLink({
 }: Pick<InvitationPorts, "invitations" | "randomBytes"> & { readonly issuer: string }): Promise<string | undefined> {
   if (await invitations.hasOperator()) return undefined;
   const token = newHexSecret(randomBytes);
-  const link = { email: null, role: "operator", tokenHash: hashSecret(token), ttl: FIRST_OPERATOR_MINUTES * 60 } as const;
+  const link = { email: null, role: "operator", tokenHash: hashSecret(token), ttl: FIRST_OPERATOR_MINUTES * 60, inviterId: null } as const;
   const actor = { type: "service", id: "start" } as const;
   await invitations.issue(link, undefined, { event: "user.invited", outcome: "success", reason: "first_operator", actor });
   return `${issuer}/setup?token=${token}`;
 }
 
 export interface Invite {
+  readonly inviterId: string | null;
   readonly email: string;
   readonly role: Role;
   /** Hours in which the link works. */
@@ -89,12 +93,12 @@ export interface Invite {
  * @throws {Refusal} conflict for an address with an account
  */
 export async function invite(
-  { email, role, hours, language }: Invite,
+  { inviterId, email, role, hours, language }: Invite,
   { invitations, randomBytes, ...ports }: Pick<InvitationPorts, "invitations" | "randomBytes"> & MailSenderPorts,
   audit: AuditEntry,
 ): Promise<void> {
   const token = newHexSecret(randomBytes);
-  const link = { email, role, tokenHash: hashSecret(token), ttl: hours * 60 * 60 };
+  const link = { email, role, tokenHash: hashSecret(token), ttl: hours * 60 * 60, inviterId };
   if (!(await invitations.issue(link, invitationMail(language, senderOf(ports, undefined), token, hours), audit))) throw emailTaken();
 }
 

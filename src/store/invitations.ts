@@ -12,14 +12,14 @@ const ISSUE = statement(
   "invitation_issue",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
-       token_hash text, email text, email_key text, role text, ttl int, ${MAIL_INPUT}, audit jsonb)),
+       token_hash text, email text, email_key text, role text, inviter_id uuid, ttl int, ${MAIL_INPUT}, audit jsonb)),
    free as (select input.*, email as recipient, null::uuid as user_id from input
      where not exists (select 1 from users where users.email_key = input.email_key)),
    link as (
-     insert into invitations (token_hash, email, email_key, role, expires_at)
-     select decode(token_hash, 'hex'), email, email_key, role, now() + make_interval(secs => ttl) from free
+     insert into invitations (token_hash, email, email_key, role, inviter_id, expires_at)
+     select decode(token_hash, 'hex'), email, email_key, role, inviter_id, now() + make_interval(secs => ttl) from free
      on conflict (email_key) do update set
-       token_hash = excluded.token_hash, role = excluded.role, created_at = now(), expires_at = excluded.expires_at
+       token_hash = excluded.token_hash, role = excluded.role, inviter_id = excluded.inviter_id, created_at = now(), expires_at = excluded.expires_at
      returning id),
    queued as (${queueMail("free where subject is not null", "notice")}),
    logged as (${insertAudit("free")})
@@ -29,9 +29,18 @@ const ISSUE = statement(
 const HAS_OPERATOR = "exists (select 1 from users where role = 'operator')";
 /** The link of the first operator, which has no address, works only while there is no operator. */
 const USABLE = `token_hash = $1::bytea and expires_at > now() and (email is not null or not ${HAS_OPERATOR})`;
+const MAY_INVITE = "users.role = 'operator' and users.enabled and users.deleted_at is null";
+const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where users.id = inviter_id and ${MAY_INVITE}))`;
 
-const BY_TOKEN = statement("invitation_by_token", `select email, role from invitations where ${USABLE}`);
-const CONSUME = statement("invitation_consume", `delete from invitations where ${USABLE} returning coalesce(email, $2) as email, role`);
+const BY_TOKEN = statement("invitation_by_token", `select email, role from invitations where ${USABLE} and ${INVITER_MAY}`);
+/** Locks the inviter: a change of them that is under way counts before or after, not beside. */
+const CONSUME = statement(
+  "invitation_consume",
+  `with inviter as materialized (
+     select users.id from invitations join users on users.id = inviter_id where token_hash = $1::bytea and ${MAY_INVITE} for share of users)
+   delete from invitations where ${USABLE} and (inviter_id is null or inviter_id in (select id from inviter))
+   returning coalesce(email, $2) as email, role`,
+);
 
 const OPEN_ACCOUNT = statement(
   "invitation_open_account",
@@ -57,8 +66,9 @@ const WITHDRAW = statement(
 class AddressTaken extends Error {}
 
 export const invitations = (sql: Sql): Invitations => ({
-  issue: async ({ tokenHash, email, role, ttl }, mail, audit) => {
-    const link = { token_hash: hex(tokenHash), email, email_key: email === null ? "" : emailKey(email), role, ttl };
+  issue: async ({ tokenHash, email, role, ttl, inviterId }, mail, audit) => {
+    const key = email === null ? "" : emailKey(email);
+    const link = { token_hash: hex(tokenHash), email, email_key: key, role, inviter_id: inviterId, ttl };
     return (await sql.query(ISSUE, [jsonRows([{ ...link, ...mail, audit }])])).length > 0;
   },
   byToken: async (tokenHash) => (await sql.query<Invitation>(BY_TOKEN, [tokenHash]))[0],
@@ -87,6 +97,7 @@ export const invitations = (sql: Sql): Invitations => ({
 
 const SENT = ["id", "email", "role", "createdAt", "expiresAt"] as const;
 
+const WAITING = `invitations.email is not null and invitations.expires_at > now() and ${INVITER_MAY}`;
 const LIST: ListDescription<InvitationSort> = {
   table: INVITATIONS,
   select: INVITATIONS.select(SENT),
@@ -99,8 +110,7 @@ const LIST: ListDescription<InvitationSort> = {
 };
 
 export const sentInvitations = (sql: Sql): SentInvitations => ({
-  list: (search, part) =>
-    listPage(sql, LIST, { conditions: [["invitations.email is not null and invitations.expires_at > now()", []]], search }, part),
+  list: (search, part) => listPage(sql, LIST, { conditions: [[WAITING, []]], search }, part),
   withdraw: async (id, audit) =>
     isUuid(id) ? (await sql.query<{ email: string }>(WITHDRAW, [id, jsonRows([audit])]))[0]?.email : undefined,
 });

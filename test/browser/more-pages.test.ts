@@ -46,7 +46,7 @@ async function joining({ page, email, go, fill, send, look }: Visit): Promise<vo
   await go("/signup");
   await look("sign-up-by-invitation");
   const brandings = { of: () => ({}), all: () => [], current: async () => [] };
-  await invite({ email, role: "user", hours: 1, language: "en" }, { ...issuing, brandings }, anAudit("user.invited"));
+  await invite({ inviterId: null, email, role: "user", hours: 1, language: "en" }, { ...issuing, brandings }, anAudit("user.invited"));
   const link = `/invitation?token=${await server.tokenFor(email)}`;
   await go(link);
   await look("invitation");

@@ -1,5 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { linkTokenHash } from "../../src/accounts/mails.ts";
 import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { invitations } from "../../src/store/invitations.ts";
 import { auditOf } from "../support/accounts.ts";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
@@ -80,6 +83,30 @@ describe("an invitation", () => {
     const page = await browser.follow(await invitationFor(email));
     await operator.users.create.mutate({ email, password: PASSWORD });
     expect((await browser.submit(page, { email, password: PASSWORD })).status).toBe(409);
+  });
+
+  test.for(["disabled", "deleted", "no operator any more"] as const)("is refused once its sender is %s", async (change) => {
+    const [sender, email] = [anEmail(), anEmail()];
+    const operator = await operatorAt(server.url);
+    const { id } = await operator.users.create.mutate({ email: sender, password: PASSWORD, role: "operator" });
+    const { admin } = await adminAs(server.url, { email: sender, password: PASSWORD });
+    await admin.operator.users.invite.mutate({ email, role: "operator" });
+    const link = await invitationFor(email);
+    const browser = aBrowser(server.url);
+    const page = await browser.follow(link);
+    if (change === "disabled") await operator.users.disable.mutate({ id });
+    else if (change === "deleted") await operator.users.delete.mutate({ id });
+    else await operator.users.setRole.mutate({ id, role: "developer" });
+    expect((await browser.submit(page, { email, password: PASSWORD })).status).toBe(400);
+    expect((await aBrowser(server.url).follow(link)).status).toBe(400);
+    // As when the sender changes after the form was found valid.
+    const token = linkTokenHash(new URL(link, server.url).searchParams.get("token") ?? "", "unusable");
+    const newcomer = { id: randomUUID(), email, passwordHash: "x" };
+    const audit = { event: "user.registered", outcome: "success", actor: { type: "user", id: newcomer.id } } as const;
+    expect(await invitations(server.database.sql).accept(token, newcomer, audit)).toBeUndefined();
+    expect((await operator.invitations.list.query({ search: email })).invitations).toEqual([]);
+    await operator.users.invite.mutate({ email });
+    expect((await operator.invitations.list.query({ search: email })).invitations).toMatchObject([{ email }]);
   });
 
   test("is an operator's to send", async () => {

@@ -59,7 +59,7 @@ export const operatorUsersRouter = router({
     if (input.role === "operator") await assertFreshProof(ctx.caller, ctx.ports);
     if (!mayInvite(signUpPolicy))
       throw new Refusal("forbidden", "sign_up_closed", { description: "SIGN_UP is closed: operators create all accounts." });
-    const invitation = { ...input, role: input.role ?? roleOfSignUp(signUpPolicy) };
+    const invitation = { ...input, inviterId: ctx.caller.userId, role: input.role ?? roleOfSignUp(signUpPolicy) };
     await invite(invitation, ctx.ports, ctx.audit("user.invited", { reason: `role_${invitation.role}` }));
     return { email: input.email, role: invitation.role, hours: input.hours };
   }),

@@ -143,6 +143,8 @@ export const INVITATIONS = table("invitations", {
   role: text<Role>(),
   createdAt: createdAt(),
   expiresAt: time({ index: true }),
+  /** Null for the first operator's link, and for invitations of earlier releases. */
+  inviterId: nullable(reference("users", { index: true })),
 });
 
 /** Changes of users' addresses. Confirmed ones stay while they can be undone; a user has at most one that is not confirmed. */
