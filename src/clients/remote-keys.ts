@@ -20,23 +20,23 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
   };
 }
 
-/** @param maxAge of a value, in seconds; an older one is never used  @throws {FetchFailure} `failed_just_now` within 5 seconds of a failure */
+/** @param maxAge of a value, in seconds; an older one is never used  @throws {FetchFailure} of the last fetch; within 5 seconds of it the same one again */
 type RemoteCache<Value> = (key: string, maxAge: (value: Value) => number) => Promise<Value>;
 
 /** Caches what `load` fetches from third parties. @param size keys that are remembered */
 function remoteCache<Value extends object | string>(load: (key: string) => Promise<Value>, size: number, clock: Clock): RemoteCache<Value> {
   const loaded = new LRUCache<string, { readonly value: Value; readonly at: number }>({ max: size });
-  const failedAt = new LRUCache<string, number>({ max: size });
+  const failed = new LRUCache<string, { readonly error: unknown; readonly at: number }>({ max: size });
 
   const reload = singleFlight(async (key) => {
-    const failure = failedAt.get(key);
-    if (failure !== undefined && clock() < failure + PAUSE) throw new FetchFailure("failed_just_now");
+    const failure = failed.get(key);
+    if (failure !== undefined && clock() < failure.at + PAUSE) throw failure.error;
     try {
       const value = await load(key);
       loaded.set(key, { value, at: clock() });
       return value;
     } catch (error) {
-      failedAt.set(key, clock());
+      failed.set(key, { error, at: clock() });
       throw error;
     }
   });
