@@ -17,7 +17,7 @@ export type DpopUse = "preferred" | "required" | "off";
 export interface Target {
   /** The resource that tokens are for. Without it, the resource server that is called says so. */
   readonly resource?: string | undefined;
-  /** The scopes of tokens, separated by spaces. Without it, the resource server says what each request needs. */
+  /** The scopes of tokens, separated by spaces. Without it, the resource server says what each request needs; for a named resource, the authorization server chooses. */
   readonly scope?: string | undefined;
 }
 
