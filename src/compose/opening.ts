@@ -47,9 +47,19 @@ export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "data
   return fault === undefined ? error : new Error(`DATA_DIR: ${fault}; give a directory of this user's own.`, { cause: error });
 }
 
-const LISTENING_FAULTS: readonly (readonly [code: RegExp, fault: (port: number, host: string) => string])[] = [
-  [/EADDRINUSE/, (port, host) => `${port} is taken on ${host}; give a free one, or stop what listens there`],
-  [/EACCES/, (port, host) => `${port} may not be opened on ${host} by this user; give one above 1023`],
+interface Listening {
+  readonly setting: "PORT" | "GRPC_PORT";
+  readonly port: number;
+  readonly host: string;
+}
+
+const hostSetting = ({ setting }: Listening) => (setting === "PORT" ? "HOST" : "GRPC_HOST");
+
+const LISTENING_FAULTS: readonly (readonly [code: RegExp, fault: (at: Listening) => string])[] = [
+  [/EADDRINUSE/, ({ setting, port, host }) => `${setting}: ${port} is taken on ${host}; give a free one, or stop what listens there.`],
+  [/EACCES/, ({ setting, port, host }) => `${setting}: ${port} may not be opened on ${host} by this user; give one above 1023.`],
+  [/EADDRNOTAVAIL/, (at) => `${hostSetting(at)}: is no address of this machine; give one that it has, or 0.0.0.0 for all.`],
+  [/ENOTFOUND|EAI_AGAIN/, (at) => `${hostSetting(at)}: is a name without an address; give another name, or an IP address.`],
 ];
 
 /** Checks that the ports of a process are available, before a database is opened for nothing. @throws {Error} naming the setting */
@@ -65,17 +75,14 @@ const openBriefly = (host: string, port: number): Promise<void> =>
     server.listen({ host, port }, () => server.close(() => resolve()));
   });
 
-/** Opens a listener. @param setting of the port  @throws {Error} naming it when the port is not available; any other error unchanged */
-export async function listening<Listener>(
-  { setting, port, host }: { readonly setting: "PORT" | "GRPC_PORT"; readonly port: number; readonly host: string },
-  open: () => Promise<Listener>,
-): Promise<Listener> {
+/** Opens a listener. @param at its port, and the setting of it  @throws {Error} naming the setting at fault; any other error unchanged */
+export async function listening<Listener>(at: Listening, open: () => Promise<Listener>): Promise<Listener> {
   try {
     return await open();
   } catch (error) {
     // The gRPC library gives the system's code only in its message.
     const text = error instanceof Error ? error.message : "";
     const fault = LISTENING_FAULTS.find(([code]) => code.test(text))?.[1];
-    throw fault === undefined ? error : new Error(`${setting}: ${fault(port, host)}.`, { cause: error });
+    throw fault === undefined ? error : new Error(fault(at), { cause: error });
   }
 }

@@ -91,6 +91,17 @@ describe("contract: the process", () => {
     }
   });
 
+  test("an address that is not of this machine exits with 1 and names its setting, before a database is created", async () => {
+    for (const setting of ["HOST", "GRPC_HOST"]) {
+      const dataDir = join(aDirectory(), "data");
+      const start = async (host: string) =>
+        (await countersign(["serve"], { DATA_DIR: dataDir, HOST: "127.0.0.1", ...(await freePorts()), [setting]: host })).err;
+      expect(await start("203.0.113.7")).toBe(`${setting}: is no address of this machine; give one that it has, or 0.0.0.0 for all.\n`);
+      expect(await start("unknown.invalid")).toBe(`${setting}: is a name without an address; give another name, or an IP address.\n`);
+      expect(existsSync(dataDir)).toBe(false);
+    }
+  });
+
   test("an unreachable database, an invalid DATA_DIR and a malformed PROVISION_FILE exit with 1 and name the setting", async () => {
     const ports = await freePorts();
     const refused = await countersign(["serve"], { ...ports, DATABASE_URL: "postgres://127.0.0.1:1/countersign" });
