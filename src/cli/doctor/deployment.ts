@@ -52,7 +52,7 @@ function environmentFindings(about: string, { environment, issuer, signUp, postp
   ];
 }
 
-function callerFindings(about: string, { trustProxy, callers }: Deployment): readonly Finding[] {
+function callerFindings(about: string, { environment, trustProxy, callers }: Deployment): readonly Finding[] {
   const { ok, warning } = findingsAbout(about);
   const { requests, oneAddress, proxyHeadersIgnored } = callers;
   if (proxyHeadersIgnored > 0)
@@ -63,7 +63,8 @@ function callerFindings(about: string, { trustProxy, callers }: Deployment): rea
         "set TRUST_PROXY=true if the proxy sets X-Forwarded-For itself",
       ),
     ];
-  if (oneAddress && requests >= MANY_REQUESTS)
+  const isOneCaller = oneAddress && requests >= MANY_REQUESTS;
+  if (isOneCaller && environment === "production")
     return [
       warning(
         "callers",
@@ -71,7 +72,14 @@ function callerFindings(about: string, { trustProxy, callers }: Deployment): rea
         trustProxy ? "let the proxy set X-Forwarded-For" : "if there is a proxy, let it set X-Forwarded-For, and set TRUST_PROXY=true",
       ),
     ];
-  return [ok("callers", "requests come from more than one address, or are still few")];
+  return [
+    ok(
+      "callers",
+      isOneCaller
+        ? `all requests come from one address, as is usual in ${environment}`
+        : "requests come from more than one address, or are still few",
+    ),
+  ];
 }
 
 type TestedConnection = ManagementOutputs["operator"]["connections"]["test"] & { readonly name: string };

@@ -71,9 +71,11 @@ test("fewer than 50 requests from one address are not reported", () => {
   expect(problemsOf({ callers: { requests: 49, oneAddress: true, proxyHeadersIgnored: 0 } })).toEqual([]);
 });
 
-test("in development only callers and keys are checked", () => {
+test("in development only proxies and keys are checked", () => {
   const trial = { environment: "development", signUp: "open", mail: "files", redis: false, issuer: "http://localhost:3000" } as const;
-  expect(problemsOf({ ...trial, database: { kind: "embedded", settings: { fsync: "off" } } })).toEqual([]);
+  const callers = { requests: 50, oneAddress: true, proxyHeadersIgnored: 0 };
+  expect(problemsOf({ ...trial, callers, database: { kind: "embedded", settings: { fsync: "off" } } })).toEqual([]);
+  expect(problemsOf({ ...trial, callers: { ...callers, proxyHeadersIgnored: 3 } })).toEqual([expect.stringContaining("through a proxy")]);
 });
 
 test("a key that is older than a year, or missing, is reported", () => {
