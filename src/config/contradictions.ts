@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { certificateFits, certificateNames, isPair } from "./key-material.ts";
-import { says } from "./settings/forms.ts";
+import { isHeaderText, NOT_IN_HEADER, says } from "./settings/forms.ts";
 import type { SettingName, Settings } from "./settings.ts";
 
 /** The part of the service that this process runs; `command` neither listens nor signs. */
@@ -212,6 +212,11 @@ const RULES: readonly Rule[] = [
     (s) => s.AUDIT_STREAM?.startsWith("http") === true && s.AUDIT_STREAM_SECRET === undefined,
     "is not set, which a webhook needs",
     "give at least 16 random characters, and the same to the receiver",
+  ),
+  rule(
+    "AUDIT_STREAM_SECRET",
+    (s) => s.AUDIT_STREAM?.startsWith("otlp") === true && s.AUDIT_STREAM_SECRET !== undefined && !isHeaderText(s.AUDIT_STREAM_SECRET),
+    ...NOT_IN_HEADER,
   ),
   rule(
     "AUDIT_STREAM",

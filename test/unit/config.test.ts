@@ -262,6 +262,10 @@ describe("invalid settings", () => {
     ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}${other.private}` }],
     ["JWT_RETIRED_PUBLIC_KEYS", { JWT_RETIRED_PUBLIC_KEYS: `${ed.public}rubbish` }],
     ["GRPC_TLS_CERT", { GRPC_TLS_CERT: ed.public, GRPC_TLS_KEY: ed.private }],
+    ["TOKEN_CORE_SECRET", { TOKEN_CORE_SECRET: "sécret" }],
+    ["TOKEN_CORE_SECRET", { TOKEN_CORE_SECRET: `@${file("two-lines", "one\ntwo\n")}` }],
+    ["TOKEN_CORE_SECRET_PREVIOUS", { TOKEN_CORE_SECRET: "new", TOKEN_CORE_SECRET_PREVIOUS: "ключ" }],
+    ["AUDIT_STREAM_SECRET", { AUDIT_STREAM: "otlp+https://siem.example.test", AUDIT_STREAM_SECRET: "é".repeat(16) }],
   ];
   test.for(cases)("%s is reported for %j", ([name, env]) => {
     const faults = faultsOf(env);

@@ -32,6 +32,14 @@ export const whole = (min: number, max: number, what: string) =>
     `give ${what} in digits`,
   ).transform(Number);
 
+/** Whether a header can carry a text as it is. */
+export const isHeaderText = (value: string) => /^[\x20-\x7e]+$/.test(value);
+
+export const NOT_IN_HEADER = [
+  "is not one line of printable ASCII, which a header can carry",
+  "make one with `openssl rand -hex 32`",
+] as const;
+
 export const seconds = (min: number, max: number) => whole(min, max, "seconds");
 
 export const flag = () => z.stringbool({ error: says("is neither true nor false", "set true or false") });

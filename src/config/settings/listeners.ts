@@ -1,6 +1,5 @@
-import { z } from "zod";
 import { tlsCertificate, tlsPrivateKey } from "../key-material.ts";
-import { flag, host, issuer, settingsOf, url, whole } from "./forms.ts";
+import { flag, host, isHeaderText, issuer, NOT_IN_HEADER, settingsOf, text, url, whole } from "./forms.ts";
 
 const listener = settingsOf("Listeners and addresses");
 
@@ -48,12 +47,12 @@ export const SPLIT_SETTINGS = {
     { unset: "in this process" },
   ),
   TOKEN_CORE_SECRET: split(
-    z.string().optional(),
+    text(isHeaderText, ...NOT_IN_HEADER).optional(),
     "Secret that a front presents to a core. A core requires it, or mutual TLS, in production and wherever it listens beyond loopback. In production at least 32 characters.",
     { file: true },
   ),
   TOKEN_CORE_SECRET_PREVIOUS: split(
-    z.string().optional(),
+    text(isHeaderText, ...NOT_IN_HEADER).optional(),
     "A further secret that a core accepts, while TOKEN_CORE_SECRET is replaced. See docs/keys.md.",
     { file: true },
   ),
