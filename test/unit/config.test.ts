@@ -265,6 +265,8 @@ describe("invalid settings", () => {
     ["TOKEN_CORE_SECRET", { TOKEN_CORE_SECRET: "sécret" }],
     ["TOKEN_CORE_SECRET", { TOKEN_CORE_SECRET: `@${file("two-lines", "one\ntwo\n")}` }],
     ["TOKEN_CORE_SECRET_PREVIOUS", { TOKEN_CORE_SECRET: "new", TOKEN_CORE_SECRET_PREVIOUS: "ключ" }],
+    ["AUDIT_STREAM_SECRET", { AUDIT_STREAM: "https://siem.example.test", AUDIT_STREAM_SECRET: `whsec_${"-".repeat(32)}` }],
+    ["AUDIT_STREAM_SECRET", { AUDIT_STREAM: "https://siem.example.test", AUDIT_STREAM_SECRET: "whsec_c2hvcnQgc2hvcnQ=" }],
     ["AUDIT_STREAM_SECRET", { AUDIT_STREAM: "otlp+https://siem.example.test", AUDIT_STREAM_SECRET: "é".repeat(16) }],
   ];
   test.for(cases)("%s is reported for %j", ([name, env]) => {

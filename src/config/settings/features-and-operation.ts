@@ -8,6 +8,7 @@ import {
   listOf,
   oneOf,
   SPACES_OR_COMMAS,
+  says,
   seconds,
   settingsOf,
   text,
@@ -105,6 +106,12 @@ const isReadable = (path: string) => {
   }
 };
 
+/** Whether a secret in the notation of Standard Webhooks has a key. Any other text is its own key. */
+const isWebhookSecret = (value: string) => {
+  const [, key] = /^whsec_(.*)$/s.exec(value) ?? [];
+  return key === undefined || (/^[A-Za-z0-9+/]+={0,2}$/.test(key) && Buffer.from(key, "base64").length >= 16);
+};
+
 export const OPERATION_SETTINGS = {
   NODE_ENV: operation(
     oneOf(["production", "development", "test"]).default("development"),
@@ -131,8 +138,13 @@ export const OPERATION_SETTINGS = {
     { unset: "it is not sent", file: true },
   ),
   AUDIT_STREAM_SECRET: operation(
-    text((value) => value.length >= 16, "is too short", "give at least 16 random characters").optional(),
-    "Signs the webhooks of AUDIT_STREAM; with OTLP it is sent as bearer token.",
+    text((value) => value.length >= 16, "is too short", "give at least 16 random characters")
+      .refine(
+        isWebhookSecret,
+        says("is whsec_ without a key of at least 16 bytes in base64", "give the whole secret, or one without whsec_"),
+      )
+      .optional(),
+    "Signs the webhooks of AUDIT_STREAM: `whsec_` and the key in base64, or any text, whose bytes are the key. With OTLP it is sent as bearer token.",
     { file: true },
   ),
   AUDIT_KEEP_DAYS: operation(

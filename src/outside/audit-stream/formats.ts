@@ -37,6 +37,9 @@ export function syslogFrame(entry: SealedEntry, host: string): string {
   return `${message.length} ${message}`;
 }
 
+/** The key of a secret: `whsec_` and base64, as Standard Webhooks writes secrets, or any other text as it is. */
+const webhookKey = (secret: string) => (secret.startsWith("whsec_") ? Buffer.from(secret.slice("whsec_".length), "base64") : secret);
+
 /**
  * A webhook, signed as Standard Webhooks 1.0 describes. Its id names the records, so that a repetition has the same one.
  * @param secret at least 16 bytes of text  @param now seconds since the epoch
@@ -45,7 +48,7 @@ export function webhookDelivery(entries: readonly SealedEntry[], issuer: string,
   const body = JSON.stringify({ type: "audit.records", issuer, records: entries.map(eventOf) });
   const id = `audit-${entries[0]?.link.seq}-${entries.at(-1)?.link.seq}`;
   const timestamp = String(Math.floor(now));
-  const signature = createHmac("sha256", secret).update(`${id}.${timestamp}.${body}`).digest("base64");
+  const signature = createHmac("sha256", webhookKey(secret)).update(`${id}.${timestamp}.${body}`).digest("base64");
   const signed = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
   return { headers: { "content-type": "application/json", ...signed }, body };
 }

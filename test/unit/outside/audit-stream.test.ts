@@ -27,6 +27,13 @@ test("a syslog message is framed by its bytes, and has facility, severity, time,
   expect(syslogFrame({ ...entry, outcome: "success", link: { seq: 2_147_483_648, hash: "h" } }, "h")).toMatch(/<110>1 .*sequenceId="1"\]/);
 });
 
+test("a secret with whsec_ is decoded from base64, as receivers with a library of Standard Webhooks do", () => {
+  const secret = Buffer.from("a key of twenty-four byt");
+  const { headers, body } = webhookDelivery([entry], "https://id.example.test", `whsec_${secret.toString("base64")}`, 1_764_000_009);
+  const expected = createHmac("sha256", secret).update(`audit-7-7.1764000009.${body}`).digest("base64");
+  expect(headers["webhook-signature"]).toBe(`v1,${expected}`);
+});
+
 test("a webhook is signed over its id, time and body, and repeated under the same id", () => {
   const { headers, body } = webhookDelivery(
     [entry, { ...entry, link: { seq: 8, hash: "i" } }],
