@@ -128,7 +128,11 @@ export function eventsReference(): string {
   );
   return [
     HEAD,
-    "## Members of an audit record\n\nA member without a value is left out.\n",
+    `## Members of an audit record
+
+These are the members that [AUDIT_STREAM](audit.md#sending-it-elsewhere) sends; one without a value is left out. In \`countersign audit tail --json\` and over \`/trpc\` \`at\` is in milliseconds since the epoch,
+\`address\` is named \`ip\`, and \`depth\` is the length of \`actChain\`. An export has the columns of the database: \`user_id\` for \`userId\`, \`actor_type\` and \`actor_id\` for \`actor\`, and \`at\` in microseconds.
+`,
     ["| member | holds |", "| --- | --- |", ...members.slice(0, 6), ACTOR, ...members.slice(6)].join("\n"),
     "\n## Events of the audit trail\n",
     ["| event | says |", "| --- | --- |", ...audit].join("\n"),
