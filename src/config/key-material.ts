@@ -52,13 +52,13 @@ export const publicHalf = (privatePem: string) =>
 const keyText = (test: (value: string) => boolean, fault: string, remedy: string) =>
   z.string().transform(unfold).refine(test, `${fault}; ${remedy}`);
 
-const GENERATE = "make one with `countersign keys generate`, and give it as PEM text or @path";
+const generate = (option = "") => `make one with \`countersign keys generate${option}\`, and give it as PEM text or @path`;
 
 export const ed25519Private = () =>
-  keyText((pem) => readPrivateKey(pem)?.asymmetricKeyType === "ed25519", "is not an Ed25519 private key in PEM form", GENERATE);
+  keyText((pem) => readPrivateKey(pem)?.asymmetricKeyType === "ed25519", "is not an Ed25519 private key in PEM form", generate());
 
 export const ed25519Public = () =>
-  keyText((pem) => readPublicKey(pem)?.asymmetricKeyType === "ed25519", "is not an Ed25519 public key in PEM form", GENERATE);
+  keyText((pem) => readPublicKey(pem)?.asymmetricKeyType === "ed25519", "is not an Ed25519 public key in PEM form", generate());
 
 export const rsaPrivate = () =>
   keyText(
@@ -67,7 +67,7 @@ export const rsaPrivate = () =>
       return key?.asymmetricKeyType === "rsa" && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
     },
     "is not an RSA private key of at least 2048 bits in PEM form",
-    GENERATE,
+    generate(" --rsa"),
   );
 
 export const p256Private = () =>

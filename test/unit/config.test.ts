@@ -276,6 +276,14 @@ describe("invalid settings", () => {
   });
 });
 
+test.for([
+  ["JWT_PRIVATE_KEY", "keys generate"],
+  ["JWT_RSA_PRIVATE_KEY", "keys generate --rsa"],
+  ["JWT_MLDSA_PRIVATE_KEY", "keys generate --ml-dsa"],
+] as const)("an invalid %s is answered with the command that makes one", ([name, command]) => {
+  expect(faultsOf({ [name]: "rubbish" })).toEqual([expect.stringContaining(`\`countersign ${command}\``)]);
+});
+
 describe("contradicting settings", () => {
   const DATABASE_URL = "postgres://db.example.test/countersign";
   const cases: [name: string, env: Environment, role?: Role][] = [
