@@ -2,6 +2,7 @@ import type { AdminClient, ManagementInputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, contentOf, EXIT } from "./failure.ts";
 import type { managementCommands, Output } from "./management-api.ts";
+import { realmId } from "./scopes.ts";
 import { record } from "./table.ts";
 
 type Branding = ManagementInputs["operator"]["realms"]["setBranding"]["branding"];
@@ -23,15 +24,11 @@ function brandingOf({ name, logo, accent, terms, privacy, support }: Options): B
   return Object.fromEntries(set.map(([member, value]) => [member, value === NONE ? null : value]));
 }
 
-/** @param idOf finds a realm by id or name */
-export function registerRealmBranding(
-  command: ReturnType<typeof managementCommands>,
-  idOf: (admin: AdminClient, named: string) => Promise<string>,
-): Command {
+export function registerRealmBranding(command: ReturnType<typeof managementCommands>): Command {
   const set = async (admin: AdminClient, named: string, options: Options): Promise<Output> => {
     const branding = brandingOf(options);
     if (Object.keys(branding).length === 0) throw new CommandFailure(EXIT.failed, "Name at least one option, such as --name.");
-    const value = await admin.operator.realms.setBranding.mutate({ id: await idOf(admin, named), branding });
+    const value = await admin.operator.realms.setBranding.mutate({ id: await realmId(admin, named), branding });
     const { name, logo, accent, termsUrl, privacyUrl, support } = value;
     return { value, text: record({ name, logo, accent, terms: termsUrl, privacy: privacyUrl, support }) };
   };

@@ -68,19 +68,18 @@ const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWord
   detail: { ...(detailEn !== undefined && { en: detailEn }), ...(detailDe !== undefined && { de: detailDe }) },
 });
 
-/** The id of a realm that is named by id or name. */
-export async function realmId({ operator }: AdminClient, named: string): Promise<string | undefined> {
+/** The id of a realm that is named by id or name. @throws {CommandFailure} for an unknown realm */
+export async function realmId({ operator }: AdminClient, named: string): Promise<string> {
   const found = await everyPage(
     (at) => operator.realms.list.query({ ...(named !== "" && { search: named.slice(0, 200) }), ...at }),
     (page) => page.realms,
   );
-  return found.find(({ id, name }) => id === named || name === named)?.id;
+  const realm = found.find(({ id, name }) => id === named || name === named);
+  if (realm === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(named)}.`);
+  return realm.id;
 }
 
 /** @throws {CommandFailure} for an unknown realm */
 export async function realmNamed(admin: AdminClient, realm: string | undefined): Promise<{ readonly realmId?: string }> {
-  if (realm === undefined) return {};
-  const id = await realmId(admin, realm);
-  if (id === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(realm)}.`);
-  return { realmId: id };
+  return realm === undefined ? {} : { realmId: await realmId(admin, realm) };
 }

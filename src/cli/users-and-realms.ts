@@ -162,8 +162,6 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
 }
 
 /** The id of a realm that is named by id or name. An unknown name is returned as it is, for the server to look up. */
-const idOfRealm = async (admin: AdminClient, named: string): Promise<string> => (await realmId(admin, named)) ?? named;
-
 /** `countersign realms …`, for operators. */
 export function registerRealmCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "realms", "realms, for operators");
@@ -186,7 +184,7 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
     "update <realm>",
     "set the scopes that open registration may grant in a realm, named by id or name",
     async (admin, named: string, { scope }: { readonly scope: readonly string[] }) => {
-      const id = await idOfRealm(admin, named);
+      const id = await realmId(admin, named);
       const only = scope.length === 1 ? scope[0] : undefined;
       const dynamicRegistrationScopes = only === "default" ? null : only === "none" ? [] : [...scope];
       const realm = await admin.operator.realms.update.mutate({ id, dynamicRegistrationScopes });
@@ -198,13 +196,13 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
     "set the weakest sign-in with which the realm's users get tokens: any, mfa or phr",
     async (admin, named: string, weakest: keyof typeof SIGN_INS) => {
       const changed = await admin.operator.realms.setRequiredAcr.mutate({
-        id: await idOfRealm(admin, named),
+        id: await realmId(admin, named),
         requiredAcr: SIGN_INS[weakest],
       });
       return { value: changed, text: `Users of ${printable(named)} sign in with ${weakest === "any" ? "any method" : weakest}.` };
     },
   ).argument("<weakest>", "any, mfa (a second factor) or phr (a passkey)", signInClass);
-  registerRealmBranding(command, idOfRealm);
+  registerRealmBranding(command);
 }
 
 const usersFound = ({ operator }: AdminClient, search: string | undefined, most?: number): Promise<Listed<User>> =>

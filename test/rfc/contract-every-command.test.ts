@@ -107,6 +107,7 @@ const groups = (): readonly (readonly Step[])[] => [
     { words: "realms update default --scope openid", shows: /default +openid$/m },
     { words: "realms brand default --name Acme", shows: "Acme" },
     { words: "realms require-sign-in default any", shows: "default" },
+    { words: "realms require-sign-in guests mfa", code: 4, shows: "There is no realm named guests." },
     { words: "scopes set notes:read --title-en Notes", shows: "notes:read" },
     { words: "scopes list --limit 1", shows: /^notes:read [\s\S]*^1 of 10$/m },
     { words: "scopes remove notes:read --yes", shows: "notes:read" },
