@@ -5,7 +5,7 @@ import { defaultOf } from "../src/config/shown-settings.ts";
 const HEAD = `# Settings
 
 All settings are environment variables, read once at start-up. An empty value counts as unset. A setting that is malformed or in
-contradiction to another, or a name that looks like a misspelt setting, stops the start, with one line for each fault; no line ever repeats a value.
+contradiction to another, or a name that looks like a misspelt setting, stops the start, with one line for each fault; no line repeats a value that may be secret.
 
 Where a row says \`@path\`, the value may be \`@\` and the path of a file with the content. Prefer that for secrets: others on the machine may be
 able to read the environment of a process. A PEM text in the environment may write its line ends as \`\\n\`.

@@ -62,7 +62,12 @@ const client = z
   })
   .check(({ value, issues }) => {
     if (value.clientSecret === undefined || usesSecret(value.tokenEndpointAuthMethod)) return;
-    issues.push({ code: "custom", path: ["clientSecret"], message: `goes with no ${value.tokenEndpointAuthMethod} client`, input: value });
+    issues.push({
+      code: "custom",
+      path: ["clientSecret"],
+      message: `does not go with tokenEndpointAuthMethod ${value.tokenEndpointAuthMethod}`,
+      input: value,
+    });
   });
 
 const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });

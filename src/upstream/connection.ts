@@ -115,7 +115,7 @@ export function describedConnection(request: ConnectionRequest): DescribedConnec
   if (name === undefined) throw incoherent("name", "is required without a preset");
   const authMethod = request.authMethod ?? (request.clientSecret === undefined ? "none" : "client_secret");
   if ((authMethod === "client_secret") !== (request.clientSecret !== undefined))
-    throw incoherent("clientSecret", authMethod === "client_secret" ? "is required" : `goes with no ${authMethod} connection`);
+    throw incoherent("clientSecret", authMethod === "client_secret" ? "is required" : `does not go with authMethod ${authMethod}`);
   const scopes = request.scopes ?? provider.scopes;
   assertScopes({ ...provider, scopes });
   return {

@@ -146,6 +146,6 @@ test("a secret for a connection that authenticates without one is refused", asyn
   const given = operator.connections.update.mutate({ name: "gitlab", clientSecret: "new" });
   expect(await refusedWith(given)).toMatchObject({
     error: "invalid_request",
-    issues: [{ path: "clientSecret", message: "goes with no private_key_jwt connection" }],
+    issues: [{ path: "clientSecret", message: "does not go with authMethod private_key_jwt" }],
   });
 });

@@ -73,7 +73,7 @@ export const operatorConnectionsRouter = router({
       const { managedConnections, box, issuer } = ctx.ports;
       const decide = (connection: Connection) => {
         if (change.clientSecret !== undefined && connection.authMethod !== "client_secret")
-          throw incoherent("clientSecret", `goes with no ${connection.authMethod} connection`);
+          throw incoherent("clientSecret", `does not go with authMethod ${connection.authMethod}`);
         return changedConnection(connection, change, box);
       };
       const changed = await managedConnections.change(name, decide, ctx.audit("connection.changed"));
