@@ -17,7 +17,10 @@ export type DpopUse = "preferred" | "required" | "off";
 export interface Target {
   /** The resource that tokens are for. Without it, the resource server that is called says so. */
   readonly resource?: string | undefined;
-  /** The scopes of tokens, separated by spaces. Without it, the resource server says what each request needs; for a named resource, the authorization server chooses. */
+  /**
+   * The scopes of tokens, separated by spaces. Without it, the resource server says what each request needs; for a user's token for a named
+   * resource, the authorization server chooses.
+   */
   readonly scope?: string | undefined;
 }
 
@@ -92,16 +95,23 @@ function resourceFinder(target: Target, dpop: DpopUse, directory: Directory) {
   return { named, of, refusing };
 }
 
-/** Requests with the tokens of one source. */
-export function access(source: TokenSource, target: Target, { fetch, dpop, metadata, prover, cache, directory }: AccessPorts): Access {
-  /** Scopes by resource, where a request needed more than its first challenge asked for. */
-  const wider = new Map<string, string>();
-  /** Resources that asked for proofs when they refused a token. */
+/** What the requests of one access have learned that resources need. */
+function learnedNeeds(target: Target) {
+  /** Of a named resource what its first challenge asked for, and of any what requests needed beyond that. */
+  const scopes = new Map<string, string | undefined>();
+  /** Resources that asked for proofs. */
   const proven = new Set<string>();
-  const finder = resourceFinder(target, dpop, directory);
-  const scopeOf = (resource: Resource | undefined) => target.scope ?? wider.get(resource?.identifier ?? "") ?? resource?.scope;
+  const scopeOf = (resource: Resource | undefined) => target.scope ?? scopes.get(resource?.identifier ?? "") ?? resource?.scope;
+  return { scopes, proven, scopeOf };
+}
 
-  async function held(resource: Resource | undefined, scope = scopeOf(resource)): Promise<HeldToken> {
+/** Tokens of one source, by what resources need. */
+function tokenHolder(
+  source: TokenSource,
+  { scopes, proven, scopeOf }: ReturnType<typeof learnedNeeds>,
+  { dpop, metadata, cache, directory }: AccessPorts,
+) {
+  return async function held(resource: Resource | undefined, scope = scopeOf(resource)): Promise<HeldToken> {
     const { takesProofs: issuerTakesProofs } = await metadata();
     const resourceTakesProofs = resource !== undefined && (resource.takesProofs || proven.has(resource.identifier));
     const isBound = bindsToken({ dpop, issuerTakesProofs, resourceTakesProofs, isSubjectBound: source.isBound });
@@ -112,7 +122,7 @@ export function access(source: TokenSource, target: Target, { fetch, dpop, metad
       .catch((error: unknown) => {
         if (resource !== undefined && error instanceof AgentError && error.code === "invalid_scope") {
           // What one request needs was refused, or is no longer granted. Another may need less, and learns that by its own challenge.
-          wider.delete(resource.identifier);
+          scopes.delete(resource.identifier);
           directory.forget(resource);
         }
         throw error;
@@ -120,24 +130,46 @@ export function access(source: TokenSource, target: Target, { fetch, dpop, metad
     if (dpop === "required" && token.scheme !== "DPoP")
       throw new AgentError("dpop_unavailable", "the authorization server issued a token that is not bound to the agent's key");
     return { key, token };
+  };
+}
+
+/** Requests with the tokens of one source. */
+export function access(source: TokenSource, target: Target, ports: AccessPorts): Access {
+  const { fetch, dpop, prover, cache, directory } = ports;
+  const finder = resourceFinder(target, dpop, directory);
+  const needs = learnedNeeds(target);
+  const { scopes, proven, scopeOf } = needs;
+  const held = tokenHolder(source, needs, ports);
+
+  const lacksScope = (resource: Resource): boolean =>
+    source.needsScope === true && scopeOf(resource) === undefined && !scopes.has(resource.identifier);
+
+  /** Sends a request without a token where nothing says yet what it needs. @returns the resource of its challenge, or the response without one */
+  async function introduced(request: Outgoing): Promise<{ readonly resource: Resource } | { readonly response: Response }> {
+    const { isReplayable, signal } = request;
+    const resource = await withSignal(finder.of(request), signal);
+    if (resource !== undefined && !(isReplayable && lacksScope(resource))) return { resource };
+    const { response, challenges } = await transmit(prover, request);
+    const demand = response.status === 401 ? demandOf(challenges) : undefined;
+    if (demand === undefined || !isReplayable) return { response };
+    await response.body?.cancel();
+    if (resource === undefined) return { resource: await withSignal(directory.learn(request.url, demand), signal) };
+    scopes.set(resource.identifier, demand.scope);
+    if (demand.takesProofs) proven.add(resource.identifier);
+    return { resource };
   }
 
   async function send(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     const request = outgoing(fetch, input, init);
     const { isReplayable, signal } = request;
-    let resource = await withSignal(finder.of(request), signal);
-    if (resource === undefined) {
-      const { response, challenges } = await transmit(prover, request);
-      const demand = response.status === 401 ? demandOf(challenges) : undefined;
-      if (demand === undefined || !isReplayable) return response;
-      await response.body?.cancel();
-      resource = await withSignal(directory.learn(request.url, demand), signal);
-    }
+    const first = await introduced(request);
+    if ("response" in first) return first.response;
+    let { resource } = first;
     let scope = scopeOf(resource);
     for (const tried = new Set<Step>(); ; ) {
       const { key, token } = await withSignal(held(resource, scope), signal);
       // Not before there is a token: scopes that are refused would be asked for by every later request.
-      if (scope !== undefined && scope !== scopeOf(resource)) wider.set(resource.identifier, scope);
+      if (scope !== undefined && scope !== scopeOf(resource)) scopes.set(resource.identifier, scope);
       const { response, hasNonce, challenges } = await transmit(prover, request, token);
       const facts = { status: response.status, challenges, hasNonce, isReplayable, scope, isScopeFixed: target.scope !== undefined, tried };
       const step = nextStep(facts);

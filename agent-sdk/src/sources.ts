@@ -14,6 +14,8 @@ export interface TokenSource {
   readonly party: Promise<string>;
   /** Whether it begins with a token that is bound to a key, so that what it leads to must be bound too. */
   readonly isBound: boolean;
+  /** Whether its tokens have a scope only if the request names one: no user has consented to any. */
+  readonly needsScope?: boolean;
   request(use: Omit<TokenUse, "party">): Promise<AccessToken>;
 }
 
@@ -28,6 +30,7 @@ export function ownSource(requestToken: RequestToken, credential: Credential, fa
   return {
     party: Promise.resolve("own"),
     isBound: false,
+    needsScope: true,
     async request({ resource, scope, isBound }) {
       const grant = (await credential.grant?.(facts)) ?? { grant_type: "client_credentials" };
       const isAnonymous = credential.grant !== undefined;

@@ -216,6 +216,33 @@ test("a named resource without a metadata document gets bound tokens once it has
   ]);
 });
 
+test("an agent's own tokens for a named resource have the scope that its challenge asks for, unless the caller names one", async () => {
+  const resource = await guarded();
+  const named = { resource: `${resource.origin}/api` };
+  const scopes = () => issuer.received.splice(0).flatMap(({ body }) => (body === "" ? [] : [new URLSearchParams(body).get("scope")]));
+  const own = anAgent().own(named);
+  expect(await Promise.all([own.fetch(named.resource), own.fetch(`${named.resource}/a`)].map(outcomeOf))).toEqual([200, 200]);
+  expect([await outcomeOf(own.fetch(named.resource)), scopes()]).toEqual([200, ["x"]]);
+  expect([
+    await outcomeOf(
+      anAgent()
+        .own({ ...named, scope: "y" })
+        .fetch(named.resource),
+    ),
+    scopes(),
+  ]).toEqual([200, ["y"]]);
+  expect([await outcomeOf(anAgent().onBehalfOf("a.b.c").fetch(named.resource)), scopes()]).toEqual([200, ["x"]]);
+});
+
+test("an agent's own tokens for a resource whose challenge names no scope are asked for without one", async () => {
+  const resource = await guarded({ challenge: "Bearer" });
+  const own = anAgent().own({ resource: `${resource.origin}/api` });
+  for (let request = 1; request <= 2; request++) expect(await outcomeOf(own.fetch(`${resource.origin}/api`))).toBe(200);
+  expect(resource.received.filter(({ path, authorization }) => path === "/api" && authorization === undefined)).toHaveLength(1);
+  const grants = issuer.received.filter(({ body }) => body !== "");
+  expect(grants.map(({ body }) => new URLSearchParams(body).has("scope"))).toEqual([false]);
+});
+
 test("scopes that the authorization server refuses, or no longer grants, do not keep other requests from a token", async () => {
   let grantsAdmin = false;
   let issuedLast = "";
