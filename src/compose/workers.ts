@@ -108,6 +108,7 @@ export async function supervise(
 ): Promise<void> {
   const workers = new Set<Ready>();
   const terms: Terms = { log, patience, ending: new Set() };
+  const starting = new Set<Promise<Ready>>();
   let leaving = false;
   let quick = 0;
 
@@ -121,11 +122,20 @@ export async function supervise(
     });
     return ready;
   };
+  const start = async (): Promise<Ready> => {
+    const started = startWorker();
+    starting.add(started);
+    try {
+      return watched(await started);
+    } finally {
+      starting.delete(started);
+    }
+  };
   const replace = async (): Promise<void> => {
     if (quick > 0) await setTimeout(PAUSES[Math.min(quick, PAUSES.length) - 1]);
     while (!leaving) {
       try {
-        return void watched(await startWorker());
+        return void (await start());
       } catch (error) {
         log.error("worker_did_not_start", { error });
         quick += 1;
@@ -148,25 +158,31 @@ export async function supervise(
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void leave(signal));
   process.on(
     "SIGHUP",
-    reloading(workers, watched, () => leaving, terms),
+    reloading({ workers, starting }, watched, () => leaving, terms),
   );
 
   answerMetrics();
   cluster.on("message", (worker, { type }: FromWorker) => {
     if (type === "others") send(worker, { type, serve: workers.size > 0 });
   });
-  const first = watched(await startWorker()); // it migrates and provisions before the others begin
-  await Promise.all(Array.from({ length: count - 1 }, async () => watched(await startWorker())));
+  const first = await start(); // it migrates and provisions before the others begin
+  await Promise.all(Array.from({ length: count - 1 }, start));
   send(first.worker, { type: "welcome" });
   log.info("workers_ready", { count });
 }
 
 /** Replaces every worker by a new one, which reads settings from their files again. Signals during a turn lead to one more. */
-function reloading(workers: Set<Ready>, watched: (ready: Ready) => Ready, isLeaving: () => boolean, terms: Terms): () => void {
+function reloading(
+  { workers, starting }: { readonly workers: Set<Ready>; readonly starting: Set<Promise<Ready>> },
+  watched: (ready: Ready) => Ready,
+  isLeaving: () => boolean,
+  terms: Terms,
+): () => void {
   const { log } = terms;
   let running = false;
   let asked = false;
   const turn = async (): Promise<void> => {
+    await Promise.allSettled(starting); // they have read the settings already
     for (const old of [...workers]) {
       if (isLeaving()) return;
       const next = await startWorker();

@@ -84,6 +84,20 @@ test("SIGTERM during a reload waits for the worker that is being replaced", asyn
   expect(said()).not.toContain("worker_ended");
 });
 
+test("a reload replaces a worker that was starting at the signal too", async () => {
+  const { child, gate, workers, said } = await aSupervisor();
+  const [first = 0, second = 0] = workers();
+  writeFileSync(gate, "");
+  process.kill(first, "SIGKILL");
+  await expect.poll(() => workers().filter((pid) => pid !== first && pid !== second), LONG).toHaveLength(1);
+  const [starting] = workers().filter((pid) => pid !== second);
+  child.kill("SIGHUP");
+  rmSync(gate);
+  await expect.poll(said, LONG).toContain("workers_reloaded");
+  expect(workers()).toHaveLength(2);
+  for (const old of [second, starting]) expect(workers()).not.toContain(old);
+});
+
 test("requests for metrics at the same time are one question to the supervisor", async () => {
   const script = `
     const { metricsOfAll } = await import(${JSON.stringify(WORKER)});
