@@ -140,8 +140,16 @@ describe("an operator", () => {
     await page.getByRole("link", { name: user.email }).click();
     await title(user.email);
     await page.getByRole("region", { name: "Applications they allowed" }).getByText("crm:read", { exact: false }).waitFor();
+    const dialog = page.getByRole("dialog");
+    const invitationsEnd = dialog.getByText("Invitations that they sent and that are not accepted yet stop working.");
+    await page.getByRole("combobox", { name: "Role" }).selectOption("Operator");
+    await dialog.getByText("They can do everything here, as you can.").waitFor();
+    expect(await invitationsEnd.count()).toBe(0);
+    await dialog.getByRole("button", { name: "Change the role" }).click();
+    await page.getByText(`${user.email} is now operator.`).waitFor();
     await click("Disable");
     await page.getByText("You can enable them again at any time.").waitFor();
+    await invitationsEnd.waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
     await page.getByText(`${user.email} is disabled.`).waitFor();
     await page.getByRole("button", { name: "Enable", exact: true }).waitFor();

@@ -184,10 +184,11 @@ describe("tRPC over HTTP", () => {
 });
 
 describe("operators", () => {
+  const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
+
   test("set the members that only operators may set, validated on the merged record", async () => {
     const { id } = await created();
     const ops = admin(operator).operator.clients;
-    const jwks = { keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] };
     const patch = {
       environment: "production" as const,
       isAgent: true,
@@ -296,6 +297,8 @@ describe("operators", () => {
     const named = { realmId: DEFAULT_REALM, resource: "https://same.example.test/mcp" };
     const [issuer, redirectUris] = ["https://platform.example.test", ["https://a.test/", "https://b.test/"]];
     const { id } = await admin(bob).clients.create.mutate({ name: "Same", redirectUris });
+    const keyed = await admin(bob).clients.create.mutate({ name: "Keyed", redirectUris });
+    await ops.clients.update.mutate({ id: keyed.id, patch: { jwks, tokenEndpointAuthMethod: "private_key_jwt" } });
     await ops.resources.create.mutate({ ...named, name: "Same", scopes: [{ name: "same:read", title: { en: "Read" } }] });
     await ops.connections.create.mutate({ name: "same", issuer: "https://same.example.test", clientId: "us", clientSecret: "s" });
     await ops.workloadIssuers.create.mutate({ issuer, kind: "oidc" });
@@ -304,6 +307,7 @@ describe("operators", () => {
     const calls = [
       () => admin(bob).clients.update.mutate({ id, patch: {} }),
       () => ops.clients.update.mutate({ id, patch: { name: "Same", redirectUris, enabled: true } }),
+      () => ops.clients.update.mutate({ id: keyed.id, patch: { jwks } }),
       () => ops.resources.update.mutate({ ...named, scopes: [{ title: { en: "Read" }, name: "same:read" }], enabled: true }),
       () => ops.connections.update.mutate({ name: "same", clientSecret: "s", domains: [] }),
       () => ops.workloadIssuers.update.mutate({ issuer, singleUse: false }),

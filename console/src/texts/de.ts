@@ -159,6 +159,7 @@ export const de: Texts = {
     enable: "Aktivieren",
     disableOf: (email) => `${email} deaktivieren`,
     disableEnds: "Alle Anmeldungen und alle Tokens enden sofort.",
+    invitationsEnd: "Einladungen, die von diesem Konto kommen und noch nicht angenommen sind, gelten nicht mehr.",
     canBeUndone: "Sie können das Konto jederzeit wieder aktivieren.",
     wasDisabled: (email) => `${email} ist deaktiviert.`,
     wasEnabled: (email) => `${email} kann sich wieder anmelden.`,

@@ -149,6 +149,7 @@ export const en = {
     enable: "Enable",
     disableOf: (email: string) => `Disable ${email}`,
     disableEnds: "They are signed out everywhere, and all their tokens end at once.",
+    invitationsEnd: "Invitations that they sent and that are not accepted yet stop working.",
     canBeUndone: "You can enable them again at any time.",
     wasDisabled: (email: string) => `${email} is disabled.`,
     wasEnabled: (email: string) => `${email} can sign in again.`,

@@ -64,9 +64,10 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
   const confirm = useConfirm();
   const navigate = useNavigate();
   const can = data?.can;
+  const ofInviter = role === "operator" ? [texts.invitationsEnd] : [];
   const setEnabled = async (): Promise<void> => {
     if (!enabled) return void act(api.operator.users.enable.mutate({ id }), texts.wasEnabled(email));
-    const about = { title: texts.disableOf(email), consequences: [texts.disableEnds, texts.canBeUndone], act: texts.disable };
+    const about = { title: texts.disableOf(email), consequences: [texts.disableEnds, ...ofInviter, texts.canBeUndone], act: texts.disable };
     if (await confirm(about)) await act(api.operator.users.disable.mutate({ id }), texts.wasDisabled(email));
   };
   const signOut = async (): Promise<void> => {
@@ -76,7 +77,12 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
   const remove = async (): Promise<void> => {
     const typed = { label: texts.typeEmail, text: email };
     if (
-      !(await confirm({ title: texts.deleteOf(email), consequences: [texts.deleteEnds, texts.cannotBeUndone], act: texts.delete, typed }))
+      !(await confirm({
+        title: texts.deleteOf(email),
+        consequences: [texts.deleteEnds, ...ofInviter, texts.cannotBeUndone],
+        act: texts.delete,
+        typed,
+      }))
     )
       return;
     if (await act(api.operator.users.delete.mutate({ id, language: LANGUAGE }), texts.deleted(email))) void navigate({ to: "/users" });
@@ -84,7 +90,11 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
   const setRole = async (text: string): Promise<void> => {
     const next = oneOf(ROLES, text);
     if (next === undefined || next === role) return;
-    const about = { title: texts.roleOf(email, texts.roles[next]), consequences: [texts.roleMeans[next]], act: texts.setRole };
+    const about = {
+      title: texts.roleOf(email, texts.roles[next]),
+      consequences: [texts.roleMeans[next], ...ofInviter],
+      act: texts.setRole,
+    };
     if (await confirm(about)) await act(api.operator.users.setRole.mutate({ id, role: next }), texts.roleSet(email, texts.roles[next]));
   };
   return (
