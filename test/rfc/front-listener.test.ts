@@ -155,6 +155,15 @@ describe("draining", () => {
     await drained;
   });
 
+  test("a connection on which nothing was sent, as browsers open them in advance, delays nothing", async () => {
+    const { port, front } = await start("127.0.0.1", { headers: 120_000, request: 120_000, idle: 120_000 });
+    const silent = connect(port, "127.0.0.1");
+    const ended = new Promise((resolve) => silent.once("close", resolve));
+    await fetch(`http://127.0.0.1:${port}/quick`); // after which the server has accepted both connections
+    await front.drain(0, 120_000);
+    await ended;
+  });
+
   test("closes the connections of requests that do not finish within the grace", async () => {
     const { port, front } = await start("127.0.0.1");
     const never = fetch(`http://127.0.0.1:${port}/never`).then(

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import { type AddressInfo, Server as NetServer } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import type { Lifecycle } from "./steps.ts";
 
@@ -42,10 +42,10 @@ export async function listen(options: ListenOptions) {
     lifecycle.leaving = true;
     await quiet();
     const idle = notice === 0 ? 0 : (options.times?.keepAlive ?? TIMES.keepAlive);
-    await Promise.all(servers.map((server) => closeServer(server, idle, grace)));
+    await Promise.all(servers.map(({ server, sockets }) => closeServer(server, sockets, idle, grace)));
   };
   return {
-    addresses: servers.map(addressOf),
+    addresses: servers.map(({ server }) => addressOf(server)),
     /**
      * Reports `draining` and serves for `notice` milliseconds; then refuses connections, answers on those that are open, with
      * `Connection: close`, and gives requests in flight `grace` milliseconds. Without notice, idle connections are closed at once.
@@ -57,31 +57,42 @@ export async function listen(options: ListenOptions) {
   };
 }
 
-async function openAll(options: ListenOptions): Promise<readonly Server[]> {
+interface Opened {
+  readonly server: Server;
+  /** Its open connections. */
+  readonly sockets: ReadonlySet<Socket>;
+}
+
+async function openAll(options: ListenOptions): Promise<readonly Opened[]> {
   if (options.host !== "localhost") return [await open(options, options.host, options.port)];
   const first = await open(options, "127.0.0.1", options.port);
   try {
-    return [first, await open(options, "::1", addressOf(first).port)];
+    return [first, await open(options, "::1", addressOf(first.server).port)];
   } catch (error) {
     if (WITHOUT_IPV6.has(codeOf(error))) return [first];
-    first.close();
+    first.server.close();
     if (options.port === 0 && codeOf(error) === "EADDRINUSE") return openAll(options);
     throw error;
   }
 }
 
-function open({ handler, times }: ListenOptions, host: string, port: number): Promise<Server> {
+function open({ handler, times }: ListenOptions, host: string, port: number): Promise<Opened> {
   const { checking, headers, request, keepAlive, idle } = { ...TIMES, ...times };
   const limits = { connectionsCheckingInterval: checking, headersTimeout: headers, requestTimeout: request, keepAliveTimeout: keepAlive };
   const server = createServer({ ...limits, maxHeaderSize: 16 * 1024 }, handler);
   server.maxHeadersCount = 100;
   server.maxConnections = 10_000;
   server.timeout = idle;
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port, backlog: BACKLOG }, () => {
       server.off("error", reject);
-      resolve(server);
+      resolve({ server, sockets });
     });
   });
 }
@@ -98,13 +109,18 @@ async function quiet(): Promise<void> {
   }
 }
 
-/** Refuses new connections. Idle ones are closed after `idle` milliseconds, all others after `grace`. */
-const closeServer = (server: Server, idle: number, grace: number): Promise<void> =>
+/**
+ * Refuses new connections. Idle ones are closed after `idle` milliseconds, all others after `grace`. Node does not count a connection as idle
+ * on which nothing was ever sent.
+ */
+const closeServer = (server: Server, sockets: ReadonlySet<Socket>, idle: number, grace: number): Promise<void> =>
   new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), grace);
     const from = performance.now() + idle;
     const sweep = setInterval(() => {
-      if (performance.now() >= from) server.closeIdleConnections();
+      if (performance.now() < from) return;
+      server.closeIdleConnections();
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     }, 50);
     // `server.close()` would close idle connections, on which a proxy may be sending a request.
     NetServer.prototype.close.call(server, () => {
