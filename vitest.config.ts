@@ -37,9 +37,13 @@ const WITH_STORAGE = [
   "test/rfc/contract-crowded-sign-in.test.ts",
 ];
 
-/** Files that start processes, and mostly wait for them, spread over the first three quarters: the others use the cores meanwhile. */
+/** Files that mostly wait: for processes that they start, for time that has to pass, or for a peer that is silent. */
+const WAITING =
+  /\/(contract-[^/]*|abuse-floods|backchannel-logout|documents-[^/]*|doctor|issuer-document|mail|rfc8628-device|server-package|workers)\.test\.ts$/;
+
+/** Files that wait, spread over the first three quarters: the others use the cores meanwhile. */
 function spread(files: readonly TestSpecification[]): TestSpecification[] {
-  const isWaiting = ({ moduleId }: TestSpecification) => /\/contract-[^/]*$/.test(moduleId);
+  const isWaiting = ({ moduleId }: TestSpecification) => WAITING.test(moduleId);
   const [waiting, computing] = [files.filter(isWaiting), files.filter((file) => !isWaiting(file))];
   const distance = Math.floor((0.75 * computing.length) / Math.max(1, waiting.length));
   const mixed = waiting.flatMap((file, at) => [file, ...computing.slice(at * distance, (at + 1) * distance)]);

@@ -1,7 +1,7 @@
-import { createServer, type RequestListener, type ServerResponse } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Command } from "commander";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
 import { examine } from "../../src/cli/doctor/examine.ts";
 import { reportText } from "../../src/cli/doctor/finding.ts";
@@ -14,6 +14,14 @@ import { vendorMetadata } from "../support/vendor-metadata.ts";
 
 type Documents = (origin: string) => Readonly<Record<string, object | ((response: ServerResponse) => void)>>;
 
+const vendors: Server[] = [];
+afterAll(() => {
+  for (const server of vendors) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
 /** A server of another vendor, which answers each path with a document or by a function. @returns its origin */
 async function vendor(documents: Documents): Promise<string> {
   let served: ReturnType<Documents> = {};
@@ -25,10 +33,7 @@ async function vendor(documents: Documents): Promise<string> {
   };
   const server = createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  vendors.push(server);
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   served = documents(origin);
   return origin;
@@ -142,7 +147,7 @@ test("reports a fault for an MCP server that answers 200 without a token", async
 });
 
 const metadataPath = `${RESOURCE_METADATA}/mcp`;
-test.for<[string, Documents, string]>([
+test.concurrent.for<[string, Documents, string]>([
   ["huge", () => ({ [metadataPath]: { padding: "x".repeat(70_000) } }), "more than 64 kB"],
   ["endless", () => ({ [metadataPath]: (response) => void endless(response) }), "more than 64 kB"],
   ["silent", () => ({ [metadataPath]: () => undefined }), "no complete answer within 2 seconds"],

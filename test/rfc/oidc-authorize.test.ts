@@ -20,7 +20,8 @@ async function ready(server: TestServer) {
   return { ...user, tokens, idToken: tokens.id_token as string };
 }
 
-describe("OIDC Core §3.1.2.1", () => {
+// Some of these wait for another second of the clock, each with a user of its own: they wait together.
+describe("OIDC Core §3.1.2.1", { concurrent: true }, () => {
   test("display, ui_locales, claims_locales, acr_values, claims and unknown parameters are ignored", async ({ server }) => {
     const { browser } = await ready(server);
     const ignored = {

@@ -53,5 +53,5 @@ export function sharedDatabase(fresh: () => Promise<Database>): () => Database {
 }
 
 /** Runs a statement of a test. */
-export const runText = <Row>(sql: Sql, text: string, parameters: readonly Parameter[] = []): Promise<Row[]> =>
+export const runText = <Row>(sql: Pick<Sql, "query">, text: string, parameters: readonly Parameter[] = []): Promise<Row[]> =>
   sql.query<Row>(statement(`test_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`, text), parameters);

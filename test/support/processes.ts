@@ -63,8 +63,11 @@ export async function endProcesses(): Promise<void> {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 }
 
+/** Every process starts with an open umask: what only its owner may read is so by the server's own doing. */
+const WITH_OPEN_UMASK = ["-c", 'umask 0; exec "$@"', "sh"];
+
 function launch(args: readonly string[], env: Record<string, string>, root = ROOT) {
-  const child = spawn(process.execPath, [...nodeArgs(root), ...args], {
+  const child = spawn("sh", [...WITH_OPEN_UMASK, process.execPath, ...nodeArgs(root), ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -2,7 +2,7 @@ import { connect, createServer, type Server as NetServer, type Socket } from "no
 import { setImmediate as turn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterAll, test as base, expect, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { ConverseResponseSchema, TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
@@ -16,9 +16,12 @@ import { admission, callRunner, serveUnary } from "../../../src/grpc/served-call
 import { clientCredentials, smallCore } from "./small-core.ts";
 
 const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
+afterAll(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
+
+/** These tests mostly wait, each for servers of its own: they wait together. */
+const test = base.concurrent;
 
 const onFault = (fault: unknown) => {
   throw fault;
@@ -96,7 +99,7 @@ async function aServer(fill: (server: Server, core: ReturnType<typeof localToken
 }
 const run = callRunner(admission(256), onFault);
 
-test("a core of an earlier release without Converse is called by unary calls", async () => {
+test("a core of an earlier release without Converse is called by unary calls", async ({ expect }) => {
   const { port, seen } = await aServer((server, core) => {
     for (const [name, method] of TOKEN_CORE_METHODS) {
       serveUnary(server, method, run, {
@@ -111,7 +114,7 @@ test("a core of an earlier release without Converse is called by unary calls", a
   expect(seen).toHaveLength(20);
 });
 
-test("once the core has opened the stream, all calls use it, and each gets its own response or refusal", async () => {
+test("once the core has opened the stream, all calls use it, and each gets its own response or refusal", async ({ expect }) => {
   const { port, seen } = await aServer((server, core) => {
     serveTokenCore(server, core, { mutualTls: false }, run);
   });
@@ -138,7 +141,7 @@ test("once the core has opened the stream, all calls use it, and each gets its o
   expect(only.seen).toHaveLength(200);
 });
 
-test("a call that may have been sent when the connection breaks is refused and not repeated", async () => {
+test("a call that may have been sent when the connection breaks is refused and not repeated", async ({ expect }) => {
   const { listener, seen } = await aCore();
   const proxy = await aProxy(() => [listener.port]);
   const core = aFront(proxy.port);
@@ -151,7 +154,9 @@ test("a call that may have been sent when the connection breaks is refused and n
   expect(seen).toEqual(["slow-600", "after"]);
 });
 
-test("a stopped core is refused with core_unavailable at once, and used again soon after its restart; both are logged once", async () => {
+test("a stopped core is refused with core_unavailable at once, and used again soon after its restart; both are logged once", async ({
+  expect,
+}) => {
   const first = await aCore();
   const lines: string[] = [];
   const keep = (event: string, { reason = "", code = "" } = {}) => void lines.push(`${event} ${reason} ${code}`.trim());
@@ -171,7 +176,7 @@ test("a stopped core is refused with core_unavailable at once, and used again so
 
 test.for([true, false])(
   "a draining core answers its accepted calls (by stream: %s), and its listener closes right after",
-  async (byStream) => {
+  async (byStream, { expect }) => {
     const { listener, seen } = await aCore();
     const core = aFront(listener.port);
     if (byStream) await openStream(core);
@@ -184,7 +189,7 @@ test.for([true, false])(
   },
 );
 
-test("calls that do not finish within the grace period are cut off", async () => {
+test("calls that do not finish within the grace period are cut off", async ({ expect }) => {
   const { listener, seen } = await aCore();
   const core = aFront(listener.port);
   const call = refusalOf(core.token(clientCredentials("slow-120000")));
@@ -193,7 +198,7 @@ test("calls that do not finish within the grace period are cut off", async () =>
   expect(await call).toBe("temporarily_unavailable");
 });
 
-test("while one of two cores drains, no call of a front fails", async () => {
+test("while one of two cores drains, no call of a front fails", async ({ expect }) => {
   const [one, two] = [await aCore(), await aCore()];
   let ports = [one.listener.port];
   const proxy = await aProxy(() => ports);
@@ -213,24 +218,27 @@ test("while one of two cores drains, no call of a front fails", async () => {
   expect(results.filter((result) => result instanceof Error)).toEqual([]);
 });
 
-test.for([true, false])("a core above its limit refuses calls at once with a retry after 1 s (by stream: %s)", async (byStream) => {
-  const { listener, seen } = await aCore({ maxInFlight: 4 });
-  const core = aFront(listener.port);
-  if (byStream) await openStream(core);
-  const calls = await Promise.all(
-    Array.from({ length: 10 }, () =>
-      core.token(clientCredentials("slow-100")).then(
-        () => "answered",
-        (thrown: Refusal) => [thrown.code, thrown.detail.retryAfter],
+test.for([true, false])(
+  "a core above its limit refuses calls at once with a retry after 1 s (by stream: %s)",
+  async (byStream, { expect }) => {
+    const { listener, seen } = await aCore({ maxInFlight: 4 });
+    const core = aFront(listener.port);
+    if (byStream) await openStream(core);
+    const calls = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        core.token(clientCredentials("slow-100")).then(
+          () => "answered",
+          (thrown: Refusal) => [thrown.code, thrown.detail.retryAfter],
+        ),
       ),
-    ),
-  );
-  expect(calls.filter((call) => call === "answered")).toHaveLength(4);
-  expect(calls.filter((call) => call !== "answered")).toEqual(Array.from({ length: 6 }, () => ["temporarily_unavailable", 1]));
-  expect(seen).toHaveLength(4);
-});
+    );
+    expect(calls.filter((call) => call === "answered")).toHaveLength(4);
+    expect(calls.filter((call) => call !== "answered")).toEqual(Array.from({ length: 6 }, () => ["temporarily_unavailable", 1]));
+    expect(seen).toHaveLength(4);
+  },
+);
 
-test.for([true, false])("a call ends at its deadline (by stream: %s)", async (byStream) => {
+test.for([true, false])("a call ends at its deadline (by stream: %s)", async (byStream, { expect }) => {
   const { listener, seen } = await aCore();
   const core = aFront(listener.port);
   if (byStream) await openStream(core);
@@ -248,7 +256,7 @@ test.for([true, false])("a call ends at its deadline (by stream: %s)", async (by
   expect(seen).toEqual(["slow-120000", "slow-120000", "slow-2001"]);
 });
 
-test("a message that is too large is refused, and concurrent calls are answered", async () => {
+test("a message that is too large is refused, and concurrent calls are answered", async ({ expect }) => {
   const { listener } = await aCore();
   const core = aFront(listener.port);
   await openStream(core);
@@ -259,7 +267,7 @@ test("a message that is too large is refused, and concurrent calls are answered"
   expect([large, small.accessToken]).toEqual(["payload_too_large", "live-small"]);
 });
 
-test("a listener on a public address does not start without TOKEN_CORE_SECRET", async () => {
+test("a listener on a public address does not start without TOKEN_CORE_SECRET", async ({ expect }) => {
   const { implementation } = smallCore();
   const start: Promise<GrpcListener> = startGrpcListener({
     host: "0.0.0.0",
@@ -271,7 +279,7 @@ test("a listener on a public address does not start without TOKEN_CORE_SECRET", 
   await expect(start).rejects.toThrow(/TOKEN_CORE_SECRET/);
 });
 
-test("a front has nothing to do for a stream whose core left in the middle of a write", async () => {
+base("a front has nothing to do for a stream whose core left in the middle of a write", async () => {
   const streams: CoreDuplex[] = [];
   const servers: Server[] = [];
   const { port } = await aServer((server) => {
