@@ -46,9 +46,10 @@ const ADD = statement(
 
 const RENAME = statement(
   "passkey_rename",
-  `with renamed as (update passkeys set name = $3 where id = $1::uuid and user_id = $2::uuid returning id),
+  `with named as (select id, name from passkeys where id = $1::uuid and user_id = $2::uuid for update),
+   renamed as (update passkeys set name = $3 from named where passkeys.id = named.id and named.name <> $3 returning passkeys.id),
    logged as (${insertAudit(`renamed, ${entriesIn("$4")}`)})
-   select 1 as one from renamed`,
+   select 1 as one from named`,
 );
 
 const REMOVE = statement("passkey_remove", "delete from passkeys where id = $1::uuid and user_id = $2::uuid returning 1 as one");

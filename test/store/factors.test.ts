@@ -79,6 +79,16 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       expect(mails).toEqual([{ n: 2 }]);
     });
 
+    test("a new name is recorded, and the name that a passkey has already is not", async () => {
+      const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
+      const passkey = aPasskey(user.id);
+      await store.add(passkey, mail, anAudit("passkey.added"));
+      const rename = () => store.rename(passkey.id, user.id, "Phone", anAudit("passkey.changed", { userId: user.id }));
+      expect([await rename(), await rename()]).toEqual([true, true]);
+      expect(await store.ofUser(user.id)).toMatchObject([{ name: "Phone" }]);
+      expect((await auditOf(database.sql, "passkey.changed")).filter(({ user_id }) => user_id === user.id)).toHaveLength(1);
+    });
+
     test("another user's passkey cannot be renamed or removed, and the last way to sign in stays, also in a race", async () => {
       const [store, user, other] = [passkeys(database.sql), await aUser(database.sql), await aUser(database.sql)];
       const [one, two] = [aPasskey(user.id), aPasskey(user.id)];
