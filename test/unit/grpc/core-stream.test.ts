@@ -2,7 +2,7 @@ import { connect, createServer, type Server as NetServer, type Socket } from "no
 import { setImmediate as turn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
-import { afterAll, test as base, expect, vi } from "vitest";
+import { afterAll, test as base, expect, onTestFinished, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { ConverseResponseSchema, TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
@@ -98,6 +98,48 @@ async function aServer(fill: (server: Server, core: ReturnType<typeof localToken
   return { port, seen };
 }
 const run = callRunner(admission(256), onFault);
+
+// First, while no other front of this file has anything to do.
+base("a front has nothing to do for a stream whose core left in the middle of a write", async () => {
+  const streams: CoreDuplex[] = [];
+  const servers: Server[] = [];
+  const { port } = await aServer((server) => {
+    servers.push(server);
+    const { converse } = TokenCoreService.method;
+    server.addService(
+      { converse: { ...servedMethod(converse, 1), responseSerialize: asBuffer } },
+      {
+        // Accepts the stream, and reads nothing.
+        converse: (stream: CoreDuplex) => {
+          streams.push(stream);
+          stream.on("error", () => undefined).sendMetadata(new Metadata());
+        },
+      },
+    );
+  });
+  const address = { url: `http://127.0.0.1:${port}` };
+  const client = connectToCore(address, "127.0.0.1");
+  cleanups.push(() => client.close());
+  const ends: string[] = [];
+  const stream = openCoreStream(client, frontMetadata(address), (how) => ends.push(how));
+  await expect.poll(() => stream.state()).toBe("open");
+
+  // More than the library keeps for a repetition: further bytes are written when the core has read others.
+  const request = { tokens: Array.from({ length: 90 }, () => "x".repeat(10_000)) };
+  const calls = [1, 2, 3].map(() => stream.ask({ name: "introspect", request, budget: 3_000 }));
+  await turn();
+  expect(stream.busy()).toBe(true);
+  streams[0]?.write(toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true })));
+  await expect.poll(() => stream.state()).toBe("retired");
+  servers[0]?.forceShutdown();
+  await expect.poll(() => ends).toEqual(["closed"]);
+  expect(await Promise.all(calls)).toEqual([undefined, undefined, undefined]); // to be asked elsewhere
+
+  const turns = vi.spyOn(globalThis, "setImmediate");
+  onTestFinished(() => turns.mockRestore());
+  for (let count = 0; count < 10; count += 1) await turn();
+  expect(turns).not.toHaveBeenCalled();
+});
 
 test("a core of an earlier release without Converse is called by unary calls", async ({ expect }) => {
   const { port, seen } = await aServer((server, core) => {
@@ -277,45 +319,4 @@ test("a listener on a public address does not start without TOKEN_CORE_SECRET", 
     onFault,
   });
   await expect(start).rejects.toThrow(/TOKEN_CORE_SECRET/);
-});
-
-base("a front has nothing to do for a stream whose core left in the middle of a write", async () => {
-  const streams: CoreDuplex[] = [];
-  const servers: Server[] = [];
-  const { port } = await aServer((server) => {
-    servers.push(server);
-    const { converse } = TokenCoreService.method;
-    server.addService(
-      { converse: { ...servedMethod(converse, 1), responseSerialize: asBuffer } },
-      {
-        // Accepts the stream, and reads nothing.
-        converse: (stream: CoreDuplex) => {
-          streams.push(stream);
-          stream.on("error", () => undefined).sendMetadata(new Metadata());
-        },
-      },
-    );
-  });
-  const address = { url: `http://127.0.0.1:${port}` };
-  const client = connectToCore(address, "127.0.0.1");
-  cleanups.push(() => client.close());
-  const ends: string[] = [];
-  const stream = openCoreStream(client, frontMetadata(address), (how) => ends.push(how));
-  await expect.poll(() => stream.state()).toBe("open");
-
-  // More than the library keeps for a repetition: further bytes are written when the core has read others.
-  const request = { tokens: Array.from({ length: 90 }, () => "x".repeat(10_000)) };
-  const calls = [1, 2, 3].map(() => stream.ask({ name: "introspect", request, budget: 3_000 }));
-  await turn();
-  expect(stream.busy()).toBe(true);
-  streams[0]?.write(toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true })));
-  await expect.poll(() => stream.state()).toBe("retired");
-  servers[0]?.forceShutdown();
-  await expect.poll(() => ends).toEqual(["closed"]);
-  expect(await Promise.all(calls)).toEqual([undefined, undefined, undefined]); // to be asked elsewhere
-
-  const turns = vi.spyOn(globalThis, "setImmediate");
-  cleanups.push(() => turns.mockRestore());
-  for (let count = 0; count < 10; count += 1) await turn();
-  expect(turns).not.toHaveBeenCalled();
 });
