@@ -11,7 +11,7 @@ export interface BodyShare {
 /** Begins to count a body. */
 export type BodyBudget = () => BodyShare;
 
-/** Limits the memory of bodies that are still arriving, which slow senders could fill. One per process. @param most bytes of all bodies */
+/** Limits the memory of bodies that are still arriving, which slow senders could fill. One per listener. @param most bytes of all bodies */
 export function bodyBudget(most = 64 * 1024 * 1024): BodyBudget {
   let taken = 0;
   return () => {

@@ -11,6 +11,7 @@ import {
   setLogVerbosity,
   status,
 } from "@grpc/grpc-js";
+import { type BodyBudget, bodyBudget } from "../body-budget.ts";
 import type { RevocationEvents } from "../core/revocation-events.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
@@ -88,12 +89,13 @@ const CORE_STREAM = methodPath(TokenCoreService.method.converse);
 
 /**
  * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
- * decompression is work that strangers could cause. A request that arrives too slowly is refused.
- * @param arrival milliseconds within which a request must arrive whole, but for the stream of a front
+ * decompression is work that strangers could cause. A request that arrives too slowly is refused, and so is one for which there is no room
+ * beside the others that are arriving. The stream of a front, which its handler admits before anything is read, has neither limit.
+ * @param arrival milliseconds within which a request must arrive whole
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
 export const intake =
-  (arrival: number): ServerInterceptor =>
+  (arrival: number, bodies: BodyBudget): ServerInterceptor =>
   (method, call) => {
     // grpc-js removes the header before interceptors run, and keeps its value here.
     const encoding: unknown = Reflect.get(call, "incomingEncoding");
@@ -107,18 +109,28 @@ export const intake =
           next();
           return;
         }
-        const tooSlow = () => {
-          call.sendStatus({ code: status.DEADLINE_EXCEEDED, details: "the request did not arrive in time" });
-          // The library leaves the stream, with what has arrived, to a caller that does not end it.
-          (Reflect.get(call, "stream") as Http2Stream).close(constants.NGHTTP2_NO_ERROR);
+        const stream = Reflect.get(call, "stream") as Http2Stream;
+        const share = bodies();
+        const arrived = () => {
+          clearTimeout(timer);
+          share.giveBack();
         };
-        const timer = setTimeout(tooSlow, arrival);
+        const refuse = (code: status, details: string) => {
+          stream.off("data", count);
+          call.sendStatus({ code, details });
+          // The library leaves the stream, with what has arrived, to a caller that does not end it.
+          stream.close(constants.NGHTTP2_NO_ERROR);
+        };
+        const count = ({ length }: Buffer) => {
+          if (!share.take(length)) refuse(status.UNAVAILABLE, "too much is arriving");
+        };
+        const timer = setTimeout(refuse, arrival, status.DEADLINE_EXCEEDED, "the request did not arrive in time");
+        stream.on("data", count).once("close", arrived);
         next({
           onReceiveHalfClose(pass) {
-            clearTimeout(timer);
+            arrived();
             pass();
           },
-          onCancel: () => clearTimeout(timer),
         });
       },
       sendMetadata(metadata, next) {
@@ -150,7 +162,7 @@ export async function startGrpcListener({
   // The log of grpc-js would contain metadata that it cannot parse, credentials included.
   setLogVerbosity(logVerbosity.NONE);
   const standardCalls = standardStreams();
-  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000), standardCalls.interceptor] });
+  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000, bodyBudget()), standardCalls.interceptor] });
   const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
   serveIntrospection(server, core, run, addressOf);
   const streams: RevocationStreams | undefined =

@@ -1,5 +1,7 @@
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
-import { expect } from "vitest";
+import { status } from "@grpc/grpc-js";
+import { expect, onTestFinished } from "vitest";
 import { describe, testOn } from "../support/server.ts";
 
 /** With the default limit of client registrations. */
@@ -76,6 +78,32 @@ describe("R6: a busy front", () => {
       expect([answer.status, answer.body.error]).toEqual([200, undefined]);
     }
     for (const socket of sockets) socket.destroy();
+    expect(server.faults()).toEqual([]);
+  });
+
+  test("of long requests over gRPC that do not end, as many are refused as 64 MiB do not hold, and short ones are answered", async ({
+    server,
+  }) => {
+    const open = (): ClientHttp2Session => {
+      const session = connectHttp2(`http://${server.grpc}`, { maxSessionMemory: 500 });
+      onTestFinished(() => session.destroy());
+      return session;
+    };
+    /** Sends a message in full or all but its end. @returns the status of the answer */
+    const call = (session: ClientHttp2Session, length: number, whole: boolean): Promise<number> => {
+      const path = "/countersign.introspection.v1.IntrospectionService/Introspect";
+      const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" });
+      const message = Buffer.alloc(5 + length - (whole ? 0 : 1));
+      message.writeUInt32BE(length, 1);
+      stream.on("error", () => undefined).resume();
+      if (whole) stream.end(message);
+      else stream.write(message);
+      return new Promise((resolve) => stream.on("response", (headers) => resolve(Number(headers["grpc-status"]))));
+    };
+    const flood = open();
+    const refused = Promise.race(Array.from({ length: 80 }, () => call(flood, 1_100_000, false)));
+    expect(await refused).toBe(status.UNAVAILABLE);
+    expect(await call(open(), 0, true)).toBe(status.UNAUTHENTICATED);
     expect(server.faults()).toEqual([]);
   });
 });

@@ -1,9 +1,10 @@
 import { connect, constants } from "node:http2";
-import { Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
+import { Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { bodyBudget } from "../../../src/body-budget.ts";
 import { intake } from "../../../src/grpc/listener.ts";
 
-const server = new Server({ interceptors: [intake(150)] });
+const server = new Server({ interceptors: [intake(150, bodyBudget(64 * 1024))] });
 const bytes = (buffer: Buffer) => buffer;
 let port = 0;
 beforeAll(async () => {
@@ -75,4 +76,28 @@ test.for(["/echo.Echo/Echo", "/grpc.test.Echo/Echo"])("an incomplete request to 
   await new Promise((resolve) => stream.once("close", resolve));
   expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   session.destroy();
+});
+
+test("requests for which there is no room beside those that are arriving are refused and closed, until there is", async () => {
+  const session = connect(`http://127.0.0.1:${port}`);
+  const large = Buffer.alloc(48_000); // there is room for one
+  large.writeUInt32BE(large.length, 1); // five bytes short of its end
+  const opened = [1, 2].map(() => {
+    const stream = session.request({ ":method": "POST", ":path": "/echo.Echo/Echo", "content-type": "application/grpc" });
+    let answer: unknown;
+    stream.on("error", () => undefined).on("response", (headers) => (answer = headers["grpc-status"]));
+    stream.resume().write(large);
+    return new Promise<unknown>((resolve) => stream.once("close", () => resolve(answer)));
+  });
+  expect(await Promise.race(opened)).toBe(String(status.UNAVAILABLE));
+  expect((await Promise.all(opened)).toSorted()).toEqual([String(status.UNAVAILABLE), String(status.DEADLINE_EXCEEDED)]);
+  session.destroy();
+  const complete = Buffer.concat([large, Buffer.alloc(5)]);
+  for (let turn = 0; turn < 3; turn += 1) {
+    const answer = await statusOf({}, (write, end) => {
+      write(complete);
+      end();
+    });
+    expect(answer.status).toBe(status.OK);
+  }
 });
