@@ -1,5 +1,8 @@
-/** Bytes of each body that are not counted: nearly every request is shorter. */
+/** Bytes of each body over HTTP that are not counted: nearly every request is shorter. */
 export const UNCOUNTED = 8 * 1024;
+
+/** Bytes that all bodies may have together. */
+export const BODY_BYTES = 64 * 1024 * 1024;
 
 /** A body that is arriving. */
 export interface BodyShare {
@@ -11,15 +14,18 @@ export interface BodyShare {
 /** Begins to count a body. */
 export type BodyBudget = () => BodyShare;
 
-/** Limits the memory of bodies that are still arriving, which slow senders could fill. One per listener. @param most bytes of all bodies */
-export function bodyBudget(most = 64 * 1024 * 1024): BodyBudget {
+/**
+ * Limits the memory of bodies that are still arriving, which slow senders could fill. One per listener.
+ * @param most bytes of all bodies  @param uncounted bytes of each body that are not counted, where the number of bodies is limited
+ */
+export function bodyBudget(most = BODY_BYTES, uncounted = UNCOUNTED): BodyBudget {
   let taken = 0;
   return () => {
     let [length, own] = [0, 0];
     return {
       take(bytes) {
         length += bytes;
-        const more = Math.max(0, length - UNCOUNTED) - own;
+        const more = Math.max(0, length - uncounted) - own;
         if (more > 0 && taken + more > most) return false;
         own += more;
         taken += more;

@@ -11,7 +11,7 @@ import {
   setLogVerbosity,
   status,
 } from "@grpc/grpc-js";
-import { type BodyBudget, bodyBudget } from "../body-budget.ts";
+import { BODY_BYTES, type BodyBudget, bodyBudget } from "../body-budget.ts";
 import type { RevocationEvents } from "../core/revocation-events.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
@@ -85,6 +85,9 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall, addre
   serve(verifyApiKey, REQUEST_BYTES.introspect, service.verifyApiKey);
 }
 
+/** Bytes that a stream takes beside its message, of which a caller may open a hundred on each connection. */
+const STREAM_BYTES = 4096;
+
 const CORE_STREAM = methodPath(TokenCoreService.method.converse);
 
 /**
@@ -99,33 +102,38 @@ export const intake =
   (method, call) => {
     // grpc-js removes the header before interceptors run, and keeps its value here.
     const encoding: unknown = Reflect.get(call, "incomingEncoding");
+    const stream = Reflect.get(call, "stream") as Http2Stream;
+    const share = bodies();
+    let isAnswered = false;
+    let timer: NodeJS.Timeout | undefined;
+    const arrived = () => {
+      clearTimeout(timer);
+      share.giveBack();
+    };
+    /** The library leaves a stream, with what has arrived, to a caller that does not end it. */
+    const refuse = (code: status, details: string) => {
+      call.sendStatus({ code, details });
+      stream.close(constants.NGHTTP2_NO_ERROR);
+    };
+    const count = ({ length }: Pick<Buffer, "length">) => {
+      if (share.take(length)) return;
+      stream.off("data", count);
+      refuse(status.UNAVAILABLE, "too much is arriving");
+    };
     return new ServerInterceptingCall(call, {
       start(next) {
         if (encoding !== "identity") {
-          call.sendStatus({ code: status.UNIMPLEMENTED, details: "compression is not accepted" });
+          refuse(status.UNIMPLEMENTED, "compression is not accepted");
           return;
         }
         if (method.path === CORE_STREAM) {
           next();
           return;
         }
-        const stream = Reflect.get(call, "stream") as Http2Stream;
-        const share = bodies();
-        const arrived = () => {
-          clearTimeout(timer);
-          share.giveBack();
-        };
-        const refuse = (code: status, details: string) => {
-          stream.off("data", count);
-          call.sendStatus({ code, details });
-          // The library leaves the stream, with what has arrived, to a caller that does not end it.
-          stream.close(constants.NGHTTP2_NO_ERROR);
-        };
-        const count = ({ length }: Buffer) => {
-          if (!share.take(length)) refuse(status.UNAVAILABLE, "too much is arriving");
-        };
-        const timer = setTimeout(refuse, arrival, status.DEADLINE_EXCEEDED, "the request did not arrive in time");
+        timer = setTimeout(refuse, arrival, status.DEADLINE_EXCEEDED, "the request did not arrive in time");
         stream.on("data", count).once("close", arrived);
+        count({ length: STREAM_BYTES });
+        if (stream.closed) return;
         next({
           onReceiveHalfClose(pass) {
             arrived();
@@ -134,8 +142,13 @@ export const intake =
         });
       },
       sendMetadata(metadata, next) {
+        isAnswered = true;
         metadata.set("grpc-accept-encoding", "identity");
         next(metadata);
+      },
+      sendStatus(answer, next) {
+        next(answer);
+        if (!isAnswered && method.path === CORE_STREAM) stream.close(constants.NGHTTP2_NO_ERROR);
       },
     });
   };
@@ -162,7 +175,7 @@ export async function startGrpcListener({
   // The log of grpc-js would contain metadata that it cannot parse, credentials included.
   setLogVerbosity(logVerbosity.NONE);
   const standardCalls = standardStreams();
-  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000, bodyBudget()), standardCalls.interceptor] });
+  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000, bodyBudget(BODY_BYTES, 0)), standardCalls.interceptor] });
   const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
   serveIntrospection(server, core, run, addressOf);
   const streams: RevocationStreams | undefined =

@@ -1,10 +1,15 @@
 import { connect, constants } from "node:http2";
 import { Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { bodyBudget } from "../../../src/body-budget.ts";
-import { intake } from "../../../src/grpc/listener.ts";
+import { IntrospectionService } from "../../../src/gen/countersign/introspection/v1/introspection_pb.ts";
+import { TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { methodPath } from "../../../src/grpc/definition.ts";
+import { intake, startGrpcListener } from "../../../src/grpc/listener.ts";
+import { localTokenCore } from "../../../src/grpc/local.ts";
+import { smallCore } from "./small-core.ts";
 
-const server = new Server({ interceptors: [intake(150, bodyBudget(64 * 1024))] });
+const server = new Server({ interceptors: [intake(150, bodyBudget(64 * 1024, 0))] });
 const bytes = (buffer: Buffer) => buffer;
 let port = 0;
 beforeAll(async () => {
@@ -92,12 +97,47 @@ test("requests for which there is no room beside those that are arriving are ref
   expect(await Promise.race(opened)).toBe(String(status.UNAVAILABLE));
   expect((await Promise.all(opened)).toSorted()).toEqual([String(status.UNAVAILABLE), String(status.DEADLINE_EXCEEDED)]);
   session.destroy();
+
+  // Streams count too, though nothing has arrived on them.
+  const idle = connect(`http://127.0.0.1:${port}`);
+  const answers = Array.from({ length: 20 }, () => {
+    const stream = idle.request({ ":method": "POST", ":path": "/echo.Echo/Echo", "content-type": "application/grpc" });
+    stream.on("error", () => undefined).resume();
+    return new Promise<number>((resolve) => stream.once("response", (headers) => resolve(Number(headers["grpc-status"]))));
+  });
+  expect(await Promise.race(answers)).toBe(status.UNAVAILABLE);
+  idle.destroy();
+
   const complete = Buffer.concat([large, Buffer.alloc(5)]);
-  for (let turn = 0; turn < 3; turn += 1) {
+  const send = async () => {
     const answer = await statusOf({}, (write, end) => {
       write(complete);
       end();
     });
-    expect(answer.status).toBe(status.OK);
-  }
+    return answer.status;
+  };
+  await expect.poll(send).toBe(status.OK); // once the server has noticed that the others are gone
+  expect([await send(), await send()]).toEqual([status.OK, status.OK]);
+});
+
+test("a refused stream is closed although its caller does not end it", async () => {
+  const onFault = (fault: unknown) => {
+    throw fault;
+  };
+  const core = localTokenCore(smallCore().implementation);
+  const listener = await startGrpcListener({ host: "127.0.0.1", port: 0, core, fronts: { secret: "s".repeat(32) }, onFault });
+  onTestFinished(() => listener.close(0));
+  const session = connect(`http://127.0.0.1:${listener.port}`);
+  onTestFinished(() => session.destroy());
+  const answerOf = (path: string, headers: Record<string, string>) => {
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", ...headers });
+    let answer: number | undefined;
+    stream.on("error", () => undefined).on("response", (response) => (answer = Number(response["grpc-status"])));
+    stream.resume().write(MESSAGE.subarray(0, 5));
+    return new Promise((resolve) => stream.once("close", () => resolve([answer, stream.rstCode])));
+  };
+  const closed = constants.NGHTTP2_NO_ERROR;
+  const [converse, introspect] = [methodPath(TokenCoreService.method.converse), methodPath(IntrospectionService.method.introspect)];
+  expect(await answerOf(converse, {})).toEqual([status.UNAUTHENTICATED, closed]);
+  expect(await answerOf(introspect, { "grpc-encoding": "gzip" })).toEqual([status.UNIMPLEMENTED, closed]);
 });
