@@ -1,5 +1,5 @@
 import { constants, type Http2Stream } from "node:http2";
-import { isIPv6 } from "node:net";
+import { isIPv6, type Server as NetServer, type Socket } from "node:net";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import {
   experimental,
@@ -194,6 +194,7 @@ export async function startGrpcListener({
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
+  const sockets = openSockets(server);
   return {
     port: bound,
     setServing: standard.setServing,
@@ -205,9 +206,27 @@ export async function startGrpcListener({
       coreStreams?.close();
       // GOAWAY now, disconnect after the grace. (`forceShutdown` misses connections when channelz is off.)
       server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
-      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      // The library waits for connections without a session, and for callers that do not close their side, however long that takes.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+      const cut = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, graceSeconds * 1_000);
+      await closed;
+      clearTimeout(cut);
     },
   };
+}
+
+/** The open connections of a server that listens. grpc-js knows its sessions alone, and a connection has none before its TLS handshake. */
+function openSockets(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  for (const listening of (Reflect.get(server, "http2Servers") as ReadonlyMap<NetServer, unknown>).keys())
+    listening.on("connection", (socket) => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+    });
+  return sockets;
 }
 
 /** PEM texts; `clientCa` is the authority of the certificates by which fronts may authenticate. */
