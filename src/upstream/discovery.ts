@@ -54,7 +54,7 @@ async function authenticationOf(connection: Connection, metadata: client.ServerM
 /** Reads the metadata of providers. @throws {Error} of the library, or the fetch, when it cannot be used */
 export interface Configurations {
   discover(connection: Connection): Promise<client.Configuration>;
-  /** The same, remembered until the connection changes. */
+  /** The same, remembered for ten minutes, or until the connection changes. */
   configured(connection: Connection): Promise<client.Configuration>;
 }
 
@@ -90,9 +90,11 @@ export function configurations(ports: ProviderPorts): Configurations {
 
   async function configured(connection: Connection): Promise<client.Configuration> {
     const key = `${connection.id} ${connection.updatedAt ?? 0} ${behind()}`;
-    const found = known.get(key) ?? (await discover(connection));
-    known.set(key, found);
-    return found;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const discovered = await discover(connection);
+    known.set(key, discovered); // not at each use: that would restart its ten minutes
+    return discovered;
   }
 
   return { discover, configured };
