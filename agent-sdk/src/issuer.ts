@@ -15,25 +15,39 @@ export interface IssuerMetadata {
   readonly namesItself: boolean;
 }
 
-const MAX_AGE_MS = 3_600_000;
+/** How long the metadata is used before it is fetched again, and after that while this fails; and the pause between two attempts. */
+const FRESH_MS = 3_600_000;
+const USABLE_MS = 86_400_000;
+const PAUSE_MS = 10_000;
 
 /**
- * Fetches the metadata of an issuer and keeps it for an hour.
+ * Fetches the metadata of an issuer, and again beside the requests when it is an hour old: tokens at hand work while the issuer is away.
  * @throws {AgentError} server_unreachable, invalid_response, wrong_issuer
  * @see RFC 8414 §3, §3.3
  */
 export function issuerMetadata(issuer: string, fetch: Fetch): () => Promise<IssuerMetadata> {
-  let known: { readonly until: number; readonly metadata: Promise<IssuerMetadata> } | undefined;
-  return () => {
-    if (known === undefined || known.until < Date.now()) {
-      const metadata = loaded(issuer, fetch);
-      const entry = { until: Date.now() + MAX_AGE_MS, metadata };
-      known = entry;
-      metadata.catch(() => {
-        if (known === entry) known = undefined; // the next request asks again
+  let known: { readonly metadata: IssuerMetadata; readonly usableUntil: number; freshUntil: number } | undefined;
+  let running: Promise<IssuerMetadata> | undefined;
+  const renewed = (): Promise<IssuerMetadata> => {
+    running ??= loaded(issuer, fetch)
+      .then((metadata) => {
+        known = { metadata, usableUntil: Date.now() + USABLE_MS, freshUntil: Date.now() + FRESH_MS };
+        return metadata;
+      })
+      .finally(() => {
+        running = undefined;
       });
+    return running;
+  };
+  return async () => {
+    const now = Date.now();
+    if (known === undefined || now >= known.usableUntil) return renewed();
+    const { metadata } = known;
+    if (now >= known.freshUntil) {
+      known.freshUntil = now + PAUSE_MS;
+      renewed().catch(() => undefined); // the metadata at hand is still used
     }
-    return known.metadata;
+    return metadata;
   };
 }
 

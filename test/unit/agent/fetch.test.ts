@@ -162,6 +162,27 @@ test("a sign-in ends at the target of a request too, and any other text is refus
   expect(await outcomeOf(access.fetch(`${resource.origin}/api`))).toBe(200);
 });
 
+test("a token at hand works while the authorization server is away, and its metadata is read again once it is back", async () => {
+  let isAway = false;
+  let path = "/token";
+  const away = await serving(({ path: asked }, origin) => {
+    if (isAway) return { status: 503 };
+    if (asked.startsWith("/.well-known/")) return { json: { issuer: origin, token_endpoint: origin + path } };
+    return asked === path ? { json: { access_token: path, token_type: "Bearer", expires_in: 9_000 } } : { status: 404 };
+  });
+  const resource = await guarded({ document: { authorization_servers: [away.origin] } });
+  const mine = anAgent({ issuer: away.origin });
+  const called = () => outcomeOf(mine.fetch(`${resource.origin}/api`));
+  expect(await called()).toBe(200);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_601_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  isAway = true;
+  expect(await Promise.all([called(), called()])).toEqual([200, 200]);
+  [isAway, path] = [false, "/moved"];
+  vi.setSystemTime(Date.now() + 9_000_000);
+  await vi.waitFor(async () => expect((await mine.own({ resource: away.origin, scope: "y" }).token()).value).toBe("/moved"));
+});
+
 test("the token of a sign-in that expired before its first use is renewed", async () => {
   const resource = await guarded();
   const app = anAgent({ credential: publicClient() });
