@@ -72,7 +72,11 @@ const ADDED = "user_id = $1::uuid and created_at >= $2::timestamptz";
 const DROP_ADDED = [
   statement("address_drop_wallet", `delete from credentials where ${ADDED} and type = 'wallet'`),
   statement("address_drop_passkeys", deleteInOrder("passkeys", "id", ADDED)),
-  statement("address_drop_apps", `delete from authenticator_apps where ${ADDED}`),
+  // An app counts from its confirmation on. The secret of one without is known to the user who began it.
+  statement(
+    "address_drop_apps",
+    "delete from authenticator_apps where user_id = $1::uuid and (confirmed_at is null or confirmed_at >= $2::timestamptz)",
+  ),
   statement("address_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", ADDED)),
 ];
 const DROP_ADDED_IDENTITIES = statement("address_drop_identities", `delete from identity_links where ${ADDED}`);

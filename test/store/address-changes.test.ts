@@ -61,6 +61,18 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
     expect(left).toEqual([{ name: "before" }]);
   });
 
+  test("the link to a former address removes an app that was begun before the change was asked for and confirmed since", async () => {
+    const apps = async (confirmed: string) => {
+      const { user, stop } = await requested();
+      const app =
+        "insert into authenticator_apps (user_id, secret, created_at, confirmed_at) values ($1::uuid, 's', now() - interval '1 day', ";
+      await runText(database.sql, `${app}${confirmed})`, [user.id]);
+      await store().stop(stop, anAudit("address.change_stopped"));
+      return (await runText(database.sql, "select 1 from authenticator_apps where user_id = $1::uuid", [user.id])).length;
+    };
+    expect([await apps("now()"), await apps("null"), await apps("now() - interval '1 hour'")]).toEqual([0, 0, 1]);
+  });
+
   test("of 16 users who confirm one address at once, one gets it", async () => {
     const email = `${anId()}@new.example.test`;
     const rivals = await Promise.all(Array.from({ length: 16 }, () => requested(email)));
