@@ -9,11 +9,11 @@ const PATH = "/callback";
 export async function listenForBrowser(state: string) {
   let answered = Promise.withResolvers<URLSearchParams>();
   const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
-    const isAnswer = pathname === PATH && searchParams.get("state") === state;
+    const url = URL.parse(request.url ?? "/", "http://127.0.0.1"); // null for a target such as `//`
+    const isAnswer = url?.pathname === PATH && url.searchParams.get("state") === state;
     response.writeHead(isAnswer ? 200 : 404, { "content-type": "text/plain; charset=utf-8" });
     response.end(isAnswer ? "You can close this page." : "");
-    if (isAnswer) answered.resolve(searchParams);
+    if (isAnswer) answered.resolve(url.searchParams);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

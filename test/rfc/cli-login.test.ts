@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -56,6 +58,23 @@ describe("countersign login", () => {
     expect(claimsOf(kept().accessToken)).toMatchObject({ client_id: "countersign-cli", aud: server.url });
     expect((await run("users", "list")).out).toContain(OPERATOR.email);
     expect((await run("whoami")).out).toMatch(/^role +operator$/m);
+  });
+
+  test("is not disturbed by a request to its listener whose target is no URL, as of a scan of ports", async () => {
+    const { terminal, run } = terminalOf(operator);
+    const { open } = terminal;
+    const statuses: number[] = [];
+    Object.assign(terminal, {
+      async open(url: string) {
+        const { port } = new URL(new URL(url).searchParams.get("redirect_uri") ?? "");
+        for (const path of ["//", "*"]) {
+          const [response] = (await once(get({ host: "127.0.0.1", port, path }), "response")) as [IncomingMessage];
+          statuses.push(response.resume().statusCode ?? 0);
+        }
+        await open(url);
+      },
+    });
+    expect([(await run("login")).code, statuses]).toEqual([0, [404, 404]]);
   });
 
   test("asks the user each time, because any program could listen where it redirects to", async () => {

@@ -18,8 +18,8 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Counte
 async function listenForCallback(state: string) {
   const callback = Promise.withResolvers<URLSearchParams>();
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? "/", "http://127.0.0.1");
-    const isCallback = url.pathname === CALLBACK && url.searchParams.get("state") === state;
+    const url = URL.parse(request.url ?? "/", "http://127.0.0.1"); // null for a target such as `//`, which must not end the command
+    const isCallback = url?.pathname === CALLBACK && url.searchParams.get("state") === state;
     response.writeHead(isCallback ? 200 : 404, { "content-type": "text/html; charset=utf-8", "referrer-policy": "no-referrer" });
     response.end(isCallback ? PAGE : "", () => isCallback && callback.resolve(url.searchParams));
   });
