@@ -36,7 +36,11 @@ export interface AgentOptions {
 /** A page for the user's browser, and what follows it. */
 export interface SignIn {
   readonly url: string;
-  /** @param callback the URL to which the browser was sent, whole or as the target of the request @throws {AgentError} */
+  /**
+   * The same access each time that the browser loads the callback.
+   * @param callback the URL to which the browser was sent, whole or as the target of the request
+   * @throws {AgentError}
+   */
   finish(callback: string | URL): Promise<Access>;
 }
 

@@ -55,21 +55,32 @@ export async function startSignIn(
     dpop_jkt: thumbprint,
   };
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value);
+  const redeem = async (code: string): Promise<TokenSource> => {
+    const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier, resource };
+    const response = await requestToken({ grant, isBound: thumbprint !== undefined });
+    const refreshToken = typeof response.refresh_token === "string" ? response.refresh_token : undefined;
+    return signedInSource({
+      requestToken,
+      party: state,
+      first: { resource, scope, token: accessTokenOf(response, scope) },
+      refreshToken,
+    });
+  };
+  let last: { readonly code: string; readonly source: Promise<TokenSource> } | undefined;
   return {
     url: url.href,
     async redeemed(callback) {
       // The error of the URL class itself would show the code.
       if (!URL.canParse(String(callback), redirectUri)) throw new AgentError("sign_in_invalid", "the end of the sign-in is no URL");
       const code = codeIn(new URL(callback, redirectUri).searchParams, { state, issuer, namesItself });
-      const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier, resource };
-      const response = await requestToken({ grant, isBound: thumbprint !== undefined });
-      const refreshToken = typeof response.refresh_token === "string" ? response.refresh_token : undefined;
-      return signedInSource({
-        requestToken,
-        party: state,
-        first: { resource, scope, token: accessTokenOf(response, scope) },
-        refreshToken,
+      // A browser may load the callback again, and a server revokes the tokens of a code that it gets twice (OAuth 2.1 §4.1.3).
+      if (last?.code === code) return last.source;
+      const current = { code, source: redeem(code) };
+      last = current;
+      current.source.catch(() => {
+        if (last === current) last = undefined;
       });
+      return current.source;
     },
   };
 }

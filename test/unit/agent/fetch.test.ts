@@ -183,6 +183,26 @@ test("a token at hand works while the authorization server is away, and its meta
   await vi.waitFor(async () => expect((await mine.own({ resource: away.origin, scope: "y" }).token()).value).toBe("/moved"));
 });
 
+test("OAuth 2.1 §4.1.3: a callback that the browser loads again does not redeem its code again, unless that failed", async () => {
+  const redeemed: (string | null)[] = [];
+  let isBusy = true;
+  const once = await serving(({ path, body }, origin) => {
+    const endpoints = { authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` };
+    if (path.startsWith("/.well-known/")) return { json: { issuer: origin, ...endpoints } };
+    redeemed.push(new URLSearchParams(body).get("code"));
+    return isBusy ? { status: 503 } : { json: { access_token: `token ${redeemed.length}`, token_type: "Bearer", expires_in: 900 } };
+  });
+  const resource = await guarded({ document: { authorization_servers: [once.origin] } });
+  const app = anAgent({ issuer: once.origin, credential: publicClient() });
+  const { url, finish } = await app.signIn({ resource: `${resource.origin}/api`, redirectUri: "http://127.0.0.1/cb" });
+  const callback = (code: string) => `/cb?code=${code}&state=${new URL(url).searchParams.get("state")}`;
+  await expect(finish(callback("c"))).rejects.toMatchObject({ code: "invalid_response" });
+  isBusy = false;
+  const accesses = [...(await Promise.all([finish(callback("c")), finish(callback("c"))])), await finish(callback("c"))];
+  expect(await Promise.all(accesses.map(async (access) => (await access.token()).value))).toEqual(["token 2", "token 2", "token 2"]);
+  expect(redeemed).toEqual(["c", "c"]);
+});
+
 test("the token of a sign-in that expired before its first use is renewed", async () => {
   const resource = await guarded();
   const app = anAgent({ credential: publicClient() });
