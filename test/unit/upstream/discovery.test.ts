@@ -1,8 +1,11 @@
-import { afterEach, expect, test, vi } from "vitest";
-import type { OutboundRequest } from "../../../src/clients/guarded-fetch.ts";
+import { createServer } from "node:http";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { FetchFailure, type OutboundRequest } from "../../../src/clients/guarded-fetch.ts";
 import { systemClock } from "../../../src/clock.ts";
+import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
 import type { Connection } from "../../../src/upstream/connection.ts";
 import { configurations, type ProviderPorts } from "../../../src/upstream/discovery.ts";
+import { listen } from "../../support/guard-issuer.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -35,4 +38,40 @@ test("the metadata of a provider is read again after ten minutes, however often 
     release = 2;
   }
   expect(seen).toEqual([1, 1, 1, 2].map((version) => `${ISSUER}/token/${version}`));
+});
+
+test("a provider that is silent does not keep users from signing in by another one", async () => {
+  const metadata = (issuer: string) => JSON.stringify({ issuer, token_endpoint: `${issuer}/token` });
+  const silent = await listen(createServer(() => undefined));
+  const other = await listen(
+    createServer((_, response) => response.setHeader("content-type", "application/json").end(metadata(other.origin))),
+  );
+  onTestFinished(async () => void (await Promise.all([silent.close(), other.close()])));
+  const fetch = guardedFetch({ ownUrl: "http://localhost:1", loopbackAllowed: true, plainLoopback: true });
+  const ports: Partial<ProviderPorts> = { fetch, clock: systemClock, plainLoopback: true };
+  const { configured } = configurations(ports as ProviderPorts);
+  const users = Array.from({ length: 100 }, () => configured({ ...CONNECTION, issuer: silent.origin }));
+  const waiting = Promise.allSettled(users);
+  const { issuer } = (await configured({ ...CONNECTION, id: "other", issuer: other.origin })).serverMetadata();
+  expect(issuer).toBe(other.origin);
+  await silent.close();
+  expect((await waiting).map(({ status }) => status)).toEqual(users.map(() => "rejected"));
+});
+
+test("a provider that could not be reached is asked again after five seconds", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const send = vi.fn(async () => Promise.reject(new FetchFailure("unreachable")));
+  const { configured } = configurations({
+    fetch: { send },
+    clock: systemClock,
+    plainLoopback: false,
+  } as Partial<ProviderPorts> as ProviderPorts);
+  const counts: number[] = [];
+  for (const seconds of [0, 4, 2]) {
+    vi.setSystemTime(Date.now() + seconds * 1_000);
+    await expect(configured(CONNECTION)).rejects.toThrow();
+    counts.push(send.mock.calls.length);
+  }
+  expect(counts).toEqual([1, 1, 2]);
 });
