@@ -76,7 +76,9 @@ export function directory(issuer: string, fetch: Fetch): Directory {
         const already = named.get(identifier);
         if (already !== undefined && already.until > Date.now()) return already.resource;
         const found = URL.canParse(identifier) ? await describedOrSilent(identifier) : undefined;
-        const resource = { identifier, scope: undefined, takesProofs: found?.takesProofs === true };
+        // A document that cannot be read any more does not make bound tokens bearer tokens.
+        const takesProofs = (found ?? already?.resource)?.takesProofs === true;
+        const resource = { identifier, scope: undefined, takesProofs };
         keep(named, identifier, { resource, until: Date.now() + (found === undefined ? SILENCE_MS : MAX_AGE_MS) });
         return resource;
       }),

@@ -257,6 +257,22 @@ test("a named resource without a metadata document gets bound tokens once it has
   ]);
 });
 
+test("a named resource whose metadata document cannot be read any more still gets bound tokens", async () => {
+  let isAway = false;
+  const resource = await serving(({ path }, origin) => {
+    if (!path.startsWith("/.well-known/")) return {};
+    if (isAway) return { status: 503 };
+    return { json: { resource: origin, authorization_servers: [issuer.origin], dpop_signing_alg_values_supported: ["ES256"] } };
+  });
+  const access = anAgent().own({ resource: resource.origin, scope: "x" });
+  const scheme = async () => (await access.token()).scheme;
+  expect(await scheme()).toBe("DPoP");
+  isAway = true;
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_601_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  expect(await scheme()).toBe("DPoP");
+});
+
 test("an agent's own tokens for a named resource have the scope that its challenge asks for, unless the caller names one", async () => {
   const resource = await guarded();
   const named = { resource: `${resource.origin}/api` };
