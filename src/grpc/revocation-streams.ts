@@ -64,6 +64,7 @@ export function serveRevocations(
   /** The client of each stream. */
   const open = new Map<Call, string>();
   const closing = new Map<Call, () => void>();
+  let stopping = false;
   const method = IntrospectionService.method.watchRevocations;
 
   async function begin(call: Call): Promise<void> {
@@ -103,6 +104,7 @@ export function serveRevocations(
     closing.set(call, close);
     call.on("cancelled", forget);
     if (call.cancelled) forget();
+    else if (stopping) close();
     else
       pipe.begin(beginning, () => {
         forget();
@@ -119,6 +121,7 @@ export function serveRevocations(
   server.addService({ [method.localName]: servedMethod(method, REQUEST_BYTES.introspect) }, { [method.localName]: handle });
   return {
     close() {
+      stopping = true; // also for streams that have not begun
       for (const close of [...closing.values()]) close();
     },
   };

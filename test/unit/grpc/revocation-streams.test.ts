@@ -14,10 +14,11 @@ function aCall() {
   const call = Object.assign(new EventEmitter(), {
     ...{ request: { message: { cursor: "" } }, metadata, cancelled: false, writableLength: 0 },
     ...{ getDeadline: () => Number.POSITIVE_INFINITY, getPeer: () => "192.0.2.1:1" },
-    ...{ write: () => call.emit("written"), end: () => undefined },
+    ...{ write: () => call.emit("written"), end: () => call.emit("ended") },
   });
   const outcome = new Promise<string>((resolve) => {
     call.once("written", () => resolve("served"));
+    call.once("ended", () => resolve("ended"));
     call.once("error", ({ details }: { details: string }) => resolve(details));
   });
   return { call, outcome };
@@ -41,14 +42,14 @@ function someStreams() {
     },
   };
   const core = { introspect: () => authenticated.promise.then(() => ({ results: [] })) };
-  serveRevocations(
+  const streams = serveRevocations(
     server as unknown as Server,
     core as never,
     callRunner(admission(1_000), () => undefined),
     feed,
     (peer) => peer,
   );
-  return { open: (call: unknown) => handle(call), authenticated, begun, watching };
+  return { open: (call: unknown) => handle(call), close: streams.close, authenticated, begun, watching };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -79,4 +80,15 @@ test("a caller who leaves while the feed begins watches no longer", async () => 
   begun.resolve();
   await settled();
   expect(watching.now).toBe(0);
+});
+
+test("a stream whose feed begins while the server stops is ended", async () => {
+  const { open, close, authenticated, begun, watching } = someStreams();
+  authenticated.resolve();
+  const { call, outcome } = aCall();
+  open(call);
+  await settled();
+  close();
+  begun.resolve();
+  expect([await outcome, watching.now]).toEqual(["ended", 0]);
 });
