@@ -26,8 +26,17 @@ export interface SecondFactors {
   appOf(userId: string): Promise<AuthenticatorApp | undefined>;
   /** Stores the secret of an app that is to be confirmed. @returns false when the user has a confirmed one */
   begin(userId: string, secret: string): Promise<boolean>;
-  /** Confirms the app by a time step, and stores its recovery codes. @returns false when it is confirmed already */
-  confirm(userId: string, step: number, codes: readonly SecretHash[], message: MailMessage, audit: AuditEntry): Promise<boolean>;
+  /**
+   * Confirms the app with this secret by a time step, and stores its recovery codes.
+   * @returns false when it is confirmed already, or was begun again
+   */
+  confirm(
+    userId: string,
+    app: { readonly secret: string; readonly step: number },
+    codes: readonly SecretHash[],
+    message: MailMessage,
+    audit: AuditEntry,
+  ): Promise<boolean>;
   /** Uses up a time step and all before it. @returns false when it was used */
   useStep(userId: string, step: number): Promise<boolean>;
   /** Uses up a recovery code. @returns false for an unknown one */
@@ -114,12 +123,13 @@ export async function confirmApp(user: User, code: string, ports: SecondFactorPo
   const { secondFactors, box, randomBytes } = ports;
   const app = await secondFactors.appOf(user.id);
   const step = app && (await stepOf(box.open(app.secret, appSecretPlace(user.id)), plainCode(code), app.now));
-  if (step === undefined) throw wrongFirstCode();
+  if (app === undefined || step === undefined) throw wrongFirstCode();
+  const proved = { secret: app.secret, step };
   const codes = newRecoveryCodes(randomBytes);
   const hashes = codes.map((each) => recoveryHash(user.id, each));
   const audit = auditOfUser("second_factor.added", user.id, caller);
-  if (!(await secondFactors.confirm(user.id, step, hashes, secondFactorAddedMail(caller.language, senderOf(ports, user.realmId)), audit)))
-    throw wrongFirstCode();
+  const mail = secondFactorAddedMail(caller.language, senderOf(ports, user.realmId));
+  if (!(await secondFactors.confirm(user.id, proved, hashes, mail, audit))) throw wrongFirstCode();
   return codes;
 }
 

@@ -27,7 +27,7 @@ const BEGIN = statement(
 const CONFIRM = statement(
   "second_factor_confirm",
   `update authenticator_apps set confirmed_at = now(), last_step = $2::bigint
-   where user_id = $1::uuid and confirmed_at is null and last_step < $2::bigint returning 1 as one`,
+   where user_id = $1::uuid and secret = $3 and confirmed_at is null and last_step < $2::bigint returning 1 as one`,
 );
 const USE_STEP = statement(
   "second_factor_use_step",
@@ -54,9 +54,9 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   stateOf: async (userId) => (await sql.query<SecondFactorState>(STATE, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
   appOf: async (userId) => (await sql.query<AuthenticatorApp>(APP, [userId]))[0],
   begin: async (userId, secret) => (await sql.query(BEGIN, [userId, secret])).length === 1,
-  confirm: (userId, step, codes, message, audit) =>
+  confirm: (userId, { secret, step }, codes, message, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdUser(tx, userId)) || (await tx.query(CONFIRM, [userId, step])).length === 0) return false;
+      if (!(await holdUser(tx, userId)) || (await tx.query(CONFIRM, [userId, step, secret])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
       await notifyUser(tx, userId, message);
       await record(tx, audit);

@@ -1,12 +1,17 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Caller } from "../../src/accounts/caller.ts";
 import { MAX_PASSKEYS, type NewPasskey } from "../../src/accounts/factors.ts";
+import { appSecretPlace, confirmApp, type SecondFactorPorts, type SecondFactors } from "../../src/accounts/second-factor.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { codeOf } from "../support/authenticator-app.ts";
 import { databaseKinds, runText } from "../support/database.ts";
+import { A_SECRET_BOX } from "../support/secret-box.ts";
 
 const mail = { subject: "news", text: "t", html: "h" };
 const unnamed = { userId: null, generation: null, upstream: null };
@@ -116,7 +121,8 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     const withApp = async (codes = [aHash(), aHash()]) => {
       const [store, user] = [secondFactors(database.sql), await aUser(database.sql)];
       await store.begin(user.id, "sealed");
-      return { store, user, codes, confirm: (step: number) => store.confirm(user.id, step, codes, mail, anAudit("second_factor.added")) };
+      const confirm = (step: number) => store.confirm(user.id, { secret: "sealed", step }, codes, mail, anAudit("second_factor.added"));
+      return { store, user, codes, confirm };
     };
 
     test("64 confirmations at once: exactly one, with one mail; a confirmed app is not replaced", async () => {
@@ -125,6 +131,31 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       expect(await store.begin(user.id, "another")).toBe(false);
       expect(await store.appOf(user.id)).toMatchObject({ secret: "sealed", confirmed: true });
       expect(await store.stateOf(user.id)).toEqual({ appAddedAt: expect.any(Number), recoveryCodes: 2 });
+    });
+
+    test("an app that was begun again while its first code was checked is not confirmed by that code", async () => {
+      const [store, user] = [secondFactors(database.sql), await aUser(database.sql)];
+      const secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+      const another = A_SECRET_BOX.seal("KRSXG5CTMVRXEZLUKRSXG5CTMVRXEZLU", appSecretPlace(user.id));
+      await store.begin(user.id, A_SECRET_BOX.seal(secret, appSecretPlace(user.id)));
+      const secondFactorsOfTwoTabs: SecondFactors = {
+        ...store,
+        async appOf(id) {
+          const found = await store.appOf(id);
+          await store.begin(id, another);
+          return found;
+        },
+      };
+      const ports = { secondFactors: secondFactorsOfTwoTabs, box: A_SECRET_BOX, randomBytes, issuer: "https://auth.example.test" };
+      const brandings = { of: () => ({}) };
+      const confirming = confirmApp(
+        user,
+        codeOf(secret),
+        { ...ports, brandings } as unknown as SecondFactorPorts,
+        { language: "en" } as Caller,
+      );
+      await expect(confirming).rejects.toMatchObject({ reason: "first_code_wrong" });
+      expect(await store.appOf(user.id)).toMatchObject({ secret: another, confirmed: false });
     });
 
     test("64 uses of one time step or one recovery code at once: exactly one each; no step counts after a later one", async () => {
