@@ -32,6 +32,6 @@ export function notifyingLogouts(
     clock,
     randomBytes,
   };
-  const looking = periodically(LOOK_EVERY, () => sendLogouts(ports), failed, "logout");
+  const looking = periodically(LOOK_EVERY, (signal) => sendLogouts(ports, signal), failed, "logout");
   return () => looking.stop();
 }

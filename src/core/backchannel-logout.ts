@@ -80,11 +80,11 @@ const BATCH = 8;
 const LEASE = 30;
 const MAX_BYTES = 65_536;
 
-/** Sends all notifications that are due. */
-export async function sendLogouts(ports: LogoutPorts): Promise<void> {
+/** Sends all notifications that are due. @param signal stops it after the running batch */
+export async function sendLogouts(ports: LogoutPorts, signal?: AbortSignal): Promise<void> {
   const { deliveries, keys } = ports;
   if (keys.current() === undefined) return;
-  for (;;) {
+  while (signal?.aborted !== true) {
     const claimed = await deliveries.claim(BATCH, LEASE);
     await Promise.all(claimed.map((delivery) => attempt(delivery, ports)));
     if (claimed.length < BATCH) return;

@@ -65,9 +65,11 @@ describe("sending the notifications that are due", () => {
     /** Of every client's response; left out where none responds. */
     readonly status?: number;
     readonly hasKey?: boolean;
+    /** Aborted by the first request. */
+    readonly stopping?: AbortController;
   }
 
-  async function send({ claims = [[delivery()]], status, hasKey = true }: Due) {
+  async function send({ claims = [[delivery()]], status, hasKey = true, stopping }: Due) {
     const events: Write[] = [];
     const requests: OutboundRequest[] = [];
     const noted =
@@ -88,6 +90,7 @@ describe("sending the notifications that are due", () => {
     const fetch = {
       async send(request: OutboundRequest) {
         requests.push(request);
+        stopping?.abort();
         if (status === undefined) throw new FetchFailure("timeout");
         return { status, headers: {}, body: new Uint8Array() };
       },
@@ -95,7 +98,7 @@ describe("sending the notifications that are due", () => {
     const { ports } = await memoryCore();
     const keys = hasKey ? ports.keys : { ...ports.keys, current: () => undefined };
     const log = { warn: (event: string, about?: object) => void events.push([event, about]) };
-    await sendLogouts({ ...ports, keys, deliveries, fetch, sign: createSigner(), log });
+    await sendLogouts({ ...ports, keys, deliveries, fetch, sign: createSigner(), log }, stopping?.signal);
     return { events, requests, unclaimed: due.length, jwks: JSON.parse(ports.keys.jwksJson()) as JSONWebKeySet };
   }
 
@@ -115,6 +118,12 @@ describe("sending the notifications that are due", () => {
     });
     expect(payload).toMatchObject({ sub: "u", sid: "s", iat: NOW, jti: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) });
     expect(events).toEqual([["done", "d1"]]);
+  });
+
+  test("claims no more once the process stops, however many are due", async () => {
+    const batch = Array.from({ length: 8 }, (_, n) => delivery({ id: `d${n}` }));
+    const { requests, unclaimed } = await send({ status: 200, claims: [batch, batch], stopping: new AbortController() });
+    expect([requests.length, unclaimed]).toEqual([8, 1]);
   });
 
   const about = { clientId: "notes-app" };
