@@ -103,11 +103,11 @@ function assertForm(request: AuthorizationRequest): void {
       throw new Refusal(code, code, { description: `${name} is not supported; send the parameters themselves.` });
   }
   if (request.unsupportedParameters.includes("authorization_details")) throw detailsRefused();
-  if (request.responseMode !== undefined && request.responseMode !== "query")
-    malformed("response_mode_unsupported", "response_mode must be query");
   if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
   if (request.responseType !== "code")
     throw new Refusal("unsupported_response_type", "response_type_unsupported", { description: "response_type must be code." });
+  if (request.responseMode !== undefined && request.responseMode !== "query")
+    malformed("response_mode_unsupported", "response_mode must be query");
   if (request.codeChallenge === undefined) malformed("code_challenge_missing", "code_challenge is missing: PKCE is required");
   if (!isCodeChallenge(request.codeChallenge ?? ""))
     malformed("code_challenge_malformed", "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier");

@@ -308,6 +308,11 @@ describe("a request that is refused", () => {
     ["another response_mode", { responseMode: "fragment" }, error("invalid_request", "response_mode must be query")],
     ["no response_type", { responseType: undefined }, error("invalid_request", "response_type is missing")],
     ["another response_type", { responseType: "token" }, error("unsupported_response_type", "response_type must be code.")],
+    [
+      "another response_type with its response_mode",
+      { responseType: "id_token", responseMode: "form_post" },
+      error("unsupported_response_type", "response_type must be code."),
+    ],
     ["no code_challenge", { codeChallenge: undefined }, error("invalid_request", "code_challenge is missing: PKCE is required")],
     ["a malformed code_challenge", { codeChallenge: "short" }, error("invalid_request", expect.stringContaining("43 base64url"))],
     ["no code_challenge_method", { codeChallengeMethod: undefined }, error("invalid_request", "code_challenge_method must be S256")],
