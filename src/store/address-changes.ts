@@ -15,6 +15,7 @@ const found = (link: string): string => `from address_changes join users on user
 const PROOF = "token_hash = $1::bytea and confirmed_at is null and expires_at > now()";
 const STOP = "stop_hash = $1::bytea and stop_until > now()";
 
+// A further request keeps the time of the first: the link to the former address removes what was added since then.
 const REQUEST = statement(
   "address_change_request",
   `with input as (
@@ -29,7 +30,8 @@ const REQUEST = statement(
        now() + make_interval(secs => proof_ttl), now() + make_interval(secs => stop_ttl) from account
      on conflict (user_id) where confirmed_at is null do update set
        token_hash = excluded.token_hash, stop_hash = excluded.stop_hash, email = excluded.email, former_email = excluded.former_email,
-       created_at = now(), expires_at = excluded.expires_at, stop_until = excluded.stop_until
+       created_at = case when address_changes.stop_until > now() then address_changes.created_at else now() end,
+       expires_at = excluded.expires_at, stop_until = excluded.stop_until
      returning user_id),
    mails as (
      select mail.*, account.user_id, case when mail.is_proof then account.email else account.former_email end as recipient

@@ -45,17 +45,44 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
     expect(await store().byProof(proof)).toBeUndefined();
   });
 
+  const addPasskey = (userId: string, name: string, age: string) =>
+    runText(
+      database.sql,
+      `insert into passkeys (user_id, credential_id, public_key, counter, transports, backed_up, aaguid, name, created_at)
+       values ($1::uuid, $2::bytea, '\\x00', 0, '{}', false, '', $3, now() - $4::interval)`,
+      [userId, aHash(), name, age],
+    );
+
+  test("the link to a former address removes the ways in that were added since the first of several requests", async () => {
+    const { user } = await requested();
+    await runText(database.sql, "update address_changes set created_at = now() - interval '1 hour' where user_id = $1::uuid", [user.id]);
+    await addPasskey(user.id, "before", "2 hours");
+    await addPasskey(user.id, "between", "30 minutes");
+    const [proof, stop] = [aHash(), aHash()];
+    const again = { userId: user.id, email: "x@new.example.test", proof: { tokenHash: proof, ttl: 60, mail } };
+    await store().request({ ...again, stop: { tokenHash: stop, ttl: 600, mail } }, anAudit("address.change_requested"));
+    await store().stop(stop, anAudit("address.change_stopped"));
+    const left = await runText<{ name: string }>(database.sql, "select name from passkeys where user_id = $1::uuid", [user.id]);
+    expect(left).toEqual([{ name: "before" }]);
+  });
+
+  test("a request whose link to the former address has expired does not count for a later one", async () => {
+    const { user } = await requested();
+    const long =
+      "update address_changes set created_at = now() - interval '9 days', stop_until = now() - interval '2 days' where user_id = $1::uuid";
+    await runText(database.sql, long, [user.id]);
+    await addPasskey(user.id, "between", "1 day");
+    const [proof, stop] = [aHash(), aHash()];
+    const again = { userId: user.id, email: "y@new.example.test", proof: { tokenHash: proof, ttl: 60, mail } };
+    await store().request({ ...again, stop: { tokenHash: stop, ttl: 600, mail } }, anAudit("address.change_requested"));
+    await store().stop(stop, anAudit("address.change_stopped"));
+    expect(await runText(database.sql, "select name from passkeys where user_id = $1::uuid", [user.id])).toEqual([{ name: "between" }]);
+  });
+
   test("the link to a former address removes the ways in that were added since, and keeps the others", async () => {
     const { user, stop } = await requested();
-    const add = (name: string, age: string) =>
-      runText(
-        database.sql,
-        `insert into passkeys (user_id, credential_id, public_key, counter, transports, backed_up, aaguid, name, created_at)
-         values ($1::uuid, $2::bytea, '\\x00', 0, '{}', false, '', $3, now() - $4::interval)`,
-        [user.id, aHash(), name, age],
-      );
-    await add("before", "1 day");
-    await add("after", "0 seconds");
+    await addPasskey(user.id, "before", "1 day");
+    await addPasskey(user.id, "after", "0 seconds");
     await store().stop(stop, anAudit("address.change_stopped"));
     const left = await runText<{ name: string }>(database.sql, "select name from passkeys where user_id = $1::uuid", [user.id]);
     expect(left).toEqual([{ name: "before" }]);
