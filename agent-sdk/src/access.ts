@@ -4,7 +4,7 @@ import { AgentError } from "./errors.ts";
 import { addressOf, type Fetch } from "./http.ts";
 import type { IssuerMetadata } from "./issuer.ts";
 import { nextStep, type Step, widened } from "./next-step.ts";
-import { type Outgoing, outgoing, withSignal } from "./outgoing.ts";
+import { discard, type Outgoing, outgoing, withSignal } from "./outgoing.ts";
 import type { Prover } from "./proof.ts";
 import { type Demand, demandOf, type Resource } from "./resource.ts";
 import type { TokenSource } from "./sources.ts";
@@ -152,7 +152,7 @@ export function access(source: TokenSource, target: Target, ports: AccessPorts):
     const { response, challenges } = await transmit(prover, request);
     const demand = response.status === 401 ? demandOf(challenges) : undefined;
     if (demand === undefined || !isReplayable) return { response };
-    await response.body?.cancel();
+    await discard(response);
     if (resource === undefined) return { resource: await withSignal(directory.learn(request.url, demand), signal) };
     scopes.set(resource.identifier, demand.scope);
     if (demand.takesProofs) proven.add(resource.identifier);
@@ -175,7 +175,7 @@ export function access(source: TokenSource, target: Target, ports: AccessPorts):
       const step = nextStep(facts);
       if (step === undefined) return response;
       tried.add(step);
-      await response.body?.cancel();
+      await discard(response);
       if (step === "widen") scope = widened(scope, challenges);
       if (step !== "renew") continue;
       const demand = demandOf(challenges);

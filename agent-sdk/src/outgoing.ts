@@ -37,11 +37,14 @@ export function outgoing(fetch: Fetch, input: string | URL | Request, init: Requ
       });
       const isRedirect = response.type === "opaqueredirect" || REDIRECTS.includes(response.status);
       if (!isRedirect || redirect === "manual") return response;
-      await response.body?.cancel();
+      await discard(response);
       throw new AgentError("redirect_refused", `${addressOf(url)} redirects, which no token follows`, { status: response.status });
     },
   };
 }
+
+/** Frees the connection of a response that is not read. It may have broken off already. */
+export const discard = async (response: Response): Promise<void> => response.body?.cancel().catch(() => undefined);
 
 const isReplayable = (body: RequestInit["body"]): boolean =>
   body === null ||

@@ -336,6 +336,17 @@ test("scopes that the authorization server refuses, or no longer grants, do not 
   expect(await outcomesOf(mine, "/api", "/api")).toEqual(["invalid_scope", 200]);
 });
 
+test("a challenge whose body breaks off is answered with a token like any other", async () => {
+  const resource = await guarded();
+  const breakingOff: typeof fetch = async (...request) => {
+    const response = await fetch(...request);
+    if (response.status !== 401) return response;
+    const body = new ReadableStream({ start: (controller) => controller.error(new TypeError("terminated")) });
+    return new Response(body, { status: 401, headers: response.headers });
+  };
+  expect((await anAgent({ fetch: breakingOff }).fetch(`${resource.origin}/api`)).status).toBe(200);
+});
+
 test("a resource within a known one gets a token of its own", async () => {
   const tokens = new Map<string, string | null>();
   const host = await serving(({ path, authorization = "" }, origin) => {
