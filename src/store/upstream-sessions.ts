@@ -14,6 +14,10 @@ const OF_SESSION = statement(
   "identity_session",
   "insert into upstream_sessions (session_id, issuer, subject, sid) values ($1::uuid, $2, $3, $4)",
 );
+const OF_CONTINUED_SESSION = statement(
+  "identity_continued_session",
+  "update upstream_sessions set sid = $4 where session_id = $1::uuid and issuer = $2 and subject = $3",
+);
 
 const BATCH = 500;
 // Without a session of the provider in the token, all that its user started end.
@@ -43,9 +47,10 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
     sql.transaction(async (tx) => {
       if ((await tx.query(HOLD_LINK, [issuer, subject, session.userId])).length === 0) return undefined;
       const started = await startSession(tx, session, audit);
-      // A session that went on was started by another proof.
-      if (started?.id === session.id)
-        await tx.query(OF_SESSION, [started.id, issuer, subject, sid !== undefined && isStorable(sid) ? sid : null]);
+      if (started === undefined) return undefined;
+      // A session that goes on is the provider's only if its user has started it there.
+      const upstream = started.id === session.id ? OF_SESSION : OF_CONTINUED_SESSION;
+      await tx.query(upstream, [started.id, issuer, subject, sid !== undefined && isStorable(sid) ? sid : null]);
       return started;
     }),
 });

@@ -111,6 +111,30 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
     expect(await start(user.id, identity)).toBeUndefined();
   });
 
+  test("a session that goes on by a new sign-in at its provider ends with that sign-in's session there", async () => {
+    const identity = anIdentity();
+    await open(identity);
+    const userId = (await links().userOf(identity))?.user.id ?? "";
+    const { issuer, subject } = identity;
+    const [first, second] = [aHash(), aHash()];
+    const startAs = (hash: typeof first, sid: string, replaces?: typeof first) =>
+      links().startSession(
+        { id: anId(), hash, userId, ttl: 60, upstream: { issuer, subject, sid }, ...(replaces && { replaces }) },
+        anAudit("session.started"),
+      );
+    const begun = await startAs(first, "sid of yesterday");
+    expect((await startAs(second, "sid of today", first))?.id).toBe(begun?.id);
+    const isLive = async () =>
+      (await runText(database.sql, "select 1 from sessions where id = $1::uuid and ended_at is null", [begun?.id ?? ""])).length === 1;
+    for (const [sid, lives] of [
+      ["sid of yesterday", true],
+      ["sid of today", false],
+    ] as const) {
+      await links().endSessions(ISSUER, { jti: anId(), subject, sid, remember: 60 }, anAudit("session.ended"));
+      expect(await isLive()).toBe(lives);
+    }
+  });
+
   test("a logout of the provider ends a live session behind any number of expired ones", async () => {
     const identity = anIdentity();
     await open(identity);
