@@ -52,6 +52,7 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
     }
   }
 
+  let isClosing = false;
   return {
     begin(stream) {
       const leaving = new Map<number, () => void>();
@@ -78,6 +79,7 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
       };
       const session = { sayGoodbye: () => answers.push(CLOSING) };
       open.add(session);
+      if (isClosing) session.sayGoodbye();
       stream.on("data", ({ message, refusal }: Received) => {
         if (refusal) stream.emit("error", statusOf(refusal));
         else take(message as ConverseRequest);
@@ -95,6 +97,7 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
       stream.sendMetadata(new Metadata());
     },
     close() {
+      isClosing = true; // also for streams that have not begun
       for (const session of open) session.sayGoodbye();
     },
   };

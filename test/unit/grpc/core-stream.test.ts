@@ -141,6 +141,15 @@ base("a front has nothing to do for a stream whose core left in the middle of a 
   expect(turns).not.toHaveBeenCalled();
 });
 
+test("a front leaves a stream that began while its core was stopping", async ({ expect }) => {
+  const { port } = await aServer((server, core) => serveTokenCore(server, core, { mutualTls: false }, run).close());
+  const address = { url: `http://127.0.0.1:${port}` };
+  const client = connectToCore(address, "127.0.0.1");
+  cleanups.push(() => client.close());
+  const stream = openCoreStream(client, frontMetadata(address), () => undefined);
+  await expect.poll(() => stream.state()).toBe("retired");
+});
+
 test("a core of an earlier release without Converse is called by unary calls", async ({ expect }) => {
   const { port, seen } = await aServer((server, core) => {
     for (const [name, method] of TOKEN_CORE_METHODS) {
