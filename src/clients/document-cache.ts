@@ -102,8 +102,7 @@ export function clientDocuments({
 
   const clientOf = async ({ document }: KeptDocument, url: string) => clientOfDocument(document, url, await policy());
 
-  const fetched = async (url: string, address: string): Promise<KeptDocument> => {
-    budget.spend(`address ${address}`, PER_ADDRESS);
+  const fetched = async (url: string): Promise<KeptDocument> => {
     budget.spend(`url ${url}`, PER_URL);
     budget.spend(`host ${documentHost(url)}`, PER_HOST);
     const { value, text, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
@@ -120,15 +119,17 @@ export function clientDocuments({
     if (text !== undefined && (await versions.store(url, text))) stored.set(url, text);
   };
 
-  const obtain = singleFlight(async (url: string, address: string) => {
-    const copy = await shared?.get(url);
-    if (copy !== undefined) return copy;
-    const found = await fetched(url, address);
-    await clientOf(found, url); // throws for an unacceptable document, before it is cached
-    await shared?.set(url, found);
-    await store(url, found);
-    return found;
-  });
+  const copyOf = singleFlight(async (url: string) => shared?.get(url));
+  const obtain = singleFlight(
+    async (url: string, _address: string) => {
+      const found = await fetched(url);
+      await clientOf(found, url); // throws for an unacceptable document, before it is cached
+      await shared?.set(url, found);
+      await store(url, found);
+      return found;
+    },
+    (_url, address) => budget.spend(`address ${address}`, PER_ADDRESS),
+  );
 
   return {
     async byUrl(url, address) {
@@ -136,7 +137,7 @@ export function clientDocuments({
       const known = kept.get(url);
       if (known !== undefined && known.until > clock()) return clientOf(known, url);
       kept.delete(url);
-      const found = await obtain(url, address);
+      const found = (await copyOf(url)) ?? (await obtain(url, address));
       const client = await clientOf(found, url);
       kept.set(url, found);
       return client;

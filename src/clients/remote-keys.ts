@@ -6,14 +6,19 @@ import { asPublicKeySet, isObject, type PublishedKey, type RemoteKeys } from "./
 /** Seconds between a failed fetch and the next one. */
 const PAUSE = 5;
 
-/** Concurrent calls for one key share the outcome of the first, whatever their other arguments are. */
+/**
+ * Concurrent calls for one key share the outcome of the first, whatever their other arguments are.
+ * @param admit called before the work begins; what it throws concerns only the call that would begin it
+ */
 export function singleFlight<T, Rest extends readonly unknown[] = []>(
   work: (key: string, ...rest: Rest) => Promise<T>,
+  admit: (key: string, ...rest: Rest) => void = () => undefined,
 ): (key: string, ...rest: Rest) => Promise<T> {
   const inFlight = new Map<string, Promise<T>>();
-  return (key, ...rest) => {
+  return async (key, ...rest) => {
     const running = inFlight.get(key);
     if (running !== undefined) return running;
+    admit(key, ...rest);
     const started = work(key, ...rest).finally(() => inFlight.delete(key));
     inFlight.set(key, started);
     return started;

@@ -103,6 +103,18 @@ test("50 concurrent requests for one document cause one fetch", async () => {
   expect(fetches()).toBe(1);
 });
 
+test("an address that spent its fetches does not keep others from a document that it asks for at the same time", async () => {
+  const { outcome } = aService();
+  const flooding = "192.0.2.1";
+  site.serve((_request, response) => response.writeHead(404).end());
+  for (let count = 0; count < 60; count++) await outcome(`${url}/${count}`, flooding);
+  site.serveJson(aDocument());
+  expect(await Promise.all([outcome(url, flooding), outcome(url, "192.0.2.2")])).toEqual([
+    ["too_many_requests", "fetch_budget_spent"],
+    "First",
+  ]);
+});
+
 test("a change of the realm's allowed scopes applies to cached documents", async () => {
   const { documents, realm } = aService();
   expect((await documents.byUrl(url, "192.0.2.1")).scopes).toEqual(["openid"]);
