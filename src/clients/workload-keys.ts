@@ -6,7 +6,10 @@ import type { WorkloadTrust } from "./workload.ts";
 
 /** Where the keys of a platform are, and how they are fetched. */
 export type KeySource = { readonly source: string; readonly keys: RemoteKeys };
-export type KeyOrigin = Pick<WorkloadTrust, "issuer" | "jwksUri" | "bundleEndpoint" | "allowPrivate">;
+export type KeyOrigin = Pick<WorkloadTrust, "issuer" | "jwksUri" | "bundleEndpoint" | "allowPrivate"> & {
+  /** Whether a metadata document names the address. */
+  readonly ofDocument?: boolean;
+};
 export type WorkloadKeys = (origin: KeyOrigin) => KeySource;
 
 const sourcesOver = (fetch: GuardedFetch, clock: Clock) => {
@@ -15,14 +18,22 @@ const sourcesOver = (fetch: GuardedFetch, clock: Clock) => {
 };
 
 /**
- * The keys of platforms, by the address that an operator configured; nothing in a token selects one. Cached for each address.
+ * The keys of platforms, by the address that an operator configured or a metadata document names; nothing in a token selects one. Cached for
+ * each address.
  * @param privateFetch for those that an operator allowed to be at a private address
+ * @param documentFetch for those of metadata documents
  */
-export function workloadKeys(publicFetch: GuardedFetch, privateFetch: GuardedFetch, clock: Clock): WorkloadKeys {
+export function workloadKeys(
+  publicFetch: GuardedFetch,
+  privateFetch: GuardedFetch,
+  documentFetch: GuardedFetch,
+  clock: Clock,
+): WorkloadKeys {
   const [open, own] = [sourcesOver(publicFetch, clock), sourcesOver(privateFetch, clock)];
-  return ({ issuer, jwksUri, bundleEndpoint, allowPrivate }) => {
+  const ofDocuments = bundleKeys(documentFetch, clock);
+  return ({ issuer, jwksUri, bundleEndpoint, allowPrivate, ofDocument }) => {
     const { published, discovered, bundled } = allowPrivate ? own : open;
-    if (bundleEndpoint !== null) return { source: bundleEndpoint, keys: bundled };
+    if (bundleEndpoint !== null) return { source: bundleEndpoint, keys: ofDocument ? ofDocuments : bundled };
     return jwksUri === null ? { source: issuer, keys: discovered } : { source: jwksUri, keys: published };
   };
 }

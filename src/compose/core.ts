@@ -202,8 +202,9 @@ type SourceParts = { readonly ephemeral: Ephemeral; readonly audit: Pick<AuditLo
 /** Sources of clients and keys outside the database, and the audience that client assertions must have. */
 function clientSources(config: Config, sql: Sql, keys: Keys, { ephemeral, audit, clock }: SourceParts) {
   const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
-  // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients.
+  // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients and platforms.
   const newFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
+  const documentKeyFetch = newFetch();
   const [key] = keys.own;
   const shared = key && sharedDocuments(ephemeral.texts("client-documents"), derivedSecret(key, "client documents"), LONGEST_KEPT, clock);
   const documents = clientDocuments({
@@ -218,11 +219,12 @@ function clientSources(config: Config, sql: Sql, keys: Keys, { ephemeral, audit,
     documents: config.cimdEnabled ? documents : undefined,
     assertionAudiences: assertionAudiences(config.issuer, config.clientAssertionAudience),
     remoteKeys: remoteKeys(newFetch(), clock),
+    documentKeys: remoteKeys(documentKeyFetch, clock),
     consumedIds: consumedIds(sql),
     workloads: {
       ...workloadDirectory(sql),
       // Only addresses that an operator gave, and allowed to be private, are fetched by the second one.
-      keys: workloadKeys(newFetch(), privateFetch(config.issuer), clock),
+      keys: workloadKeys(newFetch(), privateFetch(config.issuer), documentKeyFetch, clock),
       recordRefusal: workloadRefusals(audit.record, clock),
     },
     proofNonces: config.dpopNonce ? proofNonces(keys) : undefined,

@@ -83,19 +83,19 @@ function checkClaims({ claims }: ParsedJwt, audiences: readonly string[], now: n
 }
 
 /** Verifies the signature by one of the keys that the client registered or publishes. @throws {Refusal} invalid_client */
-async function assertSigned(assertion: Assertion, client: Client, remoteKeys: RemoteKeys): Promise<void> {
-  const verdict = await signatureVerdict(assertion, client, remoteKeys).catch((cause: unknown) => {
+async function assertSigned(assertion: Assertion, client: Client, keys: RemoteKeys): Promise<void> {
+  const verdict = await signatureVerdict(assertion, client, keys).catch((cause: unknown) => {
     throw cause instanceof FetchFailure ? new Refusal("invalid_client", `keys_${cause.reason}`, { cause }) : cause;
   });
   if (verdict !== "valid") refuse(verdict);
 }
 
-async function signatureVerdict(assertion: Assertion, client: Client, remoteKeys: RemoteKeys): Promise<SignatureVerdict> {
+async function signatureVerdict(assertion: Assertion, client: Client, keys: RemoteKeys): Promise<SignatureVerdict> {
   if (client.jwks !== null) return verifySignature(assertion, asPublicKeySet(client.jwks) ?? []);
-  return client.jwksUri === null ? refuse("client_without_keys") : verifyByRemoteKeys(assertion, client.jwksUri, remoteKeys);
+  return client.jwksUri === null ? refuse("client_without_keys") : verifyByRemoteKeys(assertion, client.jwksUri, keys);
 }
 
-export type AssertionPorts = Pick<CorePorts, "assertionAudiences" | "remoteKeys" | "clock"> & {
+export type AssertionPorts = Pick<CorePorts, "assertionAudiences" | "remoteKeys" | "documentKeys" | "clock"> & {
   readonly consumedIds: Pick<CorePorts["consumedIds"], "consume">;
 };
 
@@ -104,7 +104,7 @@ export async function checkAssertion(assertion: Assertion, client: Client, ports
   const [issuer = "", ...others] = ports.assertionAudiences;
   const audiences = demandsOf(client).issuerAudience ? [issuer] : [issuer, ...others];
   const used = checkClaims(assertion, audiences, ports.clock());
-  await assertSigned(assertion, client, ports.remoteKeys);
+  await assertSigned(assertion, client, client.origin === "metadata_document" ? ports.documentKeys : ports.remoteKeys);
   return used;
 }
 

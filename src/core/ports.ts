@@ -167,6 +167,8 @@ export interface CorePorts {
   /** Accepted values of `aud` in client assertions. */
   readonly assertionAudiences: readonly string[];
   readonly remoteKeys: RemoteKeys;
+  /** Keys of metadata documents, which anybody can publish: a silent host that they name delays no other keys. */
+  readonly documentKeys: RemoteKeys;
   readonly workloads: WorkloadPorts;
   readonly consumedIds: ConsumedIds;
   /** Undefined while DPOP_NONCE is false. */

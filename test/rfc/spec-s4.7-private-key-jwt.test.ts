@@ -28,6 +28,7 @@ beforeAll(async () => {
       clients: [
         { ...client, clientId: "robot", name: "Robot", jwks: { keys: [key.jwk] } },
         { ...client, clientId: "remote-robot", name: "Remote robot", jwksUri: `https://localhost:${site.port}/jwks.json` },
+        { ...client, clientId: "patient-robot", name: "Patient robot", jwksUri: `https://localhost:${site.port}/patient.json` },
         { ...client, clientId: "secretive", name: "Secretive", tokenEndpointAuthMethod: "client_secret_basic", clientSecret: "s3cret" },
       ],
     },
@@ -125,6 +126,27 @@ describe("docs/protocol.md#client-assertions", () => {
     expect((await token(by(assertion))).status).toBe(200);
     expect((await token(by(assertion))).status).toBe(401);
   });
+});
+
+test("metadata documents whose keys are at a silent host do not delay the keys of a registered client", async () => {
+  let silent = 0;
+  const { promise: allAsked, resolve } = Promise.withResolvers<void>();
+  site.serve((request, response) => {
+    const clientId = `https://localhost:${site.port}${request.url}`;
+    if (request.url?.startsWith("/silent")) return void (++silent === 8 && resolve());
+    const document = { client_id: clientId, client_name: "Silent", redirect_uris: ["https://app.example.test/cb"] };
+    const served = request.url?.startsWith("/client")
+      ? { ...document, jwks_uri: clientId.replace("/client", "/silent") }
+      : { keys: [rsa.jwk] };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(served));
+  });
+  const push = (clientId: string) => server.form("/oauth/par", by(made({}, {}, key, clientId)));
+  const pushes = Array.from({ length: 8 }, (_, n) => push(`https://localhost:${site.port}/client${n}`));
+  await allAsked;
+  const first = await Promise.race([...pushes, token(by(made({}, {}, rsa, "patient-robot")))]);
+  expect([first.status, first.body.token_type]).toEqual([200, "Bearer"]);
+  for (const { status } of await Promise.all(pushes)) expect(status).toBe(401);
+  site.serveJson({ keys: [rsa.jwk] });
 });
 
 describe("over two fronts", () => {

@@ -54,6 +54,7 @@ export async function coreOver(sql: Sql, clock: Clock) {
     documents: undefined,
     assertionAudiences: [ISSUER],
     remoteKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),
+    documentKeys: remoteKeys(guardedFetch({ ownUrl: ISSUER, loopbackAllowed: false }), clock),
     workloads: NO_WORKLOADS,
     consumedIds: consumedIds(sql),
     logoutSubscriptions: logoutSubscriptions(sql),

@@ -1,6 +1,7 @@
 import type { Client } from "../../clients/client.ts";
 import { namesDocument } from "../../clients/document-url.ts";
 import { matchingSubjects, workloadDefaults } from "../../clients/workload.ts";
+import type { KeyOrigin } from "../../clients/workload-keys.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
@@ -25,7 +26,7 @@ export type WorkloadAuthenticationPorts = Pick<CorePorts, "workloads" | "issuer"
 /** A token whose platform an operator trusts. */
 export interface KnownWorkload {
   readonly token: WorkloadToken;
-  readonly issuer: Omit<KnownIssuer, "identities" | "id" | "createdAt" | "updatedAt">;
+  readonly issuer: Omit<KnownIssuer, "identities" | "id" | "createdAt" | "updatedAt"> & Pick<KeyOrigin, "ofDocument">;
 }
 
 /** What a token claims to be: verified by nothing yet. */
@@ -45,7 +46,7 @@ export function documentWorkload(token: WorkloadToken, { spiffe }: Pick<Client, 
   if (spiffe === undefined || domain === undefined || !matchingSubjects(token.subject).includes(spiffe.id))
     throw new Refusal("invalid_client", "workload_unknown");
   const { bundleEndpoint } = spiffe;
-  return { token, issuer: { ...workloadDefaults("spiffe"), issuer: domain, kind: "spiffe", bundleEndpoint } };
+  return { token, issuer: { ...workloadDefaults("spiffe"), issuer: domain, kind: "spiffe", bundleEndpoint, ofDocument: true } };
 }
 
 const MAX_RECORDED = 255;

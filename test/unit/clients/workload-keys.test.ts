@@ -16,7 +16,7 @@ function world(documents: Readonly<Record<string, unknown>>) {
         return { value: documents[url], text: JSON.stringify(documents[url]), freshFor: undefined };
       },
     }) as unknown as GuardedFetch;
-  return { clock, asked, keysOf: workloadKeys(fetchAs("public"), fetchAs("private"), clock.now) };
+  return { clock, asked, keysOf: workloadKeys(fetchAs("public"), fetchAs("private"), fetchAs("document"), clock.now) };
 }
 
 const oidc = { ...workloadDefaults("oidc"), issuer: "https://ci.example/" };
@@ -38,6 +38,15 @@ describe("docs/protocol.md#workloads: keys", () => {
       "public https://ci.example/keys",
       "private https://mirror.example/keys",
     ]);
+  });
+
+  test("of a bundle that a metadata document names are fetched apart from those of operators", async () => {
+    const { asked, keysOf } = world({ [spiffe.bundleEndpoint]: { keys: [] } });
+    for (const origin of [spiffe, { ...spiffe, ofDocument: true }]) {
+      const { keys, source } = keysOf(origin);
+      await keys.current(source);
+    }
+    expect(asked).toEqual([`public ${spiffe.bundleEndpoint}`, `document ${spiffe.bundleEndpoint}`]);
   });
 
   test.for([

@@ -47,6 +47,7 @@ function testPorts(client: Client) {
           return [];
         },
       },
+      documentKeys: { current: async () => [], refreshed: async () => [] },
       consumedIds: {
         consume: async (kind: string, issuer: string, id: string, ttl: number) => {
           const entry = `${kind} ${issuer} ${id} ${ttl}`;

@@ -19,6 +19,7 @@ const noAssertions = {
   issuer: "https://auth.example.test",
   assertionAudiences: ["https://auth.example.test"],
   remoteKeys: { current: async () => [], refreshed: async () => [] },
+  documentKeys: { current: async () => [], refreshed: async () => [] },
   consumedIds: { consume: async () => false },
 };
 const directory = (client: Client) => ({ byClientId: async (clientId: string) => (clientId === client.clientId ? client : undefined) });

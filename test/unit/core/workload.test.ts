@@ -67,6 +67,7 @@ function context({ keys = async () => [key.jwk] }: { readonly keys?: () => Promi
     clock: () => NOW,
     assertionAudiences: [HERE],
     remoteKeys: { current: keys, refreshed: keys },
+    documentKeys: { current: keys, refreshed: keys },
     consumedIds: {
       consume: async (...[kind, issuer, id, ttl]: readonly [string, string, string, number]) => {
         const use = `${kind} ${issuer} ${id}`;
