@@ -90,6 +90,7 @@ export function clientDocuments({
   versions,
   clock,
 }: DocumentPorts): ClientDocuments & KeptDocuments {
+  /** Expired ones are not used, but say where a client was found. */
   const kept = new LRUCache<string, KeptDocument>({ max: REMEMBERED_DOCUMENTS });
   /** What this process stored of each URL. */
   const stored = new LRUCache<string, string>({ max: REMEMBERED_DOCUMENTS });
@@ -104,7 +105,8 @@ export function clientDocuments({
 
   const fetched = async (url: string): Promise<KeptDocument> => {
     budget.spend(`url ${url}`, PER_URL);
-    budget.spend(`host ${documentHost(url)}`, PER_HOST);
+    // Anybody can spend the fetches of a host by other URLs, and must not keep users from a client that was found there.
+    if (!kept.has(url)) budget.spend(`host ${documentHost(url)}`, PER_HOST);
     const { value, text, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
       if (!(cause instanceof FetchFailure)) throw cause;
       throw new Refusal("invalid_client", `document_${cause.reason}`, {
@@ -136,7 +138,6 @@ export function clientDocuments({
       assertDocumentUrl(url);
       const known = kept.get(url);
       if (known !== undefined && known.until > clock()) return clientOf(known, url);
-      kept.delete(url);
       const found = (await copyOf(url)) ?? (await obtain(url, address));
       const client = await clientOf(found, url);
       kept.set(url, found);

@@ -132,6 +132,17 @@ test("a URL is fetched at most twenty times a minute, even if it fails", async (
   expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
 });
 
+test("a document that was acceptable is fetched again although others have spent the fetches of its host", async () => {
+  const { outcome, clock } = aService();
+  expect(await outcome()).toBe("First");
+  clock.pass(300);
+  site.serve((_request, response) => response.writeHead(404).end());
+  for (let n = 0; n < 120; n++) await outcome(`https://localhost:${site.port}/absent/${n}`, `192.0.2.${10 + (n % 2)}`);
+  site.serveJson(aDocument());
+  expect(await outcome(`https://localhost:${site.port}/other.json`)).toEqual(["too_many_requests", "fetch_budget_spent"]);
+  expect(await outcome()).toBe("First");
+});
+
 test("an invalid document URL is refused without a fetch", async () => {
   const { outcome } = aService();
   expect(await outcome(`https://127.0.0.1:${site.port}/client.json`)).toEqual(["invalid_client", "document_host_is_an_address"]);
