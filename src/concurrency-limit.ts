@@ -65,7 +65,7 @@ export function concurrencyLimit({ limit, queue, full }: ConcurrencyOptions): Co
 }
 
 /** Settles with the promise, or rejects with the signal's reason if that comes first. */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(signal.reason);
     if (signal.aborted) giveUp();

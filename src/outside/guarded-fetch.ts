@@ -8,7 +8,7 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from "../clients/guarded-fetch.ts";
-import { concurrencyLimit } from "../concurrency-limit.ts";
+import { concurrencyLimit, untilAborted } from "../concurrency-limit.ts";
 import { fetchTarget, isLoopbackAddress, isPrivateAddress, isPublicAddress, mayReachLoopback, type TargetRules } from "./public-address.ts";
 
 const CONNECT_MS = 2_000;
@@ -37,6 +37,17 @@ const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, 
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch & GuardedSend {
   const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });
   const lookups = concurrencyLimit({ limit: CONCURRENT_LOOKUPS, queue: QUEUED, full: tooMany });
+  /** Look-ups that have not ended, by name: one whose name server is silent outlives its fetches, and must not take a second place. */
+  const running = new Map<string, ReturnType<Resolve>>();
+  const begin = (host: string): ReturnType<Resolve> => {
+    const begun = resolve(host).finally(() => running.delete(host));
+    running.set(host, begun);
+    return begun;
+  };
+  const lookUp = (host: string, signal: AbortSignal): ReturnType<Resolve> => {
+    const begun = running.get(host);
+    return begun === undefined ? lookups.run(() => running.get(host) ?? begin(host), signal) : untilAborted(begun, signal);
+  };
   const permittedFor = (target: URL): Permitted => {
     const local = mayReachLoopback(target, rules);
     return (address) =>
@@ -44,11 +55,9 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
   };
 
   const addressesOf = async (host: string, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
-    const addresses = await lookups
-      .run(() => resolve(host), signal)
-      .catch((cause: unknown) => {
-        throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
-      });
+    const addresses = await lookUp(host, signal).catch((cause: unknown) => {
+      throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
+    });
     if (addresses.length === 0) throw new FetchFailure("name_not_resolved");
     if (!addresses.every(permitted)) throw new FetchFailure("address_not_public");
     return addresses;

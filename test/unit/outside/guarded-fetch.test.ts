@@ -104,6 +104,25 @@ test("abuse 56: a name is resolved once, and the connection uses the checked add
   expect(await outcome(url(), { resolve })).toBe("address_not_public");
 });
 
+test("a name whose look-up does not end occupies one place, so that other names are found", async () => {
+  let lookups = 0;
+  const resolve = async (host: string) => {
+    if (host === HOST) return ["127.0.0.1"];
+    lookups += 1;
+    return new Promise<readonly string[]>(() => undefined);
+  };
+  const fetch = fetcher({ resolve });
+  const reason = (target: string) =>
+    fetch.json(target, 5_120).then(
+      ({ value }) => value,
+      ({ reason: why }) => why,
+    );
+  const silent = Array.from({ length: 4 }, (_, n) => reason(`https://silent.localhost:${site.port}/${n}`));
+  expect(await Promise.race([...silent, reason(url())])).toEqual({ hello: "world" });
+  expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
+  expect([await reason(`https://silent.localhost:${site.port}/later`), lookups]).toEqual(["too_slow", 1]);
+});
+
 test("a name without an address, or whose look-up fails, is refused", async () => {
   expect(await outcome(url(), { resolve: async () => [] })).toBe("name_not_resolved");
   expect(await outcome(url(), { resolve: () => Promise.reject(new Error("SERVFAIL")) })).toBe("name_not_resolved");
