@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
+import { LRUCache } from "lru-cache";
 import { buildConnector, Client, type Dispatcher } from "undici";
 import {
   FetchFailure,
@@ -8,13 +9,16 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from "../clients/guarded-fetch.ts";
-import { concurrencyLimit, untilAborted } from "../concurrency-limit.ts";
+import { type ConcurrencyLimit, concurrencyLimit, untilAborted } from "../concurrency-limit.ts";
 import { fetchTarget, isLoopbackAddress, isPrivateAddress, isPublicAddress, mayReachLoopback, type TargetRules } from "./public-address.ts";
 
 const CONNECT_MS = 2_000;
 /** Shorter than the deadline of a core call, so that the error names the slow document as the cause. */
 export const OVERALL_MS = 2_500;
-const CONCURRENT_FETCHES = 8;
+const CONCURRENT_FETCHES = 16;
+/** A host that does not answer leaves the other half of the places. */
+const FETCHES_OF_HOST = 8;
+const REMEMBERED_HOSTS = 1_000;
 const QUEUED = 64;
 /** Name look-ups use threads that password hashing and files need too. A dead name server must not occupy all of them. */
 const CONCURRENT_LOOKUPS = 2;
@@ -36,6 +40,12 @@ const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, 
  */
 export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch & GuardedSend {
   const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });
+  const hosts = new LRUCache<string, ConcurrencyLimit>({ max: REMEMBERED_HOSTS });
+  const fetchesOf = (host: string): ConcurrencyLimit => {
+    const known = hosts.get(host) ?? concurrencyLimit({ limit: FETCHES_OF_HOST, queue: QUEUED, full: tooMany });
+    hosts.set(host, known);
+    return known;
+  };
   const lookups = concurrencyLimit({ limit: CONCURRENT_LOOKUPS, queue: QUEUED, full: tooMany });
   /** Look-ups that have not ended, by name: one whose name server is silent outlives its fetches, and must not take a second place. */
   const running = new Map<string, ReturnType<Resolve>>();
@@ -70,7 +80,7 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
     const fetchIt = async () =>
       send(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), request, signal, take);
     try {
-      return await fetches.run(fetchIt, signal);
+      return await fetchesOf(target.hostname).run(() => fetches.run(fetchIt, signal), signal);
     } catch (cause) {
       if (cause instanceof FetchFailure) throw cause;
       throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);

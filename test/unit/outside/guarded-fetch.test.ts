@@ -104,6 +104,25 @@ test("abuse 56: a name is resolved once, and the connection uses the checked add
   expect(await outcome(url(), { resolve })).toBe("address_not_public");
 });
 
+test("requests to a silent host leave places for other hosts", async () => {
+  const fetch = fetcher();
+  const reason = (target: string) =>
+    fetch.json(target, 5_120).then(
+      ({ value }) => value,
+      ({ reason: why }) => why,
+    );
+  const { promise: allIn, resolve } = Promise.withResolvers<void>();
+  let open = 0;
+  site.serve((request, response) => {
+    if (request.url === "/doc.json") response.writeHead(200, JSON_TYPE).end('{"hello":"world"}');
+    else if (++open === 8) resolve();
+  });
+  const silent = Array.from({ length: 30 }, (_, n) => reason(`https://localhost:${site.port}/${n}`));
+  await allIn;
+  expect(await Promise.race([...silent, reason(url())])).toEqual({ hello: "world" });
+  expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
+});
+
 test("a name whose look-up does not end occupies one place, so that other names are found", async () => {
   let lookups = 0;
   const resolve = async (host: string) => {
@@ -232,7 +251,7 @@ test("a closed port is unreachable", async () => {
   expect(await outcome("https://client.localhost:1/doc.json")).toBe("unreachable");
 });
 
-test("every fetch has its own connection, and at most eight run concurrently", async () => {
+test("every fetch has its own connection, and at most eight run concurrently at one host", async () => {
   let open = 0;
   let most = 0;
   // Responds only once eight requests are waiting, however slowly they arrive.
