@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
+import { limitKey } from "../protocol/limit-key.ts";
 
 /** Failures of a pair of client and address, within these seconds, that throttle the pair. */
 export const FAILURES = { points: 100, seconds: 60 } as const;
@@ -12,7 +13,10 @@ const REMEMBERED_PAIRS = 10_000;
 export type FailureCounter = { hit(key: string): Promise<number> };
 
 /** The key of a pair. It is hashed because an untrusted client_id can have any length. */
-const keyOf = (clientId: string, address: string): string => createHash("sha256").update(`${address} ${clientId}`).digest("base64url");
+const keyOf = (clientId: string, address: string): string =>
+  createHash("sha256")
+    .update(`${limitKey(address)} ${clientId}`)
+    .digest("base64url");
 
 /**
  * Reduces the load of guessing one client's secret from one address. Each process remembers the throttled pairs, and learns of one at its

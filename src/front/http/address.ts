@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import ipaddr from "ipaddr.js";
 import type { Caller } from "../../accounts/caller.ts";
+import { limitKey } from "../../protocol/limit-key.ts";
 import { languageOf } from "./language.ts";
 import type { FrontContext } from "./routes.ts";
 
@@ -21,22 +21,11 @@ export function forwardedAddress(peer: string, forwarded: string | readonly stri
   return isIP(last) === 0 ? peer : last;
 }
 
-/** The key that limits are counted by: an IPv4 address, or the /64 of an IPv6 address, since one host controls its whole /64. */
-export function limitKey(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [withoutZone = ""] = address.split("%", 1); // RFC 4007 §11; it may be any name of an interface
-  const parsed = ipaddr.process(withoutZone);
-  if (parsed.kind() === "ipv4") return parsed.toString();
-  return `${parsed.toByteArray().slice(0, 8).map(hexByte).join("")}::/64`;
-}
-
 /** Some proxies add the port, and write IPv6 addresses in brackets (RFC 7239 §6). */
 const withoutPort = (node: string): string => {
   const [, ipv6, ipv4] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(node) ?? [];
   return ipv6 ?? ipv4 ?? node;
 };
-
-const hexByte = (byte: number): string => byte.toString(16).padStart(2, "0");
 
 const unmapped = (address: string): string => (address.startsWith("::ffff:") && address.includes(".") ? address.slice(7) : address);
 

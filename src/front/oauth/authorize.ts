@@ -11,7 +11,7 @@ import {
   redirectWith,
   uiLocalesIn,
 } from "../../protocol/authorization-request.ts";
-import { limitKey } from "../http/address.ts";
+import { limitKey } from "../../protocol/limit-key.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
 import { form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";

@@ -4,7 +4,7 @@ import type { RateLimiter } from "../../accounts/ports.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
 import { detailsRefused } from "../../protocol/grants.ts";
-import { limitKey } from "../http/address.ts";
+import { limitKey } from "../../protocol/limit-key.ts";
 import { formBody } from "../http/body.ts";
 import { credentialFields, form, json, oauthBodyErrors, oauthErrors, proofHeader, resource, scope, seconds } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";

@@ -39,6 +39,13 @@ test("failures are counted across processes, and the last one blocks that client
   expect(reported).toEqual(["c a", "c a"]);
 });
 
+test("docs/protocol.md#limits: the addresses of an IPv6 /64 are counted together", async () => {
+  const { first, refusal } = twoProcesses();
+  for (let n = 0; n < 100; n += 1) await first.failed("c", `2001:db8:0:1::${n.toString(16)}`);
+  expect(refusal(first, "2001:db8:0:1:ffff::1")).toMatchObject({ code: "too_many_requests" });
+  expect(refusal(first, "2001:db8:0:2::1")).toBeUndefined();
+});
+
 test("only failures are counted at the store, not other calls", async () => {
   const { first, refusal, hits } = twoProcesses();
   for (let n = 0; n < 1_000; n += 1) refusal(first);

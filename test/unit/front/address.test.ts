@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limitKey } from "../../../src/front/http/address.ts";
+import { limitKey } from "../../../src/protocol/limit-key.ts";
 
 test.for([
   ["192.0.2.7", "192.0.2.7"],
