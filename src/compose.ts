@@ -75,12 +75,15 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
   const outages = databaseOutages(log, performance.now.bind(performance));
   const { failed } = outages;
+  const background: (() => Promise<void>)[] = [];
   const closing: (() => Promise<void>)[] = [];
+  const stopBackground = () => Promise.all(background.splice(0).map((stop) => stop().catch(failed)));
   const closeAll = async (): Promise<void> => {
+    await stopBackground();
     for (const close of closing.splice(0).reverse()) await close().catch(failed);
   };
   try {
-    const { sides, grpcPort, listening, sql } = await start(config, role, given, { log, failed, closing }, outages);
+    const { sides, grpcPort, listening, sql } = await start(config, role, given, { log, failed, background, closing }, outages);
     const url = listening === undefined ? undefined : config.issuer;
     log.info("started", { ...(url !== undefined && { port: config.port }) });
     return {
@@ -98,7 +101,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
         }
       },
       async close(lingerSeconds) {
-        await Promise.all(sides.map(({ drain }) => drain(lingerSeconds).catch(failed)));
+        await Promise.all([stopBackground(), ...sides.map(({ drain }) => drain(lingerSeconds).catch(failed))]);
         await closeAll();
         log.info("stopped");
       },
@@ -109,11 +112,11 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
   }
 }
 
-type Essentials = Pick<Surroundings, "log" | "failed" | "closing">;
+type Essentials = Pick<Surroundings, "log" | "failed" | "background" | "closing">;
 
 /** Opens the stores, provisions them, and starts core and front as the role says. */
 async function start(config: Config, role: Role, given: Given, essentials: Essentials, outages: DatabaseOutages) {
-  const { log, closing } = essentials;
+  const { log, background, closing } = essentials;
   const routes = new Set<string>();
   if (!isWorker()) await assertPortsFree(config, role); // its supervisor did
   const database = given.database ?? (await openConfigured(config, outages.disk));
@@ -149,9 +152,12 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   if (keys !== undefined) await awaitNotice(keys, log, failed);
   const core = keys && (await startCore(config, role, sql, keys, around));
   const front = role === "core" ? undefined : await composeFront(config, sql, { ...around, core: core?.core, routes, passwords });
-  closing.push(retainingAudit(config, { ...database, sql }, { metrics, failed }));
-  closing.push(streamingAudit(config, sql, { log, metrics, failed }));
-  closing.push(housekeeping(database, { metrics, failed }), sealing(config.issuer, keys, database, failed));
+  background.push(
+    retainingAudit(config, { ...database, sql }, { metrics, failed }),
+    streamingAudit(config, sql, { log, metrics, failed }),
+    housekeeping(database, { metrics, failed }),
+  );
+  closing.push(sealing(config.issuer, keys, database, failed));
   const sides: readonly StartedSide[] = [core, front].filter((side) => side !== undefined);
   return { sides, sql, grpcPort: core?.port, listening: front?.listening };
 }

@@ -72,7 +72,9 @@ export interface Surroundings {
   readonly ephemeral: Ephemeral;
   /** Logs a failure of background work. */
   readonly failed: Failed;
-  /** To be run at shutdown, in reverse order. */
+  /** Stop work that another process or the next start continues. They are run together, while requests are still served. */
+  readonly background: (() => Promise<void>)[];
+  /** To be run after the last request, in reverse order. */
   readonly closing: (() => Promise<void>)[];
 }
 
@@ -96,13 +98,14 @@ async function composeCore(
   config: Config,
   sql: Sql,
   keys: Keys,
-  { log, databaseClock, ephemeral, failed, closing }: Surroundings,
+  { log, databaseClock, ephemeral, failed, background, closing }: Surroundings,
 ): Promise<TokenCoreImplementation> {
   const logWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   logWait();
   const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(logWait), failed, "keys");
   const clock = databaseClock.seconds;
-  closing.push(() => refreshing.stop(), notifyingLogouts(config, sql, keys, { log, failed, clock }));
+  closing.push(() => refreshing.stop());
+  background.push(notifyingLogouts(config, sql, keys, { log, failed, clock }));
   const audit = auditLog(sql);
   const sources = clientSources(config, sql, keys, { ephemeral, audit, clock });
   return tokenCore({

@@ -93,7 +93,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     },
   });
   const handler = tracedRequests(watched(callers.see, app), around.routes, around.tracing);
-  around.closing.push(resealing(config, sql, log, around.failed));
+  around.background.push(resealing(config, sql, log, around.failed));
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
     listen({ handler, host, port: config.port, lifecycle: alive }),
   );
@@ -128,7 +128,7 @@ function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals,
 }
 
 /** Starts sending queued mails. */
-function openOutbox(config: Config, sql: Sql, { log, metrics, closing }: FrontSurroundings) {
+function openOutbox(config: Config, sql: Sql, { log, metrics, background }: FrontSurroundings) {
   if (config.environment === "production" && config.mail.smtpUrl === undefined)
     log.warn("mail_goes_to_files", { path: outboxDirectory(config.dataDir) });
   const mails = startOutbox({
@@ -138,7 +138,7 @@ function openOutbox(config: Config, sql: Sql, { log, metrics, closing }: FrontSu
     onFailure: () => metrics.backgroundFailure("mail"),
     logLinks: config.environment === "development",
   });
-  closing.push(() => mails.close());
+  background.push(() => mails.close());
   return mails;
 }
 

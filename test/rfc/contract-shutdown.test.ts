@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { runText } from "../support/database.ts";
 import { endProcesses, pause, type ServiceProcess, startProcess } from "../support/processes.ts";
+import { startServer } from "../support/server.ts";
 import { wireTo } from "../support/wire.ts";
 
 afterEach(endProcesses);
@@ -54,6 +56,28 @@ describe("R11: shutdown", () => {
     expect(await server.ended).toBe(0);
     expect(performance.now() - began).toBeGreaterThan(5000);
     expect(server.said()).not.toMatch(/"level":50/);
+  });
+
+  test("background work stops while requests are still open, and another process can continue it", async () => {
+    const env = { AUDIT_STREAM: "http://127.0.0.1:1/", AUDIT_STREAM_SECRET: "a-secret-of-at-least-32-characters" };
+    const server = await startServer({ env, shape: "one" });
+    const isLeased = (leased: boolean) =>
+      vi.waitFor(
+        async () =>
+          expect(await runText(server.database.sql, "select leased_until > now() as leased from audit_stream")).toEqual([{ leased }]),
+        10_000,
+      );
+    await isLeased(true);
+    const open = connect(Number(new URL(server.url).port), "127.0.0.1");
+    const form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 12";
+    open.write(`POST /oauth/token HTTP/1.1\r\nHost: x\r\n${form}\r\nExpect: 100-continue\r\n\r\n`);
+    await once(open, "data");
+    const answered = once(open, "data");
+    const closed = server.close();
+    await isLeased(false);
+    open.write("grant_type=x");
+    expect(String((await answered)[0])).toContain("unsupported_grant_type");
+    await closed;
   });
 
   test("a second signal exits with 1 at once", async () => {
