@@ -8,13 +8,24 @@ import { signIn } from "../support/visits.ts";
 
 // What the console shows when the server does not do what it is asked. One server and one browser.
 
+const SECOND = { email: "second@example.test", password: "second operator password 1" };
+
 let browser: Awaited<ReturnType<typeof startChromium>>;
 let server: TestServer;
 let view: Awaited<ReturnType<typeof openPage>>;
 let page: Page;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([startChromium(), startServer({ provision: { ...PROVISIONED, realms: [{ name: "Partners" }] } })]);
+  [browser, server] = await Promise.all([
+    startChromium(),
+    startServer({
+      provision: {
+        ...PROVISIONED,
+        realms: [{ name: "Partners" }],
+        users: [...PROVISIONED.users, { ...SECOND, emailVerified: true, role: "operator" }],
+      },
+    }),
+  ]);
   view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
   page = view.page;
   await page.goto(`${server.url}/console`);
@@ -310,4 +321,36 @@ test("saving one member of a client, a resource or a branding leaves alone what 
   await page.getByRole("button", { name: "Save branding" }).click();
   await expect.poll(async () => (await branding()).name).toBe("Partners of Acme");
   expect((await branding()).termsUrl).toBe("https://acme.example.test/terms");
+});
+
+/** Ends the session of the browser in another tab, and signs in there. The tab stays open: with it closed, the page would be read again by itself. */
+async function switchUser({ email, password }: typeof OPERATOR): Promise<Page> {
+  const other = await page.context().newPage();
+  await other.goto(`${server.url}/console`);
+  await other.getByRole("button", { name: "Your account" }).click();
+  await other.getByRole("menuitem", { name: "Sign out" }).click();
+  await other.waitForURL(`${server.url}/`);
+  await other.goto(`${server.url}/console`);
+  await signIn(other, email, password);
+  await other.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+  return other;
+}
+
+test("sends nothing that a user has begun as another who has signed in to the browser in the meantime", async () => {
+  await openScreen(page, "/users");
+  await page.getByRole("button", { name: "Invite a user" }).click();
+  const invite = page.getByRole("dialog", { name: "Invite a user" });
+  await invite.getByLabel("E-mail address").fill("four@example.test");
+  const other = await switchUser(SECOND);
+  const reloaded = page.waitForEvent("load");
+  const headers = { "www-authenticate": 'Bearer error="invalid_token"' };
+  const expired = (route: Route) => route.fulfill({ status: 401, headers, json: {} }); // as for a token that has expired
+  await page.route("**/trpc/*users.invite*", expired, { times: 1 });
+  await invite.getByRole("button", { name: "Send" }).click();
+  await reloaded;
+  await page.getByRole("button", { name: "Your account" }).click();
+  await page.getByText(SECOND.email).first().waitFor();
+  const { invitations } = await (await operatorAt(server.url)).invitations.list.query({});
+  expect(invitations.map(({ email }) => email)).not.toContain("four@example.test");
+  await other.close();
 });

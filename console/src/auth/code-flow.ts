@@ -25,6 +25,8 @@ export type Demand = Readonly<Record<string, string>>;
 /** The answer of the token endpoint. */
 export interface TokenAnswer {
   readonly access_token: string;
+  /** Where the scope has `openid`. */
+  readonly id_token?: string;
   readonly expires_in: number;
   readonly [member: string]: unknown;
 }

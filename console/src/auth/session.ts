@@ -8,6 +8,8 @@ const MARGIN = 30_000;
 const ATTEMPT = "countersign-console-attempt";
 
 let current: AccessToken | undefined;
+/** Whose data this document shows, and whose acts wait in it. */
+let subject: string | undefined;
 let renewing: Promise<AccessToken | undefined> | undefined;
 /** One navigation for all calls: of two, the browser could follow the first while the request of the second is kept. */
 let leaving: Promise<void> | undefined;
@@ -18,12 +20,23 @@ addEventListener("pageshow", ({ persisted }) => {
 const isFresh = (token: AccessToken | undefined): token is AccessToken =>
   token !== undefined && token.expiresAt - MARGIN > performance.now();
 
+/** Uses a token from now on. Of another user, who has signed in to this browser, only a new document may use one; the promise stays open. */
+async function use(token: AccessToken): Promise<AccessToken> {
+  subject ??= token.subject;
+  if (token.subject !== subject) {
+    location.reload();
+    return new Promise(() => undefined);
+  }
+  current = token;
+  return token;
+}
+
 async function renewed(): Promise<AccessToken | undefined> {
   renewing ??= signInSilently().finally(() => {
     renewing = undefined;
   });
-  current = await renewing;
-  return current;
+  const token = await renewing;
+  return token && use(token);
 }
 
 /**
@@ -65,7 +78,7 @@ export async function completeSignIn(): Promise<string | undefined> {
   sessionStorage.removeItem(ATTEMPT);
   if (kept === null) return undefined;
   const { returnTo, ...proof } = JSON.parse(kept) as Proof & { readonly returnTo: string }; // our own, of this tab
-  current = await tokenOf(new URLSearchParams(location.search), proof);
+  await use(await tokenOf(new URLSearchParams(location.search), proof));
   return returnTo.startsWith(`${BASE}/console`) ? returnTo : undefined;
 }
 
@@ -77,7 +90,7 @@ export async function signInAgain(demand: Demand, signal: AbortSignal): Promise<
   const popup = openPopup();
   if (popup === null) throw new FlowError("popup_blocked");
   const arrived = await answerInPopup(popup, CONSOLE, demand, signal);
-  if (arrived !== undefined) current = await tokenOf(arrived.answer, arrived.proof);
+  if (arrived !== undefined) await use(await tokenOf(arrived.answer, arrived.proof));
   return arrived !== undefined;
 }
 

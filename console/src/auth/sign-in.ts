@@ -18,13 +18,24 @@ export interface AccessToken {
   readonly token: string;
   /** By performance.now(). */
   readonly expiresAt: number;
+  /** Identifies the user. */
+  readonly subject: string;
 }
+
+/** The subject of an ID token, which needs no proof when the token endpoint has sent it (OpenID Connect Core §3.1.3.7). */
+const subjectOf = (idToken = ""): string => {
+  const [, payload = ""] = idToken.split(".");
+  const { sub } = JSON.parse(new TextDecoder().decode(Uint8Array.fromBase64(payload, { alphabet: "base64url" }))) as {
+    readonly sub: string;
+  };
+  return sub;
+};
 
 /** @throws {FlowError} if the answer is an error, or belongs to another request */
 export async function tokenOf(answer: URLSearchParams, proof: Proof): Promise<AccessToken> {
   const sent = performance.now();
-  const { access_token: token, expires_in: lifetime } = await redeem(answer, CONSOLE, proof);
-  return { token, expiresAt: sent + lifetime * 1000 };
+  const { access_token: token, expires_in: lifetime, id_token: idToken } = await redeem(answer, CONSOLE, proof);
+  return { token, expiresAt: sent + lifetime * 1000, subject: subjectOf(idToken) };
 }
 
 /**
