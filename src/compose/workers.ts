@@ -186,8 +186,8 @@ function reloading(
     for (const old of [...workers]) {
       if (isLeaving()) return;
       const next = await startWorker();
-      // One that has ended by itself in the meantime has its own successor.
-      if (!workers.delete(old)) await drain(next, 0, terms);
+      // At a stop the old one drains already; one that has ended by itself in the meantime has its own successor.
+      if (isLeaving() || !workers.delete(old)) await drain(next, 0, terms);
       else {
         watched(next);
         await drain(old, MOMENT, terms);

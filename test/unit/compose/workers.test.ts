@@ -84,6 +84,22 @@ test("SIGTERM during a reload waits for the worker that is being replaced", asyn
   expect(said()).not.toContain("worker_ended");
 });
 
+test("SIGTERM while a successor starts drains each worker once, and the successor too", async () => {
+  const { child, gate, busy, workers, said } = await aSupervisor();
+  const old = workers();
+  for (const worker of old) writeFileSync(busy(worker), "");
+  writeFileSync(gate, "");
+  child.kill("SIGHUP");
+  await expect.poll(() => workers().length, LONG).toBe(3);
+  child.kill("SIGTERM");
+  for (const worker of old) await expect.poll(said, LONG).toContain(`${worker} drains`);
+  rmSync(gate);
+  await expect.poll(() => workers(), LONG).toEqual(old);
+  for (const worker of old) expect(said().split(`${worker} drains`)).toHaveLength(2);
+  for (const worker of old) rmSync(busy(worker));
+  await expect.poll(() => child.exitCode, LONG).toBe(0);
+});
+
 test("a reload replaces a worker that was starting at the signal too", async () => {
   const { child, gate, workers, said } = await aSupervisor();
   const [first = 0, second = 0] = workers();
