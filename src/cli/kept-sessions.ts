@@ -50,6 +50,9 @@ function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): 
 const LOCK_DEAD = 30_000;
 const LOCK_LOOK = 50;
 
+/** By which users end a command. */
+const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 /**
  * Runs work as the only command that changes the sessions: a refresh token that two of them sent would end its session, and of two that
  * write the file, one would undo what the other wrote.
@@ -58,10 +61,17 @@ export async function withSessionLock<Result>({ configDir }: Terminal, work: () 
   mkdirSync(configDir, { recursive: true, mode: 0o700 });
   const lock = join(configDir, "sessions.lock");
   while (!isMade(lock)) await setTimeout(LOCK_LOOK);
+  const release = () => rmSync(lock, { recursive: true, force: true });
+  const interrupted = (signal: NodeJS.Signals) => {
+    release();
+    process.kill(process.pid, signal); // without this listener it ends the process
+  };
+  for (const signal of INTERRUPTS) process.once(signal, interrupted);
   try {
     return await work();
   } finally {
-    rmSync(lock, { recursive: true, force: true });
+    for (const signal of INTERRUPTS) process.off(signal, interrupted);
+    release();
   }
 }
 
