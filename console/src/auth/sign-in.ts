@@ -1,4 +1,5 @@
 import { ISSUER, PUSHED, patience } from "../environment.ts";
+import { jwtPart } from "../jwt-part.ts";
 import { type FlowClient, FlowError, newRequest, type Proof, redeem } from "./code-flow.ts";
 
 /** The built-in client of the console (docs/protocol.md#console-sign-in). */
@@ -24,11 +25,8 @@ export interface AccessToken {
 
 /** The subject of an ID token, which needs no proof when the token endpoint has sent it (OpenID Connect Core §3.1.3.7). */
 const subjectOf = (idToken = ""): string => {
-  const [, payload = ""] = idToken.split(".");
-  const { sub } = JSON.parse(new TextDecoder().decode(Uint8Array.fromBase64(payload, { alphabet: "base64url" }))) as {
-    readonly sub: string;
-  };
-  return sub;
+  const [, claims = ""] = idToken.split(".");
+  return (jwtPart(claims) as { readonly sub: string }).sub;
 };
 
 /** @throws {FlowError} if the answer is an error, or belongs to another request */

@@ -1,12 +1,11 @@
-const partOf = (part: string): unknown =>
-  JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part.replaceAll("-", "+").replaceAll("_", "/")), (byte) => byte.charCodeAt(0))));
+import { jwtPart } from "../../jwt-part.ts";
 
 /** Header and claims of a JWT, not verified. Pure. @returns undefined for any other text */
 export function decodedToken(token: string): string | undefined {
   const [header, claims, signature, ...rest] = token.split(".");
   if (header === undefined || claims === undefined || signature === undefined || rest.length > 0) return undefined;
   try {
-    return [header, claims].map((part) => JSON.stringify(partOf(part), null, 2)).join("\n");
+    return [header, claims].map((part) => JSON.stringify(jwtPart(part), null, 2)).join("\n");
   } catch {
     return undefined;
   }
