@@ -72,6 +72,15 @@ test("the web application signs a user in by the pages, calls the API, refreshes
   expect((await issuer.follow((await app.follow("/")).url)).html).toContain('name="password"');
 });
 
+test("the web application knows a user whose address is not confirmed by the subject", async () => {
+  const { email, id } = await server.signedInUser({ verified: false });
+  const [app, issuer] = [aBrowser(home), aBrowser(server.url)];
+  const signIn = await issuer.follow((await app.follow("/")).url);
+  const consent = await issuer.submit(signIn, { email, password: PASSWORD });
+  const callback = await issuer.submit(consent, { decision: "approve" });
+  expect(JSON.parse((await app.follow(callback.url)).html)).toEqual({ user: id, orders: [{ owner: id, item: "milk" }] });
+});
+
 test("the API refuses requests without a token, with a token for another audience, that is bound to a key or that lacks the scope", async () => {
   const client = { clientId: "orders-web", secret: "only-for-trying-out-on-your-own-machine", redirectUri: `${home}callback` };
   const { browser } = await server.signedInUser();
