@@ -1,5 +1,5 @@
 import { constants, type Http2Stream } from "node:http2";
-import { isIPv6, type Server as NetServer, type Socket } from "node:net";
+import { isIPv6, type Server as NetServer } from "node:net";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import {
   experimental,
@@ -15,6 +15,7 @@ import { BODY_BYTES, type BodyBudget, bodyBudget } from "../body-budget.ts";
 import type { RevocationEvents } from "../core/revocation-events.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
+import { closeUnused, openSockets } from "../open-sockets.ts";
 import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
@@ -194,7 +195,8 @@ export async function startGrpcListener({
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
-  const sockets = openSockets(server);
+  // grpc-js knows its sessions alone, and a connection has none before its TLS handshake.
+  const sockets = openSockets((Reflect.get(server, "http2Servers") as ReadonlyMap<NetServer, unknown>).keys());
   return {
     port: bound,
     setServing: standard.setServing,
@@ -208,7 +210,7 @@ export async function startGrpcListener({
       server.drain(`${authority}:${bound}`, graceSeconds * 1_000);
       const closed = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       // The library waits for connections without a session, and for callers that do not close their side, however long that takes.
-      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+      closeUnused(sockets);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, graceSeconds * 1_000);
@@ -216,17 +218,6 @@ export async function startGrpcListener({
       clearTimeout(cut);
     },
   };
-}
-
-/** The open connections of a server that listens. grpc-js knows its sessions alone, and a connection has none before its TLS handshake. */
-function openSockets(server: Server): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>();
-  for (const listening of (Reflect.get(server, "http2Servers") as ReadonlyMap<NetServer, unknown>).keys())
-    listening.on("connection", (socket) => {
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
-    });
-  return sockets;
 }
 
 /** PEM texts; `clientCa` is the authority of the certificates by which fronts may authenticate. */

@@ -3,7 +3,19 @@ import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 
 /** Shared modules that most rooms may import. */
-const WORDS = ["errors", "clock", "random", "audit", "texts", "branding", "load-once", "concurrency-limit", "body-budget", "paging"];
+const WORDS = [
+  "errors",
+  "clock",
+  "random",
+  "audit",
+  "texts",
+  "branding",
+  "load-once",
+  "concurrency-limit",
+  "body-budget",
+  "open-sockets",
+  "paging",
+];
 
 /** Which room of src may import which. A room may always import its own files. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -13,6 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "load-once": [],
   "concurrency-limit": [],
   "body-budget": [],
+  "open-sockets": [],
   paging: [],
   "database-fault": [],
   "ml-dsa-key": [],

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
+import { closeUnused, openSockets } from "../../open-sockets.ts";
 import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
@@ -83,11 +84,7 @@ function open({ handler, times }: ListenOptions, host: string, port: number): Pr
   server.maxHeadersCount = 100;
   server.maxConnections = 10_000;
   server.timeout = idle;
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
+  const sockets = openSockets([server]);
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port, backlog: BACKLOG }, () => {
@@ -109,10 +106,7 @@ async function quiet(): Promise<void> {
   }
 }
 
-/**
- * Refuses new connections. Idle ones are closed after `idle` milliseconds, all others after `grace`. Node does not count a connection as idle
- * on which nothing was ever sent.
- */
+/** Refuses new connections. Idle ones are closed after `idle` milliseconds, all others after `grace`. */
 const closeServer = (server: Server, sockets: ReadonlySet<Socket>, idle: number, grace: number): Promise<void> =>
   new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), grace);
@@ -120,7 +114,7 @@ const closeServer = (server: Server, sockets: ReadonlySet<Socket>, idle: number,
     const sweep = setInterval(() => {
       if (performance.now() < from) return;
       server.closeIdleConnections();
-      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+      closeUnused(sockets);
     }, 50);
     // `server.close()` would close idle connections, on which a proxy may be sending a request.
     NetServer.prototype.close.call(server, () => {

@@ -1,0 +1,17 @@
+import type { Server, Socket } from "node:net";
+
+/** The connections of listening servers that are open now. */
+export function openSockets(servers: Iterable<Server>): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  for (const server of servers)
+    server.on("connection", (socket: Socket) => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+    });
+  return sockets;
+}
+
+/** Closes those on which nothing was ever sent, such as browsers open in advance; neither Node nor grpc-js counts them as idle. */
+export function closeUnused(sockets: Iterable<Socket>): void {
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+}
