@@ -126,7 +126,9 @@ export async function supervise(
     const started = startWorker();
     starting.add(started);
     try {
-      return watched(await started);
+      const ready = watched(await started);
+      if (leaving) void drain(ready, 0, terms);
+      return ready;
     } finally {
       starting.delete(started);
     }
@@ -151,7 +153,7 @@ export async function supervise(
     leaving = true;
     log.info("draining", { signal });
     for (const ready of workers) void drain(ready, lingers[signal] ?? 0, terms);
-    await Promise.all(terms.ending); // also of one that a reload replaces
+    while (terms.ending.size > 0) await Promise.all(terms.ending); // also of one that a reload replaces, or that was starting
     log.flush();
     process.exit(0);
   };

@@ -4,15 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { expect, onTestFinished, test } from "vitest";
+import { test as base, type TestContext } from "vitest";
 
 const WORKER = new URL("../../../src/compose/worker.ts", import.meta.url).href;
 const SMALL_WORKER = join(import.meta.dirname, "../../support/small-worker.ts");
 
+/** Supervisors of their own, which wait: beside each other. */
+const test = base.concurrent;
+
 const LONG = { timeout: 20_000 };
 
 /** A supervisor of two workers, which serve nothing. `gate` and `busy(worker)` name files that keep them from starting, and one from ending. */
-async function aSupervisor(patience = 60_000) {
+async function aSupervisor({ expect, onTestFinished }: TestContext, patience = 60_000) {
   const directory = mkdtempSync(join(tmpdir(), "workers-"));
   const child = spawn(process.execPath, [SMALL_WORKER, directory, String(patience)], { stdio: ["ignore", "pipe", "ignore"] });
   onTestFinished(() => {
@@ -33,8 +36,9 @@ async function aSupervisor(patience = 60_000) {
   return { child, gate: join(directory, "gate"), busy, workers, said: () => said };
 }
 
-test("a worker that ends while its successor starts has one successor", async () => {
-  const { child, gate, workers, said } = await aSupervisor();
+test("a worker that ends while its successor starts has one successor", async (context) => {
+  const { expect } = context;
+  const { child, gate, workers, said } = await aSupervisor(context);
   const [first = 0] = workers();
   writeFileSync(gate, "");
   child.kill("SIGHUP");
@@ -47,8 +51,9 @@ test("a worker that ends while its successor starts has one successor", async ()
   await expect.poll(() => workers().length, LONG).toBe(2);
 });
 
-test("a worker that is killed before its supervisor answers it is replaced", async () => {
-  const { child, workers, said } = await aSupervisor();
+test("a worker that is killed before its supervisor answers it is replaced", async (context) => {
+  const { expect } = context;
+  const { child, workers, said } = await aSupervisor(context);
   const [first = 0] = workers();
   child.kill("SIGSTOP"); // so that it reads the question before it learns that the worker is gone
   process.kill(first, "SIGUSR2");
@@ -60,8 +65,9 @@ test("a worker that is killed before its supervisor answers it is replaced", asy
   expect(child.exitCode).toBeNull();
 });
 
-test("a reload kills a worker that hangs", async () => {
-  const { child, workers, said } = await aSupervisor(500);
+test("a reload kills a worker that hangs", async (context) => {
+  const { expect } = context;
+  const { child, workers, said } = await aSupervisor(context, 500);
   const before = workers();
   process.kill(before[0] ?? 0, "SIGSTOP");
   child.kill("SIGHUP");
@@ -71,8 +77,9 @@ test("a reload kills a worker that hangs", async () => {
   expect(workers()).toHaveLength(2);
 });
 
-test("SIGTERM during a reload waits for the worker that is being replaced", async () => {
-  const { child, busy, workers, said } = await aSupervisor();
+test("SIGTERM during a reload waits for the worker that is being replaced", async (context) => {
+  const { expect } = context;
+  const { child, busy, workers, said } = await aSupervisor(context);
   const [replaced = 0] = workers();
   writeFileSync(busy(replaced), "");
   child.kill("SIGHUP");
@@ -84,8 +91,9 @@ test("SIGTERM during a reload waits for the worker that is being replaced", asyn
   expect(said()).not.toContain("worker_ended");
 });
 
-test("SIGTERM while a successor starts drains each worker once, and the successor too", async () => {
-  const { child, gate, busy, workers, said } = await aSupervisor();
+test("SIGTERM while a successor starts drains each worker once, and the successor too", async (context) => {
+  const { expect } = context;
+  const { child, gate, busy, workers, said } = await aSupervisor(context);
   const old = workers();
   for (const worker of old) writeFileSync(busy(worker), "");
   writeFileSync(gate, "");
@@ -100,8 +108,26 @@ test("SIGTERM while a successor starts drains each worker once, and the successo
   await expect.poll(() => child.exitCode, LONG).toBe(0);
 });
 
-test("a reload replaces a worker that was starting at the signal too", async () => {
-  const { child, gate, workers, said } = await aSupervisor();
+test("SIGTERM while a worker starts in place of one that ended drains it too", async (context) => {
+  const { expect } = context;
+  const { child, gate, busy, workers, said } = await aSupervisor(context);
+  const [first = 0, second = 0] = workers();
+  writeFileSync(busy(second), "");
+  writeFileSync(gate, "");
+  process.kill(first, "SIGKILL");
+  await expect.poll(() => workers().filter((pid) => pid !== first && pid !== second), LONG).toHaveLength(1);
+  const [starting = 0] = workers().filter((pid) => pid !== second);
+  child.kill("SIGTERM");
+  await expect.poll(said, LONG).toContain(`${second} drains`);
+  rmSync(gate);
+  await expect.poll(said, LONG).toContain(`${starting} drains`);
+  rmSync(busy(second));
+  await expect.poll(() => child.exitCode, LONG).toBe(0);
+});
+
+test("a reload replaces a worker that was starting at the signal too", async (context) => {
+  const { expect } = context;
+  const { child, gate, workers, said } = await aSupervisor(context);
   const [first = 0, second = 0] = workers();
   writeFileSync(gate, "");
   process.kill(first, "SIGKILL");
@@ -114,7 +140,7 @@ test("a reload replaces a worker that was starting at the signal too", async () 
   for (const old of [second, starting]) expect(workers()).not.toContain(old);
 });
 
-test("requests for metrics at the same time are one question to the supervisor", async () => {
+test("requests for metrics at the same time are one question to the supervisor", async ({ expect }) => {
   const script = `
     const { metricsOfAll } = await import(${JSON.stringify(WORKER)});
     const metrics = metricsOfAll();
