@@ -57,10 +57,10 @@ const KEY_SETS = 256;
 const ISSUERS = 100;
 /** Seconds for which a document is used. */
 const MAX_AGE = () => 600;
-/** Seconds between two fetches that unknown key ids cause. */
+/** Seconds between two fetches that unknown keys cause. */
 const COOL_DOWN = () => 60;
 
-/** Keys of a loader that runs at most once in ten minutes for each source, or once a minute for unknown key ids. */
+/** Keys of a loader that runs at most once in ten minutes for each source, or once a minute for unknown keys. */
 export function cachedKeys(load: (source: string) => Promise<readonly PublishedKey[]>, size: number, clock: Clock): RemoteKeys {
   const cache = remoteCache(load, size, clock);
   return { current: (source) => cache(source, MAX_AGE), refreshed: (source) => cache(source, COOL_DOWN) };

@@ -69,8 +69,12 @@ export async function verifySignature(jws: ParsedJws, keys: readonly PublishedKe
   }
 }
 
-/** The same by published keys, which are fetched again, within limits, when the key is not among them. @throws {FetchFailure} */
+/**
+ * The same by published keys. They are fetched again, within limits, when none of them made the signature: the key can be new, under the `kid` of
+ * another one too.
+ * @throws {FetchFailure}
+ */
 export async function verifyByRemoteKeys(jws: ParsedJws, source: string, keys: RemoteKeys): Promise<SignatureVerdict> {
   const verdict = await verifySignature(jws, await keys.current(source));
-  return verdict === "key_unknown" ? verifySignature(jws, await keys.refreshed(source)) : verdict;
+  return verdict === "valid" ? verdict : verifySignature(jws, await keys.refreshed(source));
 }

@@ -350,6 +350,18 @@ describe("keys of a jwks_uri", () => {
     expect(await present(assertion(made()), still)).toEqual(refused("key_unknown"));
   });
 
+  test("are fetched again when a key was replaced under the same kid, or without one", async () => {
+    for (const [kid, assertionOf] of [
+      ["one", made()],
+      [undefined, made({}, { kid: undefined })],
+    ] as const) {
+      const context = withKeys([{ ...otherKey.jwk, kid }], [{ ...key.jwk, kid }]);
+      expect([await present(assertion(assertionOf), context), context.keyRequests]).toEqual(["notes-app", ["current", "refreshed"]]);
+    }
+    const still = withKeys([otherKey.jwk]);
+    expect(await present(assertion(made()), still)).toEqual(refused("signature_wrong"));
+  });
+
   test("cause invalid_client when they cannot be fetched", async () => {
     const context = testPorts(remoteClient);
     const remoteKeys = { current: () => Promise.reject(new FetchFailure("too_slow")), refreshed: async () => [] };
