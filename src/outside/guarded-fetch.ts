@@ -1,4 +1,4 @@
-import { lookup } from "node:dns/promises";
+import { lookup, Resolver } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
 import { LRUCache } from "lru-cache";
 import { buildConnector, Client, type Dispatcher } from "undici";
@@ -20,8 +20,8 @@ const CONCURRENT_FETCHES = 16;
 const FETCHES_OF_HOST = 8;
 const REMEMBERED_HOSTS = 1_000;
 const QUEUED = 64;
-/** Name look-ups use threads that password hashing and files need too. A dead name server must not occupy all of them. */
-const CONCURRENT_LOOKUPS = 2;
+/** Of questions to name servers: a second one is sent when the first has no answer. */
+const LOOKUP = { timeout: 600, tries: 2 };
 
 const tooMany = () => new FetchFailure("too_many_fetches");
 
@@ -32,13 +32,31 @@ export type Resolve = (host: string) => Promise<readonly string[]>;
 
 export type GuardedFetchOptions = TargetRules & { readonly resolve?: Resolve };
 
+/** Also knows this machine's names. */
 const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
+
+/**
+ * Asks name servers directly. The system's resolver would wait for a silent one, which strangers can name, for ten seconds and more, on one of
+ * the four threads that files need too.
+ * @param servers addresses with ports; default: those of the system
+ */
+export const askingNameServers =
+  (servers?: readonly string[]): Resolve =>
+  async (host) => {
+    const resolver = new Resolver(LOOKUP);
+    if (servers !== undefined) resolver.setServers(servers);
+    const overdue = setTimeout(() => resolver.cancel(), OVERALL_MS);
+    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    clearTimeout(overdue);
+    return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+  };
+const publicResolve = askingNameServers();
 
 /**
  * Fetches from untrusted URLs. Resolves the name once, checks all of its addresses and connects only to these, so that a later change of
  * the name has no effect.
  */
-export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetchOptions): GuardedFetch & GuardedSend {
+export function guardedFetch({ resolve, ...rules }: GuardedFetchOptions): GuardedFetch & GuardedSend {
   const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });
   const hosts = new LRUCache<string, ConcurrencyLimit>({ max: REMEMBERED_HOSTS });
   const fetchesOf = (host: string): ConcurrencyLimit => {
@@ -46,17 +64,15 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
     hosts.set(host, known);
     return known;
   };
-  const lookups = concurrencyLimit({ limit: CONCURRENT_LOOKUPS, queue: QUEUED, full: tooMany });
-  /** Look-ups that have not ended, by name: one whose name server is silent outlives its fetches, and must not take a second place. */
+  const resolverOf = (target: URL): Resolve =>
+    resolve ?? (rules.privateAllowed === true || mayReachLoopback(target, rules) ? systemResolve : publicResolve);
+  /** Look-ups that have not ended, by name: the fetches of a host share one. */
   const running = new Map<string, ReturnType<Resolve>>();
-  const begin = (host: string): ReturnType<Resolve> => {
-    const begun = resolve(host).finally(() => running.delete(host));
+  const lookUp = (target: URL): ReturnType<Resolve> => {
+    const host = target.hostname;
+    const begun = running.get(host) ?? resolverOf(target)(host).finally(() => running.delete(host));
     running.set(host, begun);
     return begun;
-  };
-  const lookUp = (host: string, signal: AbortSignal): ReturnType<Resolve> => {
-    const begun = running.get(host);
-    return begun === undefined ? lookups.run(() => running.get(host) ?? begin(host), signal) : untilAborted(begun, signal);
   };
   const permittedFor = (target: URL): Permitted => {
     const local = mayReachLoopback(target, rules);
@@ -64,8 +80,8 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
       isPublicAddress(address) || (local && isLoopbackAddress(address)) || (rules.privateAllowed === true && isPrivateAddress(address));
   };
 
-  const addressesOf = async (host: string, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
-    const addresses = await lookUp(host, signal).catch((cause: unknown) => {
+  const addressesOf = async (target: URL, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
+    const addresses = await untilAborted(lookUp(target), signal).catch((cause: unknown) => {
       throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
     });
     if (addresses.length === 0) throw new FetchFailure("name_not_resolved");
@@ -77,8 +93,7 @@ export function guardedFetch({ resolve = systemResolve, ...rules }: GuardedFetch
     const target = fetchTarget(request.url, rules);
     const signal = AbortSignal.timeout(OVERALL_MS);
     const permitted = permittedFor(target);
-    const fetchIt = async () =>
-      send(target, connectorTo(await addressesOf(target.hostname, permitted, signal), permitted), request, signal, take);
+    const fetchIt = async () => send(target, connectorTo(await addressesOf(target, permitted, signal), permitted), request, signal, take);
     try {
       return await fetchesOf(target.hostname).run(() => fetches.run(fetchIt, signal), signal);
     } catch (cause) {

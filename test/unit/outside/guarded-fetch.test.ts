@@ -1,12 +1,14 @@
 import { execFile } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { timeLimit } from "../../../src/grpc/deadline.ts";
-import { type GuardedFetchOptions, guardedFetch, OVERALL_MS } from "../../../src/outside/guarded-fetch.ts";
+import { askingNameServers, type GuardedFetchOptions, guardedFetch, OVERALL_MS } from "../../../src/outside/guarded-fetch.ts";
 import { ca, type Publisher, publisher } from "../../support/publisher.ts";
 
 const HOST = "client.localhost";
@@ -33,6 +35,29 @@ const outcome = (target: string, options: Partial<GuardedFetchOptions> = {}, max
       ({ value }) => value,
       (error) => error.reason ?? error,
     );
+/** A name server that answers questions for these names, and no others. @returns its address and port @see RFC 1035 §4 */
+async function aNameServer(addresses: Readonly<Record<string, string>>): Promise<string> {
+  const socket = createSocket("udp4");
+  onTestFinished(() => void socket.close());
+  socket.on("message", (query, { address, port }) => {
+    const labels: string[] = [];
+    let at = 12;
+    for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+      labels.push(query.toString("latin1", at + 1, at + 1 + length));
+      at += 1 + length;
+    }
+    const found = addresses[labels.join(".")];
+    if (found === undefined) return;
+    const question = query.subarray(12, at + 5);
+    const isIPv4 = query.readUInt16BE(at + 1) === 1;
+    const header = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isIPv4 ? 1 : 0, 0, 0, 0, 0]);
+    const answer = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...found.split(".").map(Number)];
+    socket.send(Buffer.concat([header, question, Buffer.from(isIPv4 ? answer : [])]), port, address);
+  });
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  return `127.0.0.1:${socket.address().port}`;
+}
 const JSON_TYPE = { "content-type": "application/json" };
 
 test("fetches a document from an allowed address, with its freshness", async () => {
@@ -123,7 +148,7 @@ test("requests to a silent host leave places for other hosts", async () => {
   expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
 });
 
-test("a name whose look-up does not end occupies one place, so that other names are found", async () => {
+test("a name whose look-up does not end is looked up once", async () => {
   let lookups = 0;
   const resolve = async (host: string) => {
     if (host === HOST) return ["127.0.0.1"];
@@ -140,6 +165,15 @@ test("a name whose look-up does not end occupies one place, so that other names 
   expect(await Promise.race([...silent, reason(url())])).toEqual({ hello: "world" });
   expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
   expect([await reason(`https://silent.localhost:${site.port}/later`), lookups]).toEqual(["too_slow", 1]);
+});
+
+test("names of silent name servers leave other names alone", async () => {
+  const nameServer = await aNameServer({ "found.example.test": "127.0.0.1" });
+  const fetch = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: false, resolve: askingNameServers([nameServer]) });
+  const reason = (host: string) => fetch.json(`https://${host}/`, 5_120).catch((error) => error.reason);
+  const silent = Array.from({ length: 12 }, (_, n) => reason(`silent${n}.example.test`));
+  expect(await Promise.race([...silent, reason("found.example.test")])).toBe("address_not_public");
+  expect(new Set(await Promise.all(silent))).toEqual(new Set(["name_not_resolved"]));
 });
 
 test("a name without an address, or whose look-up fails, is refused", async () => {
