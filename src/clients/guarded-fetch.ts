@@ -1,3 +1,6 @@
+/** The reason of a fetch for which this server had no place: it says nothing about the host. */
+export const NO_PLACE = "too_many_fetches";
+
 /** Why a fetch from an untrusted URL failed. `reason` is a fixed word for logs, never for the caller. */
 export class FetchFailure extends Error {
   override readonly name = "FetchFailure";

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
-import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
+import { FetchFailure, type GuardedFetch, NO_PLACE } from "./guarded-fetch.ts";
 import { asPublicKeySet, isObject, type PublishedKey, type RemoteKeys } from "./key-set.ts";
 
 /** Seconds between a failed fetch and the next one. */
@@ -41,7 +41,7 @@ function remoteCache<Value extends object | string>(load: (key: string) => Promi
       loaded.set(key, { value, at: clock() });
       return value;
     } catch (error) {
-      failed.set(key, { error, at: clock() });
+      if (!(error instanceof FetchFailure && error.reason === NO_PLACE)) failed.set(key, { error, at: clock() });
       throw error;
     }
   });

@@ -6,6 +6,7 @@ import {
   FetchFailure,
   type GuardedFetch,
   type GuardedSend,
+  NO_PLACE,
   type OutboundRequest,
   type OutboundResponse,
 } from "../clients/guarded-fetch.ts";
@@ -23,7 +24,7 @@ const QUEUED = 64;
 /** Of questions to name servers: a second one is sent when the first has no answer. */
 const LOOKUP = { timeout: 600, tries: 2 };
 
-const tooMany = () => new FetchFailure("too_many_fetches");
+const tooMany = () => new FetchFailure(NO_PLACE);
 
 type Permitted = (address: string) => boolean;
 

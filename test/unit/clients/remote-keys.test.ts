@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { remoteKeys } from "../../../src/clients/remote-keys.ts";
+import { FetchFailure, NO_PLACE } from "../../../src/clients/guarded-fetch.ts";
+import { cachedKeys, remoteKeys } from "../../../src/clients/remote-keys.ts";
 import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
 import { aClock } from "../../support/clock.ts";
 import { type Publisher, publisher } from "../../support/publisher.ts";
@@ -64,6 +65,13 @@ test("expired keys that cannot be fetched are not used, and a failed host is not
   expect([await at(), fetches()]).toEqual(["status_not_200", 2]);
   clock.pass(5);
   expect([await at(), fetches()]).toEqual([["two"], 3]);
+});
+
+test("a fetch for which this server had no place is tried again at once", async () => {
+  const answers = [() => Promise.reject(new FetchFailure(NO_PLACE)), async () => [KEY]];
+  const keys = cachedKeys(() => answers.shift()?.() ?? Promise.reject(new Error("asked again")), 1, aClock().now);
+  await expect(keys.current(uri)).rejects.toThrow(NO_PLACE);
+  expect(await keys.current(uri)).toEqual([KEY]);
 });
 
 test.for([
