@@ -61,17 +61,23 @@ export async function withSessionLock<Result>({ configDir }: Terminal, work: () 
   mkdirSync(configDir, { recursive: true, mode: 0o700 });
   const lock = join(configDir, "sessions.lock");
   while (!isMade(lock)) await setTimeout(LOCK_LOOK);
-  const release = () => rmSync(lock, { recursive: true, force: true });
-  const interrupted = (signal: NodeJS.Signals) => {
-    release();
-    process.kill(process.pid, signal); // without this listener it ends the process
+  let interrupt: NodeJS.Signals | undefined;
+  const leave = () => {
+    for (const signal of INTERRUPTS) process.off(signal, interrupted);
+    rmSync(lock, { recursive: true, force: true });
+    if (interrupt !== undefined) process.kill(process.pid, interrupt); // without a listener it ends the process
   };
-  for (const signal of INTERRUPTS) process.once(signal, interrupted);
+  // The first waits for the work, which would else lose the refresh token that the server has just replaced.
+  const interrupted = (signal: NodeJS.Signals) => {
+    const isFirst = interrupt === undefined;
+    interrupt = signal;
+    if (!isFirst) leave();
+  };
+  for (const signal of INTERRUPTS) process.on(signal, interrupted);
   try {
     return await work();
   } finally {
-    for (const signal of INTERRUPTS) process.off(signal, interrupted);
-    release();
+    leave();
   }
 }
 
