@@ -12,7 +12,11 @@ const PREFIXES = [
 
 /** Variables of OpenTelemetry and of the gRPC library, and those that Docker and Kubernetes set for every service that they know by name. */
 const THIRD_PARTY =
-  /^OTEL_|^GRPC_(VERBOSITY|TRACE|NODE_|SSL_|DEFAULT_SSL_|DNS_|EXPERIMENTAL_|XDS_)|_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
+  /^OTEL_|^GRPC_(PROXY$|VERBOSITY|TRACE|NODE_|SSL_|DEFAULT_SSL_|DNS_|EXPERIMENTAL_|XDS_)|_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?$/;
+
+/** Whether Docker or Kubernetes set `X_PORT` for a service: then `X_PORT_3000_TCP` or a like name stands beside it. */
+const isPortOfService = (name: string, names: readonly string[]): boolean =>
+  name.endsWith("_PORT") && names.some((other) => other.startsWith(`${name}_`) && THIRD_PARTY.test(other));
 
 /** Variables of the examples, which are often run from the same shell. */
 const EXAMPLES: ReadonlySet<string> = new Set(["GRPC_ADDRESS", "GRPC_PLAINTEXT"]);
@@ -41,6 +45,7 @@ export function unknownSettings(names: readonly string[]): { name: string; meant
   return names.flatMap((name) => {
     const upper = name.toUpperCase();
     if (SETTING_NAMES.some((setting) => setting === name) || THIRD_PARTY.test(upper) || EXAMPLES.has(name)) return [];
+    if (isPortOfService(name, names)) return [];
     const misspelt = nearest(upper, maxTypos);
     if (misspelt !== undefined && (upper !== misspelt || misspelt.length > 8)) return [{ name, meant: misspelt }];
     // The prefix alone makes it a fault, so the guess may be far off.

@@ -123,11 +123,21 @@ describe("configuration defaults", () => {
       "USER",
       "XDG_DATA_DIRS",
     ];
-    const library = ["GRPC_VERBOSITY", "GRPC_TRACE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"];
-    const orchestrator = ["COUNTERSIGN_SERVICE_HOST", "TOKEN_CORE_SERVICE_PORT_GRPC", "TOKEN_CORE_PORT_3001_TCP_ADDR"];
+    const library = ["GRPC_VERBOSITY", "GRPC_TRACE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "grpc_proxy"];
+    const orchestrator = [
+      "COUNTERSIGN_SERVICE_HOST",
+      "COUNTERSIGN_PORT",
+      "COUNTERSIGN_PORT_80_TCP",
+      "TOKEN_CORE_SERVICE_PORT_GRPC",
+      "TOKEN_CORE_PORT_3001_TCP_ADDR",
+    ];
     const tests = ["TEST_DATABASE_URL", "TEST_REDIS_URL"];
     const env = Object.fromEntries([...shell, ...library, ...orchestrator, ...tests].map((name) => [name, "x"]));
     expect(faultsOf(env)).toEqual([]);
+  });
+
+  test("a port of no service is reported as an unknown setting", () => {
+    expect(faultsOf({ COUNTERSIGN_PORT: "3000" })).toEqual([expect.stringMatching(/^COUNTERSIGN_PORT: Unknown setting;/)]);
   });
 });
 

@@ -31,6 +31,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "countersign.name" $root }}
   automountServiceAccountToken: false
+  enableServiceLinks: false # the variables of a service such as `grpc` would have the names of settings
   terminationGracePeriodSeconds: 30
   {{- with $root.Values.imagePullSecrets }}
   imagePullSecrets: {{- toYaml . | nindent 4 }}
