@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	apps "k8s.io/api/apps/v1"
 	networking "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -91,6 +92,11 @@ func render(values map[string]any) (int, error) {
 				return 0, fmt.Errorf("%s: a %s without a name of its own", path, kind.Kind)
 			}
 			seen[kind.String()+named.GetName()] = true
+			if deployment, ok := object.(*apps.Deployment); ok && values["settings"] != nil {
+				if err := hasSettings(deployment); err != nil {
+					return 0, fmt.Errorf("%s: %w", path, err)
+				}
+			}
 			if ingress, ok := object.(*networking.Ingress); ok {
 				if err := routesMetadata(ingress); err != nil {
 					return 0, fmt.Errorf("%s: %w", path, err)
@@ -99,6 +105,20 @@ func render(values map[string]any) (int, error) {
 		}
 	}
 	return len(seen), nil
+}
+
+// hasSettings says which setting of values.yaml a pod does not have as it is written there.
+func hasSettings(deployment *apps.Deployment) error {
+	env := map[string]string{}
+	for _, one := range deployment.Spec.Template.Spec.Containers[0].Env {
+		env[one.Name] = one.Value
+	}
+	for name, value := range map[string]string{"REFRESH_TOKEN_TTL": "2592000", "OTEL_TRACES_SAMPLER_ARG": "0.1", "TRUST_PROXY": "false"} {
+		if env[name] != value {
+			return fmt.Errorf("%s of the pods is %q instead of %q", name, env[name], value)
+		}
+	}
+	return nil
 }
 
 // routesMetadata says which metadata document of an issuer with a path does not reach the fronts (RFC 8414 section 3.1).

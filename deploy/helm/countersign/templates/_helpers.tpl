@@ -25,7 +25,7 @@ metadata:
   labels:
     {{- include "countersign.selector" $root | nindent 4 }}
     app.kubernetes.io/component: {{ .part }}
-  {{- with merge (default dict .annotations) $root.Values.podAnnotations }}
+  {{- with mergeOverwrite (default dict .annotations) $root.Values.podAnnotations }}
   annotations: {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
@@ -68,7 +68,9 @@ spec:
         {{- range .keys }}
         - { name: {{ upper . }}, value: {{ printf "@/run/secrets/countersign/%s" . | quote }} }
         {{- end }}
-        {{- range $name, $value := merge (default dict .env) $root.Values.settings }}
+        {{- range $name, $value := mergeOverwrite (default dict .env) $root.Values.settings }}
+        {{- /* A number from a file of values is a float64, which a template writes as 2.592e+06. */ -}}
+        {{- if and (kindIs "float64" $value) (eq $value (floor $value)) }}{{ $value = int64 $value }}{{ end }}
         - { name: {{ $name }}, value: {{ $value | toString | quote }} }
         {{- end }}
       securityContext:
