@@ -51,11 +51,15 @@ function activeContent(text: string): string | undefined {
     if (tag.uri !== SVG || !DRAWING.has(tag.local)) refuse(`the element <${tag.name.slice(0, 40)}>, which draws nothing`);
     refuse(attributeFault(tag));
   });
-  const styled = (style: string) =>
-    refuse(REFERS_OUTSIDE.test(style) ? "a style that refers to something outside of the image" : undefined);
-  parser.on("text", styled);
-  parser.on("cdata", styled);
+  let written = "";
+  const write = (part: string) => {
+    written += part;
+  };
+  parser.on("text", write);
+  parser.on("cdata", write);
   parser.write(text).close();
+  // As a whole: comments and character data can divide a style.
+  if (REFERS_OUTSIDE.test(written)) refuse("a style that refers to something outside of the image");
   return found;
 }
 

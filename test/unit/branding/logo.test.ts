@@ -42,6 +42,8 @@ describe("an image that does anything else is refused, with what it does", () =>
     ["the same by xlink", svg('<use xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="x.svg#a"/>'), "outside"],
     ["a style of another host", svg("<style>@import 'https://evil.example'</style>"), "outside"],
     ["the same in character data", svg("<style><![CDATA[@import 'https://evil.example']]></style>"), "outside"],
+    ["the same with a comment in its midst", svg("<style>@im<!-- -->port 'https://evil.example'</style>"), "outside"],
+    ["the same in two parts", svg("<style>@im<![CDATA[port 'https://evil.example']]></style>"), "outside"],
     ["a picture in a style", svg('<path style="fill:url(https://evil.example)" d="M0 0"/>'), "outside"],
     ["the same with an escape", svg('<path style="fill:u\\72l(https://evil.example)" d="M0 0"/>'), "outside"],
     ["a script URL", svg('<use href="javascript:alert(1)"/>'), "outside"],
