@@ -483,3 +483,16 @@ test("a collector takes no credentials in its address, which operators can read"
     /^OTEL_EXPORTER_OTLP_ENDPOINT: has a user name or password; give credentials in OTEL_EXPORTER_OTLP_HEADERS\.$/,
   );
 });
+
+describe("the headers of requests to a collector", () => {
+  const headersOf = (text: string) => loadConfig({ OTEL_EXPORTER_OTLP_HEADERS: text }).otlp.headers;
+
+  test("are read as OpenTelemetry specifies them, percent-encoded", () => {
+    expect(headersOf("Authorization=Basic%20dTpw==, x-scope=a%2Cb")).toEqual({ Authorization: "Basic dTpw==", "x-scope": "a,b" });
+    expect(headersOf("authorization=Bearer abc")).toEqual({ authorization: "Bearer abc" });
+  });
+
+  test.for(["Bearer abc", "a=b,", "a=", "a=%0d%0ab:c", "a=%zz"])("are refused as %s", (text) => {
+    expect(() => headersOf(text)).toThrow(/^OTEL_EXPORTER_OTLP_HEADERS: is not a list of headers; give NAME=value/);
+  });
+});

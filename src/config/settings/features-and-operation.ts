@@ -4,6 +4,7 @@ import { p256Private, tlsCertificate } from "../key-material.ts";
 import {
   DAY,
   flag,
+  isHeaderText,
   issuers,
   listOf,
   oneOf,
@@ -112,6 +113,19 @@ const isWebhookSecret = (value: string) => {
   return key === undefined || (/^[A-Za-z0-9+/]+={0,2}$/.test(key) && Buffer.from(key, "base64").length >= 16);
 };
 
+/** Headers as OpenTelemetry specifies them: `NAME=value` separated by commas, values percent-encoded. undefined for anything else. */
+function headersOf(list: string): Readonly<Record<string, string>> | undefined {
+  try {
+    const pairs = list.split(",").map((pair) => {
+      const [, name = "", value = ""] = /^([\w-]+)=(.+)$/s.exec(pair.trim()) ?? [];
+      return [name, decodeURIComponent(value)] as const;
+    });
+    return pairs.every(([name, value]) => name !== "" && isHeaderText(value)) ? Object.fromEntries(pairs) : undefined;
+  } catch {
+    return undefined; // a per cent sign that encodes nothing
+  }
+}
+
 export const OPERATION_SETTINGS = {
   NODE_ENV: operation(
     oneOf(["production", "development", "test"]).default("development"),
@@ -168,16 +182,10 @@ export const OPERATION_SETTINGS = {
     "Milliseconds between two exports of the metrics to the collector.",
   ),
   OTEL_EXPORTER_OTLP_HEADERS: operation(
-    text(
-      (value) => value.split(",").every((pair) => /^[\w-]+=[\x20-\x7e]+$/.test(pair)),
-      "is not a list of headers",
-      "give NAME=value, separated by commas",
-    )
-      .transform((value) =>
-        Object.fromEntries(value.split(",").map((pair) => [pair.split("=", 1)[0] ?? "", pair.slice(pair.indexOf("=") + 1)])),
-      )
+    text((value) => headersOf(value) !== undefined, "is not a list of headers", "give NAME=value, percent-encoded, separated by commas")
+      .transform((value) => headersOf(value) ?? {})
       .optional(),
-    "Headers of the requests to the collector, such as `authorization=Bearer …`.",
+    "Headers of the requests to the collector, as `NAME=value`, percent-encoded and separated by commas, such as `authorization=Bearer%20…`.",
     { file: true },
   ),
   OTEL_TRACES_SAMPLER_ARG: operation(
