@@ -16,11 +16,15 @@ const PAUSE_MS = 10;
 export function descriptorSink(descriptor = 1): LogSink {
   let waiting = "";
   let writing: Buffer | undefined;
+  let retry: NodeJS.Timeout | undefined; // while the reader is behind; otherwise a write is under way
   let torn = false; // the last line was written only in part
 
   const settle = (error: NodeJS.ErrnoException | null, written: number) => {
     if (writing === undefined) return;
-    if (error?.code === "EAGAIN") return void setTimeout(pump, PAUSE_MS);
+    if (error?.code === "EAGAIN") {
+      retry = setTimeout(writeAgain, PAUSE_MS);
+      return;
+    }
     if (error) {
       writing = undefined; // the next line tries again
       return;
@@ -28,6 +32,18 @@ export function descriptorSink(descriptor = 1): LogSink {
     torn = written < writing.length;
     writing = torn ? writing.subarray(written) : undefined;
     pump();
+  };
+  /** At once, for such a descriptor does not block: so flush() never meets a write that waits for the reader. */
+  const writeAgain = () => {
+    retry = undefined;
+    if (writing === undefined) return;
+    let written: number;
+    try {
+      written = writeSync(descriptor, writing);
+    } catch (error) {
+      return settle(error as NodeJS.ErrnoException, 0); // writeSync throws no others
+    }
+    settle(null, written);
   };
   const pump = () => {
     if (writing === undefined) {
@@ -45,7 +61,12 @@ export function descriptorSink(descriptor = 1): LogSink {
       if (writing === undefined) pump();
     },
     flush: () => {
-      let rest = Buffer.from(waiting);
+      const begun = retry === undefined ? undefined : writing; // a write that is under way cannot be taken back
+      if (begun !== undefined) {
+        clearTimeout(retry);
+        [retry, writing] = [undefined, undefined];
+      }
+      let rest = Buffer.concat([begun ?? Buffer.alloc(0), Buffer.from(waiting)]);
       waiting = "";
       for (let tries = 0; rest.length > 0 && tries < 50; tries++) {
         try {
@@ -55,6 +76,7 @@ export function descriptorSink(descriptor = 1): LogSink {
           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
         }
       }
+      if (begun !== undefined) torn = rest.length > 0;
     },
   };
 }

@@ -55,6 +55,31 @@ test("flush writes the queued lines before the process exits", async () => {
   expect(events.sort()).toEqual(["one", "three", "two"]);
 });
 
+test("flush writes what a slow reader has not taken yet", async () => {
+  const child = run(`
+    process.stdout; // makes a pipe non-blocking
+    for (let n = 0; n < 4000; n++) log.info("line", { count: n });
+    let turns = 0;
+    setInterval(() => {
+      if (++turns < 20) return;
+      process.stderr.write("full");
+      log.flush();
+      process.exit(0);
+    }, 5);`);
+  let text = "";
+  child.stderr.once("data", () =>
+    child.stdout.on("data", (chunk) => {
+      text += chunk;
+    }),
+  );
+  await once(child, "close");
+  const counts = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line).count);
+  expect(counts).toEqual(Array.from({ length: 4000 }, (_, n) => n));
+});
+
 test("lines are written whole and in order", async () => {
   const path = join(directory, "lines");
   const descriptor = openSync(path, "w");
