@@ -106,6 +106,7 @@ const RULES: readonly Rule[] = [
     (s) => s.TOKEN_CORE_SECRET_PREVIOUS !== undefined && s.TOKEN_CORE_SECRET === undefined,
     "has no TOKEN_CORE_SECRET beside it",
     "set that one, or remove this one",
+    ["all", "front", "core"], // a command is often given the settings of cores without their secrets
   ),
   rule(
     "TOKEN_CORE_URL",

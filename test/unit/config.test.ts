@@ -344,6 +344,7 @@ describe("contradicting settings", () => {
     ["production on https", { ...PRODUCTION, JWT_ISSUER: "https://id.example.test", JWT_PUBLIC_KEY: ed.public }],
     ["a front in production without keys", { DATABASE_URL, NODE_ENV: "production", TOKEN_CORE_URL: "http://core:3001" }, "front"],
     ["a command in production without keys", { NODE_ENV: "production" }, "command"],
+    ["a command with the previous secret of cores alone", { TOKEN_CORE_SECRET_PREVIOUS: "s".repeat(32) }, "command"],
     ["a core on loopback without secret", { DATABASE_URL }, "core"],
     ["a core on loopback in production with secret", { ...PRODUCTION, DATABASE_URL, TOKEN_CORE_SECRET: "s".repeat(32) }, "core"],
     ["one process in production without secret", PRODUCTION],
