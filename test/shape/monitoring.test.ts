@@ -74,6 +74,25 @@ test("a process without AUDIT_STREAM, which always reports 0, hides no waiting r
   expect(ofStream).toEqual([expect.stringMatching(/^max\(/), expect.stringMatching(/^max\(/)]);
 });
 
+test("alerts about a process match the job of metrics by OTLP as well: the service behind its namespace", () => {
+  const jobs = rules.flatMap(({ expr }) => [...expr.matchAll(/\b(?!up\b)\w+\{job(=~?)"([^"]+)"\}/g)]);
+  expect(jobs.length).toBeGreaterThan(2);
+  for (const [, operator, job = ""] of jobs)
+    for (const name of ["countersign", "https://id.example.com/countersign"])
+      expect(operator === "=~" ? new RegExp(`^(?:${job})$`).test(name) : job === name).toBe(true);
+});
+
+test("the dashboard offers each process, also a core, which answers no HTTP requests", async () => {
+  const [name] = templating.list.flatMap(({ query }) => /label_values\((\w+),/.exec(query)?.[1] ?? []);
+  expect(await createMetrics(new Set(), GRANT_LABELS).text()).toContain(`\n${name}{`);
+});
+
+test("an alert neither misses the first fault of a route nor waits for a failed authentication of yesterday", () => {
+  const exprOf = (name: string) => rules.find(({ alert }) => alert === name)?.expr;
+  expect(exprOf("CountersignFaults")).toMatch(/ or \(.+ unless .+ offset 10m\)/);
+  expect(exprOf("CountersignFailedAuthentications")).toMatch(/ unless .+ offset 1d/);
+});
+
 test("alerts have a summary, and panels a number of their own", () => {
   const alerts = rules.filter(({ alert }) => alert !== undefined);
   expect(alerts.filter(({ annotations }) => annotations?.summary === undefined)).toEqual([]);
