@@ -23,10 +23,16 @@ export function realmBrandings(
   let byRealm: ReadonlyMap<string, Branding> = new Map();
   let defaultRealm: string | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
+  let begun = 0;
+  let shown = 0;
   const refresh = async (): Promise<void> => {
     readAt = clock();
+    begun += 1;
+    const turn = begun;
     try {
       const found = await read();
+      if (turn < shown) return; // a later read was faster, and may know of a change that this one does not
+      shown = turn;
       byRealm = new Map([...found.byRealm].map(([realmId, own]) => [realmId, brandingOver(own, base)]));
       defaultRealm = found.defaultRealm;
     } catch (error) {
