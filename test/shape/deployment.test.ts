@@ -37,17 +37,20 @@ describe("the Helm chart", () => {
   const templates = ["_helpers.tpl", "front.yaml", "core.yaml", "both.yaml"].map((path) => chart(`templates/${path}`)).join("\n");
 
   test("sets only settings of Countersign, from secrets that its values name", () => {
-    const keys = [...templates.matchAll(/\(list ((?:"[a-z_]+" ?)+)\)/g)].flatMap(([, list = ""]) => list.match(/\w+_\w+/g) ?? []);
+    const keys = [...templates.matchAll(/\blist ((?:"[a-z_]+" ?)+)/g)].flatMap(([, list = ""]) => list.match(/\w+_\w+/g) ?? []);
     const fixed = [...templates.matchAll(/(?:name: |")([A-Z][A-Z_]+)\b/g)].map(([, name = ""]) => name);
     expect(keys.length).toBeGreaterThan(5);
     expect(fixed.length).toBeGreaterThan(5);
     expect([...fixed, ...keys.map((key) => key.toUpperCase())].filter((name) => !known.has(name))).toEqual([]);
     expect(keys.filter((key) => !chart("values.yaml").includes(key))).toEqual([]);
+    const optional = Object.keys(parse(chart("values.yaml")).optionalSecrets);
+    expect(optional.filter((key) => !keys.includes(key))).toEqual([]);
   });
 
   test("mounts the signing key into cores only, and is of this version", () => {
-    expect(templates.match(/jwt_private_key/g)).toHaveLength(1);
-    expect(chart("templates/core.yaml")).toContain("jwt_private_key");
+    expect(templates.match(/"jwt_private_key"/g)).toHaveLength(1);
+    expect(templates).toContain('{{- if eq .part "core" }}{{ $keys = append $keys "jwt_private_key" }}{{ end -}}');
+    expect(templates.match(/(?<="core" \(list ).+jwt_previous_private_key/g)).toHaveLength(1);
     expect(chart("Chart.yaml")).toContain(`\nappVersion: ${JSON.parse(read("package.json")).version}\n`);
   });
 });

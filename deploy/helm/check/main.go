@@ -73,8 +73,11 @@ func render(values map[string]any) (int, error) {
 		return 0, err
 	}
 	// No cluster, no Secret: the notes name every key that it needs.
-	if notes := files["countersign/templates/NOTES.txt"]; !strings.Contains(notes, "database_url, token_core_secret, jwt_private_key, redis_url, smtp_url") {
-		return 0, fmt.Errorf("the notes do not name the missing keys of the Secret: %s", notes)
+	notes := files["countersign/templates/NOTES.txt"]
+	for _, key := range []string{"database_url", "token_core_secret", "jwt_private_key", "redis_url", "smtp_url"} {
+		if !strings.Contains(notes, key) {
+			return 0, fmt.Errorf("the notes do not name the missing key %s of the Secret: %s", key, notes)
+		}
 	}
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	seen := map[string]bool{}
@@ -116,6 +119,12 @@ func hasSettings(deployment *apps.Deployment) error {
 	for name, value := range map[string]string{"REFRESH_TOKEN_TTL": "2592000", "OTEL_TRACES_SAMPLER_ARG": "0.1", "TRUST_PROXY": "false"} {
 		if env[name] != value {
 			return fmt.Errorf("%s of the pods is %q instead of %q", name, env[name], value)
+		}
+	}
+	isCore := strings.HasSuffix(deployment.Name, "-core")
+	for name, ofCore := range map[string]bool{"JWT_PRIVATE_KEY": true, "JWT_RETIRED_PUBLIC_KEYS": true, "VAULT_KEY_PREVIOUS": false} {
+		if _, given := env[name]; given != (ofCore == isCore) {
+			return fmt.Errorf("%s is given to the wrong pods", name)
 		}
 	}
 	return nil

@@ -99,8 +99,14 @@ spec:
       emptyDir: {}
 {{- end }}
 
-{{- define "countersign.optional" -}}
-{{- $root := .root -}}
-{{- $found := list }}{{ range .of }}{{ if index $root.Values.optionalSecrets . }}{{ $found = append $found . }}{{ end }}{{ end -}}
-{{ toJson $found }}
+{{- /* Keys of the Secret that a part is given, as JSON: those that it always has, and the optional ones that are there. Takes root and part. */ -}}
+{{- define "countersign.keys" -}}
+{{- $both := list "redis_url" "audit_stream" "audit_stream_secret" "otel_exporter_otlp_headers" -}}
+{{- $of := dict
+  "front" (list "smtp_url" "vault_key" "vault_key_previous" "wallet_verifier_cert" "wallet_verifier_key" "wallet_issuer_roots")
+  "core" (list "token_core_secret_previous" "jwt_previous_private_key" "jwt_retired_public_keys" "jwt_rsa_private_key" "jwt_mldsa_private_key") -}}
+{{- $keys := list "database_url" "token_core_secret" -}}
+{{- if eq .part "core" }}{{ $keys = append $keys "jwt_private_key" }}{{ end -}}
+{{- range concat $both (index $of .part) }}{{ if index $.root.Values.optionalSecrets . }}{{ $keys = append $keys . }}{{ end }}{{ end -}}
+{{ toJson $keys }}
 {{- end }}
