@@ -9,7 +9,7 @@ export interface Demands {
   readonly authMethods: readonly AuthMethod[];
   /** Signature algorithms of client assertions and of proofs of possession. */
   readonly algorithms: readonly string[];
-  /** Whether client assertions must name the issuer as their audience, whatever CLIENT_ASSERTION_AUDIENCE says. */
+  /** Whether the audience of client assertions must be the issuer, as a text and not a list, whatever CLIENT_ASSERTION_AUDIENCE says. */
   readonly issuerAudience: boolean;
   /** Seconds that a code lives at most. */
   readonly codeLifetime: number;

@@ -1,7 +1,7 @@
 import type { Client } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type RemoteKeys } from "../clients/key-set.ts";
-import { demandsOf } from "../clients/security-profile.ts";
+import { type Demands, demandsOf } from "../clients/security-profile.ts";
 import { isAssertionAlgorithm } from "../clients/verification-key.ts";
 import { Refusal, refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
@@ -64,14 +64,20 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
 
 /**
  * Checks audience and times of an assertion. Pure.
- * @param now seconds since the epoch
+ * @param audiences the issuer first  @param now seconds since the epoch
  * @returns `jti`, which may be used once, and the seconds for which it must be remembered
  * @throws {Refusal} invalid_client
  */
-function checkClaims({ claims }: ParsedJwt, audiences: readonly string[], now: number): { jti: string; remember: number } {
+function checkClaims(
+  { claims }: ParsedJwt,
+  { issuerAudience }: Pick<Demands, "issuerAudience">,
+  audiences: readonly string[],
+  now: number,
+): { jti: string; remember: number } {
   const { aud, exp, iat, nbf, jti } = claims;
-  const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
-  if (typeof audience !== "string" || !audiences.includes(audience)) refuse("assertion_for_another_audience");
+  const audience = !issuerAudience && Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
+  const accepted = issuerAudience ? audiences.slice(0, 1) : audiences;
+  if (typeof audience !== "string" || !accepted.includes(audience)) refuse("assertion_for_another_audience");
   if (!isTime(exp)) return refuse("assertion_without_expiry");
   if (exp <= now - SKEW) refuse("assertion_expired");
   if (exp > now + MAX_AHEAD + SKEW) refuse("assertion_lives_too_long");
@@ -101,9 +107,7 @@ export type AssertionPorts = Pick<CorePorts, "assertionAudiences" | "remoteKeys"
 
 /** Checks everything about an assertion except that it is used for the first time. @throws {Refusal} invalid_client */
 export async function checkAssertion(assertion: Assertion, client: Client, ports: Omit<AssertionPorts, "consumedIds">) {
-  const [issuer = "", ...others] = ports.assertionAudiences;
-  const audiences = demandsOf(client).issuerAudience ? [issuer] : [issuer, ...others];
-  const used = checkClaims(assertion, audiences, ports.clock());
+  const used = checkClaims(assertion, demandsOf(client), ports.assertionAudiences, ports.clock());
   await assertSigned(assertion, client, client.origin === "metadata_document" ? ports.documentKeys : ports.remoteKeys);
   return used;
 }

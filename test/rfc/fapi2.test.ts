@@ -33,7 +33,7 @@ const test = testOn({
 });
 
 const now = () => Math.floor(Date.now() / 1_000);
-const assertedBy = (signer: TestKey, audience: string) => ({
+const assertedBy = (signer: TestKey, audience: unknown) => ({
   client_assertion_type: ASSERTION_TYPE,
   client_assertion: anAssertion(signer, { clientId: "bank", audience, now: now() }),
 });
@@ -121,10 +121,12 @@ describe("a client with the profile fapi2", () => {
       await ownToken(server, assertedBy(key, server.url)),
       await ownToken(server, assertedBy(rsa, server.url), aProof(holder, { url: url(server) })),
       await ownToken(server, assertedBy(key, url(server)), aProof(holder, { url: url(server) })),
+      await ownToken(server, assertedBy(key, [server.url]), aProof(holder, { url: url(server) })),
       await ownToken(server, assertedBy(key, server.url), rsaProof),
     ];
     expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
       [400, "invalid_dpop_proof"],
+      [401, "invalid_client"],
       [401, "invalid_client"],
       [401, "invalid_client"],
       [400, "invalid_dpop_proof"],
