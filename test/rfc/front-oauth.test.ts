@@ -297,8 +297,10 @@ describe("OIDC Core §5.3: userinfo", () => {
     ["a malformed header", "Bearer a b", ""],
     ["a header without a token", "Bearer", ""],
     ["a token in the query", undefined, "?access_token=good"],
-  ] as const)("%s returns 400 invalid_request", async ([, authorization, query]) => {
-    expect(await failure(await userinfo(authorization, "GET", query))).toMatchObject([400, { error: "invalid_request" }]);
+  ] as const)("RFC 6750 §3: %s returns 400 invalid_request with a challenge", async ([, authorization, query]) => {
+    const response = await userinfo(authorization, "GET", query);
+    expect(await challengeOf(response)).toEqual([400, `Bearer realm="${ISSUER}", error="invalid_request"`]);
+    expect(await response.json()).toMatchObject({ error: "invalid_request" });
   });
 
   test("returns 503 with Retry-After while the core is down", async () => {

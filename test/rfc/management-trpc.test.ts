@@ -121,6 +121,19 @@ describe("tRPC over HTTP", () => {
     expect((await bad.json()).error.data).toMatchObject({ error: "invalid_token", httpStatus: 401 });
   });
 
+  test("RFC 6750 §3: a malformed Authorization header returns 400 with a challenge, an invalid input 400 without", async () => {
+    for (const path of ["/trpc/clients.list", "/api/clients/"]) {
+      const malformed = await fetch(`${api.url}${path}`, { headers: { authorization: "Bearer a b" } });
+      expect([path, malformed.status, malformed.headers.get("www-authenticate")]).toEqual([
+        path,
+        400,
+        'Bearer realm="http://localhost:3000", error="invalid_request"',
+      ]);
+    }
+    const invalid = await post("clients.create", {}, { authorization: `Bearer ${operator}` });
+    expect([invalid.status, invalid.headers.get("www-authenticate")]).toEqual([400, null]);
+  });
+
   test("unsupported media types, codings, sizes, methods and paths return 4xx without a fault", async () => {
     const answers = [
       await post("clients.create", "name=x", { "content-type": "application/x-www-form-urlencoded" }),

@@ -115,7 +115,7 @@ function errorHeaders(errors: readonly TRPCError[], issuer: string, dpop: boolea
   const wait = Math.max(0, ...refusals.map(({ code, detail }) => detail.retryAfter ?? (code === "temporarily_unavailable" ? 5 : 0)));
   const nonce = refusals.find(({ detail }) => detail.dpopNonce !== undefined)?.detail.dpopNonce;
   const challenge = refusals
-    .map(({ code, detail }) => tokenChallenge({ code, detail: stepUpOf(detail) }, issuer, dpop))
+    .map(({ code, reason, detail }) => tokenChallenge({ code, reason, detail: stepUpOf(detail) }, issuer, dpop))
     .find((header) => header !== undefined);
   return {
     ...(wait > 0 && { "retry-after": String(Math.ceil(wait)) }),

@@ -81,11 +81,15 @@ function oauthBody(refusal: Refusal | undefined): { error: string; error_descrip
 
 const OF_PROOFS: readonly RefusalCode[] = ["invalid_dpop_proof", "use_dpop_nonce"];
 const NAMED_IN_CHALLENGE: readonly RefusalCode[] = [
+  "invalid_request",
   "insufficient_scope",
   "invalid_token",
   "insufficient_user_authentication",
   ...OF_PROOFS,
 ];
+
+/** Reasons of an `invalid_request` whose fault is how the token was sent. Every other one, such as a wrong body, has no challenge. */
+const SENT_WRONGLY: readonly string[] = ["malformed_bearer", "credential_in_query"];
 
 /** A wrong proof is 401 where a token is presented (RFC 9449 §7.1, §9). */
 const atResource = (code: RefusalCode): number => (OF_PROOFS.includes(code) ? 401 : CATALOGUE[code].http);
@@ -101,12 +105,12 @@ const bearerChallenge =
  * @see RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3
  */
 export function tokenChallenge(
-  { code, detail }: Pick<Refusal, "code" | "detail">,
+  { code, reason, detail }: Pick<Refusal, "code" | "reason" | "detail">,
   issuer: string,
   dpop: boolean,
   neededScope?: string,
 ): string | undefined {
-  if (atResource(code) !== 401 && code !== "insufficient_scope") return undefined;
+  if (atResource(code) !== 401 && code !== "insufficient_scope" && !SENT_WRONGLY.includes(reason)) return undefined;
   const scope = code === "insufficient_scope" ? (detail.scope ?? neededScope) : undefined;
   const error = NAMED_IN_CHALLENGE.includes(code) ? code : undefined;
   const parts = [
