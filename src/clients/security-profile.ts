@@ -30,6 +30,9 @@ const FAPI2: Demands = {
 
 type Profiled = Pick<Client, "securityProfile" | "requirePushedAuthorizationRequests" | "dpopBoundAccessTokens">;
 
+/** Whether ID tokens and logout tokens for a client are signed with EdDSA, whatever ID_TOKEN_SIGNING_ALG says. @see FAPI 2.0 §5.4.1 */
+export const demandsEdDsa = ({ securityProfile }: Pick<Client, "securityProfile">): boolean => securityProfile === "fapi2";
+
 /** The demands on a client: those of its profile, else what it or an operator has chosen. Pure. @see docs/protocol.md#security-profile */
 export const demandsOf = (client: Profiled): Demands =>
   client.securityProfile === "fapi2"

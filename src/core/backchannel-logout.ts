@@ -1,10 +1,11 @@
+import type { Client } from "../clients/client.ts";
 import type { GuardedSend } from "../clients/guarded-fetch.ts";
 import type { Clock } from "../clock.ts";
 import type { RandomBytes } from "../random.ts";
 import { newSecret } from "../random.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Sign, signJwt } from "./signing/jws.ts";
-import type { Keys } from "./signing/key-ring.ts";
+import { idTokenKey, type Keys } from "./signing/key-ring.ts";
 
 /** A notification of a client that a session has ended. */
 export interface LogoutDelivery {
@@ -12,6 +13,7 @@ export interface LogoutDelivery {
   readonly clientId: string;
   /** Null: the client no longer asks for it, or is disabled or deleted. */
   readonly uri: string | null;
+  readonly securityProfile: Client["securityProfile"];
   readonly userId: string;
   readonly sessionId: string;
   /** Failed attempts so far. */
@@ -109,7 +111,7 @@ async function attempt(delivery: LogoutDelivery, ports: LogoutPorts): Promise<vo
 /** @returns the status of the response; undefined without one */
 async function post(uri: string, delivery: LogoutDelivery, { issuer, fetch, keys, sign, clock, randomBytes }: LogoutPorts) {
   const claims = logoutTokenClaims(issuer, delivery, { now: clock(), jti: newSecret(randomBytes) });
-  const token = await signJwt(claims, "logout+jwt", keys.signing().idToken, sign);
+  const token = await signJwt(claims, "logout+jwt", idTokenKey(keys, delivery), sign);
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
   const body = new URLSearchParams({ logout_token: token }).toString();
   return fetch.send({ url: uri, method: "POST", headers, body, maxBytes: MAX_BYTES }).then(

@@ -19,7 +19,7 @@ const CLAIM = statement(
      where id in (select id from logout_deliveries where due_at <= now() order by due_at limit $1::int for update skip locked)
      returning *)
    select claimed.id::text, claimed.client_id as "clientId", claimed.user_id::text as "userId", claimed.session_id::text as "sessionId",
-     claimed.attempts, clients.backchannel_logout_uri as uri
+     claimed.attempts, clients.backchannel_logout_uri as uri, clients.security_profile as "securityProfile"
    from claimed left join clients on clients.client_id = claimed.client_id and clients.enabled`,
 );
 const REMOVE = statement("logout_remove", "delete from logout_deliveries where id = $1::uuid");

@@ -1,19 +1,31 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
-import { expect } from "vitest";
+import { afterAll, expect, vi } from "vitest";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor, type TestKey } from "../support/assertions.ts";
 import { runText } from "../support/database.ts";
 import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
-import { type Answer, claimsOf, PASSWORD } from "../support/flow.ts";
+import { type Answer, claimsOf, headerOf, PASSWORD } from "../support/flow.ts";
 import { describe, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 
 const REDIRECT = "https://bank.example.test/cb";
 const key = keyFor("ES256", "k1");
 const rsa = keyFor("RS256", "k2");
 
+/** Logout tokens that the client got. */
+const logouts: string[] = [];
+const receiver = createServer(async (request, response) => {
+  const form = new URLSearchParams(Buffer.concat(await request.toArray()).toString());
+  logouts.push(form.get("logout_token") ?? "");
+  response.end();
+});
+await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+afterAll(() => void receiver.close());
+
 const test = testOn({
-  env: { CLIENT_ASSERTION_AUDIENCE: "compat", AUTHORIZATION_CODE_TTL: "300" },
+  env: { CLIENT_ASSERTION_AUDIENCE: "compat", AUTHORIZATION_CODE_TTL: "300", ID_TOKEN_SIGNING_ALG: "RS256" },
   provision: {
     ...PROVISIONED,
     clients: [
@@ -26,6 +38,8 @@ const test = testOn({
         grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
         scopes: ["openid", "offline_access", "notes:read"],
         redirectUris: [REDIRECT],
+        environment: "development",
+        backchannelLogoutUri: `http://localhost:${(receiver.address() as AddressInfo).port}/logout`,
         jwks: { keys: [key.jwk, rsa.jwk] },
       },
     ],
@@ -155,6 +169,28 @@ describe("a client with the profile fapi2", () => {
       "select extract(epoch from max(expires_at - created_at))::float8 as most from authorization_codes where client_id = 'bank'";
     const [codes] = await runText<{ most: number }>(server.database.sql, text);
     expect(codes?.most).toBeLessThanOrEqual(60);
+  });
+
+  test("FAPI 2.0 §5.4.1: gets ID tokens and logout tokens signed with EdDSA where those of others are RS256", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const { verifier, challenge } = server.pkce();
+    const fields = { redirect_uri: REDIRECT, code_challenge: challenge, code_challenge_method: "S256" };
+    const request = { ...fields, response_type: "code", scope: "openid", ...assertedBy(key, server.url) };
+    const { request_uri } = (await server.form("/oauth/par", request)).body;
+    const page = await browser.follow(`/oauth/authorize?${new URLSearchParams({ client_id: "bank", request_uri })}`);
+    const back = new URL((await browser.submit(page, { decision: "approve" })).url);
+    const code = back.searchParams.get("code") ?? "";
+    const redemption = { grant_type: "authorization_code", code, redirect_uri: REDIRECT, code_verifier: verifier };
+    const dpop = aProof(proofKey(), { url: url(server) });
+    const { id_token } = (await server.form("/oauth/token", { ...redemption, ...assertedBy(key, server.url) }, { dpop })).body;
+    await browser.follow(`/logout?${new URLSearchParams({ id_token_hint: id_token })}`);
+    await vi.waitFor(() => expect(logouts).toHaveLength(1), { timeout: 5_000 });
+    expect([id_token, ...logouts].map((token) => headerOf(token))).toMatchObject([
+      { alg: "EdDSA", typ: "JWT" },
+      { alg: "EdDSA", typ: "logout+jwt" },
+    ]);
+    const other = await server.tokens(server.clients.web, (await server.signedInUser()).browser, { scope: "openid" });
+    expect(headerOf(other.id_token).alg).toBe("RS256");
   });
 
   test("is shown by explain, which assumes what only the client can present", async ({ server }) => {

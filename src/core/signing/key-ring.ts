@@ -1,3 +1,5 @@
+import type { Client } from "../../clients/client.ts";
+import { demandsEdDsa } from "../../clients/security-profile.ts";
 import { Refusal } from "../../errors.ts";
 import { type ClassicalJwk, type PublicJwk, type SigningKey, type VerificationKey, verificationKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";
@@ -39,6 +41,12 @@ export interface Keys {
 
 /** Seconds for which a key is published before it signs: as long as verifiers may cache a key set. */
 const NOTICE = 300;
+
+/** The key that signs ID tokens and logout tokens for a client. @throws {Refusal} temporarily_unavailable */
+export function idTokenKey(keys: Pick<Keys, "signing">, client: Pick<Client, "securityProfile">): SigningKey {
+  const { accessToken, idToken } = keys.signing();
+  return demandsEdDsa(client) ? accessToken : idToken;
+}
 
 /**
  * Seconds until a key may sign; 0 when it may now. The first of its kind does not wait: no verifier has cached an earlier one. Pure.

@@ -55,7 +55,7 @@ test.for([
 
 describe("sending the notifications that are due", () => {
   const delivery = (members: Partial<LogoutDelivery> = {}): LogoutDelivery => ({
-    ...{ id: "d1", clientId: "notes-app", uri: "https://app.test/logout", userId: "u", sessionId: "s", attempts: 0 },
+    ...{ id: "d1", clientId: "notes-app", uri: "https://app.test/logout", userId: "u", sessionId: "s", securityProfile: null, attempts: 0 },
     ...members,
   });
 

@@ -7,6 +7,7 @@ import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
+import { idTokenKey } from "../../signing/key-ring.ts";
 import type { Confirmation, NewGrant } from "../../token-state.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
@@ -160,7 +161,7 @@ function idTokenFor(code: CodeState, client: Client, core: Core): Promise<string
     now: core.clock(),
     lifetime: core.lifetimes.idToken,
   });
-  return signJwt(claims, "JWT", core.keys.signing().idToken, core.sign);
+  return signJwt(claims, "JWT", idTokenKey(core.keys, client), core.sign);
 }
 
 export const authorizationCode: Grant<"authorizationCode"> = {
