@@ -9,6 +9,8 @@ export interface Demands {
   readonly authMethods: readonly AuthMethod[];
   /** Signature algorithms of client assertions and of proofs of possession. */
   readonly algorithms: readonly string[];
+  /** Seconds by which a proof of possession may be ahead of the clock. */
+  readonly proofAhead: number;
   /** Whether the audience of client assertions must be the issuer, as a text and not a list, whatever CLIENT_ASSERTION_AUDIENCE says. */
   readonly issuerAudience: boolean;
   /** Seconds that a code lives at most. */
@@ -23,6 +25,7 @@ const FAPI2: Demands = {
   boundTokens: true,
   authMethods: ["private_key_jwt"],
   algorithms: ["ES256", "PS256", "EdDSA", "Ed25519"],
+  proofAhead: 60,
   issuerAudience: true,
   codeLifetime: 60,
   rotation: false,
@@ -42,6 +45,7 @@ export const demandsOf = (client: Profiled): Demands =>
         boundTokens: client.dpopBoundAccessTokens,
         authMethods: OPERATOR_AUTH_METHODS,
         algorithms: CLIENT_ASSERTION_ALGORITHMS,
+        proofAhead: Number.POSITIVE_INFINITY,
         issuerAudience: false,
         codeLifetime: Number.POSITIVE_INFINITY,
         rotation: true,

@@ -1,10 +1,10 @@
 import { FIRST_PARTY_CLIENT_ID, isFirstParty, MANAGE_CLIENTS } from "../clients/client.ts";
+import { demandsOf } from "../clients/security-profile.ts";
 import { Refusal, refusing } from "../errors.ts";
 import { AccessTokenUse, type DpopProof } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/access.ts";
 import { consumeProof, type ProvenKey, verifyProof } from "./dpop.ts";
 import type { Core } from "./ports.ts";
-import type { Confirmation } from "./token-state.ts";
 import { type AccessTokenClaims, audienceList, stateHolds, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
 
 const refuse = refusing("invalid_token");
@@ -38,13 +38,19 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
 }
 
 /**
- * Checks that a bound token comes with a proof by its key, and an unbound one as a bearer token.
+ * Checks that a bound token comes with a proof by its key, as the client's security profile demands, and an unbound one as a bearer token.
  * @throws {Refusal} invalid_token, invalid_dpop_proof, use_dpop_nonce  @see RFC 9449 §7.1, §7.2
  */
-function assertPresentedBy(token: string, cnf: Confirmation | undefined, dpop: DpopProof | undefined, core: Core): ProvenKey | undefined {
+async function assertPresentedBy(
+  token: string,
+  { cnf, client_id }: AccessTokenClaims,
+  dpop: DpopProof | undefined,
+  core: Core,
+): Promise<ProvenKey | undefined> {
   if (dpop === undefined) return cnf === undefined ? undefined : refuse("token_bound");
   if (cnf?.jkt === undefined) return refuse("token_not_bound");
-  const proven = verifyProof(dpop, core, { accessToken: token });
+  const client = await core.clients.byClientId(client_id);
+  const proven = verifyProof(dpop, core, { accessToken: token, ...(client && demandsOf(client)) });
   return proven.jkt === cnf.jkt ? proven : refuse("dpop_key_differs");
 }
 
@@ -57,7 +63,7 @@ function assertPresentedBy(token: string, cnf: Confirmation | undefined, dpop: D
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core, dpop?: DpopProof) {
   const claims = verifiedAccessToken(token, core);
   if (claims === undefined) return refuse("not_an_access_token");
-  const proven = assertPresentedBy(token, claims.cnf, dpop, core);
+  const proven = await assertPresentedBy(token, claims, dpop, core);
   const reference = tokenReference(claims);
   if (reference.userId === undefined) refuse("no_user_behind_token");
   const forgiven = use === AccessTokenUse.LOGOUT ? core.lifetimes.refreshToken : 0;

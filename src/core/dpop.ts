@@ -25,7 +25,7 @@ const DESCRIPTIONS = {
   dpop_key_not_accepted: "The jwk of the DPoP proof must be a public key that fits its alg.",
   dpop_method_differs: "The DPoP proof is for another HTTP method.",
   dpop_uri_differs: "The DPoP proof is for another URL.",
-  dpop_not_current: "The DPoP proof was made more than 300 seconds ago or ahead.",
+  dpop_not_current: "The DPoP proof was made more than 300 seconds ago or ahead, or with a security profile 60 ahead.",
   dpop_signature_wrong: "The signature of the DPoP proof does not verify.",
   dpop_token_differs: "The DPoP proof is for another access token.",
   dpop_key_differs: "The DPoP proof is signed by another key than the one that is required.",
@@ -72,6 +72,8 @@ interface ProofTerms {
   readonly accessToken?: string | undefined;
   /** The algorithms that are accepted, where these are not all. */
   readonly algorithms?: readonly string[] | undefined;
+  /** Seconds by which `iat` may be ahead, where these are fewer than WINDOW. */
+  readonly proofAhead?: number | undefined;
   /** Undefined where proofs need no nonce. */
   readonly nonces?: ProofNonces | undefined;
 }
@@ -140,7 +142,10 @@ function normalizedUri(text: string): string | undefined {
  * @throws {Refusal} invalid_dpop_proof, use_dpop_nonce
  * @see docs/protocol.md#proof-of-possession
  */
-export function checkProof({ proof, htm, htu }: SentProof, { now, accessToken, algorithms, nonces }: ProofTerms): ProvenKey {
+export function checkProof(
+  { proof, htm, htu }: SentProof,
+  { now, accessToken, algorithms, proofAhead = WINDOW, nonces }: ProofTerms,
+): ProvenKey {
   const jws = parseJws(proof, MAX_PROOF_LENGTH) ?? refuseProof("dpop_malformed");
   const { jwk: _, ...otherMembers } = jws.header;
   if (hasForbiddenMember({ ...jws, header: otherMembers })) refuseProof("dpop_malformed");
@@ -152,7 +157,7 @@ export function checkProof({ proof, htm, htu }: SentProof, { now, accessToken, a
   if (typeof iat !== "number" || !Number.isFinite(iat)) return refuseProof("dpop_malformed");
   if (claims.htm !== htm) refuseProof("dpop_method_differs");
   if (!isSameUri(claims.htu, htu)) refuseProof("dpop_uri_differs");
-  if (Math.abs(now - iat) > WINDOW) refuseProof("dpop_not_current");
+  if (Math.abs(now - iat) > WINDOW || iat - now > proofAhead) refuseProof("dpop_not_current");
   if (accessToken !== undefined && claims.ath !== createHash("sha256").update(accessToken).digest("base64url"))
     refuseProof("dpop_token_differs");
   const { key, jkt } = keyOf(jws.header, algorithms);
@@ -171,9 +176,9 @@ type ProofPorts = Pick<Core, "clock" | "databaseNow" | "proofNonces">;
 export function verifyProof(
   sent: SentProof,
   { clock, databaseNow, proofNonces: nonces }: ProofPorts,
-  { accessToken, algorithms }: Pick<ProofTerms, "accessToken" | "algorithms">,
+  { accessToken, algorithms, proofAhead }: Pick<ProofTerms, "accessToken" | "algorithms" | "proofAhead">,
 ): ProvenKey {
-  return checkProof(sent, { now: databaseNow?.() ?? clock(), nonces, accessToken, algorithms });
+  return checkProof(sent, { now: databaseNow?.() ?? clock(), nonces, accessToken, algorithms, proofAhead });
 }
 
 type ConsumedProofs = { readonly consumedIds: Pick<Core["consumedIds"], "consume"> };

@@ -5,6 +5,7 @@ import * as openid from "openid-client";
 import { afterAll, expect, vi } from "vitest";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor, type TestKey } from "../support/assertions.ts";
+import type { Browser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
 import { type Answer, claimsOf, headerOf, PASSWORD } from "../support/flow.ts";
@@ -57,6 +58,20 @@ const ownToken = (server: TestServer, asserted: object, dpop?: string): Promise<
 
 const cryptoKey = () =>
   crypto.subtle.importKey("jwk", key.privateKey.export({ format: "jwk" }), { name: "ECDSA", namedCurve: "P-256" }, false, ["sign"]);
+
+/** The token answer of an authorization by the user of a browser, bound to a key. */
+async function tokensOf(server: TestServer, browser: Browser, holder: TestKey): Promise<Answer["body"]> {
+  const { verifier, challenge } = server.pkce();
+  const fields = { redirect_uri: REDIRECT, code_challenge: challenge, code_challenge_method: "S256" };
+  const request = { ...fields, response_type: "code", scope: "openid", ...assertedBy(key, server.url) };
+  const { request_uri } = (await server.form("/oauth/par", request)).body;
+  const page = await browser.follow(`/oauth/authorize?${new URLSearchParams({ client_id: "bank", request_uri })}`);
+  const back = new URL((await browser.submit(page, { decision: "approve" })).url);
+  const code = back.searchParams.get("code") ?? "";
+  const redemption = { grant_type: "authorization_code", code, redirect_uri: REDIRECT, code_verifier: verifier };
+  const dpop = aProof(holder, { url: `${server.url}/oauth/token` });
+  return (await server.form("/oauth/token", { ...redemption, ...assertedBy(key, server.url) }, { dpop })).body;
+}
 
 async function allowed(server: TestServer, url: string): Promise<{ readonly back: URL; readonly id: string }> {
   const { browser, id } = await server.signedInUser();
@@ -173,16 +188,7 @@ describe("a client with the profile fapi2", () => {
 
   test("FAPI 2.0 §5.4.1: gets ID tokens and logout tokens signed with EdDSA where those of others are RS256", async ({ server }) => {
     const { browser } = await server.signedInUser();
-    const { verifier, challenge } = server.pkce();
-    const fields = { redirect_uri: REDIRECT, code_challenge: challenge, code_challenge_method: "S256" };
-    const request = { ...fields, response_type: "code", scope: "openid", ...assertedBy(key, server.url) };
-    const { request_uri } = (await server.form("/oauth/par", request)).body;
-    const page = await browser.follow(`/oauth/authorize?${new URLSearchParams({ client_id: "bank", request_uri })}`);
-    const back = new URL((await browser.submit(page, { decision: "approve" })).url);
-    const code = back.searchParams.get("code") ?? "";
-    const redemption = { grant_type: "authorization_code", code, redirect_uri: REDIRECT, code_verifier: verifier };
-    const dpop = aProof(proofKey(), { url: url(server) });
-    const { id_token } = (await server.form("/oauth/token", { ...redemption, ...assertedBy(key, server.url) }, { dpop })).body;
+    const { id_token } = await tokensOf(server, browser, proofKey());
     await browser.follow(`/logout?${new URLSearchParams({ id_token_hint: id_token })}`);
     await vi.waitFor(() => expect(logouts).toHaveLength(1), { timeout: 5_000 });
     expect([id_token, ...logouts].map((token) => headerOf(token))).toMatchObject([
@@ -191,6 +197,24 @@ describe("a client with the profile fapi2", () => {
     ]);
     const other = await server.tokens(server.clients.web, (await server.signedInUser()).browser, { scope: "openid" });
     expect(headerOf(other.id_token).alg).toBe("RS256");
+  });
+
+  test("FAPI 2.0 §5.4.1: UserInfo takes no proof signed with RS256, by the key of the token or another", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const { access_token } = await tokensOf(server, browser, { ...rsa, alg: "PS256" });
+    const userinfo = async (alg: string) => {
+      const dpop = aProof({ ...rsa, alg }, { url: `${server.url}/oauth/userinfo`, method: "GET", accessToken: access_token });
+      return server.get("/oauth/userinfo", { authorization: `DPoP ${access_token}`, dpop });
+    };
+    const [other, own] = [await userinfo("RS256"), await userinfo("PS256")];
+    expect([other.status, other.body.error, own.status]).toEqual([401, "invalid_dpop_proof", 200]);
+  });
+
+  test("FAPI 2.0 §5.3.2.1: a proof is at most 60 seconds ahead", async ({ server }) => {
+    const ahead = (seconds: number) =>
+      ownToken(server, assertedBy(key, server.url), aProof(proofKey(), { url: url(server), claims: { iat: now() + seconds } }));
+    const [soon, late] = [await ahead(30), await ahead(90)];
+    expect([soon.status, late.status, late.body.error]).toEqual([200, 400, "invalid_dpop_proof"]);
   });
 
   test("is shown by explain, which assumes what only the client can present", async ({ server }) => {
