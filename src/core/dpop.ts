@@ -14,7 +14,7 @@ import type { Confirmation } from "./token-state.ts";
 
 const MAX_PROOF_LENGTH = 4_096;
 
-/** Seconds by which `iat` may differ from the clock, in both directions. */
+/** Seconds by which `iat` may differ from the clock, in both directions, and `nbf` may be ahead. */
 const WINDOW = 300;
 
 /** Public descriptions by private reason. */
@@ -72,7 +72,7 @@ interface ProofTerms {
   readonly accessToken?: string | undefined;
   /** The algorithms that are accepted, where these are not all. */
   readonly algorithms?: readonly string[] | undefined;
-  /** Seconds by which `iat` may be ahead, where these are fewer than WINDOW. */
+  /** Seconds by which `iat` and `nbf` may be ahead, where these are fewer than WINDOW. */
   readonly proofAhead?: number | undefined;
   /** Undefined where proofs need no nonce. */
   readonly nonces?: ProofNonces | undefined;
@@ -151,13 +151,14 @@ export function checkProof(
   if (hasForbiddenMember({ ...jws, header: otherMembers })) refuseProof("dpop_malformed");
   if (jws.header.typ !== "dpop+jwt") refuseProof("dpop_type_wrong");
   const claims = parseObject(jws.payload) ?? refuseProof("dpop_malformed");
-  const { jti, iat } = claims;
+  const { jti, iat, nbf } = claims;
   if (typeof jti !== "string" || jti === "" || typeof claims.htm !== "string" || typeof claims.htu !== "string")
     return refuseProof("dpop_malformed");
   if (typeof iat !== "number" || !Number.isFinite(iat)) return refuseProof("dpop_malformed");
   if (claims.htm !== htm) refuseProof("dpop_method_differs");
   if (!isSameUri(claims.htu, htu)) refuseProof("dpop_uri_differs");
-  if (Math.abs(now - iat) > WINDOW || iat - now > proofAhead) refuseProof("dpop_not_current");
+  const since = typeof nbf === "number" ? Math.max(iat, nbf) : iat;
+  if (now - iat > WINDOW || since - now > Math.min(proofAhead, WINDOW)) refuseProof("dpop_not_current");
   if (accessToken !== undefined && claims.ath !== createHash("sha256").update(accessToken).digest("base64url"))
     refuseProof("dpop_token_differs");
   const { key, jkt } = keyOf(jws.header, algorithms);

@@ -210,9 +210,9 @@ describe("a client with the profile fapi2", () => {
     expect([other.status, other.body.error, own.status]).toEqual([401, "invalid_dpop_proof", 200]);
   });
 
-  test("FAPI 2.0 §5.3.2.1: a proof is at most 60 seconds ahead", async ({ server }) => {
+  test.for(["iat", "nbf"])("FAPI 2.0 §5.3.2.1: the %s of a proof is at most 60 seconds ahead", async (claim, { server }) => {
     const ahead = (seconds: number) =>
-      ownToken(server, assertedBy(key, server.url), aProof(proofKey(), { url: url(server), claims: { iat: now() + seconds } }));
+      ownToken(server, assertedBy(key, server.url), aProof(proofKey(), { url: url(server), claims: { [claim]: now() + seconds } }));
     const [soon, late] = [await ahead(30), await ahead(90)];
     expect([soon.status, late.status, late.body.error]).toEqual([200, 400, "invalid_dpop_proof"]);
   });

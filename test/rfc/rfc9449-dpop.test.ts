@@ -23,6 +23,7 @@ describe("RFC 9449 §5: token requests with a proof", () => {
     ["another method", { method: "GET" }],
     ["no claims", { claims: { htm: undefined } }],
     ["an earlier time", { claims: { iat: Math.floor(Date.now() / 1_000) - 400 } }],
+    ["a later time (RFC 7519 §4.1.5)", { claims: { nbf: Math.floor(Date.now() / 1_000) + 400 } }],
     ["a key that did not sign it", { header: { jwk: proofKey().jwk } }],
   ] as const)("rejects a proof for %s", async ([, change], { server }) => {
     const { status, body } = await grant(server, aProof(key, { url: tokenUrl(server), ...change }));

@@ -71,6 +71,7 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
   ["no URL", proofOf({ url: "/oauth/token" }), "dpop_uri_differs"],
   ["an age of 301 s", proofOf({ claims: { iat: NOW - 301 } }), "dpop_not_current"],
   ["a time 301 s ahead", proofOf({ claims: { iat: NOW + 301 } }), "dpop_not_current"],
+  ["an nbf 301 s ahead", proofOf({ claims: { nbf: NOW + 301 } }), "dpop_not_current"],
 ];
 
 describe("RFC 9449 §4.3: rejects", () => {
