@@ -4,7 +4,7 @@ import type { JudgeNonce } from "./proof-nonces.ts";
 import { GuardRefusal } from "./refusal.ts";
 
 const MAX_PROOF_LENGTH = 4_096;
-/** Seconds by which `iat` may differ from the clock, in both directions. */
+/** Seconds by which `iat` may differ from the clock, in both directions, and `nbf` may be ahead. */
 const WINDOW = 300;
 const REMEMBERED_KEYS = 1_000;
 /** 166 proofs a second for as long as one is accepted. */
@@ -105,7 +105,7 @@ async function keyIn(text: string): Promise<ProofKey> {
 }
 
 async function assertForRequest(
-  { jti, htm, htu, iat, ath }: Readonly<Record<string, unknown>>,
+  { jti, htm, htu, iat, nbf, ath }: Readonly<Record<string, unknown>>,
   { method, url, token }: Omit<ProvenRequest, "proofs">,
   now: number,
 ): Promise<void> {
@@ -113,6 +113,7 @@ async function assertForRequest(
   if (htm !== method) throw refused("proof_for_another_method");
   if (!isSameUrl(htu, url)) throw refused("proof_for_another_url");
   if (typeof iat !== "number" || !(Math.abs(now - iat) <= WINDOW)) throw refused("proof_not_current");
+  if (typeof nbf === "number" && nbf - now > WINDOW) throw refused("proof_not_current");
   if (ath !== (await sha256(token))) throw refused("proof_for_another_token");
 }
 
