@@ -42,6 +42,12 @@ spec:
   {{- with $root.Values.tolerations }}
   tolerations: {{- toYaml . | nindent 4 }}
   {{- end }}
+  {{- with $root.Values.affinity }}
+  affinity: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $root.Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
   securityContext:
     runAsNonRoot: true
     runAsUser: 1000
@@ -84,6 +90,9 @@ spec:
         - { name: secrets, mountPath: /run/secrets/countersign, readOnly: true }
         - { name: data, mountPath: /data }
         - { name: tmp, mountPath: /tmp }
+        {{- with $root.Values.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   volumes:
     - name: secrets
       secret:
@@ -97,6 +106,9 @@ spec:
       emptyDir: {}
     - name: tmp
       emptyDir: {}
+    {{- with $root.Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 {{- end }}
 
 {{- /* Keys of the Secret that a part is given, as JSON: those that it always has, and the optional ones that are there. Takes root and part. */ -}}
