@@ -158,6 +158,7 @@ const otlpConfig = (s: Settings) =>
   ({
     endpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT,
     headers: s.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    attributes: { ...s.OTEL_RESOURCE_ATTRIBUTES, ...(s.OTEL_SERVICE_NAME !== undefined && { "service.name": s.OTEL_SERVICE_NAME }) },
     traces: s.OTEL_TRACES_EXPORTER === "otlp",
     ratio: s.OTEL_TRACES_SAMPLER_ARG,
     metrics: s.OTEL_METRICS_EXPORTER === "otlp",

@@ -16,7 +16,7 @@ export async function exporting(
   metrics: Metrics,
   { log, closing }: Pick<Surroundings, "log" | "closing">,
 ): Promise<Tracing | undefined> {
-  const { endpoint, headers } = otlp;
+  const { endpoint, headers, attributes } = otlp;
   if (endpoint === undefined || !(otlp.metrics || otlp.traces)) return undefined;
   const { collectorOf } = await import("../telemetry/collector.ts");
   let warned = Number.NEGATIVE_INFINITY;
@@ -25,7 +25,7 @@ export async function exporting(
     warned = performance.now();
     log.warn("telemetry_not_sent", { error });
   };
-  const collector = collectorOf({ endpoint, headers, role, issuer, onFailure });
+  const collector = collectorOf({ endpoint, headers, attributes, role, issuer, onFailure });
   if (otlp.metrics) {
     const { exportMetrics } = await import("../telemetry/otlp-metrics.ts");
     closing.push(exportMetrics(collector, metrics, otlp.metricsEvery));

@@ -14,17 +14,19 @@ export interface CollectorSettings {
   /** Base URL. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** What the operator says of the process. */
+  readonly attributes: Readonly<Record<string, string>>;
   readonly role: string;
   readonly issuer: string;
   /** Receives what the libraries could not send. */
   readonly onFailure: ErrorHandler;
 }
 
-export function collectorOf({ endpoint, headers, role, issuer, onFailure }: CollectorSettings): Collector {
+export function collectorOf({ endpoint, headers, attributes, role, issuer, onFailure }: CollectorSettings): Collector {
   setGlobalErrorHandler(onFailure);
   const service = { "service.name": "countersign", "service.namespace": issuer, "service.instance.id": randomUUID() };
   return {
-    resource: resourceFromAttributes({ ...service, "countersign.role": role }),
+    resource: resourceFromAttributes({ ...service, ...attributes, "countersign.role": role }),
     at: (path) => ({ url: `${endpoint.replace(/\/$/, "")}${path}`, headers: { ...headers } }),
   };
 }

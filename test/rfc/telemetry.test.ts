@@ -9,7 +9,8 @@ const [SERVER, CLIENT] = [2, 3];
 
 test("a token request is one trace over front, core and statements, without a value of the request", async () => {
   const collector = await aCollector();
-  const server = await startServer({ env: { ...collector.env, OTEL_METRICS_EXPORTER: "none" }, shape: "one" });
+  const named = { OTEL_SERVICE_NAME: "identity", OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test%20bed,service.name=other" };
+  const server = await startServer({ env: { ...collector.env, ...named, OTEL_METRICS_EXPORTER: "none" }, shape: "one" });
   const { web } = server.clients;
   const issued = await server.tokens(web, (await server.signedInUser()).browser, { scope: "openid offline_access" });
   await server.get(`/consents/of?secret=canary-in-a-query`);
@@ -23,6 +24,14 @@ test("a token request is one trace over front, core and statements, without a va
   const core = theOne("calls of the core", ofRequest, ({ name }) => name === "core.token");
   expect(core.parentSpanId).toBe(request.spanId);
   expect(ofRequest.filter(({ name }) => /^[a-z]+_/.test(name)).length).toBeGreaterThan(0);
+  expect(request.resource).toMatchObject({
+    ...{
+      "service.name": "identity",
+      "service.namespace": server.url,
+      "deployment.environment.name": "test bed",
+      "countersign.role": "all",
+    },
+  });
   const names = spans.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["GET /consents/:id", "GET /api/clients/:id", "GET"]));
   const all = collector.all();

@@ -12,6 +12,8 @@ export interface ExportedSpan {
   readonly spanId: string;
   readonly parentSpanId?: string;
   readonly role: string;
+  /** Attributes of the process that sent it. */
+  readonly resource: Readonly<Record<string, string | undefined>>;
 }
 
 /** A metric as OTLP has it, with role and instance of the process that sent it. */
@@ -52,7 +54,11 @@ export async function aCollector() {
       bodiesAt("/v1/traces")
         .flatMap(({ resourceSpans }) => resourceSpans)
         .flatMap(({ resource, scopeSpans }) =>
-          scopeSpans[0].spans.map((span: ExportedSpan) => ({ ...span, role: attributesOf(resource.attributes)["countersign.role"] })),
+          scopeSpans[0].spans.map((span: ExportedSpan) => ({
+            ...span,
+            resource: attributesOf(resource.attributes),
+            role: attributesOf(resource.attributes)["countersign.role"],
+          })),
         ),
     metrics: (): readonly ExportedMetric[] =>
       bodiesAt("/v1/metrics")

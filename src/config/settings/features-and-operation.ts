@@ -113,17 +113,22 @@ const isWebhookSecret = (value: string) => {
   return key === undefined || (/^[A-Za-z0-9+/]+={0,2}$/.test(key) && Buffer.from(key, "base64").length >= 16);
 };
 
-/** Headers as OpenTelemetry specifies them: `NAME=value` separated by commas, values percent-encoded. undefined for anything else. */
-function headersOf(list: string): Readonly<Record<string, string>> | undefined {
+/** A list as OpenTelemetry specifies it: `NAME=value` separated by commas, values percent-encoded. undefined for anything else. */
+function pairsOf(list: string): Readonly<Record<string, string>> | undefined {
   try {
     const pairs = list.split(",").map((pair) => {
-      const [, name = "", value = ""] = /^([\w-]+)=(.+)$/s.exec(pair.trim()) ?? [];
+      const [, name = "", value = ""] = /^([\w.-]+)=(.+)$/s.exec(pair.trim()) ?? [];
       return [name, decodeURIComponent(value)] as const;
     });
-    return pairs.every(([name, value]) => name !== "" && isHeaderText(value)) ? Object.fromEntries(pairs) : undefined;
+    return pairs.every(([name]) => name !== "") ? Object.fromEntries(pairs) : undefined;
   } catch {
     return undefined; // a per cent sign that encodes nothing
   }
+}
+
+function areHeaders(list: string): boolean {
+  const pairs = pairsOf(list);
+  return pairs !== undefined && Object.entries(pairs).every(([name, value]) => /^[\w-]+$/.test(name) && isHeaderText(value));
 }
 
 export const OPERATION_SETTINGS = {
@@ -182,11 +187,22 @@ export const OPERATION_SETTINGS = {
     "Milliseconds between two exports of the metrics to the collector.",
   ),
   OTEL_EXPORTER_OTLP_HEADERS: operation(
-    text((value) => headersOf(value) !== undefined, "is not a list of headers", "give NAME=value, percent-encoded, separated by commas")
-      .transform((value) => headersOf(value) ?? {})
+    text(areHeaders, "is not a list of headers", "give NAME=value, percent-encoded, separated by commas")
+      .transform((value) => pairsOf(value) ?? {})
       .optional(),
     "Headers of the requests to the collector, as `NAME=value`, percent-encoded and separated by commas, such as `authorization=Bearer%20…`.",
     { file: true },
+  ),
+  OTEL_SERVICE_NAME: operation(
+    z.string().optional(),
+    "The name of the service at the collector. The alerts of `deploy/prometheus-rules.yml` are about the default.",
+    { unset: "that of OTEL_RESOURCE_ATTRIBUTES, else `countersign`" },
+  ),
+  OTEL_RESOURCE_ATTRIBUTES: operation(
+    text((value) => pairsOf(value) !== undefined, "is not a list of attributes", "give NAME=value, percent-encoded, separated by commas")
+      .transform((value) => pairsOf(value) ?? {})
+      .optional(),
+    "Attributes of this process at the collector, such as `deployment.environment.name=production`. They win over its own, among them `service.namespace`, which is the issuer.",
   ),
   OTEL_TRACES_SAMPLER_ARG: operation(
     text((value) => /^(?:0|0?\.\d{1,9}|1|1\.0|0\.\d{1,9})$/.test(value), "is not a number from 0 to 1", "give a share such as 0.1")
