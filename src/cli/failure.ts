@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readSync } from "node:fs";
 
 /** Exit codes of the command line. */
 export const EXIT = {
@@ -28,10 +28,29 @@ export class CommandFailure extends Error {
   }
 }
 
+/** Milliseconds between two looks for input that has not come yet. */
+const LOOK = 20;
+
+/** All of standard input. Node does not wait for a pipe once `process.stdin` was touched, as importing `node:process` does: a read then fails with EAGAIN. */
+function standardInput(): Buffer {
+  const parts: Buffer[] = [];
+  for (;;) {
+    const part = Buffer.alloc(65_536);
+    try {
+      const size = readSync(0, part);
+      if (size === 0) return Buffer.concat(parts);
+      parts.push(part.subarray(0, size));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK);
+    }
+  }
+}
+
 /** The content of a file, or with `-` of standard input. @throws {CommandFailure} */
 export function contentOf(file: string): Buffer {
   try {
-    return readFileSync(file === "-" ? 0 : file);
+    return file === "-" ? standardInput() : readFileSync(file);
   } catch {
     throw new CommandFailure(EXIT.failed, `${file} cannot be read.`);
   }
