@@ -131,13 +131,16 @@ export interface AgentPause {
   readonly reason: string | null;
 }
 
+/** `userId` null: pauses for all users. */
+export type PauseFilter = { readonly agent?: string | undefined; readonly userId?: string | null | undefined };
+
 /**
  * Pauses of agents, by users for themselves and by operators for all users. Each side ends only its own. While an agent is paused, it
  * cannot exchange tokens and its delegations are invalid.
  */
 export interface AgentPauses {
   /** Newest first. A user sees their own pauses, and the operators' pauses of agents that act for them. */
-  list(whose: Whose, filter: Pick<DelegationFilter, "agent" | "userId">, part: Part<"created">): Promise<Page<AgentPause>>;
+  list(whose: Whose, filter: PauseFilter, part: Part<"created">): Promise<Page<AgentPause>>;
   /** Idempotent. Writes one record for each change, whose `note` is the reason. @returns whether this call paused it; undefined for an unknown agent */
   pause(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean | undefined>;
   /** Idempotent. Writes one record for each change. @returns whether this call ended a pause */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { openScreen, typeInSearch } from "../support/console.ts";
+import { runText } from "../support/database.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
 
@@ -115,6 +116,25 @@ test("asks for a further page once, and then waits for the user", async () => {
     await openScreen(page, "/keys");
   });
   expect(further).toBe(1);
+});
+
+test("does not call an agent active whose pauses cannot be read", async () => {
+  await runText(server.database.sql, "update clients set is_agent = true where client_id = 'agent'");
+  const answer = async (route: Route) => {
+    const response = await route.fetch();
+    const names = new URL(route.request().url()).pathname.replace("/trpc/", "").split(",");
+    const results = (await response.json()) as readonly object[];
+    await route.fulfill({ status: 207, json: results.map((each, at) => (names[at] === "operator.agents.pauses" ? REFUSED : each)) });
+  };
+  await whileAnswering("**/trpc/*operator.agents.pauses*", answer, async () => {
+    await openScreen(page, "/agents");
+    await page.getByRole("alert").getByText("Not now.").waitFor();
+    expect(await page.getByRole("row", { name: "agent" }).getByText("Active").count()).toBe(0);
+    await page.getByRole("link", { name: "agent", exact: true }).click();
+    await page.getByRole("heading", { name: "agent", level: 1 }).waitFor();
+    await page.getByRole("alert").getByText("Not now.").waitFor();
+    expect(await page.getByText("Active", { exact: true }).count()).toBe(0);
+  });
 });
 
 test("says why records cannot be followed live", async () => {

@@ -52,6 +52,9 @@ describe("an operator", () => {
     await click("Resume");
     await page.getByRole("row", { name: /agent-2.*Live/ }).waitFor();
     expect(await live()).toEqual([true, true]);
+    await page.getByRole("button", { name: "Pause", exact: true }).first().click();
+    expect(await page.getByLabel("Reason").inputValue()).toBe("");
+    await click("Cancel");
 
     await click("Cut the access of agent-2");
     await page.getByText("1 token of agent-2 for 1 user will end at once.").waitFor();

@@ -256,6 +256,9 @@ describe("countersign delegations and countersign agents", () => {
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "resumed\n" });
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "was not paused by operators\n" });
     await pauses.pause(owners[1]!, "agent-4", anAudit("agent.paused"));
+    const { agents } = (await adminAs(server.url)).admin.operator;
+    const paused = async (filter: object) => (await agents.pauses.query({ agent: "agent-4", ...filter })).pauses.length;
+    expect([await paused({}), await paused({ userId: null }), await paused({ userId: users[0].id })]).toEqual([2, 0, 1]);
     expect((await run(server, "agents", "resume", "agent-4", "--json")).err).toBe(
       `${stays("2 users, each of whom")}: see \`agents pauses\`\n`,
     );

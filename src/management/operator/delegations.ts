@@ -64,9 +64,9 @@ const Agent = z.strictObject({ clientId: identifier.unwrap() });
  * tokens are not affected. Users pause and resume agents for themselves.
  */
 export const operatorAgentsRouter = router({
-  /** Newest first; `userId` is null for a pause for all users. */
+  /** Newest first; `userId` is null for a pause for all users, in the input too. */
   pauses: operatorProcedure
-    .input(z.strictObject({ ...listing(["created"]), agent: identifier, userId: z.uuid().optional() }).prefault({}))
+    .input(z.strictObject({ ...listing(["created"]), agent: identifier, userId: z.uuid().nullable().optional() }).prefault({}))
     .query(async ({ ctx, input }) => {
       const page = await ctx.ports.agentPauses.list(ALL_USERS, ...inParts<"created", typeof input>(input));
       return pageView("pauses", page, agentPauseView);

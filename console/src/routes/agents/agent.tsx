@@ -6,13 +6,13 @@ import { useState } from "react";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { DialogForm } from "../../components/dialog-form.tsx";
-import { Pending } from "../../components/failure.tsx";
+import { FailureNote, Pending } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
 import { shownAgo, T } from "../../texts/texts.ts";
 import { Delegations } from "./delegations.tsx";
-import { AgentState, pausesForAll } from "./list.tsx";
+import { AgentState } from "./list.tsx";
 
 type Agent = ManagementOutputs["operator"]["clients"]["get"];
 
@@ -43,15 +43,15 @@ export function AgentPage() {
 
 /** The head of the screen: the name, the state, and pausing with a reason. */
 function Paused({ agent: { id, name, clientId, enabled } }: { readonly agent: Agent }) {
-  const { data } = useQuery(trpc.operator.agents.pauses.queryOptions({ agent: clientId }));
+  const { data, error, refetch } = useQuery(trpc.operator.agents.pauses.queryOptions({ agent: clientId, userId: null, limit: 1 }));
   const [isAsking, { open, close }] = useDisclosure(false);
-  const pause = pausesForAll(data?.pauses).get(clientId);
+  const pause = data?.pauses[0];
   return (
     <>
       <PageHead
         title={name}
         back={{ to: "/agents", label: texts.title }}
-        state={<AgentState isPaused={pause !== undefined} enabled={enabled} />}
+        state={<AgentState isPaused={data && pause !== undefined} enabled={enabled} />}
         detail={clientId}
       >
         <LinkButton variant="default" to="/clients/$id" params={{ id }}>
@@ -61,13 +61,14 @@ function Paused({ agent: { id, name, clientId, enabled } }: { readonly agent: Ag
           {texts.audit}
         </LinkButton>
         {pause === undefined ? (
-          <Button color="yellow" variant="outline" c="var(--mantine-color-text)" disabled={!enabled} onClick={open}>
+          <Button color="yellow" variant="outline" c="var(--mantine-color-text)" disabled={!enabled || data === undefined} onClick={open}>
             {texts.pause}
           </Button>
         ) : (
           <Button onClick={() => void act(api.operator.agents.resume.mutate({ clientId }), texts.wasResumed(name))}>{texts.resume}</Button>
         )}
       </PageHead>
+      {data === undefined && error && <FailureNote error={error} retry={() => void refetch()} />}
       {pause !== undefined && (
         <Alert color="yellow" title={texts.pausedSince(shownAgo(pause.pausedAt))}>
           <Text className="foreign">{pause.reason ?? texts.noReason}</Text>
@@ -89,7 +90,9 @@ function PauseDialog({ opened, onClose, name, clientId }: DialogProps) {
   const [reason, setReason] = useState("");
   const pause = async (): Promise<void> => {
     const why = reason.trim();
-    if (await act(api.operator.agents.pause.mutate({ clientId, ...(why !== "" && { reason: why }) }), texts.wasPaused(name))) onClose();
+    if (!(await act(api.operator.agents.pause.mutate({ clientId, ...(why !== "" && { reason: why }) }), texts.wasPaused(name)))) return;
+    setReason("");
+    onClose();
   };
   return (
     <DialogForm opened={opened} onClose={onClose} title={texts.pauseOf(name)} act={texts.pause} onSubmit={pause}>

@@ -4,6 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
+import { FailureNote } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import type { ListSearch } from "../../components/list-search.ts";
 import { ListTools } from "../../components/list-tools.tsx";
@@ -16,10 +17,9 @@ type Pause = ManagementOutputs["operator"]["agents"]["pauses"]["pauses"][number]
 const { agents: texts } = T;
 
 /** Pauses by operators, by client_id. A page of them suffices for the list: the agent's own screen asks for its own. */
-export const pausesForAll = (pauses: readonly Pause[] | undefined): ReadonlyMap<string, Pause> =>
-  new Map((pauses ?? []).filter(({ userId }) => userId === null).map((pause) => [pause.agent.clientId, pause]));
+const pausesOf = (pauses: readonly Pause[]): ReadonlyMap<string, Pause> => new Map(pauses.map((pause) => [pause.agent.clientId, pause]));
 
-const columnsOf = (paused: ReadonlyMap<string, Pause>): readonly Column<Row>[] => [
+const columnsOf = (paused: ReadonlyMap<string, Pause> | undefined): readonly Column<Row>[] => [
   {
     id: "name",
     header: texts.name,
@@ -44,11 +44,13 @@ const columnsOf = (paused: ReadonlyMap<string, Pause>): readonly Column<Row>[] =
   {
     id: "state",
     header: texts.state,
-    cell: ({ clientId, enabled }) => <AgentState isPaused={paused.has(clientId)} enabled={enabled} />,
+    cell: ({ clientId, enabled }) => <AgentState isPaused={paused?.has(clientId)} enabled={enabled} />,
   },
 ];
 
-export function AgentState({ isPaused, enabled }: { readonly isPaused: boolean; readonly enabled: boolean }) {
+/** Nothing while it is not known whether an agent is paused. */
+export function AgentState({ isPaused, enabled }: { readonly isPaused: boolean | undefined; readonly enabled: boolean }) {
+  if (enabled && isPaused === undefined) return null;
   const [colour, text] = !enabled ? ["gray", T.common.disabled] : isPaused ? ["yellow", texts.paused] : ["teal", texts.active];
   return <Badge color={colour}>{text}</Badge>;
 }
@@ -66,7 +68,7 @@ export function AgentList() {
   const pages = usePages(trpc.operator.clients.list.queryKey(input), (cursor, signal) =>
     api.operator.clients.list.query({ ...input, ...cursor }, { signal }),
   );
-  const pauses = useQuery(trpc.operator.agents.pauses.queryOptions({ limit: 200 }));
+  const pauses = useQuery(trpc.operator.agents.pauses.queryOptions({ userId: null, limit: 200 }));
   return (
     <Stack>
       <PageHead title={texts.title} detail={texts.lead}>
@@ -78,9 +80,10 @@ export function AgentList() {
         filters={[]}
         onChange={(members) => void navigate({ search: members as ListSearch<"q">, replace: true })}
       />
+      {pauses.data === undefined && pauses.error && <FailureNote error={pauses.error} retry={() => void pauses.refetch()} />}
       <DataTable
         caption={texts.title}
-        columns={columnsOf(pausesForAll(pauses.data?.pauses))}
+        columns={columnsOf(pauses.data && pausesOf(pauses.data.pauses))}
         pages={pages}
         rowsOf={({ clients }) => clients}
         keyOf={({ id }) => id}

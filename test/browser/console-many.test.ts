@@ -1,0 +1,52 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, test } from "vitest";
+import { operatorAt } from "../support/admin.ts";
+import { openPage, startChromium } from "../support/chromium.ts";
+import { openScreen } from "../support/console.ts";
+import { runText } from "../support/database.ts";
+import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+import { signIn } from "../support/visits.ts";
+
+// What the console shows where there is much of everything. One server and one browser.
+
+const USERS = 210;
+
+let browser: Awaited<ReturnType<typeof startChromium>>;
+let server: TestServer;
+let view: Awaited<ReturnType<typeof openPage>>;
+let page: Page;
+
+const run = (text: string) => runText(server.database.sql, text);
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([startChromium(), startServer()]);
+  await run(
+    `insert into users (realm_id, email, email_key, role, enabled, email_verified)
+     select realms.id, 'user-' || n || '@example.test', 'user-' || n || '@example.test', 'user', true, true
+     from realms, generate_series(1, ${USERS}) n where realms.name = 'default'`,
+  );
+  view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
+  page = view.page;
+  await page.goto(`${server.url}/console`);
+  await signIn(page, OPERATOR.email, OPERATOR.password);
+  await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+});
+afterAll(async () => {
+  await view.close();
+  await browser.close();
+  await server.close();
+});
+
+test("an agent that operators paused is shown as paused, however many users have paused it since", async () => {
+  await run("update clients set is_agent = true where client_id = 'agent'");
+  await (await operatorAt(server.url)).agents.pause.mutate({ clientId: "agent", reason: "Under review" });
+  await run(
+    `insert into agent_pauses (agent, user_id, paused_by_type, paused_by)
+     select 'agent', id, 'user', id::text from users where email like 'user-%'`,
+  );
+  await openScreen(page, "/agents");
+  await page.getByRole("row", { name: /agent.*Paused/ }).waitFor();
+  await page.getByRole("link", { name: "agent", exact: true }).click();
+  await page.getByText("Under review").waitFor();
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+});
