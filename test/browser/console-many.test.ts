@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { openScreen } from "../support/console.ts";
@@ -49,4 +49,23 @@ test("an agent that operators paused is shown as paused, however many users have
   await page.getByRole("link", { name: "agent", exact: true }).click();
   await page.getByText("Under review").waitFor();
   await page.getByRole("button", { name: "Resume" }).waitFor();
+});
+
+test("a long list below a long head has rows wherever it is in sight", async () => {
+  await run(
+    `insert into invitations (token_hash, email, email_key, role, expires_at)
+     select sha256(int4send(n)), 'new-' || n || '@example.test', 'new-' || n || '@example.test', 'user', now() + interval '1 day'
+     from generate_series(1, 30) n`,
+  );
+  await openScreen(page, "/users");
+  const more = page.getByRole("button", { name: "Show more invitations" });
+  for (let shown = 5; shown < 30; shown += 5) {
+    await more.click();
+    await page
+      .getByText(/new-\d+@example/)
+      .nth(shown + 4)
+      .waitFor();
+  }
+  await page.locator(".data-table tbody").evaluate((body) => scrollTo(0, scrollY + body.getBoundingClientRect().top - 100));
+  await expect.poll(() => page.locator("[data-index='0']").isVisible()).toBe(true);
 });

@@ -1,6 +1,6 @@
 import { Skeleton, Stack, Table, Text, UnstyledButton } from "@mantine/core";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type MouseEvent, type ReactNode, useEffect, useRef } from "react";
+import { type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { shownNumber, T } from "../texts/texts.ts";
 import { type Emptiness, EmptyState } from "./empty-state.tsx";
 import { FailureNote } from "./failure.tsx";
@@ -67,11 +67,14 @@ function Rows<Row, Page>({
 }: DataTableProps<Row, Page> & { readonly rows: readonly Row[]; readonly isLoading: boolean }) {
   const { caption, columns, pages, keyOf, sort, onSort } = props;
   const body = useRef<HTMLTableSectionElement>(null);
+  const [top, setTop] = useState(0);
+  // At each render, as each scrolling makes one: what is above the rows grows and shrinks. offsetTop is measured from the table only.
+  useLayoutEffect(() => setTop(Math.round((body.current?.getBoundingClientRect().top ?? 0) + scrollY)));
   const virtual = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
-    scrollMargin: body.current?.offsetTop ?? 0,
+    scrollMargin: top,
   });
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
@@ -81,8 +84,7 @@ function Rows<Row, Page>({
     // After a failure only the user asks again.
     if (hasNextPage && !isFetchingNextPage && !hasFailed && last >= rows.length - AHEAD) fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, hasFailed, fetchNextPage, last, rows.length]);
-  const margin = virtual.options.scrollMargin;
-  const [before, after] = [(items[0]?.start ?? margin) - margin, virtual.getTotalSize() - ((items.at(-1)?.end ?? margin) - margin)];
+  const [before, after] = [(items[0]?.start ?? top) - top, virtual.getTotalSize() - ((items.at(-1)?.end ?? top) - top)];
   return (
     <Stack gap={4}>
       <Text size="xs" c="dimmed" role="status">
