@@ -343,6 +343,51 @@ test("saving one member of a client, a resource or a branding leaves alone what 
   expect((await branding()).termsUrl).toBe("https://acme.example.test/terms");
 });
 
+test("what is typed while a form is saved stays, and is saved next", async () => {
+  const operator = await operatorAt(server.url);
+  const realm = (await operator.realms.list.query({ search: "Partners" })).realms[0]?.id ?? "";
+  const id = (await operator.clients.list.query({ search: "public-app" })).clients[0]?.id ?? "";
+  /** Saves `field` with a first text, and types a second one before the server answers. */
+  const typeWhileSaving = async (procedure: string, save: string, field: string) => {
+    const url = `**/trpc/*${procedure}*`;
+    const { promise: typed, resolve } = Promise.withResolvers<void>();
+    await page.route(url, (route) => typed.then(() => route.continue()), { times: 1 });
+    await page.getByLabel(field).fill("First");
+    const answered = page.waitForResponse(url);
+    await page.getByRole("button", { name: save }).click();
+    await page.getByLabel(field).fill("Second");
+    resolve();
+    await answered;
+    await page
+      .getByText(/^Saved/)
+      .last()
+      .waitFor();
+    expect(await page.getByLabel(field).inputValue()).toBe("Second");
+    await page.getByRole("button", { name: save }).click();
+  };
+  await openScreen(page, `/realms/${realm}`);
+  await typeWhileSaving("realms.setBranding", "Save branding", "Product or company");
+  await expect.poll(async () => (await operator.realms.get.query({ id: realm })).branding.name).toBe("Second");
+  await openScreen(page, `/clients/${id}`);
+  await typeWhileSaving("clients.update", "Save", "Name");
+  await expect.poll(async () => (await operator.clients.get.query({ id })).name).toBe("Second");
+});
+
+test("what was typed stays when somebody else has changed the record", async () => {
+  const operator = await operatorAt(server.url);
+  const id = (await operator.clients.list.query({ search: "worker" })).clients[0]?.id ?? "";
+  const tab = await page.context().newPage();
+  await tab.clock.install();
+  await tab.goto(`${server.url}/console/clients/${id}`);
+  await tab.getByLabel("Name").fill("Typed");
+  await operator.clients.update.mutate({ id, patch: { scopes: ["notes:write"] } });
+  await tab.clock.fastForward(60_000);
+  await tab.evaluate(() => dispatchEvent(new Event("visibilitychange"))); // as after a visit to another window
+  await expect.poll(() => tab.getByLabel("Scopes", { exact: true }).inputValue()).toBe("notes:write");
+  expect(await tab.getByLabel("Name").inputValue()).toBe("Typed");
+  await tab.close();
+});
+
 /** Ends the session of the browser in another tab, and signs in there. The tab stays open: with it closed, the page would be read again by itself. */
 async function switchUser({ email, password }: typeof OPERATOR): Promise<Page> {
   const other = await page.context().newPage();

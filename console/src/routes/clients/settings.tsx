@@ -2,8 +2,7 @@ import { Anchor, Button, Group, Paper, Stack, Switch, Text, Textarea, TextInput,
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
-import { changesTo, sendChanges } from "../../api/changes.ts";
+import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
@@ -27,7 +26,7 @@ const invalidate = () => queryClient.invalidateQueries();
 export function ClientSettings(part: ClientPart) {
   return (
     <Stack maw="44rem">
-      <Members key={part.client.updatedAt} {...part} />
+      <Members {...part} />
       <Facts {...part} />
       <Dangers {...part} />
     </Stack>
@@ -36,44 +35,55 @@ export function ClientSettings(part: ClientPart) {
 
 function Members({ client, can }: ClientPart) {
   const { isOperator } = useViewer();
-  const [name, setName] = useState(client.name);
-  const [redirects, setRedirects] = useState(client.redirectUris.join("\n"));
-  const [scopes, setScopes] = useState(client.scopes.join(" "));
-  const [enabled, setEnabled] = useState(client.enabled);
   const asAgent: AgentSettings = { isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null };
-  const [agent, setAgent] = useState(asAgent);
+  const { fields, edit, settle } = useEdits({
+    ...{ name: client.name, redirects: client.redirectUris.join("\n"), scopes: client.scopes.join(" "), enabled: client.enabled },
+    ...asAgent,
+  });
+  const agentOf = ({ isAgent, maxAgentMode }: typeof fields): AgentSettings => ({ isAgent, maxAgentMode });
   const saving = useMutation({
-    mutationFn: () => {
+    mutationFn: (sent: typeof fields) => {
       const { id } = client;
+      const { name, redirects, scopes, enabled } = sent;
       const changes = changesTo(client, { name, enabled, redirectUris: listOf(redirects), scopes: listOf(scopes) });
       if (!isOperator) return sendChanges(changes, (patch) => api.clients.update.mutate({ id, patch }));
-      return sendChanges({ ...changes, ...changesTo(asAgent, agent) }, (patch) => api.operator.clients.update.mutate({ id, patch }));
+      return sendChanges({ ...changes, ...changesTo(asAgent, agentOf(sent)) }, (patch) =>
+        api.operator.clients.update.mutate({ id, patch }),
+      );
     },
-    onSuccess: () => {
+    onSuccess: async (_, sent) => {
       notifications.show({ message: texts.saved });
-      return invalidate();
+      await invalidate();
+      settle(sent);
     },
   });
   return (
-    <Form onSubmit={() => saving.mutate()}>
+    <Form onSubmit={() => saving.mutate(fields)}>
       <fieldset className="plain" disabled={!can.update}>
         <Stack>
           {!can.update && <Text>{texts.builtIn}</Text>}
-          <TextInput label={create.name} required value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
+          <TextInput
+            label={create.name}
+            required
+            value={fields.name}
+            onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
+          />
           <Textarea
             label={create.redirects}
             description={create.redirectsDetail}
             autosize
-            value={redirects}
-            onChange={({ currentTarget }) => setRedirects(currentTarget.value)}
+            value={fields.redirects}
+            onChange={({ currentTarget }) => edit({ redirects: currentTarget.value })}
           />
-          <ScopeInput value={scopes} onChange={setScopes} />
-          {can.setOperatorAttributes && <AgentFields {...agent} onChange={setAgent} />}
+          <ScopeInput value={fields.scopes} onChange={(scopes) => edit({ scopes })} />
+          {can.setOperatorAttributes && (
+            <AgentFields {...agentOf(fields)} onChange={(settings) => edit(changesTo(agentOf(fields), settings))} />
+          )}
           <Switch
             label={T.common.enabled}
             description={texts.enabledDetail}
-            checked={enabled}
-            onChange={({ currentTarget }) => setEnabled(currentTarget.checked)}
+            checked={fields.enabled}
+            onChange={({ currentTarget }) => edit({ enabled: currentTarget.checked })}
           />
           {saving.error && <FailureNote error={saving.error} />}
           {can.update && (

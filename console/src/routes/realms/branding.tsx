@@ -43,16 +43,17 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
   const [saved, setSaved] = useState(() => changeOf(fields, undefined));
   const change = changeOf(fields, logo);
   const saving = useMutation({
-    mutationFn: () => sendChanges(changesTo(saved, change), (branding) => api.operator.realms.setBranding.mutate({ id, branding })),
-    onSuccess: () => {
-      setSaved({ ...saved, ...change });
+    mutationFn: (sent: Change) =>
+      sendChanges(changesTo(saved, sent), (branding) => api.operator.realms.setBranding.mutate({ id, branding })),
+    onSuccess: (_, sent) => {
+      setSaved((before) => ({ ...before, ...sent })); // not what was typed since
       return refreshRealms();
     },
   });
   const hasLogo = logo === undefined ? branding.logo !== null : logo !== null;
   return (
     <Group align="start" gap="xl">
-      <Form onSubmit={() => saving.mutate()}>
+      <Form onSubmit={() => saving.mutate(change)}>
         <Stack w="20rem" maw="100%">
           {MEMBERS.map((member) => (
             <TextInput

@@ -2,8 +2,7 @@ import { Button, Checkbox, Group, Stack, Tabs } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
-import { changesTo, sendChanges } from "../../api/changes.ts";
+import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, Pending } from "../../components/failure.tsx";
@@ -46,7 +45,7 @@ export function ResourcePage() {
           <Connect resource={data} />
         </Tabs.Panel>
         <Tabs.Panel value="clients" pt="md">
-          <Kinds key={data.updatedAt} resource={data} />
+          <Kinds resource={data} />
         </Tabs.Panel>
         <Tabs.Panel value="refusals" pt="md">
           <Refusals resource={data} />
@@ -65,19 +64,22 @@ const KINDS = ["registered", "document", "named"] as const;
 function Kinds({ resource }: { readonly resource: Resource }) {
   const confirm = useConfirm();
   const navigate = useNavigate();
-  const [kinds, setKinds] = useState<readonly string[]>(resource.clients);
-  const [enabled, setEnabled] = useState(resource.enabled);
+  const { fields, edit, settle } = useEdits<{ readonly kinds: readonly string[]; readonly enabled: boolean }>({
+    kinds: resource.clients,
+    enabled: resource.enabled,
+  });
   const named = { realmId: resource.realmId, resource: resource.resource };
   const saving = useMutation({
-    mutationFn: () => {
+    mutationFn: ({ enabled, kinds }: typeof fields) => {
       const inOrder = (some: readonly string[]) => KINDS.filter((kind) => some.includes(kind));
       const record = { enabled: resource.enabled, clients: inOrder(resource.clients) };
       const changes = changesTo(record, { enabled, clients: inOrder(kinds) });
       return sendChanges(changes, (some) => api.operator.resources.update.mutate({ ...named, ...some }));
     },
-    onSuccess: () => {
+    onSuccess: async (_, sent) => {
       notifications.show({ message: T.clients.settings.saved });
-      return queryClient.invalidateQueries();
+      await queryClient.invalidateQueries();
+      settle(sent);
     },
   });
   const removal = useMutation({
@@ -90,7 +92,7 @@ function Kinds({ resource }: { readonly resource: Resource }) {
   const error = saving.error ?? removal.error;
   return (
     <Stack align="flex-start">
-      <Checkbox.Group label={texts.kindsQuestion} value={[...kinds]} onChange={setKinds}>
+      <Checkbox.Group label={texts.kindsQuestion} value={[...fields.kinds]} onChange={(kinds) => edit({ kinds })}>
         <Stack mt="xs" gap="xs">
           {KINDS.map((kind) => (
             <Checkbox key={kind} value={kind} label={texts.kinds[kind]} />
@@ -100,12 +102,12 @@ function Kinds({ resource }: { readonly resource: Resource }) {
       <Checkbox
         label={T.common.enabled}
         description={texts.enabledDetail}
-        checked={enabled}
-        onChange={({ currentTarget }) => setEnabled(currentTarget.checked)}
+        checked={fields.enabled}
+        onChange={({ currentTarget }) => edit({ enabled: currentTarget.checked })}
       />
       {error && <FailureNote error={error} />}
       <Group>
-        <Button onClick={() => saving.mutate()} loading={saving.isPending}>
+        <Button onClick={() => saving.mutate(fields)} loading={saving.isPending}>
           {T.clients.settings.save}
         </Button>
         <Button color="red" variant="outline" onClick={() => void remove()}>
