@@ -1,5 +1,5 @@
 import type { Page, Route } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { openScreen, typeInSearch } from "../support/console.ts";
@@ -135,6 +135,20 @@ test("does not call an agent active whose pauses cannot be read", async () => {
     await page.getByRole("alert").getByText("Not now.").waitFor();
     expect(await page.getByText("Active", { exact: true }).count()).toBe(0);
   });
+});
+
+test("a change that is made offline fails at once, and is not made later", async () => {
+  const operator = await operatorAt(server.url);
+  const id = (await operator.clients.list.query({ search: "other" })).clients[0]?.id ?? "";
+  await openScreen(page, `/clients/${id}`);
+  await page.getByLabel("Name").fill("Made offline");
+  onTestFinished(() => page.context().setOffline(false));
+  await page.context().setOffline(true);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").getByText("The server cannot be reached.").waitFor();
+  await page.context().setOffline(false);
+  await openScreen(page, "/clients");
+  expect((await operator.clients.get.query({ id })).name).toBe("other");
 });
 
 test("says why records cannot be followed live", async () => {

@@ -57,7 +57,11 @@ const queryCache = new QueryCache({
 
 export const queryClient = new QueryClient({
   queryCache,
-  defaultOptions: { queries: { retry: isWorthRetrying, staleTime: 10_000, refetchOnWindowFocus: true } },
+  defaultOptions: {
+    // Also while the browser takes itself for offline: calls would wait without a message, and a change would be made later, unasked.
+    queries: { networkMode: "always", retry: isWorthRetrying, staleTime: 10_000, refetchOnWindowFocus: true, refetchOnReconnect: true },
+    mutations: { networkMode: "always" },
+  },
 });
 
 /** The API as options for TanStack Query: `useQuery(trpc.account.get.queryOptions())`. */
