@@ -137,6 +137,25 @@ test("does not call an agent active whose pauses cannot be read", async () => {
   });
 });
 
+test("says that invitations cannot be read", async () => {
+  const users = { users: [], nextCursor: null, total: 0, totalIsExact: true };
+  const answer = answering((name) => (name === "operator.invitations.list" ? REFUSED : { result: { data: users } }));
+  await whileAnswering("**/trpc/*operator.invitations.list*", answer, async () => {
+    await openScreen(page, "/users");
+    await page.getByRole("region", { name: "Invitations not accepted yet" }).getByText("Not now.").waitFor();
+  });
+});
+
+test("offers no invitation where sign-up is closed", async () => {
+  const closed = await startServer({ env: { SIGN_UP: "closed" } });
+  const other = await openPage(browser);
+  onTestFinished(() => Promise.all([closed.close(), other.close()]).then(() => undefined));
+  await other.page.goto(`${closed.url}/console/users`);
+  await signIn(other.page, OPERATOR.email, OPERATOR.password);
+  await other.page.getByRole("link", { name: OPERATOR.email }).waitFor();
+  expect(await other.page.getByRole("button", { name: "Invite a user" }).count()).toBe(0);
+});
+
 test("a change that is made offline fails at once, and is not made later", async () => {
   const operator = await operatorAt(server.url);
   const id = (await operator.clients.list.query({ search: "other" })).clients[0]?.id ?? "";

@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
+import { useViewer } from "../../api/viewer.ts";
 import { act } from "../../components/act.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { type ListSearch, oneOf, sortOf, stateOf } from "../../components/list-search.ts";
@@ -57,6 +58,7 @@ const inputOf = ({ q, sort, role, enabled }: Search) => ({
 export function UserList() {
   const search: Search = useSearch({ from: "/frame/users" });
   const navigate = useNavigate({ from: "/users" });
+  const { can } = useViewer();
   const [isInviting, { open, close }] = useDisclosure(false);
   const input = inputOf(search);
   const pages = usePages(trpc.operator.users.list.queryKey(input), (cursor, signal) =>
@@ -67,7 +69,7 @@ export function UserList() {
   return (
     <Stack>
       <PageHead title={texts.title} detail={texts.lead}>
-        <Button onClick={open}>{texts.invite}</Button>
+        {can.inviteUsers && <Button onClick={open}>{texts.invite}</Button>}
       </PageHead>
       <Invite opened={isInviting} onClose={close} />
       <Invitations />
@@ -100,6 +102,7 @@ function Invitations() {
     api.operator.invitations.list.query({ ...FEW, ...cursor }, { signal }),
   );
   const waiting = pages.data?.pages.flatMap(({ invitations }) => invitations) ?? [];
+  if (pages.data === undefined && pages.error) return <Section title={texts.invitations} error={pages.error} />;
   if (waiting.length === 0) return null;
   return (
     <Section title={texts.invitations}>
