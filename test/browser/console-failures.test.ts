@@ -170,6 +170,26 @@ test("a change that is made offline fails at once, and is not made later", async
   expect((await operator.clients.get.query({ id })).name).toBe("other");
 });
 
+test("reads the metadata of a resource again", async () => {
+  let fault: string | null = "unreachable";
+  const resource = "https://late.example.test/mcp";
+  const answer = answering((name) => {
+    if (name !== "operator.resources.inspect") return REFUSED;
+    const metadata = fault === null ? { name: "Late notes", scopes: ["late:read"] } : null;
+    return { result: { data: { resource, metadataUrl: `${resource}/metadata`, fault, metadata, difference: null } } };
+  });
+  await whileAnswering("**/trpc/*operator.resources.inspect*", answer, async () => {
+    await openScreen(page, "/resources/new");
+    await page.getByLabel("Address").fill(resource);
+    await page.getByRole("button", { name: "Read its metadata" }).click();
+    await page.getByText("Nothing answers at this address.").waitFor();
+    fault = null;
+    await page.getByRole("button", { name: "Read its metadata" }).click();
+    await page.getByText("Its metadata was found").waitFor();
+    expect(await page.getByLabel("Name").inputValue()).toBe("Late notes");
+  });
+});
+
 test("says why records cannot be followed live", async () => {
   await openScreen(page, `/audit?userId=${"x".repeat(600)}`);
   await page.getByRole("button", { name: "Follow live" }).click();

@@ -22,7 +22,7 @@ export function AddResource() {
   return (
     <Stack maw="40rem">
       <PageHead title={texts.add} back={{ to: "/resources", label: texts.title }} detail={texts.addDetail} />
-      <Form onSubmit={() => navigate({ search: { uri: text.trim() } })}>
+      <Form onSubmit={() => (text.trim() === uri ? found.refetch() : navigate({ search: { uri: text.trim() } }))}>
         <Stack>
           <TextInput
             label={texts.address}
@@ -40,7 +40,7 @@ export function AddResource() {
         </Stack>
       </Form>
       {found.error && <FailureNote error={found.error} />}
-      {found.data !== undefined && <Found key={found.data.resource} {...found.data} />}
+      {found.data !== undefined && <Found key={JSON.stringify(found.data)} {...found.data} />}
     </Stack>
   );
 }

@@ -32,7 +32,7 @@ export function Doctor({ resource }: { readonly resource: string }) {
         <Section title={texts.findings}>
           <PlainTable caption={texts.findings} headers={HEADERS}>
             {report.data.findings.map(({ check, verdict, about, found, change }) => (
-              <Table.Tr key={`${check} ${about}`}>
+              <Table.Tr key={`${check} ${about} ${found}`}>
                 <Table.Td className="tight">
                   <Badge color={COLOURS[verdict]}>{texts.verdicts[verdict]}</Badge>
                 </Table.Td>
