@@ -84,7 +84,8 @@ function chunksOf(lines: readonly Line[]): readonly (readonly Line[])[] {
 function assertDistinct(lines: readonly Line[]): void {
   const seen = new Set<string>();
   for (const { line, user } of lines) {
-    const key = String(user?.email).normalize("NFC").toLowerCase();
+    if (typeof user?.email !== "string") continue; // the server refuses it
+    const key = user.email.normalize("NFC").toLowerCase();
     if (seen.has(key)) throw new CommandFailure(EXIT.failed, `${NOTHING}\n  line ${line}: email is named twice`);
     seen.add(key);
   }

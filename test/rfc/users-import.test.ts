@@ -80,6 +80,12 @@ test.for([
   expect((await users(["list", "--search", "fine@"])).out).not.toContain("fine@");
 });
 
+test("lines without an address are not taken for the same user", async () => {
+  const said = await users(["import"], [JSON.stringify({ firstName: "Ada" }), JSON.stringify({ firstName: "Grace" })]);
+  expect([said.code, said.err]).toEqual([1, expect.stringMatching(/line 1: email .*\n {2}line 2: email /)]);
+  expect(said.err).not.toContain("named twice");
+});
+
 test("a file of several requests is imported as a whole, or not at all where a line in its second part is faulty", async () => {
   const line = (index: number) => JSON.stringify({ email: `many${index}@example.test` });
   const lines = Array.from({ length: 2_001 }, (_, index) => line(index));
