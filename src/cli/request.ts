@@ -1,3 +1,5 @@
+import { CommandFailure, EXIT } from "./failure.ts";
+
 /** Milliseconds for a request and its answer: less than the lock of a refresh lives. The server gives up after 15 seconds. */
 const PATIENCE = 20_000;
 
@@ -8,3 +10,9 @@ const PATIENCE = 20_000;
  */
 export const request = (url: string | URL, init: RequestInit = {}, patience = PATIENCE): Promise<Response> =>
   fetch(url, { redirect: "error", signal: AbortSignal.timeout(patience), ...init });
+
+/** @throws {CommandFailure} for a server that may answer later: it is overloaded, unavailable or limits its callers */
+export function assertAnswers({ status }: Response): void {
+  if (status === 429 || status >= 500)
+    throw new CommandFailure(EXIT.unreachable, `The server cannot answer right now (status ${status}). Try again later.`);
+}

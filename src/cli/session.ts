@@ -4,7 +4,7 @@ import { COMMAND_LINE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, MANAGE_SERVER } from "..
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
 import { forgetSession, type Kept, keepSession, keptSession, withSessionLock } from "./kept-sessions.ts";
-import { request } from "./request.ts";
+import { assertAnswers, request } from "./request.ts";
 import { actAs, type Terminal } from "./terminal.ts";
 import type { Tokens } from "./token/server.ts";
 
@@ -210,9 +210,9 @@ async function signIn(url: string, credentials: Credentials, terminal: Terminal)
   return { ...(cookie !== undefined && { cookie }), ...asKept(await answered(answer, TokenSet), terminal) };
 }
 
-/** The parsed response of a Countersign. @throws {CommandFailure} for a server error, and for any other server */
+/** The parsed response of a Countersign. @throws {CommandFailure} for a server that may answer later, and for any other server */
 async function answered<Answer>(answer: Response, schema: z.ZodType<Answer>): Promise<Answer> {
-  if (answer.status >= 500) throw new CommandFailure(EXIT.unreachable, "The server cannot answer right now. Try again later.");
+  assertAnswers(answer);
   const read = schema.safeParse(await answer.json().catch(() => undefined));
   if (!answer.ok || !read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
   return read.data;

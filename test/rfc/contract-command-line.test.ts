@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { statSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -401,6 +401,26 @@ describe("sign-in on the command line", () => {
       expect([answer.code, answer.err]).toEqual([5, expect.stringContaining("no Countersign at COUNTERSIGN_URL")]);
     } finally {
       other.close();
+    }
+  });
+
+  test.for([429, 503])("exits with 5 and says to try again later when the server answers %i", async (status) => {
+    const away = createServer((_, response) => response.writeHead(status).end()).listen(0, "127.0.0.1");
+    await once(away, "listening");
+    const serverUrl = `http://127.0.0.1:${(away.address() as AddressInfo).port}`;
+    const { run, configDir } = atTerminal({ serverUrl, password: undefined });
+    const kept = { accessToken: "a", refreshToken: "r", expiresAt: 0 };
+    mkdirSync(configDir, { recursive: true });
+    writeFileSync(
+      join(configDir, "sessions.json"),
+      JSON.stringify({ [`${serverUrl}/`]: { current: developer.email, users: { [developer.email]: kept } } }),
+    );
+    const expected = { out: "", err: `The server cannot answer right now (status ${status}). Try again later.\n`, code: 5 };
+    try {
+      expect(await run("clients", "list")).toEqual(expected);
+      expect(await run("login")).toEqual(expected);
+    } finally {
+      away.close();
     }
   });
 

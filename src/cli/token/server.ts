@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { DEVICE_CODE } from "../../protocol/grants.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
-import { request } from "../request.ts";
+import { assertAnswers, request } from "../request.ts";
 import { printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -52,6 +52,7 @@ export async function readServer(url: string): Promise<Server> {
   const { origin, pathname } = new URL(url);
   const issuer = url.replace(/\/$/, "");
   const answer = await request(`${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, "")}`);
+  assertAnswers(answer);
   const read = Metadata.safeParse(await answer.json().catch(() => undefined));
   if (!answer.ok || !read.success || read.data.issuer !== issuer)
     throw new CommandFailure(EXIT.unreachable, `There is no authorization server at ${issuer}. Set COUNTERSIGN_URL to its issuer.`);
@@ -70,7 +71,8 @@ export async function postForm<Answer>(
   if (response.ok && answer.success) return { answer: answer.data };
   const refused = OAuthError.safeParse(body);
   if (refused.success) return refused.data;
-  throw new CommandFailure(EXIT.unreachable, `The server cannot answer right now (status ${response.status}). Try again later.`);
+  assertAnswers(response);
+  throw new CommandFailure(EXIT.unreachable, `The server's answer cannot be read (status ${response.status}).`);
 }
 
 export const postForTokens = (server: Server, members: readonly (readonly string[])[]) => postForm(server.token_endpoint, members, Tokens);
@@ -80,7 +82,8 @@ export function failureOf({ error, error_description: description }: OAuthError,
   if (error === "invalid_client") return new UnknownClient(clientId);
   if (error === "access_denied") return new CommandFailure(EXIT.notSignedIn, "The user denied the access.");
   const hint = error === "unauthorized_client" ? " Its grant types must have the one that this way of signing in uses." : "";
-  return new CommandFailure(EXIT.failed, `${printable(error)}: ${printable(description ?? "The server gives no reason.")}${hint}`);
+  const exitCode = error === "temporarily_unavailable" ? EXIT.unreachable : EXIT.failed;
+  return new CommandFailure(exitCode, `${printable(error)}: ${printable(description ?? "The server gives no reason.")}${hint}`);
 }
 
 const Kept = z.record(z.string(), z.string());
@@ -119,6 +122,7 @@ export async function registeredClient(server: Server, terminal: Terminal): Prom
     headers: { "content-type": "application/json" },
     body: JSON.stringify(metadata),
   });
+  assertAnswers(response);
   const read = z.object({ client_id: z.string() }).safeParse(await response.json().catch(() => undefined));
   if (!read.success)
     throw new CommandFailure(
