@@ -68,7 +68,7 @@ export const de: Texts = {
   },
   authenticatorApp: {
     heading: "Anmeldung in zwei Schritten",
-    text: "Eine Authenticator-App auf Ihrem Telefon zeigt einen Code, nach dem wir nach dem Passwort fragen. Wer nur das Passwort kennt, kann sich nicht anmelden.",
+    text: "Eine Authenticator-App auf Ihrem Telefon zeigt einen Code, den Sie nach dem Passwort eingeben. Wer nur das Passwort kennt, kann sich nicht anmelden.",
     setUp: "Authenticator-App einrichten",
     since: "Eingeschaltet seit",
     codesLeft: (count) => (count === 1 ? "1 Wiederherstellungscode ist übrig." : `${count} Wiederherstellungscodes sind übrig.`),
@@ -88,13 +88,13 @@ export const de: Texts = {
     codesTitle: "Die Anmeldung in zwei Schritten ist eingeschaltet",
     codes: "Ihre Wiederherstellungscodes",
     codesText:
-      "Bewahren Sie diese Codes so auf, dass Sie sie ohne Ihr Telefon finden. Jeder meldet Sie einmal anstelle eines Codes der App an. Wir können sie nicht noch einmal zeigen.",
-    codesDone: "Ich habe sie aufbewahrt",
+      "Bewahren Sie diese Codes so auf, dass Sie sie ohne Ihr Telefon finden. Jeder gilt einmal anstelle eines Codes der App. Wir können sie nicht noch einmal zeigen, und frühere gelten nicht mehr.",
+    codesDone: "Ich habe sie gesichert",
   },
   setUp: {
     title: "Stärkere Anmeldung einrichten",
     needed: {
-      mfa: "Hier reicht ein Passwort allein nicht. Richten Sie eines davon ein, das dauert eine Minute.",
+      mfa: "Hier reicht ein Passwort allein nicht. Richten Sie eine dieser Möglichkeiten ein, das dauert eine Minute.",
       phr: "Hier ist eine Anmeldung mit einem Passkey nötig. Fügen Sie einen hinzu, das dauert eine Minute.",
     },
     later: "Jetzt nicht",
@@ -109,20 +109,20 @@ export const de: Texts = {
         `Wir konnten die Antwort von ${title} nicht annehmen. Versuchen Sie es erneut, oder melden Sie sich auf andere Weise an.`,
       cannotConfirm: (title) => `${title} kann nicht bestätigen, dass Sie es sind. Melden Sie sich auf andere Weise an.`,
       disabled: "Mit diesem Konto ist keine Anmeldung möglich.",
-      taken: (title) => `Dieses Konto bei ${title} meldet hier schon ein anderes Konto an.`,
+      taken: (title) => `Dieses Konto bei ${title} ist hier schon mit einem anderen Konto verbunden.`,
     },
     linkFirst: {
       title: "Sie haben schon ein Konto",
       text: (title) =>
-        `${title} ist nicht mit Ihrem Konto verbunden. Melden Sie sich zuerst auf andere Weise an und verbinden Sie ${title} dann unter Sicherheit.`,
+        `${title} ist nicht mit Ihrem Konto verbunden. Melden Sie sich zuerst auf andere Weise an und verbinden Sie ${title} dann unter „Sicherheit“.`,
     },
     noAccount: {
       title: "Es ist kein Konto verbunden",
       text: (title) =>
-        `Mit diesem Konto bei ${title} ist hier kein Konto verbunden. Wenn Sie eines haben, melden Sie sich auf andere Weise an und verbinden Sie ${title} dann unter Sicherheit.`,
+        `Mit diesem Konto bei ${title} ist hier kein Konto verbunden. Wenn Sie eines haben, melden Sie sich auf andere Weise an und verbinden Sie ${title} dann unter „Sicherheit“.`,
     },
     toSignIn: "Zurück zur Anmeldung",
-    toSecurity: "Zurück zur Sicherheit",
+    toSecurity: "Zurück zu „Sicherheit“",
     createAccount: "Konto anlegen",
   },
   signUp: {
@@ -140,7 +140,7 @@ export const de: Texts = {
       invited: (host) =>
         `Für ein Konto bei ${host} brauchen Sie eine Einladung. Bitten Sie die Administration von ${host}, Ihnen eine per Mail zu senden. Wenn Sie schon ein Konto haben, melden Sie sich an.`,
       closed: (host) =>
-        `Die Administration von ${host} legt alle Konten selbst an. Bitten Sie dort um Ihres. Wenn Sie schon ein Konto haben, melden Sie sich an.`,
+        `Die Administration von ${host} legt alle Konten selbst an. Bitten Sie dort um ein Konto. Wenn Sie schon ein Konto haben, melden Sie sich an.`,
     },
     verified: {
       title: "Ihre Adresse ist bestätigt",
@@ -155,7 +155,7 @@ export const de: Texts = {
       sendAgain: "Neue Nachricht senden",
     },
     checkMail: {
-      title: "Sehen Sie in Ihr Postfach",
+      title: "Prüfen Sie Ihr Postfach",
       text: (email) =>
         `Eine Nachricht mit einem Link ist unterwegs an ${email}. Öffnen Sie den Link innerhalb von 24 Stunden, um die Adresse zu bestätigen.`,
       toSignIn: "Weiter zur Anmeldung",
@@ -193,7 +193,7 @@ export const de: Texts = {
     submit: "Link senden",
     toSignIn: "Zurück zur Anmeldung",
     sent: {
-      title: "Sehen Sie in Ihr Postfach",
+      title: "Prüfen Sie Ihr Postfach",
       text: "Wenn es ein Konto mit dieser Adresse gibt, haben wir ihr einen Link gesendet. Der Link funktioniert einmal, innerhalb von 30 Minuten.",
       nothingThere:
         "Nach einigen Minuten keine Nachricht? Prüfen Sie den Spam-Ordner und ob Sie sich mit dieser Adresse registriert haben.",
@@ -343,7 +343,7 @@ export const de: Texts = {
     done: {
       ended:
         "Zugriff beendet. Der Agent kann neuen Zugriff erhalten, wenn eine App ihn wieder beauftragt; halten Sie ihn an, um das zu verhindern.",
-      paused: "Der Agent ist angehalten. Er kann nicht für Sie handeln, bis Sie ihn fortfahren lassen.",
+      paused: "Der Agent ist angehalten. Er kann nicht für Sie handeln, bis Sie ihn fortsetzen.",
       resumed: "Der Agent kann wieder für Sie handeln.",
       stillPaused: "Sie halten den Agenten nicht mehr an. Die Betreiber dieses Dienstes halten ihn weiter für alle an.",
     },
@@ -374,15 +374,15 @@ export const de: Texts = {
     endAllOf: (agent) => `Alle beenden: Zugriffe von ${agent}`,
     pause: "Anhalten",
     pauseNamed: (agent) => `${agent} anhalten`,
-    resume: "Fortfahren lassen",
-    resumeNamed: (agent) => `${agent} fortfahren lassen`,
-    hint: "Zugriffe eines angehaltenen Agenten gelten wieder, wenn Sie ihn fortfahren lassen, sofern sie nicht abgelaufen sind. Beendete Zugriffe kommen nicht zurück, der Agent kann aber neue erhalten.",
+    resume: "Fortsetzen",
+    resumeNamed: (agent) => `${agent} fortsetzen`,
+    hint: "Zugriffe eines angehaltenen Agenten gelten wieder, wenn Sie ihn fortsetzen, sofern sie nicht abgelaufen sind. Beendete Zugriffe kommen nicht zurück, der Agent kann aber neue erhalten.",
   },
   security: {
     title: "Sicherheit",
     done: {
       linked: "Das Konto ist verbunden. Sie können sich ab jetzt damit anmelden.",
-      unlinked: "Das Konto ist getrennt. Es kann sich nicht mehr anmelden.",
+      unlinked: "Das Konto ist getrennt. Sie können sich nicht mehr damit anmelden.",
       password: "Ihr Passwort wurde geändert. Alles andere, was angemeldet war, ist jetzt abgemeldet.",
       session: "Die Sitzung wurde abgemeldet.",
       others: "Alle anderen Sitzungen wurden abgemeldet.",
@@ -483,9 +483,9 @@ export const de: Texts = {
     what: "Was dann geschieht",
     consequences: [
       "Sie werden überall abgemeldet.",
-      "Anwendungen und Agenten verlieren ihren Zugriff: sofort, wo Token bei uns geprüft werden, sonst innerhalb von Minuten.",
-      "Ihr Name, Ihr Passwort, Ihre Sitzungen, erteilten Zugriffe und verknüpften Identitäten werden gelöscht. Die E-Mail-Adresse wird frei; ein neues Konto mit ihr hat mit diesem nichts zu tun.",
-      "Das Prüfprotokoll bleibt. Es kennt das Konto unter seiner Nummer und die Netzadressen, von denen aus es benutzt wurde, aber weder Namen noch E-Mail-Adresse.",
+      "Anwendungen und Agenten verlieren ihren Zugriff, einige sofort, alle innerhalb von Minuten.",
+      "Ihr Name, Ihre Anmeldewege, Ihre Sitzungen und alles, was Sie erlaubt haben, werden gelöscht. Die E-Mail-Adresse wird frei; ein neues Konto mit ihr hat mit diesem nichts zu tun.",
+      "Das Audit-Log bleibt. Es kennt das Konto unter seiner Nummer und die Netzadressen, von denen aus es benutzt wurde, aber weder Namen noch E-Mail-Adresse.",
       "Das lässt sich nicht rückgängig machen.",
     ],
     clients:
@@ -602,16 +602,16 @@ export const de: Texts = {
         `Ein Konto bei ${title} wurde soeben mit Ihrem Konto bei ${host} verbunden. Wer sich bei ${title} an diesem Konto anmeldet, kann sich auch an Ihrem anmelden.`,
         "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, trennen Sie es und ändern Sie sofort Ihr Passwort:",
       ],
-      action: "Sicherheit öffnen",
+      action: "Sicherheitseinstellungen öffnen",
       close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
     }),
     identityUnlinked: (host, title) => ({
       subject: `${title} wurde von Ihrem Konto getrennt`,
       lead: [
-        `Ein Konto bei ${title} wurde soeben von Ihrem Konto bei ${host} getrennt. Es kann sich nicht mehr an Ihrem anmelden.`,
+        `Ein Konto bei ${title} wurde soeben von Ihrem Konto bei ${host} getrennt. Mit ihm ist keine Anmeldung an Ihrem mehr möglich.`,
         "Wenn Sie es nicht waren, ändern Sie sofort Ihr Passwort:",
       ],
-      action: "Sicherheit öffnen",
+      action: "Sicherheitseinstellungen öffnen",
       close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
     }),
     verification: (host, hours) => ({
@@ -648,7 +648,7 @@ export const de: Texts = {
     secondFactorAdded: (host) => ({
       subject: "Die Anmeldung in zwei Schritten wurde eingeschaltet",
       lead: [
-        `Ihr Konto bei ${host} fragt jetzt nach dem Passwort nach einem Code einer Authenticator-App.`,
+        `Wer sich bei Ihrem Konto bei ${host} anmeldet, braucht jetzt außer dem Passwort einen Code einer Authenticator-App.`,
         "Wenn Sie es nicht waren, wählen Sie ein neues Passwort und wenden Sie sich an uns:",
       ],
       action: "Sicherheitseinstellungen öffnen",
@@ -662,7 +662,7 @@ export const de: Texts = {
     secondFactorRemoved: (host) => ({
       subject: "Die Anmeldung in zwei Schritten wurde ausgeschaltet",
       lead: [
-        `Ihr Konto bei ${host} fragt nicht mehr nach einem Code einer Authenticator-App.`,
+        `Wer sich bei Ihrem Konto bei ${host} anmeldet, braucht keinen Code einer Authenticator-App mehr.`,
         "Wenn Sie darum nicht gebeten haben, wählen Sie ein neues Passwort und schalten Sie sie wieder ein:",
       ],
       action: "Sicherheitseinstellungen öffnen",
@@ -765,7 +765,7 @@ export const de: Texts = {
     "clients:manage": { title: "Ihre Anwendungen verwalten", detail: "Anwendungen, die Sie entwickeln, anlegen, ändern und löschen." },
     "server:manage": {
       title: "Diesen Server in Ihrem Namen verwalten",
-      detail: "Alles, was Ihre Rolle hier erlaubt: Ihre Anwendungen und, für Betreiber, Clients, Konten und das Audit-Protokoll.",
+      detail: "Alles, was Ihre Rolle hier erlaubt: Ihre Anwendungen und, für Betreiber, Clients, Konten und das Audit-Log.",
     },
     "agent:readonly": { title: "Einen KI-Agenten für Sie lesen lassen", detail: "Ein Agent darf nachsehen, aber nichts ändern." },
     "agent:admin": {

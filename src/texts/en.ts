@@ -92,7 +92,7 @@ export const en = {
     remove: "Turn off",
     title: "Set up two-step sign-in",
     scan: "Scan this code",
-    scanText: "Use an authenticator app, such as the one of your password manager.",
+    scanText: "Use an authenticator app, such as the one in your password manager.",
     qrCode: "QR code with the key for your authenticator app",
     onThisDevice: "Open the app on this device",
     byHand: "Or enter this key by hand:",
@@ -104,8 +104,8 @@ export const en = {
     codesTitle: "Two-step sign-in is on",
     codes: "Your recovery codes",
     codesText:
-      "Keep these codes where you find them without your phone. Each signs you in once in place of a code of the app. We cannot show them again.",
-    codesDone: "I have kept them",
+      "Keep these codes where you can find them without your phone. Each works once in place of a code from the app. We cannot show them again, and earlier ones no longer work.",
+    codesDone: "I have saved them",
   },
   /** For users who cannot sign in as strongly as is demanded of them. */
   setUp: {
@@ -125,7 +125,7 @@ export const en = {
       refused: (title: string) => `We could not accept the answer from ${title}. Try again, or sign in another way.`,
       cannotConfirm: (title: string) => `${title} cannot confirm that it is you. Sign in another way.`,
       disabled: "This account cannot sign in.",
-      taken: (title: string) => `This ${title} account already signs in to another account here.`,
+      taken: (title: string) => `This ${title} account is already connected to another account here.`,
     },
     /** For an identity that is not linked to the account of its address. */
     linkFirst: {
@@ -310,7 +310,7 @@ export const en = {
       revoked: "Access removed.",
       resent: "A new message is on its way to you.",
       named: "Your name has been saved.",
-      addressSent: "Open the link that we sent to your new address. Until then you keep the present one.",
+      addressSent: "Open the link that we sent to your new address. Until then you keep the current one.",
       address: "Your e-mail address has been changed.",
     },
     profile: "Profile",
@@ -336,10 +336,10 @@ export const en = {
   },
   address: {
     title: "Change your e-mail address",
-    lead: (email: string) => `Your address is ${email}. We send a link to the new one, and a notice to the present one.`,
+    lead: (email: string) => `Your address is ${email}. We send a link to the new one, and a notice to the current one.`,
     email: "New e-mail address",
     submit: "Send the link",
-    toAccount: "Keep the present address",
+    toAccount: "Keep the current address",
     confirm: {
       title: "Confirm your new address",
       lead: (former: string, email: string) =>
@@ -413,7 +413,7 @@ export const en = {
     title: "Security",
     done: {
       linked: "The account is connected. You can sign in with it from now on.",
-      unlinked: "The account is disconnected. It can no longer sign in.",
+      unlinked: "The account is disconnected. You can no longer sign in with it.",
       password: "Your password has been changed. Everything else that was signed in has been signed out.",
       session: "The session has been signed out.",
       others: "All other sessions have been signed out.",
@@ -456,7 +456,7 @@ export const en = {
     unlink: "Disconnect",
     unlinkOf: (title: string, email: string) => `Disconnect ${title} ${email}`,
     sessions: "Where you are signed in",
-    sessionsText: "Sign out what you do not know or no longer use, and change your password if somebody else was there.",
+    sessionsText: "Sign out what you do not recognise or no longer use, and change your password if somebody else was signed in.",
     thisBrowser: "This device",
     /** Of a browser that does not identify itself. */
     unknownDevice: "Unknown program",
@@ -517,8 +517,8 @@ export const en = {
     /** One sentence each. */
     consequences: [
       "You are signed out everywhere.",
-      "Applications and agents lose their access: at once where tokens are checked with us, elsewhere within minutes.",
-      "Your name, password, sessions, consents and linked identities are deleted. The e-mail address can be used for a new account, which has no connection to this one.",
+      "Applications and agents lose their access, some at once, all within minutes.",
+      "Your name, ways to sign in, sessions and everything that you allowed are deleted. The e-mail address can be used for a new account, which has no connection to this one.",
       "The audit log stays. It names the account by its number and the network addresses it was used from, but neither name nor e-mail address.",
       "This cannot be undone.",
     ],
@@ -645,7 +645,7 @@ export const en = {
         `A ${title} account was just connected to your account at ${host}. Anyone who signs in to that ${title} account can sign in to yours.`,
         "If it was you, you do not need to do anything. If it was not, disconnect it and change your password now:",
       ],
-      action: "Open Security",
+      action: "Open security settings",
       close: ["Check the security of your mailbox too: anyone who can read your mail can reset your password."],
     }),
     identityUnlinked: (host: string, title: string) => ({
@@ -654,7 +654,7 @@ export const en = {
         `A ${title} account was just disconnected from your account at ${host}. It can no longer sign in to yours.`,
         "If it was not you, change your password now:",
       ],
-      action: "Open Security",
+      action: "Open security settings",
       close: ["Check the security of your mailbox too: anyone who can read your mail can reset your password."],
     }),
     /** @param minutes for which the link works */
@@ -679,21 +679,21 @@ export const en = {
     secondFactorAdded: (host: string) => ({
       subject: "Two-step sign-in was turned on",
       lead: [
-        `Your account at ${host} now asks for a code of an authenticator app after the password.`,
+        `Your account at ${host} now asks for a code from an authenticator app after the password.`,
         "If it was not you, choose a new password and contact us:",
       ],
       action: "Open security settings",
       close: [],
     }),
     test: (host: string) => ({
-      subject: `Mails of ${host} arrive`,
-      lead: [`An operator asked ${host} for this mail. Mails to users take the same way.`],
+      subject: `Mails from ${host} arrive`,
+      lead: [`An operator asked ${host} for this mail. Mails to users are sent in the same way.`],
       close: [],
     }),
     secondFactorRemoved: (host: string) => ({
       subject: "Two-step sign-in was turned off",
       lead: [
-        `Your account at ${host} no longer asks for a code of an authenticator app.`,
+        `Your account at ${host} no longer asks for a code from an authenticator app.`,
         "If you did not ask for this, choose a new password and turn it on again:",
       ],
       action: "Open security settings",
@@ -756,7 +756,7 @@ export const en = {
       action: "Confirm this address",
       close: [
         `The link works once, for ${period}, and only for the account that asked for it.`,
-        "If it was not you, you do not need to do anything: the account keeps its present address.",
+        "If it was not you, you do not need to do anything: the account keeps its current address.",
       ],
     }),
     /** @param email the new address @param period for which the link works */
@@ -800,7 +800,7 @@ export const en = {
     "clients:manage": { title: "Manage your applications", detail: "Create, change and delete the applications that you develop." },
     "server:manage": {
       title: "Manage this server as you",
-      detail: "Everything that your role here allows: your applications and, for operators, clients, users and the audit trail.",
+      detail: "Everything that your role here allows: your applications and, for operators, clients, users and the audit log.",
     },
     "agent:readonly": { title: "Let an AI agent read for you", detail: "An agent may look things up, but change nothing." },
     "agent:admin": { title: "Let an AI agent change things for you", detail: "An agent may change settings and data in your name." },

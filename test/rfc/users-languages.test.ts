@@ -86,7 +86,7 @@ describe("refusals in the language of the page", () => {
     const joined = await browser.submit(taken, { email: "new@example.test", password: PASSWORD });
     expect(joined.html).toContain("Ihr Konto ist angelegt.");
     const sent = await browser.follow("/signup/sent");
-    expect([sent.status, sent.html.includes("Sehen Sie in Ihr Postfach")]).toEqual([200, true]);
+    expect([sent.status, sent.html.includes("Prüfen Sie Ihr Postfach")]).toEqual([200, true]);
   });
 
   test("a form without its token", async () => {
