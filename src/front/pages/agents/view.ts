@@ -56,7 +56,7 @@ function agentCard(print: Print, card: AgentCard, index: number): Markup {
 ${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
 ${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print.language, pausedByOperator.pausedAt)}</p>`}
 ${pausedByUser !== undefined && html`<p>${texts.pausedByYou} ${moment(print.language, pausedByUser.pausedAt)}</p>`}
-${held.length === 0 && html`<p class="empty">${texts.holdsNothing}${lastActed !== null && html` ${texts.lastActed} ${moment(print.language, lastActed)}`}</p>`}
+${held.length === 0 && html`<p class="empty">${texts.holdsNothing}</p>${lastActed !== null && html`<p class="small">${texts.lastActed} ${moment(print.language, lastActed)}</p>`}`}
 ${held.length > 0 && html`<ul class="applications">${held.map((delegation) => delegationItem(print, delegation))}</ul>`}
 <div class="actions">
 ${pauseForm(print, card)}
