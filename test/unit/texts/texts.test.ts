@@ -30,6 +30,11 @@ describe.for(LANGUAGES)("texts in %s", (language) => {
     expect(entries.filter(([, text]) => text === "" || text !== text.trim())).toEqual([]);
   });
 
+  test("have a place to break every word of a page that a phone has no room for", () => {
+    const long = entries.filter(([path, text]) => !path.startsWith(".mails.") && /\p{L}{22}/u.test(text));
+    expect(long).toEqual([]);
+  });
+
   test("name a tag that formats dates", () => {
     expect(Intl.DateTimeFormat.supportedLocalesOf(TEXTS[language].tag)).toEqual([TEXTS[language].tag]);
     expect(new Intl.Locale(TEXTS[language].tag).language).toBe(language);
