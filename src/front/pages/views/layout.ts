@@ -206,7 +206,10 @@ export interface Field {
   readonly autofocus?: boolean;
 }
 
-/** A labelled input with its hint and its fault; screen readers read both. A script can show a password. @param faults of the form */
+/**
+ * A labelled input with its hint and its fault; screen readers read both. A script can show a password, which a browser may then send to a
+ * spelling checker, as it may send codes. @param faults of the form
+ */
 export function field(
   language: Language,
   faults: readonly Fault[],
@@ -220,9 +223,7 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${error !== undefined && html`<p class="fault" id="${name}-error">${error}</p>`}
 <div class="input"><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${value !== undefined && html` value="${value}"`}${
     described !== "" && html` aria-describedby="${described}"`
-  }${error !== undefined && html` aria-invalid="true"`}${!optional && html` required`}${autofocus && html` autofocus`}${
-    type === "email" && html` spellcheck="false" autocapitalize="none"`
-  }>${type === "password" && revealButton(language, name)}</div>
+  }${error !== undefined && html` aria-invalid="true"`}${!optional && html` required`}${autofocus && html` autofocus`}${type === "email" && html` autocapitalize="none"`} spellcheck="false">${type === "password" && revealButton(language, name)}</div>
 </div>`;
 }
 
