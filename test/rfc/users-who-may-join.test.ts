@@ -62,6 +62,11 @@ describe("SIGN_UP=closed", () => {
     const page = await browser.follow("/signup");
     expect([page.status, page.html.includes("create all accounts themselves")]).toEqual([403, true]);
   });
+
+  test("a user who deleted the account is not offered a new one", async ({ server }) => {
+    const page = await aBrowser(server.url).follow("/account/deleted");
+    expect([page.status, page.html.includes("/signup")]).toEqual([200, false]);
+  });
 });
 
 describe("DEVELOPERS=role", () => {

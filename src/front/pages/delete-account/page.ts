@@ -1,5 +1,6 @@
 import { closeAccount } from "../../../accounts/account.ts";
 import type { User } from "../../../accounts/ports.ts";
+import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { callerOf } from "../../http/address.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
@@ -35,6 +36,6 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
 
 /** GET /account/deleted: the account is gone. */
 export const accountGonePage =
-  ({ site }: PageKit): Handler =>
+  ({ site, ports }: PageKit): Handler =>
   (ctx) =>
-    sendPage(ctx, accountGoneView(site, languageOf(ctx)));
+    sendPage(ctx, accountGoneView(site, languageOf(ctx), hasSignUp(ports.signUpPolicy)));

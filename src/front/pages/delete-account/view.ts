@@ -37,7 +37,8 @@ ${hidden(token)}
   );
 }
 
-export function accountGoneView(site: Site, language: Language): HostedPage {
+/** @param mayJoin whether users may open accounts by themselves */
+export function accountGoneView(site: Site, language: Language, mayJoin: boolean): HostedPage {
   const { title, text, signUp } = TEXTS[language].deleteAccount.gone;
-  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/signup"), signUp) });
+  return noticeView(site, language, { tone: "good", title, text, more: mayJoin && wideLink(site.path("/signup"), signUp) });
 }
