@@ -160,7 +160,8 @@ export const de: Texts = {
       text: (email) =>
         `Eine Nachricht mit einem Link ist unterwegs an ${email}. Öffnen Sie den Link innerhalb von 24 Stunden, um die Adresse zu bestätigen.`,
       toSignIn: "Weiter zur Anmeldung",
-      sentAgain: "Eine neue Nachricht ist unterwegs.",
+      sentAgain: (email) =>
+        `Wenn ${email} noch nicht bestätigt ist, ist eine neue Nachricht mit einem Link dorthin unterwegs. Öffnen Sie den Link innerhalb von 24 Stunden.`,
       noMessage: "Nach einigen Minuten keine Nachricht? Prüfen Sie den Spam-Ordner, oder senden Sie sie erneut.",
       sendAgain: "Erneut senden",
     },

@@ -179,7 +179,8 @@ export const en = {
       title: "Check your mail",
       text: (email: string) => `A message with a link is on its way to ${email}. Open the link within 24 hours to confirm the address.`,
       toSignIn: "Continue to sign in",
-      sentAgain: "A new message is on its way.",
+      sentAgain: (email: string) =>
+        `If ${email} still has to be confirmed, a new message with a link is on its way there. Open the link within 24 hours.`,
       /** Before the button that asks for another mail. */
       noMessage: "No message after a few minutes? Check your spam folder, or send it again.",
       sendAgain: "Send it again",

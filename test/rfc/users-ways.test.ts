@@ -88,7 +88,7 @@ describe("a user who signs up continues with the request or page that they came 
     const stale = await browser.follow(`/auth/verify?token=${"0".repeat(64)}`);
     const again = await browser.submit(stale, { email });
     expect(again.url).toBe(`${server.url}/signup/sent?done=again&next=%2Faccount%2Fagents`);
-    expect(again.html).toContain("A new message is on its way.");
+    expect(again.html).toContain(`If ${email} still has to be confirmed, a new message with a link is on its way there.`);
     expect(hrefs((await browser.follow(await linkTo(email, 2))).html)).toEqual([`/login${AGENTS}`]);
   });
 

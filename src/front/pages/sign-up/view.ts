@@ -68,15 +68,15 @@ interface CheckMail extends Omit<FormPage, "faults"> {
 export function checkMailView(site: Site, language: Language, { email, token, returnTo, again }: CheckMail): HostedPage {
   const texts = TEXTS[language].signUp.checkMail;
   const more = html`${wideLink(site.path("/login", returnTo), texts.toSignIn)}
-<form method="post" action="${site.path("/signup/resend")}" class="aside-form">
+${
+  !again &&
+  html`<form method="post" action="${site.path("/signup/resend")}" class="aside-form">
 ${hidden(token, returnTo)}
 <input type="hidden" name="email" value="${email}">
-${
-  again
-    ? html`<p role="status">${texts.sentAgain}</p>`
-    : html`<p>${texts.noMessage}</p>
-<button class="button button-quiet button-wide" type="submit">${texts.sendAgain}</button>`
-}
-</form>`;
-  return noticeView(site, language, { tone: "mail", title: texts.title, text: texts.text(email), more });
+<p>${texts.noMessage}</p>
+<button class="button button-quiet button-wide" type="submit">${texts.sendAgain}</button>
+</form>`
+}`;
+  // Any address can be typed to ask for another mail, and the page does not say whether it has an account.
+  return noticeView(site, language, { tone: "mail", title: texts.title, text: (again ? texts.sentAgain : texts.text)(email), more });
 }
