@@ -168,6 +168,18 @@ describe("the account page", () => {
     expect((await browser.submit(again, { email, password: PASSWORD })).url).toBe(`${server.url}/account/delete`);
   });
 
+  test("a form that is sent after the user signed out in another tab redirects to sign-in too, and sign-out is confirmed", async () => {
+    const { email } = await signedIn();
+    const browser = aBrowser(server.url);
+    await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
+    const [account, signOut] = [await browser.follow("/account"), await browser.follow("/logout")];
+    await browser.submit(await browser.follow("/logout"), {});
+    const saved = await browser.submit(account, { firstName: "Ada" });
+    expect([saved.status, saved.url]).toEqual([200, `${server.url}/login`]);
+    const out = await browser.submit(signOut, {});
+    expect([out.status, out.html.includes("You are signed out")]).toEqual([200, true]);
+  });
+
   test.for([
     "https://evil.example/",
     "//evil.example/account",

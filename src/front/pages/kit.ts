@@ -103,6 +103,19 @@ export async function goneAfter(ending: Promise<void>): Promise<void> {
 }
 
 /**
+ * Not for a form that outlived its session: the cookie to which it was bound is gone, and the user of this browser signs in again.
+ * @throws {Refusal} forbidden
+ */
+export function assertOwnForm({ guard, cookies }: Pick<PageKit, "guard" | "cookies">, ctx: FrontContext, form: Form): void {
+  try {
+    guard.assert(ctx, form, ACCOUNT_PURPOSE);
+  } catch (error) {
+    const hasOutlived = cookies.session(ctx) === undefined && cookies.device(ctx) !== undefined;
+    if (!hasOutlived || !isRefusal(error) || error.reason !== "form_token") throw error;
+  }
+}
+
+/**
  * POST of a form of an account page. `act` returns the path to redirect to, such as `/account?done=revoked`, or undefined when it has
  * answered. A form of another site is refused before anything is looked up.
  */
@@ -110,7 +123,7 @@ export const accountForm =
   (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
   async (ctx) => {
     const form = await formBody(ctx);
-    kit.guard.assert(ctx, form, ACCOUNT_PURPOSE);
+    assertOwnForm(kit, ctx, form);
     const signedIn = await signedInTo(kit, ctx);
     if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)), 303);
     const next = await act(ctx, form, signedIn);

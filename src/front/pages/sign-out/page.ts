@@ -11,7 +11,7 @@ import { FORM_TOKEN } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, type PageKit, signedInTo } from "../kit.ts";
+import { ACCOUNT_PURPOSE, assertOwnForm, type PageKit, signedInTo } from "../kit.ts";
 import { type Site, sendPage } from "../views/layout.ts";
 import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
 
@@ -72,7 +72,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       // this site (SameSite=Lax).
       if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
         return sendRedirect(ctx, `${site.path("/logout")}?${printLogoutRequest(parseLogoutRequest(text))}`, 303);
-      guard.assert(ctx, form, ACCOUNT_PURPOSE);
+      assertOwnForm(kit, ctx, form);
       await endSession(ctx, await signedInTo(kit, ctx), form.get("everywhere") === "yes");
       sendRedirect(ctx, site.path("/logout"), 303);
     },
