@@ -73,6 +73,7 @@ export const de: Texts = {
     since: "Eingeschaltet seit",
     codesLeft: (count) =>
       count === 1 ? "1 Wiederherstellungs\u00adcode ist übrig." : `${count} Wiederherstellungs\u00adcodes sind übrig.`,
+    newPhone: "Um ein anderes Telefon zu benutzen, schalten Sie dies aus und richten Sie es neu ein.",
     newCodes: "Neue Wiederherstellungs\u00adcodes",
     remove: "Ausschalten",
     title: "Anmeldung in zwei Schritten einrichten",

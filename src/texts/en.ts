@@ -88,6 +88,7 @@ export const en = {
     setUp: "Set up an authenticator app",
     since: "On since",
     codesLeft: (count: number) => (count === 1 ? "1 recovery code is left." : `${count} recovery codes are left.`),
+    newPhone: "To use another phone, turn this off and set it up again.",
     newCodes: "New recovery codes",
     remove: "Turn off",
     title: "Set up two-step sign-in",

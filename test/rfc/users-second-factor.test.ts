@@ -175,6 +175,7 @@ describe("docs/protocol.md#second-factor", () => {
       const form = withForm(await browser.follow("/account/security"), "/account/security/app/remove");
       return browser.submit(form, { form_token: tokenIn(form.html) });
     };
+    expect((await browser.follow("/account/security")).html).toContain("To use another phone, turn this off and set it up again.");
     const asked = await submit();
     expect(asked.url).toContain("/login/code?step=");
     expect((await browser.submit(asked, { code: recovery[0] ?? "" })).url).toContain("/account/security");

@@ -40,6 +40,7 @@ ${
     ? buttonForm(site.path(`${PATH}/begin`), token, { words: texts.setUp })
     : html`<p class="small">${texts.since} ${moment(language, appAddedAt)}</p>
 <p class="small">${texts.codesLeft(recoveryCodes)}</p>
+<p class="small">${texts.newPhone}</p>
 <div class="actions">
 ${buttonForm(site.path(`${PATH}/codes`), token, { words: texts.newCodes })}
 ${buttonForm(site.path(`${PATH}/remove`), token, { words: texts.remove })}
