@@ -159,11 +159,12 @@ export const de: Texts = {
     checkMail: {
       title: "Prüfen Sie Ihr Postfach",
       text: (email) =>
-        `Eine Nachricht mit einem Link ist unterwegs an ${email}. Öffnen Sie den Link innerhalb von 24 Stunden, um die Adresse zu bestätigen.`,
+        `Wir haben eine Nachricht mit einem Link an ${email} gesendet. Öffnen Sie den Link innerhalb von 24 Stunden, um die Adresse zu bestätigen.`,
       toSignIn: "Weiter zur Anmeldung",
       sentAgain: (email) =>
         `Wenn ${email} noch nicht bestätigt ist, ist eine neue Nachricht mit einem Link dorthin unterwegs. Öffnen Sie den Link innerhalb von 24 Stunden.`,
-      noMessage: "Nach einigen Minuten keine Nachricht? Prüfen Sie den Spam-Ordner, oder senden Sie sie erneut.",
+      noMessage:
+        "Nach einigen Minuten keine Nachricht, oder ist der Link abgelaufen? Prüfen Sie den Spam-Ordner, oder senden Sie sie erneut.",
       sendAgain: "Erneut senden",
     },
   },

@@ -178,12 +178,12 @@ export const en = {
     /** After signing up. */
     checkMail: {
       title: "Check your mail",
-      text: (email: string) => `A message with a link is on its way to ${email}. Open the link within 24 hours to confirm the address.`,
+      text: (email: string) => `We have sent a message with a link to ${email}. Open the link within 24 hours to confirm the address.`,
       toSignIn: "Continue to sign in",
       sentAgain: (email: string) =>
         `If ${email} still has to be confirmed, a new message with a link is on its way there. Open the link within 24 hours.`,
       /** Before the button that asks for another mail. */
-      noMessage: "No message after a few minutes? Check your spam folder, or send it again.",
+      noMessage: "No message after a few minutes, or has the link expired? Check your spam folder, or send it again.",
       sendAgain: "Send it again",
     },
   },
