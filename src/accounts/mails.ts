@@ -116,7 +116,7 @@ function message(language: Language, { branding }: Sender, texts: MailTexts, lin
   const { hello, copyLink } = TEXTS[language].mails.frame;
   const { subject, lead, action, close } = texts;
   const foot = footOf(language, branding);
-  const text = [hello, ...lead, ...(link === undefined ? [] : [link]), close.join("\n"), ...(foot.length > 0 ? [foot.join("\n")] : [])];
+  const text = [hello, ...lead, link, close.join("\n"), foot.join("\n")].filter(Boolean);
   const direction = directionIn(language) === "rtl" ? ' dir="rtl"' : "";
   const html = `<!doctype html>
 <html lang="${language}"${direction}>

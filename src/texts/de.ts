@@ -652,7 +652,7 @@ export const de: Texts = {
     secondFactorAdded: (host) => ({
       subject: "Die Anmeldung in zwei Schritten wurde eingeschaltet",
       lead: [
-        `Wer sich bei Ihrem Konto bei ${host} anmeldet, braucht jetzt außer dem Passwort einen Code einer Authenticator-App.`,
+        `Für Ihr Konto bei ${host} wurde soeben die Anmeldung in zwei Schritten eingeschaltet: Außer dem Passwort ist jetzt ein Code einer Authenticator-App nötig.`,
         "Wenn Sie es nicht waren, wählen Sie ein neues Passwort und wenden Sie sich an uns:",
       ],
       action: "Sicherheitseinstellungen öffnen",
@@ -666,7 +666,7 @@ export const de: Texts = {
     secondFactorRemoved: (host) => ({
       subject: "Die Anmeldung in zwei Schritten wurde ausgeschaltet",
       lead: [
-        `Wer sich bei Ihrem Konto bei ${host} anmeldet, braucht keinen Code einer Authenticator-App mehr.`,
+        `Für Ihr Konto bei ${host} wurde soeben die Anmeldung in zwei Schritten ausgeschaltet: Ein Code einer Authenticator-App ist nicht mehr nötig.`,
         "Wenn Sie darum nicht gebeten haben, wählen Sie ein neues Passwort und schalten Sie sie wieder ein:",
       ],
       action: "Sicherheitseinstellungen öffnen",
@@ -684,7 +684,7 @@ export const de: Texts = {
     passkeyAdded: (host) => ({
       subject: "Ihrem Konto wurde ein Passkey hinzugefügt",
       lead: [
-        `Wer diesen Passkey hat, kann sich jetzt ohne Ihr Passwort bei Ihrem Konto bei ${host} anmelden.`,
+        `Ihrem Konto bei ${host} wurde soeben ein Passkey hinzugefügt. Wer ihn hat, kann sich ohne Ihr Passwort anmelden.`,
         "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, entfernen Sie den Passkey und wählen Sie ein neues Passwort:",
       ],
       action: "Sicherheitseinstellungen öffnen",
@@ -693,7 +693,7 @@ export const de: Texts = {
     passkeyRemoved: (host) => ({
       subject: "Ein Passkey Ihres Kontos wurde entfernt",
       lead: [
-        `Mit ihm ist keine Anmeldung bei Ihrem Konto bei ${host} mehr möglich.`,
+        `Ein Passkey Ihres Kontos bei ${host} wurde soeben entfernt. Mit ihm ist keine Anmeldung mehr möglich.`,
         "Wenn Sie es nicht waren, prüfen Sie, wer angemeldet ist, und wählen Sie ein neues Passwort:",
       ],
       action: "Sicherheitseinstellungen öffnen",

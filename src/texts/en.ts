@@ -644,7 +644,7 @@ export const en = {
     identityLinked: (host: string, title: string) => ({
       subject: `${title} was connected to your account`,
       lead: [
-        `A ${title} account was just connected to your account at ${host}. Anyone who signs in to that ${title} account can sign in to yours.`,
+        `An account at ${title} was just connected to your account at ${host}. Anyone who signs in to that account can sign in to yours.`,
         "If it was you, you do not need to do anything. If it was not, disconnect it and change your password now:",
       ],
       action: "Open security settings",
@@ -653,7 +653,7 @@ export const en = {
     identityUnlinked: (host: string, title: string) => ({
       subject: `${title} was disconnected from your account`,
       lead: [
-        `A ${title} account was just disconnected from your account at ${host}. It can no longer sign in to yours.`,
+        `An account at ${title} was just disconnected from your account at ${host}. It can no longer be used to sign in to yours.`,
         "If it was not you, change your password now:",
       ],
       action: "Open security settings",
@@ -681,7 +681,7 @@ export const en = {
     secondFactorAdded: (host: string) => ({
       subject: "Two-step sign-in was turned on",
       lead: [
-        `Your account at ${host} now asks for a code from an authenticator app after the password.`,
+        `Two-step sign-in was just turned on for your account at ${host}, which now asks for a code from an authenticator app after the password.`,
         "If it was not you, choose a new password and contact us:",
       ],
       action: "Open security settings",
@@ -695,7 +695,7 @@ export const en = {
     secondFactorRemoved: (host: string) => ({
       subject: "Two-step sign-in was turned off",
       lead: [
-        `Your account at ${host} no longer asks for a code from an authenticator app.`,
+        `Two-step sign-in was just turned off for your account at ${host}, which no longer asks for a code from an authenticator app.`,
         "If you did not ask for this, choose a new password and turn it on again:",
       ],
       action: "Open security settings",
@@ -713,7 +713,7 @@ export const en = {
     passkeyAdded: (host: string) => ({
       subject: "A passkey was added to your account",
       lead: [
-        `Someone with this passkey can now sign in to your account at ${host} without your password.`,
+        `A passkey was just added to your account at ${host}. Anyone who has it can sign in without your password.`,
         "If it was you, you do not need to do anything. If it was not, remove the passkey and choose a new password:",
       ],
       action: "Open security settings",
@@ -722,7 +722,7 @@ export const en = {
     passkeyRemoved: (host: string) => ({
       subject: "A passkey was removed from your account",
       lead: [
-        `It can no longer be used to sign in to your account at ${host}.`,
+        `A passkey was just removed from your account at ${host}. It can no longer be used to sign in.`,
         "If it was not you, check who is signed in and choose a new password:",
       ],
       action: "Open security settings",

@@ -1,5 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { accountClosedMail, passwordChangedMail, resetMail, verificationMail } from "../../../src/accounts/mails.ts";
+import {
+  accountClosedMail,
+  identityLinkedMail,
+  identityUnlinkedMail,
+  passkeyAddedMail,
+  passkeyRemovedMail,
+  passwordChangedMail,
+  resetMail,
+  secondFactorAddedMail,
+  secondFactorRemovedMail,
+  verificationMail,
+} from "../../../src/accounts/mails.ts";
 import { LANGUAGES } from "../../../src/texts/languages.ts";
 
 const ISSUER = "https://id.example.test/auth";
@@ -31,6 +42,24 @@ describe.for(LANGUAGES)("mails in %s", (language) => {
       expect(text.match(/https?:\S+/g) ?? []).toEqual(link === undefined ? [] : [link]);
     },
   );
+});
+
+test.for([
+  ["passkey", passkeyAddedMail("en", SENDER)],
+  ["passkey", passkeyRemovedMail("en", SENDER)],
+  ["Two-step sign-in", secondFactorAddedMail("en", SENDER)],
+  ["Two-step sign-in", secondFactorRemovedMail("en", SENDER)],
+] as const)("a notice names the %s in its first sentence too, which stands without the subject", ([what, { text }]) => {
+  expect(text.split("\n\n")[1]).toContain(what);
+});
+
+test("mails name a provider without an article, which would depend on its name", () => {
+  for (const mail of [identityLinkedMail, identityUnlinkedMail])
+    expect(mail("en", SENDER, "Acme").text).toMatch(/An account at Acme was just (?:dis)?connected/);
+});
+
+test("a mail without words after its link ends there", () => {
+  expect(passkeyAddedMail("en", SENDER).text).toMatch(/\/account\/security\n$/);
 });
 
 test("mails differ between languages", () => {
