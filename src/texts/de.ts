@@ -606,7 +606,7 @@ export const de: Texts = {
         `Ein Konto bei ${title} wurde soeben mit Ihrem Konto bei ${host} verbunden. Wer sich bei ${title} an diesem Konto anmeldet, kann sich auch an Ihrem anmelden.`,
         "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, trennen Sie es und ändern Sie sofort Ihr Passwort:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
     }),
     identityUnlinked: (host, title) => ({
@@ -615,7 +615,7 @@ export const de: Texts = {
         `Ein Konto bei ${title} wurde soeben von Ihrem Konto bei ${host} getrennt. Mit ihm ist keine Anmeldung an Ihrem mehr möglich.`,
         "Wenn Sie es nicht waren, ändern Sie sofort Ihr Passwort:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
     }),
     verification: (host, hours) => ({
@@ -655,7 +655,7 @@ export const de: Texts = {
         `Für Ihr Konto bei ${host} wurde soeben die Anmeldung in zwei Schritten eingeschaltet: Außer dem Passwort ist jetzt ein Code einer Authenticator-App nötig.`,
         "Wenn Sie es nicht waren, wählen Sie ein neues Passwort und wenden Sie sich an uns:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: [],
     }),
     test: (host) => ({
@@ -669,7 +669,7 @@ export const de: Texts = {
         `Für Ihr Konto bei ${host} wurde soeben die Anmeldung in zwei Schritten ausgeschaltet: Ein Code einer Authenticator-App ist nicht mehr nötig.`,
         "Wenn Sie darum nicht gebeten haben, wählen Sie ein neues Passwort und schalten Sie sie wieder ein:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: [],
     }),
     recoveryCodeUsed: (host) => ({
@@ -678,7 +678,7 @@ export const de: Texts = {
         `Jemand hat sich mit einem Ihrer Wiederherstellungscodes bei Ihrem Konto bei ${host} angemeldet.`,
         "Wenn Sie es nicht waren, wählen Sie ein neues Passwort und legen Sie neue Wiederherstellungscodes an:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: [],
     }),
     passkeyAdded: (host) => ({
@@ -687,7 +687,7 @@ export const de: Texts = {
         `Ihrem Konto bei ${host} wurde soeben ein Passkey hinzugefügt. Wer ihn hat, kann sich ohne Ihr Passwort anmelden.`,
         "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, entfernen Sie den Passkey und wählen Sie ein neues Passwort:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: [],
     }),
     passkeyRemoved: (host) => ({
@@ -696,7 +696,7 @@ export const de: Texts = {
         `Ein Passkey Ihres Kontos bei ${host} wurde soeben entfernt. Mit ihm ist keine Anmeldung mehr möglich.`,
         "Wenn Sie es nicht waren, prüfen Sie, wer angemeldet ist, und wählen Sie ein neues Passwort:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: [],
     }),
     passkeyCopied: (host) => ({
@@ -705,7 +705,7 @@ export const de: Texts = {
         `Jemand wollte sich bei Ihrem Konto bei ${host} mit einem Passkey anmelden, dessen Zähler rückwärts lief. Das geschieht, wenn ein Sicherheitsschlüssel kopiert wurde. Wir haben die Anmeldung abgelehnt.`,
         "Entfernen Sie diesen Passkey und legen Sie auf einem Gerät, dem Sie vertrauen, einen neuen an:",
       ],
-      action: "Sicherheitseinstellungen öffnen",
+      action: "„Sicherheit“ öffnen",
       close: [],
     }),
     invitation: (host, period) => ({

@@ -30,8 +30,9 @@ describe.for(LANGUAGES)("texts in %s", (language) => {
     expect(entries.filter(([, text]) => text === "" || text !== text.trim())).toEqual([]);
   });
 
-  test("have a place to break every word of a page that a phone has no room for", () => {
-    const long = entries.filter(([path, text]) => !path.startsWith(".mails.") && /\p{L}{22}/u.test(text));
+  test("have a place to break every word of a page, or of a button in a mail, that a phone has no room for", () => {
+    const isWide = (path: string) => !path.startsWith(".mails.") || path.endsWith(".action");
+    const long = entries.filter(([path, text]) => isWide(path) && /\p{L}{22}/u.test(text));
     expect(long).toEqual([]);
   });
 
