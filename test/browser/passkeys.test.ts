@@ -63,6 +63,22 @@ const signOut = async (page: Page) => {
 };
 
 describe("passkeys, docs/protocol.md#passkeys", () => {
+  test("a second click asks again, and reports no failure of the first", async () => {
+    const { page, close } = await atSecurity();
+    await page.evaluate(() => {
+      document.body.dataset.asked = "0";
+      navigator.credentials.create = (options) =>
+        new Promise((_, reject) => {
+          document.body.dataset.asked = String(Number(document.body.dataset.asked) + 1);
+          options?.signal?.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
+        });
+    });
+    await add(page).dblclick();
+    await page.locator("body[data-asked='2']").waitFor();
+    expect(await page.getByText("No passkey was added.").isVisible()).toBe(false);
+    await close();
+  });
+
   test("a user adds a passkey, renames it, signs in without a name and removes it; a mail reports both changes", async () => {
     const { page, problems, email, authenticator, close } = await withNewPasskey();
     expect(await authenticator.passkeys()).toMatchObject([{ isResidentCredential: true, rpId: "localhost" }]);

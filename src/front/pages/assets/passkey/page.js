@@ -22,6 +22,7 @@ async function use(form, answering) {
   try {
     send(form, await answering({ optionsJSON }));
   } catch ({ name }) {
+    if (name === "AbortError") return; // a second click asks the browser again
     const [other] = failures;
     (failures.find(({ dataset }) => dataset.failure === name) ?? other).hidden = false;
   }
