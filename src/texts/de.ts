@@ -311,7 +311,8 @@ export const de: Texts = {
   },
   address: {
     title: "E-Mail-Adresse ändern",
-    lead: (email) => `Ihre Adresse ist ${email}. Wir senden einen Link an die neue und benachrichtigen die bisherige.`,
+    lead: (email) => `Ihre Adresse ist ${email}. Wir senden einen Link an die neue und eine Nachricht an die bisherige.`,
+    leadUnconfirmed: (email) => `Ihre Adresse ist ${email}. Wir senden einen Link an die neue.`,
     email: "Neue E-Mail-Adresse",
     submit: "Link senden",
     toAccount: "Bisherige Adresse behalten",

@@ -339,6 +339,8 @@ export const en = {
   address: {
     title: "Change your e-mail address",
     lead: (email: string) => `Your address is ${email}. We send a link to the new one, and a notice to the current one.`,
+    /** For an address that is not confirmed, which gets no notice. */
+    leadUnconfirmed: (email: string) => `Your address is ${email}. We send a link to the new one.`,
     email: "New e-mail address",
     submit: "Send the link",
     toAccount: "Keep the current address",

@@ -122,8 +122,10 @@ test.for([
   },
 );
 
-test("an address that was not confirmed gets no link, for its mailbox may be someone else's", async () => {
+test("an address that was not confirmed gets no link, for its mailbox may be someone else's, and the page promises none", async () => {
   const { browser, email, next } = await asking({ verified: false });
+  expect((await browser.follow(FORM)).html).not.toContain("a notice to the current one");
+  expect((await (await server.signedInUser()).browser.follow(FORM)).html).toContain("a notice to the current one");
   const page = await browser.follow(await proofLink(next));
   await browser.submit(page, { token: new URL(page.url).searchParams.get("token") ?? "" });
   expect(await mayLogIn(next)).toBe(true);

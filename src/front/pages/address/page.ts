@@ -27,7 +27,7 @@ type Shown = { readonly email?: string; readonly faults?: readonly Fault[]; read
 export function addressPage(kit: PageKit): Page {
   const { ports, guard, site } = kit;
   const show = (ctx: FrontContext, user: User, { email, faults = [], status }: Shown): void => {
-    const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), current: user.email, email, faults };
+    const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), user, email, faults };
     sendPage(ctx, addressView(site, languageOf(ctx), page), status);
   };
   return {

@@ -1,4 +1,5 @@
 import type { AddressChange } from "../../../accounts/address-change.ts";
+import type { User } from "../../../accounts/ports.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
 import { type Fault, type HostedPage, hidden, html, type ReturnTo, type Site } from "../views/layout.ts";
@@ -6,18 +7,17 @@ import { CONFIRM_ADDRESS } from "../views/sections.ts";
 
 export interface AddressPage {
   readonly token: string;
-  /** The present address. */
-  readonly current: string;
+  readonly user: Pick<User, "email" | "emailVerified">;
   /** As typed, where it could not be used. */
   readonly email: string | undefined;
   readonly faults: readonly Fault[];
 }
 
-export function addressView(site: Site, language: Language, { token, current, email, faults }: AddressPage): HostedPage {
+export function addressView(site: Site, language: Language, { token, user, email, faults }: AddressPage): HostedPage {
   const texts = TEXTS[language].address;
   return formView(site, language, {
     title: texts.title,
-    lead: texts.lead(current),
+    lead: (user.emailVerified ? texts.lead : texts.leadUnconfirmed)(user.email),
     action: site.path("/account/security/address"),
     members: hidden(token),
     fields: [{ name: "email", label: texts.email, type: "email", autocomplete: "email", value: email, autofocus: true }],
