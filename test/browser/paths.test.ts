@@ -139,6 +139,31 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await done();
     });
 
+    test("on consent, what has the focus is not behind the buttons, in the narrowest windows", async () => {
+      const email = await anAccount();
+      const { page, done } = await open();
+      await page.goto(visits.ask({ scope: "openid profile notes:read notes:write", resource: "https://notes.example.test/mcp" }));
+      await signIn(page, email);
+      await heading(page, "Field Notes asks for access");
+      const names = page.locator("summary");
+      for (const height of [640, 256]) {
+        await page.setViewportSize({ width: 320, height });
+        for (let above = height - 192; above < height; above += 24) {
+          await names.evaluate((element, distance) => {
+            element.blur();
+            scrollTo(0, element.getBoundingClientRect().top + scrollY - distance);
+          }, above);
+          await names.focus();
+          const isSeen = await names.evaluate((element) => {
+            const { left, top, height } = element.getBoundingClientRect();
+            return element.contains(document.elementFromPoint(left + 10, top + height / 2));
+          });
+          expect([height, above, isSeen]).toEqual([height, above, true]);
+        }
+      }
+      await done();
+    });
+
     test("a client that is not verified is shown with its host and a warning", async () => {
       const email = await anAccount();
       const { page, done } = await open();
