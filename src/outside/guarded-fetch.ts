@@ -23,6 +23,8 @@ const REMEMBERED_HOSTS = 1_000;
 const QUEUED = 64;
 /** Of questions to name servers: a second one is sent when the first has no answer. */
 const LOOKUP = { timeout: 600, tries: 2 };
+/** Milliseconds for the addresses of the other family, once those of one are known: some name servers are silent about IPv6. */
+const OTHER_FAMILY = 300;
 
 const tooMany = () => new FetchFailure(NO_PLACE);
 
@@ -46,9 +48,15 @@ export const askingNameServers =
   async (host) => {
     const resolver = new Resolver(LOOKUP);
     if (servers !== undefined) resolver.setServers(servers);
-    const overdue = setTimeout(() => resolver.cancel(), OVERALL_MS);
-    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-    clearTimeout(overdue);
+    const families = [resolver.resolve4(host), resolver.resolve6(host)];
+    const giveUpIn = (milliseconds: number) => setTimeout(() => resolver.cancel(), milliseconds);
+    const timers = [giveUpIn(OVERALL_MS)];
+    void Promise.any(families).then(
+      () => timers.push(giveUpIn(OTHER_FAMILY)),
+      () => undefined, // neither is known
+    );
+    const answers = await Promise.allSettled(families);
+    for (const timer of timers) clearTimeout(timer);
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
   };
 const publicResolve = askingNameServers();

@@ -35,7 +35,10 @@ const outcome = (target: string, options: Partial<GuardedFetchOptions> = {}, max
       ({ value }) => value,
       (error) => error.reason ?? error,
     );
-/** A name server that answers questions for these names, and no others. @returns its address and port @see RFC 1035 §4 */
+/**
+ * A name server that answers questions for the IPv4 addresses of these names, says that they have no IPv6 address unless they begin with `v4only`,
+ * and is silent otherwise. @returns its address and port @see RFC 1035 §4
+ */
 async function aNameServer(addresses: Readonly<Record<string, string>>): Promise<string> {
   const socket = createSocket("udp4");
   onTestFinished(() => void socket.close());
@@ -47,9 +50,9 @@ async function aNameServer(addresses: Readonly<Record<string, string>>): Promise
       at += 1 + length;
     }
     const found = addresses[labels.join(".")];
-    if (found === undefined) return;
-    const question = query.subarray(12, at + 5);
     const isIPv4 = query.readUInt16BE(at + 1) === 1;
+    if (found === undefined || (!isIPv4 && labels[0] === "v4only")) return;
+    const question = query.subarray(12, at + 5);
     const header = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isIPv4 ? 1 : 0, 0, 0, 0, 0]);
     const answer = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...found.split(".").map(Number)];
     socket.send(Buffer.concat([header, question, Buffer.from(isIPv4 ? answer : [])]), port, address);
@@ -174,6 +177,12 @@ test("names of silent name servers leave other names alone", async () => {
   const silent = Array.from({ length: 12 }, (_, n) => reason(`silent${n}.example.test`));
   expect(await Promise.race([...silent, reason("found.example.test")])).toBe("address_not_public");
   expect(new Set(await Promise.all(silent))).toEqual(new Set(["name_not_resolved"]));
+});
+
+test("a name whose server is silent about IPv6 is found by its IPv4 address", async () => {
+  const nameServer = await aNameServer({ "v4only.example.test": "127.0.0.1" });
+  const resolve = askingNameServers([nameServer]);
+  expect(await Promise.race([resolve("silent.example.test"), resolve("v4only.example.test")])).toEqual(["127.0.0.1"]);
 });
 
 test("a name without an address, or whose look-up fails, is refused", async () => {
