@@ -111,7 +111,7 @@ export const addressChangeMail = (language: Language, sender: Sender, token: str
 export const addressChangedMail = (language: Language, sender: Sender, email: string): MailMessage =>
   message(language, sender, TEXTS[language].mails.addressChanged(sender.host, email));
 
-/** A message as text and as HTML that every mail program can show. The HTML loads nothing. */
+/** A message as text and as HTML that every mail program can show. The HTML loads nothing. Lists of mails preview its hidden first line. */
 function message(language: Language, { branding }: Sender, texts: MailTexts, link?: string): MailMessage {
   const { hello, copyLink } = TEXTS[language].mails.frame;
   const { subject, lead, action, close } = texts;
@@ -120,9 +120,17 @@ function message(language: Language, { branding }: Sender, texts: MailTexts, lin
   const direction = directionIn(language) === "rtl" ? ' dir="rtl"' : "";
   const html = `<!doctype html>
 <html lang="${language}"${direction}>
-<body style="margin:0;padding:32px 16px;background:#f4f5f7;font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1a2230">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(subject)}</title>
+<style>${DARK}</style>
+</head>
+<body class="back" style="margin:0;padding:24px 12px;background:#f4f5f7;font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1a2230">
+<div style="display:none;max-height:0;overflow:hidden;mso-hide:all">${escapeHtml(lead[0] ?? "")}</div>
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center">
-<table role="presentation" width="100%" style="max-width:480px;background:#ffffff;border-radius:12px" cellpadding="0" cellspacing="0"><tr><td style="padding:32px">
+<table role="presentation" class="card" width="100%" style="max-width:480px;background:#ffffff;border-radius:12px" cellpadding="0" cellspacing="0"><tr><td style="padding:24px;word-break:break-word">
 <h1 style="margin:0 0 16px;font-size:20px;line-height:1.3">${escapeHtml(subject)}</h1>
 ${lead.map((words) => paragraph(words, LARGE)).join("\n")}
 ${link === undefined ? "" : button(link, action ?? subject, copyLink, branding.accent ?? ACCENT)}
@@ -152,10 +160,13 @@ function footOf(language: Language, { name, support, termsUrl, privacyUrl }: Bra
 /** Of the button, where there is no branding. */
 const ACCENT = "#1f4fd8";
 
-const LARGE = "margin:0 0 24px;font-size:16px;line-height:1.5";
-const SMALL = "margin:0 0 8px;font-size:14px;line-height:1.5;color:#4a5568";
+/** For mail programs that follow the device; the others ignore it or choose dark colours themselves. */
+const DARK = `:root{color-scheme:light dark}@media (prefers-color-scheme: dark){.back{background:#0f1218!important;color:#eceef4!important}.card{background:#181c25!important}.small{color:#a7aec0!important}}`;
 
-const paragraph = (words: string, style: string): string => `<p style="${style}">${escapeHtml(words)}</p>`;
+const LARGE = 'style="margin:0 0 24px;font-size:16px;line-height:1.5"';
+const SMALL = 'class="small" style="margin:0 0 8px;font-size:14px;line-height:1.5;color:#4a5568"';
+
+const paragraph = (words: string, look: string): string => `<p ${look}>${escapeHtml(words)}</p>`;
 
 /** A button, and the same link as text to copy. */
 const button = (link: string, action: string, copyLink: string, accent: string): string =>

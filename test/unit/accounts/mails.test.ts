@@ -62,6 +62,17 @@ test("a mail without words after its link ends there", () => {
   expect(passkeyAddedMail("en", SENDER).text).toMatch(/\/account\/security\n$/);
 });
 
+test.for(LANGUAGES)("a mail in %s has a title, fits a phone, previews its first sentence, and has colours for the dark", (language) => {
+  const { subject, text, html } = resetMail(language, SENDER, TOKEN, 30);
+  const [, sentence = ""] = text.split("\n\n");
+  expect(html).toContain(`<title>${subject}</title>`);
+  expect(html).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
+  expect(html).toContain('<meta name="color-scheme" content="light dark">');
+  expect(html).toContain("@media (prefers-color-scheme: dark)");
+  const shown = html.slice(html.indexOf("<body")).replace(/<[^>]+>/g, " ");
+  expect(shown.trim().startsWith(sentence)).toBe(true);
+});
+
 test("mails differ between languages", () => {
   const [en, de] = LANGUAGES.map((language) => passwordChangedMail(language, SENDER));
   expect(en?.subject).not.toBe(de?.subject);
