@@ -51,6 +51,7 @@ export const de: Texts = {
     createAccount: "Konto anlegen",
     passkey: "Mit einem Passkey anmelden",
     passkeyFailed: "Das hat nicht geklappt. Versuchen Sie es noch einmal, oder benutzen Sie Ihr Passwort.",
+    tooLate: "Das hat zu lange gedauert. Melden Sie sich noch einmal an.",
     stronger: {
       mfa: "Diese Anwendung verlangt neben dem Passwort einen zweiten Schritt oder einen Passkey.",
       phr: "Diese Anwendung verlangt eine Anmeldung mit einem Passkey.",

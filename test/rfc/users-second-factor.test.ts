@@ -84,9 +84,29 @@ describe("docs/protocol.md#second-factor", () => {
     const visitor = browser.cookies.get("countersign-visitor");
     browser.cookies.clear();
     expect((await browser.submit(page, { code: recovery[0] ?? "" })).status).toBe(403);
-    expect((await browser.follow(page.url)).url).toMatch(/\/login$/);
+    expect((await browser.follow(page.url)).html).toContain("That took too long. Sign in again.");
     browser.cookies.set("countersign-visitor", visitor ?? "");
     expect((await browser.submit(page, { code: recovery[0] ?? "" })).url).toBe(`${server.url}/account`);
+  });
+
+  test("a code that comes too late leads back to the sign-in, which says so and leads on as before", async ({ server }) => {
+    const { email, browser, recovery } = await withApp(server);
+    browser.cookies.clear();
+    const page = await afterPassword(browser, email, "/login?next=/account/security/password");
+    await runText(server.database.sql, "update proof_challenges set expires_at = now()");
+    const late = await browser.submit(page, { code: recovery[0] ?? "" });
+    expect([new URL(late.url).pathname, late.html.includes("That took too long. Sign in again.")]).toEqual(["/login", true]);
+    const code = await browser.submit(late, { email, password: PASSWORD });
+    expect((await browser.submit(code, { code: recovery[0] ?? "" })).url).toBe(`${server.url}/account/security/password`);
+  });
+
+  test("a code that was to prove the user again comes too late: the page says so, and asks for everything", async ({ server }) => {
+    const { id, browser, recovery } = await withApp(server);
+    const page = await browser.follow("/account/security/password");
+    expect(page.url).toContain("/login/code?step=&");
+    await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
+    const late = await browser.submit(page, { code: recovery[0] ?? "" });
+    expect([late.html.includes("Confirm that it is you"), late.html.includes("That took too long. Sign in again.")]).toEqual([true, true]);
   });
 
   test.for(["the app", "recovery"])("64 uses of one code, of %s: one sign-in", async (kind, { server }) => {

@@ -13,6 +13,9 @@ const FRESH = 300;
 /** Asks a user who is signed in to prove again that it is them. */
 export const PROVE_AGAIN = "again";
 
+/** Says on the sign-in page that a step of the sign-in took too long. */
+export const TOO_LATE = "late";
+
 /** A user with a second factor must have proved it too: a provider that signs them in by one factor must not remove the other. */
 export const isFresh = ({ session }: Pick<SignedIn, "session">): boolean =>
   session.proofAge <= FRESH && (!session.hasSecondFactor || isAsStrong(session.acr, TWO_FACTOR_ACR));

@@ -11,7 +11,7 @@ import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
 import { deviceDonePage, devicePage } from "./device/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
-import { PROVE_AGAIN } from "./fresh-proof.ts";
+import { PROVE_AGAIN, TOO_LATE } from "./fresh-proof.ts";
 import { invitationPage } from "./invitation/page.ts";
 import { type PageKit, SET_UP } from "./kit.ts";
 import { appPage, beginAppPage, removeAppPage, renewCodesPage } from "./security/app.ts";
@@ -73,7 +73,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
   /** A GET that is no page, or one that cannot be repeated. */
   const once = (path: string, answer: Handler): Route => ({ method: "GET", path, print, answer });
   return [
-    page("/login", signInPage(kit), "switch", PROVE_AGAIN),
+    page("/login", signInPage(kit), "switch", PROVE_AGAIN, TOO_LATE),
     page("/login/code", secondFactorPage(kit), STEP_MEMBER),
     page(SET_UP, setUpPage(kit)),
     page("/login/passkey", { POST: passkeySignInPage(kit) }),

@@ -3,6 +3,7 @@ import { isHalf, type NewSession, signIn, signInByPasskey } from "../../../accou
 import { EMAIL_UNVERIFIED, hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
+import { TEXTS } from "../../../texts/languages.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
@@ -18,7 +19,7 @@ import {
   storedRequest,
   waitingRequest,
 } from "../../oauth/pending-request.ts";
-import { isFresh, lacksCodeOnly, PROVE_AGAIN } from "../fresh-proof.ts";
+import { isFresh, lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
 import {
   beginPendingAction,
   browserCaller,
@@ -58,7 +59,8 @@ function formShower(kit: PageKit): ShowForm {
   ) => {
     const token = guard.token(ctx, purpose(page.returnTo.requestId));
     const [mayJoin, connections] = [hasSignUp(ports.signUpPolicy), await ports.connections.offered(clientId)];
-    const shown = { ...page, mayJoin, passkeys, connections, token, faults, email: email ?? hint };
+    const late = queryMember(ctx, TOO_LATE) === undefined ? [] : [{ message: TEXTS[languageOf(ctx)].signIn.tooLate }];
+    const shown = { ...page, mayJoin, passkeys, connections, token, faults: [...faults, ...late], email: email ?? hint };
     sendPage(ctx, signInView(site, languageOf(ctx), shown), status);
     if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
   };

@@ -10,7 +10,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
-import { lacksCodeOnly } from "../fresh-proof.ts";
+import { lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
 import { browserCaller, enterBrowser, failedForm, type PageKit, queryForm, returnToOf, signedInTo } from "../kit.ts";
 import { type Fault, type ReturnTo, sendPage } from "../views/layout.ts";
 import { secondFactorView } from "./view.ts";
@@ -40,6 +40,10 @@ export async function beginSecondFactor(kit: PageKit, ctx: FrontContext, half: H
 
 /** The path that asks a signed-in user for the second factor alone. */
 export const raisePath = (kit: PageKit, returnTo: ReturnTo): string => pathOf(kit, "", returnTo);
+
+/** The path of the sign-in page after a step that no longer waits. A user who is signed in already must still prove what the code was for. */
+const latePath = ({ site }: PageKit, step: string, returnTo: ReturnTo): string =>
+  site.path(`/login?${step === "" ? `${PROVE_AGAIN}=yes&` : ""}${TOO_LATE}=yes`, returnTo);
 
 /** What waits for a code: a sign-in under its key, or a session that is to be raised. */
 type Waiting = { readonly key: SecretHash; readonly half: HalfSignedIn } | { readonly key?: undefined; readonly signedIn: SignedIn };
@@ -75,7 +79,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
     async GET(ctx) {
       const query = queryForm(ctx);
       const [step, returnTo] = [query.get(STEP_MEMBER) ?? "", returnToOf(site, query)];
-      if ((await waiting(ctx, step)) === undefined) return sendRedirect(ctx, site.path("/login", returnTo), 302);
+      if ((await waiting(ctx, step)) === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo), 302);
       show(ctx, step, returnTo, []);
     },
     async POST(ctx) {
@@ -83,7 +87,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
       const [step, returnTo] = [form.get(STEP_MEMBER) ?? "", returnToOf(site, form)];
       guard.assert(ctx, form, purpose(step));
       const found = await waiting(ctx, step);
-      if (found === undefined) return sendRedirect(ctx, site.path("/login", returnTo), 303);
+      if (found === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo), 303);
       const [code, caller, replaces] = [form.get(CODE_FIELD) ?? "", browserCaller(kit, ctx), cookies.session(ctx)];
       try {
         const session = await proved(found, code, caller, replaces);
