@@ -66,7 +66,7 @@ export const en = {
     createAccount: "Create an account",
     passkey: "Sign in with a passkey",
     passkeyFailed: "That did not work. Try again, or use your password.",
-    /** After a second step that no longer waits. */
+    /** After what was typed into a form came too late. */
     tooLate: "That took too long. Sign in again.",
     /** For an application that needs a sign-in of a certain class. */
     stronger: { mfa: "This app needs a second step besides your password, or a passkey.", phr: "This app needs a sign-in with a passkey." },

@@ -155,6 +155,18 @@ test("an account that got the address in the meantime keeps it", async () => {
   expect([refused.status, await mayLogIn(email)]).toEqual([409, true]);
 });
 
+test("a proof that became too old while the user typed: the page says so, and nothing is sent", async () => {
+  const { browser, id, email } = await server.signedInUser();
+  const page = await browser.follow(FORM);
+  await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
+  const [next, words] = [anEmail(), "That took too long. Sign in again."];
+  const late = await browser.submit(page, { email: next });
+  expect([late.html.includes(words), late.url.includes(next.split("@")[0] ?? "")]).toEqual([true, false]);
+  expect((await browser.submit(late, { email, password: PASSWORD })).url).toBe(server.url + FORM);
+  await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
+  expect((await browser.follow(FORM)).html).not.toContain(words);
+});
+
 test("a user who proved themselves long ago is asked to do so again first", async () => {
   const { browser, id, email } = await server.signedInUser();
   await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);

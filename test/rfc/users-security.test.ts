@@ -53,7 +53,7 @@ describe("changing the password", () => {
     const form = await browser.follow("/account/security/password");
     await runText(sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
     const asked = await browser.submit(form, { password: PASSWORD });
-    expect(asked.url).toBe(`${server.url}/login?again=yes&next=%2Faccount%2Fsecurity%2Fpassword`);
+    expect(asked.url).toBe(`${server.url}/login?again=yes&late=yes&next=%2Faccount%2Fsecurity%2Fpassword`);
     expect((await signIn(server, email, PASSWORD)).status).toBe(401);
     expect((await browser.submit(asked, { email, password: NEW })).url).toBe(`${server.url}/account/security/password`);
   });

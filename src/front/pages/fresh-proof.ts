@@ -6,6 +6,7 @@ import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
 import { accountForm, accountPageHandler, type PageKit, queryForm, returnToOf, signInFor } from "./kit.ts";
 import type { AccountPage } from "./views/account-frame.ts";
 import type { ReturnTo, Site } from "./views/layout.ts";
+import { PROVED_PAGES } from "./views/sections.ts";
 
 /** Seconds for which a proof lets a user do what could take the account from them, such as adding a way to sign in. */
 const FRESH = 300;
@@ -13,7 +14,7 @@ const FRESH = 300;
 /** Asks a user who is signed in to prove again that it is them. */
 export const PROVE_AGAIN = "again";
 
-/** Says on the sign-in page that a step of the sign-in took too long. */
+/** Says on the sign-in page that what was typed came too late. */
 export const TOO_LATE = "late";
 
 /** A user with a second factor must have proved it too: a provider that signs them in by one factor must not remove the other. */
@@ -25,7 +26,8 @@ export const lacksCodeOnly = ({ session }: Pick<SignedIn, "session">): boolean =
   session.proofAge <= FRESH && session.hasSecondFactor && !isAsStrong(session.acr, TWO_FACTOR_ACR);
 
 /** The path that asks for a fresh proof, and leads back. */
-export const proofPath = (site: Site, path: string, returnTo: ReturnTo): string => signInFor(site, path, returnTo, `?${PROVE_AGAIN}=yes`);
+export const proofPath = (site: Site, path: string, returnTo: ReturnTo, late = ""): string =>
+  signInFor(site, path, returnTo, `?${PROVE_AGAIN}=yes${late}`);
 
 /** GET of an account page that needs a fresh proof: asks for one, and returns to the section, or to the waiting request. */
 export const provedPage = (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
@@ -41,6 +43,9 @@ export const provedForm = (
 ): Handler =>
   accountForm(kit, async (ctx, form, signedIn) => {
     if (isFresh(signedIn)) return act(ctx, form, signedIn);
-    sendRedirect(ctx, proofPath(kit.site, pathText(ctx), returnToOf(kit.site, form)), 303);
+    const path = pathText(ctx);
+    // Pages that are opened with a fresh proof have fields, and what was typed there is lost.
+    const late = PROVED_PAGES.includes(path) ? `&${TOO_LATE}=yes` : "";
+    sendRedirect(ctx, proofPath(kit.site, path, returnToOf(kit.site, form), late), 303);
     return undefined;
   });
