@@ -112,7 +112,10 @@ test.for([
     expect(page.html).toContain(`keeps the address ${email}`);
     const token = new URL(link, server.url).searchParams.get("token") ?? "";
     const stopped = await owner.submit(page, { token });
-    expect(stopped.html).toContain("Choose a new password");
+    expect(stopped.html).toContain("Everything was signed out. Choose a new password now.");
+    expect((await owner.follow(`${stopped.url}&lang=de`)).html).toContain("Wählen Sie jetzt ein neues Passwort");
+    for (const forged of [stopped.url, "/address/stop?done=yes"])
+      expect((await browser.follow(forged)).html).not.toContain("Everything was signed out.");
     expect((await browser.follow("/account")).url).toContain("/login");
     expect([await mayLogIn(email), await mayLogIn(next)]).toEqual([false, false]);
     await owner.submit(await owner.follow("/forgot"), { email });

@@ -40,6 +40,7 @@ describe("deleting an account", () => {
       expect(page.url).toBe(`${server.url}/login?again=yes&next=%2Faccount%2Fdelete`);
     const back = await browser.submit(await browser.follow("/account/delete"), { email, password: PASSWORD });
     expect([back.url, back.html.includes("This cannot be undone.")]).toEqual([`${server.url}/account/delete`, true]);
+    expect((await browser.follow("/account/deleted")).url).toBe(`${server.url}/account`);
   });
 
   test("every token of the user is refused afterwards, at every endpoint", async ({ server }) => {

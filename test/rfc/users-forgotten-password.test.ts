@@ -179,6 +179,10 @@ describe("the pages", () => {
     expect([weak.status, weak.html.includes('<a href="#password">')]).toEqual([400, true]);
     const done = await browser.submit(weak, { password: NEW });
     expect([done.status, done.html.includes("Your password has been changed")]).toEqual([200, true]);
+    expect((await browser.follow(`${done.url}&lang=de`)).html).toContain("Ihr Passwort wurde geändert");
+    await browser.follow(`${done.url}&lang=en`);
+    for (const forged of [done.url, "/reset?done=changed"])
+      expect((await aBrowser(server.url, from()).follow(forged)).html).not.toContain("Your password has been changed");
     const again = await browser.follow(link);
     expect([again.status, again.html.includes("This link no longer works"), again.html.includes('href="/forgot"')]).toEqual([
       400,

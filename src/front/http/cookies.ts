@@ -100,7 +100,12 @@ export const FORM_TOKEN = "form_token";
 
 export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; cookies: Cookies; randomBytes: RandomBytes }) {
   const origin = new URL(issuer).origin;
+  // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie. Both cookies identify this browser.
+  const isToken = (ctx: FrontContext, presented: string | undefined, purpose: string): boolean =>
+    [cookies.session(ctx), cookies.visitor(ctx)].some((secret) => secret !== undefined && isCsrfToken(presented, secret, purpose));
   return {
+    /** Whether a token was made for this browser and purpose. A link that another site made has none. */
+    isToken,
     /** The token for a form. A browser without a cookie to bind it to gets one. */
     token(ctx: FrontContext, purpose: string): string {
       const known = cookies.session(ctx) ?? cookies.visitor(ctx);
@@ -112,11 +117,7 @@ export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; co
     /** @throws {Refusal} forbidden */
     assert(ctx: FrontContext, form: Form, purpose: string): void {
       if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
-      // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie. Both cookies identify this browser.
-      const secrets = [cookies.session(ctx), cookies.visitor(ctx)];
-      const presented = form.get(FORM_TOKEN);
-      const matches = secrets.some((secret) => secret !== undefined && isCsrfToken(presented, secret, purpose));
-      if (!matches) throw new Refusal("forbidden", "form_token");
+      if (!isToken(ctx, form.get(FORM_TOKEN), purpose)) throw new Refusal("forbidden", "form_token");
     },
   };
 }

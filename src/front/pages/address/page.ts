@@ -87,6 +87,8 @@ export function confirmAddressPage(kit: PageKit): Page {
 }
 
 const STOP = "address-stop";
+/** The purpose of the token in `done` after a change was stopped: no other site can make a link that says so. */
+const STOPPED = "address-stopped";
 
 /** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
 export function stopAddressPage(kit: PageKit): Page {
@@ -98,8 +100,7 @@ export function stopAddressPage(kit: PageKit): Page {
     });
   return {
     async GET(ctx) {
-      const kept = queryMember(ctx, "done");
-      if (kept !== undefined) return sendPage(ctx, stoppedAddressView(site, languageOf(ctx)));
+      if (guard.isToken(ctx, queryMember(ctx, "done"), STOPPED)) return sendPage(ctx, stoppedAddressView(site, languageOf(ctx)));
       await show(ctx, queryMember(ctx, "token") ?? "");
     },
     async POST(ctx) {
@@ -112,7 +113,7 @@ export function stopAddressPage(kit: PageKit): Page {
         const { faults, status } = failedForm(ctx, error, []);
         return show(ctx, link, faults, status);
       }
-      sendRedirect(ctx, site.path("/address/stop?done=yes"), 303);
+      sendRedirect(ctx, site.path(`/address/stop?done=${guard.token(ctx, STOPPED)}`), 303);
     },
   };
 }

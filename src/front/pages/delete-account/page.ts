@@ -2,10 +2,11 @@ import { closeAccount } from "../../../accounts/account.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { callerOf } from "../../http/address.ts";
+import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { ACCOUNT_PURPOSE, failedForm, type PageKit } from "../kit.ts";
+import { ACCOUNT_PURPOSE, failedForm, type PageKit, signedInTo } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
 
@@ -34,8 +35,11 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
   };
 }
 
-/** GET /account/deleted: the account is gone. */
+/** GET /account/deleted: the account is gone. A link that leads a signed-in user here must not say so of theirs. */
 export const accountGonePage =
-  ({ site, ports }: PageKit): Handler =>
-  (ctx) =>
+  (kit: PageKit): Handler =>
+  async (ctx) => {
+    const { site, ports } = kit;
+    if ((await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"), 302);
     sendPage(ctx, accountGoneView(site, languageOf(ctx), hasSignUp(ports.signUpPolicy)));
+  };

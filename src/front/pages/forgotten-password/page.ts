@@ -21,7 +21,7 @@ import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } 
 
 const FORGOT = "forgot";
 const RESET = "reset";
-/** The value of `done` after a new password was set. */
+/** The purpose of the token in `done` after a new password was set: no other site can make a link that says so. */
 const CHANGED = "changed";
 
 /** GET /forgot and POST /forgot: sends a link; the response is the same for every address. */
@@ -69,7 +69,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
   }
   return {
     async GET(ctx) {
-      if (queryMember(ctx, "done") === CHANGED) {
+      if (guard.isToken(ctx, queryMember(ctx, "done"), CHANGED)) {
         return sendPage(ctx, resetDoneView(site, languageOf(ctx), await returnToStarted(kit, ctx)));
       }
       await show(ctx, queryMember(ctx, "token") ?? "");
@@ -85,7 +85,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
         const { faults, status } = failedForm(ctx, error, ["password"]);
         return show(ctx, link, faults, status);
       }
-      sendRedirect(ctx, site.path(`/reset?done=${CHANGED}`), 303);
+      sendRedirect(ctx, site.path(`/reset?done=${guard.token(ctx, CHANGED)}`), 303);
     },
   };
 }
