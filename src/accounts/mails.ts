@@ -50,13 +50,16 @@ export const resetMail = (language: Language, sender: Sender, token: string, min
 export const passwordChangedMail = (language: Language, sender: Sender): MailMessage =>
   message(language, sender, TEXTS[language].mails.passwordChanged(sender.host), `${sender.issuer}/forgot`);
 
+/** Its link leads to a new password too: who did not set up the app cannot turn it off, which needs its code. */
+export const secondFactorAddedMail = (language: Language, sender: Sender): MailMessage =>
+  message(language, sender, TEXTS[language].mails.secondFactorAdded(sender.host), `${sender.issuer}/forgot`);
+
 /** Notices about a user's ways to sign in. Their link leads to them. */
 const noticeMail =
-  (kind: "passkeyAdded" | "passkeyRemoved" | "passkeyCopied" | "secondFactorAdded" | "secondFactorRemoved" | "recoveryCodeUsed") =>
+  (kind: "passkeyAdded" | "passkeyRemoved" | "passkeyCopied" | "secondFactorRemoved" | "recoveryCodeUsed") =>
   (language: Language, sender: Sender): MailMessage =>
     message(language, sender, TEXTS[language].mails[kind](sender.host), `${sender.issuer}/account/security`);
 
-export const secondFactorAddedMail = noticeMail("secondFactorAdded");
 export const secondFactorRemovedMail = noticeMail("secondFactorRemoved");
 export const recoveryCodeUsedMail = noticeMail("recoveryCodeUsed");
 export const passkeyAddedMail = noticeMail("passkeyAdded");

@@ -655,10 +655,10 @@ export const de: Texts = {
       subject: "Die Anmeldung in zwei Schritten wurde eingeschaltet",
       lead: [
         `Für Ihr Konto bei ${host} wurde soeben die Anmeldung in zwei Schritten eingeschaltet: Außer dem Passwort ist jetzt ein Code einer Authenticator-App nötig.`,
-        "Wenn Sie es nicht waren, wählen Sie ein neues Passwort und wenden Sie sich an uns:",
+        "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, wählen Sie sofort ein neues Passwort:",
       ],
-      action: "„Sicherheit“ öffnen",
-      close: [],
+      action: "Das war ich nicht",
+      close: [`Bitten Sie dann die Administration von ${host}, sie auszuschalten: Das neue Passwort allein genügt zur Anmeldung nicht.`],
     }),
     test: (host) => ({
       subject: `Mails von ${host} kommen an`,

@@ -686,10 +686,10 @@ export const en = {
       subject: "Two-step sign-in was turned on",
       lead: [
         `Two-step sign-in was just turned on for your account at ${host}, which now asks for a code from an authenticator app after the password.`,
-        "If it was not you, choose a new password and contact us:",
+        "If it was you, you do not need to do anything. If it was not, choose a new password now:",
       ],
-      action: "Open security settings",
-      close: [],
+      action: "It was not me",
+      close: [`Then ask an administrator of ${host} to turn it off: the new password alone does not sign you in.`],
     }),
     test: (host: string) => ({
       subject: `Mails from ${host} arrive`,

@@ -53,6 +53,12 @@ test.for([
   expect(text.split("\n\n")[1]).toContain(what);
 });
 
+test.for(LANGUAGES)("the notice of an app in %s leads a user who did not set it up to what works without its code", (language) => {
+  const { text } = secondFactorAddedMail(language, SENDER);
+  expect(text).toContain(`${ISSUER}/forgot\n`);
+  expect(text.split("/forgot")[1]).toContain("id.example.test");
+});
+
 test("mails name a provider without an article, which would depend on its name", () => {
   for (const mail of [identityLinkedMail, identityUnlinkedMail])
     expect(mail("en", SENDER, "Acme").text).toMatch(/An account at Acme was just (?:dis)?connected/);
