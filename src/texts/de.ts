@@ -75,8 +75,16 @@ export const de: Texts = {
     codesLeft: (count) =>
       count === 1 ? "1 Wiederherstellungs\u00adcode ist übrig." : `${count} Wiederherstellungs\u00adcodes sind übrig.`,
     newPhone: "Um ein anderes Telefon zu benutzen, schalten Sie dies aus und richten Sie es neu ein.",
-    newCodes: "Neue Wiederherstellungs\u00adcodes",
-    remove: "Ausschalten",
+    newCodes: {
+      title: "Neue Wiederherstellungs\u00adcodes",
+      text: "Die Codes, die Sie jetzt haben, gelten dann nicht mehr.",
+      submit: "Neue Codes erstellen",
+    },
+    remove: {
+      title: "Ausschalten",
+      text: "Bei der Anmeldung wird dann kein Code mehr verlangt, und Ihre Wiederherstellungs\u00adcodes gelten nicht mehr.",
+      submit: "Anmeldung in zwei Schritten ausschalten",
+    },
     title: "Anmeldung in zwei Schritten einrichten",
     scan: "Diesen Code scannen",
     scanText: "Benutzen Sie eine Authenticator-App, etwa die Ihres Passwortmanagers.",

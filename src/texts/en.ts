@@ -91,8 +91,16 @@ export const en = {
     since: "On since",
     codesLeft: (count: number) => (count === 1 ? "1 recovery code is left." : `${count} recovery codes are left.`),
     newPhone: "To use another phone, turn this off and set it up again.",
-    newCodes: "New recovery codes",
-    remove: "Turn off",
+    newCodes: {
+      title: "New recovery codes",
+      text: "The codes that you have now stop working.",
+      submit: "Make new codes",
+    },
+    remove: {
+      title: "Turn off",
+      text: "We no longer ask for a code at your sign-in, and your recovery codes stop working.",
+      submit: "Turn off two-step sign-in",
+    },
     title: "Set up two-step sign-in",
     scan: "Scan this code",
     scanText: "Use an authenticator app, such as the one in your password manager.",

@@ -29,6 +29,7 @@ describe("docs/protocol.md#second-factor", () => {
     const path = server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid", acr_values: MFA });
     const page = await afterPassword(browser, email, path);
     const code = codeOf(secret, 1);
+    expect(page.html).not.toContain("inputmode"); // recovery codes have letters
     const wrong = await browser.submit(page, { code: "123456" });
     expect([wrong.status, wrong.url]).toEqual([401, `${server.url}/login/code`]);
     const consent = await browser.submit(wrong, { code });
@@ -52,6 +53,7 @@ describe("docs/protocol.md#second-factor", () => {
     const { browser } = await server.signedInUser();
     const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
     const page = await browser.submit(form, { form_token: tokenIn(form.html) });
+    expect(page.html).toContain('autocomplete="one-time-code" inputmode="numeric"');
     expect(page.html).toMatch(/<a href="otpauth:\/\/totp\/[^"]+secret=[A-Z2-7]+/);
     for (const code of ["", "12345", "1234567", "12345a", "000000"]) {
       const answer = await browser.submit(page, { code });
@@ -195,7 +197,11 @@ describe("docs/protocol.md#second-factor", () => {
       const form = withForm(await browser.follow("/account/security"), "/account/security/app/remove");
       return browser.submit(form, { form_token: tokenIn(form.html) });
     };
-    expect((await browser.follow("/account/security")).html).toContain("To use another phone, turn this off and set it up again.");
+    const { html } = await browser.follow("/account/security");
+    expect(html).toContain("To use another phone, turn this off and set it up again.");
+    // Neither is done by the first touch.
+    for (const step of ["codes", "remove"])
+      expect(html).toMatch(new RegExp(`<details><summary>[^<]+</summary>\\s*<p [^>]*>[^<]+</p>\\s*<form [^>]*/app/${step}"`));
     const asked = await submit();
     expect(asked.url).toContain("/login/code?step=");
     expect((await browser.submit(asked, { code: recovery[0] ?? "" })).url).toContain("/account/security");

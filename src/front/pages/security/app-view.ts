@@ -41,13 +41,23 @@ ${
     : html`<p class="small">${texts.since} ${moment(language, appAddedAt)}</p>
 <p class="small">${texts.codesLeft(recoveryCodes)}</p>
 <p class="small">${texts.newPhone}</p>
-<div class="actions">
-${buttonForm(site.path(`${PATH}/codes`), token, { words: texts.newCodes })}
-${buttonForm(site.path(`${PATH}/remove`), token, { words: texts.remove })}
-</div>`
+${question(site, token, "codes", texts.newCodes)}
+${question(site, token, "remove", texts.remove)}`
 }
 </section>`;
 }
+
+/** A step that a slip of the finger must not take. It needs no script and no page of its own. */
+const question = (
+  site: Site,
+  token: string,
+  step: string,
+  { title, text, submit }: Readonly<Record<"title" | "text" | "submit", string>>,
+) =>
+  html`<details><summary>${title}</summary>
+<p class="small">${text}</p>
+${buttonForm(site.path(`${PATH}/${step}`), token, { words: submit })}
+</details>`;
 
 /** Shows the secret of a new app, and asks for its first code. */
 export function appView(site: Site, language: Language, { token, returnTo, faults, secret, uri }: AppPage): HostedPage {
@@ -67,7 +77,7 @@ export function appView(site: Site, language: Language, { token, returnTo, fault
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path(PATH)}" class="stack" novalidate>
 ${hidden(token, returnTo)}
-${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", hint: texts.codeHint })}
+${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: texts.codeHint })}
 <button class="button" type="submit">${texts.submit}</button>
 </form>
 <p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? "/account/security" : "/consent", returnTo)}">${texts.cancel}</a></p>

@@ -200,6 +200,8 @@ export interface Field {
   readonly label: string;
   readonly type: "email" | "password" | "text";
   readonly autocomplete: string;
+  /** For a keyboard of digits alone. */
+  readonly inputmode?: "numeric";
   readonly value?: string | undefined;
   readonly hint?: string | undefined;
   readonly optional?: boolean;
@@ -213,7 +215,7 @@ export interface Field {
 export function field(
   language: Language,
   faults: readonly Fault[],
-  { name, label, type, autocomplete, value, hint, optional, autofocus }: Field,
+  { name, label, type, autocomplete, inputmode, value, hint, optional, autofocus }: Field,
 ): Markup {
   const error = faults.find((fault) => fault.field === name)?.message;
   const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean).join(" ");
@@ -221,7 +223,7 @@ export function field(
 <label id="${name}-label" for="${name}">${label}${optional && html` <span class="optional">${TEXTS[language].frame.optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${error !== undefined && html`<p class="fault" id="${name}-error">${error}</p>`}
-<div class="input"><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${value !== undefined && html` value="${value}"`}${
+<div class="input"><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${inputmode && html` inputmode="${inputmode}"`}${value !== undefined && html` value="${value}"`}${
     described !== "" && html` aria-describedby="${described}"`
   }${error !== undefined && html` aria-invalid="true"`}${!optional && html` required`}${autofocus && html` autofocus`}${type === "email" && html` autocapitalize="none"`} spellcheck="false">${type === "password" && revealButton(language, name)}</div>
 </div>`;
