@@ -46,9 +46,20 @@ describe("an invitation", () => {
         return { browser, page: await browser.follow(link) };
       }),
     );
-    const ends = await Promise.all(browsers.map(({ browser, page }) => browser.submit(page, { email, password: PASSWORD })));
+    const ends = await Promise.all(browsers.map(({ browser, page }, n) => browser.submit(page, { email, password: `${PASSWORD} ${n}` })));
     expect(ends.map(({ status }) => status).toSorted()).toEqual([200, 400, 400, 400]);
     expect((await aBrowser(server.url).follow(link)).html).toContain("This link no longer works");
+  });
+
+  test("that is sent twice by one browser signs in to its account twice", async () => {
+    const email = anEmail();
+    await (await operatorAt(server.url)).users.invite.mutate({ email });
+    const browser = aBrowser(server.url);
+    const page = await browser.follow(await invitationFor(email));
+    const twice = await Promise.all([1, 2].map(() => browser.submit(page, { email, password: PASSWORD })));
+    expect(twice.map(({ url }) => url)).toEqual([`${server.url}/account`, `${server.url}/account`]);
+    const other = await browser.submit(page, { email, password: `${PASSWORD} 2` });
+    expect([other.status, other.html.includes("This link no longer works")]).toEqual([400, true]);
   });
 
   test("is refused for another address, which does not use it up", async () => {

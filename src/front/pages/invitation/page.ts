@@ -1,5 +1,5 @@
 import { acceptInvitation, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/invitations.ts";
-import { signInNewcomer } from "../../../accounts/sign-in.ts";
+import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
 import { isRefusal } from "../../../errors.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
@@ -7,7 +7,7 @@ import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
+import { browserCaller, failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { invitationView, staleInvitationView } from "./view.ts";
@@ -36,19 +36,33 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
     }
   }
 
+  /** A form that is sent twice signs in to the account that it has opened the first time. */
+  async function opened(ctx: FrontContext, email: string, password: string): Promise<NewSession | undefined> {
+    try {
+      const outcome = await signIn({ email, password }, ports, browserCaller(kit, ctx), cookies.session(ctx));
+      return isHalf(outcome) ? undefined : outcome;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return undefined;
+    }
+  }
+
   return {
     GET: (ctx) => show(ctx, queryMember(ctx, "token") ?? ""),
     async POST(ctx) {
       const form = await formBody(ctx);
       guard.assert(ctx, form, PURPOSE);
-      const [link, email] = [form.get("token") ?? "", form.get("email") ?? ""];
+      const [link, email, password] = [form.get("token") ?? "", form.get("email") ?? "", form.get("password") ?? ""];
       try {
-        const { token, ...newcomer } = assertShape(InvitationBody, { token: link, email, password: form.get("password") ?? "" });
+        const { token, ...newcomer } = assertShape(InvitationBody, { token: link, email, password });
         const user = await acceptInvitation(token, newcomer, ports, callerOf(ctx));
         const session = await signInNewcomer({ user, generation: 0 }, "invitation", ports, callerOf(ctx), cookies.session(ctx));
         await startBrowserSession(kit, ctx, session);
       } catch (error) {
-        return show(ctx, link, { email, ...(await failedAccountForm(ctx, error, form)) });
+        const isUsed = isRefusal(error) && error.reason === INVITATION_UNUSABLE;
+        const session = isUsed ? await opened(ctx, email, password) : undefined;
+        if (session === undefined) return show(ctx, link, { email, ...(await failedAccountForm(ctx, error, form)) });
+        await startBrowserSession(kit, ctx, session);
       }
       sendRedirect(ctx, site.path(isSetup ? `${ACCOUNT_START}?done=${SET_UP_DONE}` : ACCOUNT_START), 303);
     },
