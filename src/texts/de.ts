@@ -220,8 +220,9 @@ export const de: Texts = {
     },
     stale: {
       title: "Dieser Link gilt nicht mehr",
-      text: "Ein solcher Link gilt einmal und 30 Minuten lang, und nur der neueste gilt. Es wurde nichts geändert.",
+      text: "Ein solcher Link gilt einmal und 30 Minuten lang, und nur der neueste gilt. Wenn Sie damit schon ein neues Passwort gewählt haben, melden Sie sich an.",
       again: "Neuen Link senden",
+      signIn: "Anmelden",
     },
     changed: {
       title: "Ihr Passwort wurde geändert",
@@ -350,6 +351,7 @@ export const de: Texts = {
       title: "Dieser Link gilt nicht mehr",
       text: "Er wurde schon verwendet, durch einen neueren ersetzt, ist zu alt oder gehört zu einem anderen Konto als dem, das hier angemeldet ist.",
       toAccount: "Zu Ihrem Konto",
+      stop: "Er wurde schon verwendet, ist zu alt, oder die Änderung wurde schon verhindert. Wenn Sie Ihre Adresse damit behalten haben, wählen Sie ein neues Passwort.",
     },
   },
   agents: {

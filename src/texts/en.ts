@@ -239,8 +239,9 @@ export const en = {
     },
     stale: {
       title: "This link no longer works",
-      text: "Such a link works once, for 30 minutes, and only the newest one works. Nothing was changed.",
+      text: "Such a link works once, for 30 minutes, and only the newest one works. If you have chosen a new password with it, sign in.",
       again: "Send a new link",
+      signIn: "Sign in",
     },
     changed: {
       title: "Your password has been changed",
@@ -380,6 +381,8 @@ export const en = {
       title: "This link no longer works",
       text: "It was used already, was replaced by a newer one, is too old, or belongs to another account than the one that is signed in here.",
       toAccount: "Go to your account",
+      /** Of the link to the former address, after which the password no longer works. */
+      stop: "It was used already, is too old, or the change was stopped before. If you kept your address with it, choose a new password.",
     },
   },
   agents: {

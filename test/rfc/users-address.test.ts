@@ -114,10 +114,17 @@ test.for([
     const stopped = await owner.submit(page, { token });
     expect(stopped.html).toContain("Everything was signed out. Choose a new password now.");
     expect((await owner.follow(`${stopped.url}&lang=de`)).html).toContain("Wählen Sie jetzt ein neues Passwort");
+    await owner.follow(`${stopped.url}&lang=en`);
     for (const forged of [stopped.url, "/address/stop?done=yes"])
       expect((await browser.follow(forged)).html).not.toContain("Everything was signed out.");
     expect((await browser.follow("/account")).url).toContain("/login");
     expect([await mayLogIn(email), await mayLogIn(next)]).toEqual([false, false]);
+    const again = await owner.submit(page, { token });
+    expect([again.status, again.html.includes("If you kept your address with it"), again.html.includes('href="/forgot"')]).toEqual([
+      400,
+      true,
+      true,
+    ]);
     await owner.submit(await owner.follow("/forgot"), { email });
     await owner.submit(await owner.follow(await linkTo(email, "/reset")), { password: PASSWORD });
     expect(await mayLogIn(email)).toBe(true);

@@ -183,6 +183,7 @@ describe("the pages", () => {
     await browser.follow(`${done.url}&lang=en`);
     for (const forged of [done.url, "/reset?done=changed"])
       expect((await aBrowser(server.url, from()).follow(forged)).html).not.toContain("Your password has been changed");
+    expect((await browser.submit(weak, { password: NEW })).html).toMatch(/If you have chosen a new password with it[\s\S]+href="\/login"/);
     const again = await browser.follow(link);
     expect([again.status, again.html.includes("This link no longer works"), again.html.includes('href="/forgot"')]).toEqual([
       400,

@@ -165,6 +165,7 @@ describe("a user who resets a forgotten password continues with", () => {
     await browser.follow(sent.url);
     const stale = await browser.follow("/reset?token=unknown");
     expect(hrefs(stale.html)).toEqual([`/forgot${search}`]);
+    expect(stale.html).toContain(`href="/login${search}"`);
     const token = await server.resetTokenFor(email, 2);
     expect(await server.mailsTo(email, 2)).toHaveLength(2);
     const changed = await browser.submit(await browser.follow(`/reset?token=${token}`), { password: "a brand new battery" });

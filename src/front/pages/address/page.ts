@@ -18,7 +18,15 @@ import { provedForm, provedPage } from "../fresh-proof.ts";
 import { ACCOUNT_PURPOSE, accountForm, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { type Fault, sendPage } from "../views/layout.ts";
 import { CONFIRM_ADDRESS } from "../views/sections.ts";
-import { addressView, confirmAddressView, signInFirstView, staleAddressLinkView, stopAddressView, stoppedAddressView } from "./view.ts";
+import {
+  addressView,
+  confirmAddressView,
+  signInFirstView,
+  staleAddressLinkView,
+  staleStopLinkView,
+  stopAddressView,
+  stoppedAddressView,
+} from "./view.ts";
 
 type Page = { readonly GET: Handler; readonly POST: Handler };
 type Shown = { readonly email?: string; readonly faults?: readonly Fault[]; readonly status?: number };
@@ -46,12 +54,12 @@ export function addressPage(kit: PageKit): Page {
 }
 
 /** Shows the page of a link, or that the link does not work. */
-async function forLink(kit: PageKit, ctx: FrontContext, show: () => Promise<void>): Promise<void> {
+async function forLink(kit: PageKit, ctx: FrontContext, show: () => Promise<void>, stale = staleAddressLinkView): Promise<void> {
   try {
     await show();
   } catch (error) {
     if (!isRefusal(error) || error.reason !== ADDRESS_LINK_UNUSABLE) throw error;
-    sendPage(ctx, staleAddressLinkView(kit.site, languageOf(ctx)), 400);
+    sendPage(ctx, stale(kit.site, languageOf(ctx)), 400);
   }
 }
 
@@ -93,11 +101,13 @@ const STOPPED = "address-stopped";
 /** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
 export function stopAddressPage(kit: PageKit): Page {
   const { ports, guard, site } = kit;
-  const show = (ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> =>
-    forLink(kit, ctx, async () => {
+  const show = (ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> => {
+    const showForm = async () => {
       const change = await changeToStop(link, ports);
       sendPage(ctx, stopAddressView(site, languageOf(ctx), { token: guard.token(ctx, STOP), link, change, faults }), status);
-    });
+    };
+    return forLink(kit, ctx, showForm, staleStopLinkView);
+  };
   return {
     async GET(ctx) {
       if (guard.isToken(ctx, queryMember(ctx, "done"), STOPPED)) return sendPage(ctx, stoppedAddressView(site, languageOf(ctx)));

@@ -73,6 +73,17 @@ export function stoppedAddressView(site: Site, language: Language): HostedPage {
   return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/forgot"), choose) });
 }
 
+/** The link to the former address does not work, or not again. */
+export function staleStopLinkView(site: Site, language: Language): HostedPage {
+  const { stale, stopped } = TEXTS[language].address;
+  return noticeView(site, language, {
+    tone: "bad",
+    title: stale.title,
+    text: stale.stop,
+    more: wideLink(site.path("/forgot"), stopped.choose),
+  });
+}
+
 export function staleAddressLinkView(site: Site, language: Language): HostedPage {
   const { title, text, toAccount } = TEXTS[language].address.stale;
   return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/account"), toAccount) });

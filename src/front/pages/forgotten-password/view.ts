@@ -44,8 +44,10 @@ export function resetView(site: Site, language: Language, { token, link, email, 
 }
 
 export function staleResetView(site: Site, language: Language, returnTo: ReturnTo): HostedPage {
-  const { title, text, again } = TEXTS[language].forgottenPassword.stale;
-  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/forgot", returnTo), again) });
+  const { title, text, again, signIn } = TEXTS[language].forgottenPassword.stale;
+  const more = html`${wideLink(site.path("/forgot", returnTo), again)}
+<p class="small after-form"><a href="${site.path("/login", returnTo)}">${signIn}</a></p>`;
+  return noticeView(site, language, { tone: "bad", title, text, more });
 }
 
 export function resetDoneView(site: Site, language: Language, returnTo: ReturnTo): HostedPage {
