@@ -19,6 +19,17 @@ const security = (browser: Browser) => browser.follow("/account/security");
 const changePassword = async (browser: Browser, password: string) =>
   browser.submit(await browser.follow("/account/security/password"), { password });
 
+test("a passkey that is removed in another tab is removed here too", async ({ server }) => {
+  const { browser } = await server.signedInUser();
+  const { html } = await security(browser);
+  const body = new URLSearchParams({
+    form_token: /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "",
+    passkey: "0198f2f2-0000-7000-8000-000000000000",
+  });
+  const removed = await browser.follow("/account/security/passkeys/remove", { method: "POST", body, headers: { origin: server.url } });
+  expect([removed.status, removed.html.includes("The passkey has been removed.")]).toEqual([200, true]);
+});
+
 describe("changing the password", () => {
   test("ends every other session and refresh family, and renews this browser's session", async ({ server }) => {
     const { email, browser, login } = await server.signedInUser();

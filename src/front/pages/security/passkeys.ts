@@ -7,7 +7,7 @@ import { sendJson, sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
 import { isFresh, provedForm } from "../fresh-proof.ts";
-import { accountForm, destinationOf, failedForm, type PageKit, returnToOf } from "../kit.ts";
+import { accountForm, destinationOf, failedForm, goneAfter, type PageKit, returnToOf } from "../kit.ts";
 import { showSetUp } from "../set-up/page.ts";
 import type { ReturnTo, Site } from "../views/layout.ts";
 import { showSecurity } from "./page.ts";
@@ -74,5 +74,5 @@ export const removePasskeyPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
     () => kit.site.path(`${SECURITY}?done=removed`),
-    (ctx, form, { user }) => removePasskey(form.get("passkey") ?? "", user, kit.ports, callerOf(ctx)),
+    (ctx, form, { user }) => goneAfter(removePasskey(form.get("passkey") ?? "", user, kit.ports, callerOf(ctx))),
   );

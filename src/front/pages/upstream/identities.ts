@@ -3,7 +3,7 @@ import { unlinkIdentity } from "../../../upstream/links.ts";
 import { callerOf } from "../../http/address.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm } from "../fresh-proof.ts";
-import { failedForm, type PageKit } from "../kit.ts";
+import { failedForm, goneAfter, type PageKit } from "../kit.ts";
 import { showSecurity } from "../security/page.ts";
 import { connectionNamed } from "./detour.ts";
 import { leave } from "./page.ts";
@@ -14,7 +14,7 @@ export const identitiesPage = (kit: PageKit): Handler =>
     const toLink = form.get("link");
     if (toLink !== undefined) return startLink(kit, ctx, signedIn, toLink);
     try {
-      await unlink(kit, ctx, signedIn, form.get("unlink") ?? "");
+      await goneAfter(unlink(kit, ctx, signedIn, form.get("unlink") ?? ""));
       return "/account/security?done=unlinked";
     } catch (error) {
       await showSecurity(kit, ctx, signedIn, failedForm(ctx, error, []));

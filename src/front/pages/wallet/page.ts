@@ -7,7 +7,7 @@ import type { FrontContext, Handler, Route } from "../../http/routes.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
-import { accountForm, accountPageHandler, queryMember } from "../kit.ts";
+import { accountForm, accountPageHandler, goneAfter, queryMember } from "../kit.ts";
 import { inChosenLanguage } from "../routes.ts";
 import type { AccountPage } from "../views/account-frame.ts";
 import { sendPage } from "../views/layout.ts";
@@ -51,7 +51,7 @@ const beginPage = (kit: WalletKit): Handler =>
 /** POST /account/wallet/unlink. */
 const unlinkPage = (kit: WalletKit): Handler =>
   accountForm(kit, async (ctx, _form, signedIn) => {
-    await unlinkWallet(signedIn, kit.linking, callerOf(ctx));
+    await goneAfter(unlinkWallet(signedIn, kit.linking, callerOf(ctx)));
     return "/account/wallet?done=unlinked";
   });
 
