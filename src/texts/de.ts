@@ -66,6 +66,8 @@ export const de: Texts = {
     hint: "Sechs Ziffern, oder einer Ihrer Wiederherstellungs\u00adcodes.",
     submit: "Weiter",
     otherWay: "Auf andere Weise anmelden",
+    lost: (host) =>
+      `Sie haben weder die App noch einen Wiederherstellungs\u00adcode? Bitten Sie die Administration von ${host}, die Anmeldung in zwei Schritten auszuschalten.`,
   },
   authenticatorApp: {
     heading: "Anmeldung in zwei Schritten",
@@ -119,7 +121,7 @@ export const de: Texts = {
       refused: (title) =>
         `Wir konnten die Antwort von ${title} nicht annehmen. Versuchen Sie es erneut, oder melden Sie sich auf andere Weise an.`,
       cannotConfirm: (title) => `${title} kann nicht bestätigen, dass Sie es sind. Melden Sie sich auf andere Weise an.`,
-      disabled: "Mit diesem Konto ist keine Anmeldung möglich.",
+      disabled: (host) => `Mit diesem Konto ist keine Anmeldung möglich. Wenden Sie sich an die Administration von ${host}.`,
       taken: (title) => `Dieses Konto bei ${title} ist hier schon mit einem anderen Konto verbunden.`,
     },
     linkFirst: {

@@ -82,6 +82,7 @@ export const en = {
     hint: "Six digits, or one of your recovery codes.",
     submit: "Continue",
     otherWay: "Sign in another way",
+    lost: (host: string) => `You have neither the app nor a recovery code? Ask an administrator of ${host} to turn two-step sign-in off.`,
   },
   /** An authenticator app, on the security page. */
   authenticatorApp: {
@@ -135,7 +136,7 @@ export const en = {
       unreachable: (title: string) => `${title} cannot be reached at the moment. Try again in a few minutes, or sign in another way.`,
       refused: (title: string) => `We could not accept the answer from ${title}. Try again, or sign in another way.`,
       cannotConfirm: (title: string) => `${title} cannot confirm that it is you. Sign in another way.`,
-      disabled: "This account cannot sign in.",
+      disabled: (host: string) => `This account cannot sign in. Ask an administrator of ${host}.`,
       taken: (title: string) => `This ${title} account is already connected to another account here.`,
     },
     /** For an identity that is not linked to the account of its address. */

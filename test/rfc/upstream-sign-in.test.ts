@@ -208,6 +208,15 @@ describe("a signed-in user", () => {
     expect(mails).toEqual([{ event: "identity.linked" }, { event: "identity.unlinked" }]);
   });
 
+  test("whose account was disabled reads whom to ask", async () => {
+    const visitor = await withPassword("off@else.test");
+    const left = await visitor.submit(await security(visitor), { link: "acme" });
+    await visitor.follow(upstream.signIn(left.url, "off", verified("off@private.test")));
+    await runText(server.database.sql, "update users set enabled = false where email = 'off@else.test'", []);
+    const { html } = await arrive(aVisitor(), "off", {});
+    expect(html).toContain(`This account cannot sign in. Ask an administrator of ${new URL(server.url).host}.`);
+  });
+
   test("cannot link the identity of another user, nor have it linked in another session", async () => {
     await arrive(aVisitor(), "owner", verified("owner@acme.test"));
     const visitor = await withPassword("thief@else.test");

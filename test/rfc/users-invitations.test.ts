@@ -93,7 +93,8 @@ describe("an invitation", () => {
     const browser = aBrowser(server.url);
     const page = await browser.follow(await invitationFor(email));
     await operator.users.create.mutate({ email, password: PASSWORD });
-    expect((await browser.submit(page, { email, password: PASSWORD })).status).toBe(409);
+    const refused = await browser.submit(page, { email, password: PASSWORD });
+    expect([refused.status, refused.html.includes('<a href="/login">')]).toEqual([409, true]);
   });
 
   test.for(["disabled", "deleted", "no operator any more"] as const)("is refused once its sender is %s", async (change) => {

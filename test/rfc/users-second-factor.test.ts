@@ -30,6 +30,7 @@ describe("docs/protocol.md#second-factor", () => {
     const page = await afterPassword(browser, email, path);
     const code = codeOf(secret, 1);
     expect(page.html).not.toContain("inputmode"); // recovery codes have letters
+    expect(page.html).toContain("neither the app nor a recovery code? Ask an administrator of ");
     const wrong = await browser.submit(page, { code: "123456" });
     expect([wrong.status, wrong.url]).toEqual([401, `${server.url}/login/code`]);
     const consent = await browser.submit(wrong, { code });

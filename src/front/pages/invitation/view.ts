@@ -12,7 +12,7 @@ export interface InvitationPage extends Omit<FormPage, "returnTo"> {
 }
 
 export function invitationView(site: Site, language: Language, { path, link, token, invited, email, faults }: InvitationPage): HostedPage {
-  const texts = TEXTS[language].invitation;
+  const { invitation: texts, signUp } = TEXTS[language];
   const { title, lead } = invited === undefined ? texts.setup : texts.invited;
   return formView(site, language, {
     title,
@@ -32,6 +32,7 @@ export function invitationView(site: Site, language: Language, { path, link, tok
     ],
     faults,
     submit: texts.submit,
+    below: invited !== undefined && html`${signUp.haveAccount} <a href="${site.path("/login")}">${signUp.signIn}</a>`,
   });
 }
 

@@ -79,5 +79,6 @@ export function secondFactorView(site: Site, language: Language, { token, step, 
     faults,
     submit: texts.submit,
     after: html`<a href="${site.path("/login?switch=yes", returnTo)}">${texts.otherWay}</a>`,
+    below: texts.lost(site.host),
   });
 }

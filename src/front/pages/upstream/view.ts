@@ -16,14 +16,14 @@ interface FailedSignIn {
 export function failedView(site: Site, language: Language, { title, reason, linking, returnTo }: FailedSignIn): HostedPage {
   const { failed, toSignIn, toSecurity } = TEXTS[language].upstream;
   const more = linking ? wideLink(site.path("/account/security"), toSecurity) : wideLink(site.path("/login", returnTo), toSignIn);
-  return noticeView(site, language, { tone: "bad", title: failed.title(title), text: failedText(language, title, reason), more });
+  return noticeView(site, language, { tone: "bad", title: failed.title(title), text: failedText(site, language, title, reason), more });
 }
 
-function failedText(language: Language, title: string, reason: string): string {
+function failedText({ host }: Site, language: Language, title: string, reason: string): string {
   const { failed } = TEXTS[language].upstream;
   if (reason === "upstream_denied") return failed.denied(title);
   if (reason === "upstream_unreachable") return failed.unreachable(title);
-  if (reason === "account_disabled") return failed.disabled;
+  if (reason === "account_disabled") return failed.disabled(host);
   if (reason === "upstream_cannot_confirm") return failed.cannotConfirm(title);
   return reason === "identity_taken" ? failed.taken(title) : failed.refused(title);
 }

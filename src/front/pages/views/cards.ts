@@ -75,6 +75,6 @@ ${card.instead}
 ${card.after !== undefined && html`<p class="small centred after-form">${card.after}</p>`}
 ${card.others}
 </section>
-${card.below !== undefined && html`<p class="below">${card.below}</p>`}`,
+${card.below && html`<p class="below">${card.below}</p>`}`,
   );
 }
