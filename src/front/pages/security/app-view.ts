@@ -10,8 +10,8 @@ import {
   type HostedPage,
   hidden,
   html,
-  type Markup,
   moment,
+  type Part,
   type ReturnTo,
   type Site,
 } from "../views/layout.ts";
@@ -29,8 +29,19 @@ interface AppPage {
   readonly uri: string;
 }
 
-/** The part of the security page about the second step. */
-export function appCard(site: Site, language: Language, { appAddedAt, recoveryCodes }: SecondFactorState, token: string): Markup {
+/** What the security page knows about apps. */
+export interface AppCard {
+  readonly token: string;
+  readonly secondFactor: SecondFactorState;
+  /** Whether the server can set up apps. */
+  readonly apps: boolean;
+}
+
+/** The part of the security page about the second step. @returns undefined where the server can set up no app, and there is none */
+export function appCard(site: Site, language: Language, page: AppCard): Part {
+  const { token, apps } = page;
+  const { appAddedAt, recoveryCodes } = page.secondFactor;
+  if (appAddedAt === null && !apps) return undefined;
   const texts = TEXTS[language].authenticatorApp;
   return html`<section class="card" aria-labelledby="second-step">
 <h2 id="second-step">${texts.heading}</h2>

@@ -26,7 +26,8 @@ export async function showSecurity(
     ports.secondFactors.stateOf(user.id),
   ]);
   const token = guard.token(ctx, ACCOUNT_PURPOSE);
-  const page = { token, sessions, identities, connections, passkeys, secondFactor, current: session.id, done, faults };
+  const apps = ports.box.usable();
+  const page = { token, apps, sessions, identities, connections, passkeys, secondFactor, current: session.id, done, faults };
   sendPage(ctx, securityView(site, languageOf(ctx), page), status);
   if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
 }

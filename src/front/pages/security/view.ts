@@ -1,6 +1,5 @@
 import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession } from "../../../accounts/ports.ts";
-import type { SecondFactorState } from "../../../accounts/second-factor.ts";
 import { shownMoment } from "../../../texts/format.ts";
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
@@ -8,14 +7,13 @@ import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
 import { buttonForm, type Fault, faultSummary, type HostedPage, hidden, html, type Markup, moment, type Site } from "../views/layout.ts";
 import { passkeyHead } from "../views/passkey-form.ts";
-import { appCard } from "./app-view.ts";
+import { type AppCard, appCard } from "./app-view.ts";
 import { passkeyCard } from "./factors-view.ts";
 import { identitiesCard } from "./identities.ts";
 
-export interface SecurityPage extends Pick<AccountPage, "token" | "done"> {
+export interface SecurityPage extends Pick<AccountPage, "done">, AppCard {
   /** Undefined where browsers make no passkeys. */
   readonly passkeys: readonly Passkey[] | undefined;
-  readonly secondFactor: SecondFactorState;
   readonly sessions: readonly LiveSession[];
   /** The id of the session of this browser. */
   readonly current: string;
@@ -39,7 +37,7 @@ export function securityView(site: Site, language: Language, page: SecurityPage)
     },
     html`${faultSummary(language, faults)}
 ${passkeys && passkeyCard(site, language, passkeys, token)}
-${appCard(site, language, page.secondFactor, token)}
+${appCard(site, language, page)}
 <section class="card" aria-labelledby="new-password">
 <h2 id="new-password">${texts.password}</h2>
 <p>${texts.passwordText}</p>
