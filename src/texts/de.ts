@@ -351,7 +351,7 @@ export const de: Texts = {
     },
     stale: {
       title: "Dieser Link gilt nicht mehr",
-      text: "Er wurde schon verwendet, durch einen neueren ersetzt, ist zu alt oder gehört zu einem anderen Konto als dem, das hier angemeldet ist.",
+      text: "Er wurde schon verwendet, durch einen neueren ersetzt oder ist zu alt. Wenn er zu einem anderen Konto gehört als dem, das hier angemeldet ist, melden Sie sich ab und öffnen Sie ihn noch einmal.",
       toAccount: "Zu Ihrem Konto",
       stop: "Er wurde schon verwendet, ist zu alt, oder die Änderung wurde schon verhindert. Wenn Sie Ihre Adresse damit behalten haben, wählen Sie ein neues Passwort.",
     },

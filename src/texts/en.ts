@@ -380,7 +380,7 @@ export const en = {
     },
     stale: {
       title: "This link no longer works",
-      text: "It was used already, was replaced by a newer one, is too old, or belongs to another account than the one that is signed in here.",
+      text: "It was used already, was replaced by a newer one, or is too old. If it belongs to another account than the one that is signed in here, sign out and open it again.",
       toAccount: "Go to your account",
       /** Of the link to the former address, after which the password no longer works. */
       stop: "It was used already, is too old, or the change was stopped before. If you kept your address with it, choose a new password.",
