@@ -585,15 +585,17 @@ export const en = {
     toAccount: "Go to your account",
     /** For an internal error. */
     fault: { title: "Something went wrong", text: "This is our fault, and we have logged it. Please try again later." },
+    /** After a reason that passes by itself. */
+    retryIn: (time: string) => `Try again in ${time}.`,
     /** Reasons that a user can act on. The three of a failed sign-in have the same text, so that they cannot be distinguished. */
     reasons: {
       account_disabled: "Wrong e-mail address or password.",
       account_unknown: "Wrong e-mail address or password.",
       password_wrong: "Wrong e-mail address or password.",
-      sign_in_failures: "Too many failed attempts. Wait a while before you try again.",
+      sign_in_failures: "Too many failed attempts.",
       user_code_unknown: "That code is not right, or it has expired. Check what your device shows.",
-      user_code_failures: "Too many wrong codes. Wait a while before you try again.",
-      rate_limit: "Too many requests. Try again later.",
+      user_code_failures: "Too many wrong codes.",
+      rate_limit: "Too many requests.",
       email_taken: "There is already an account with this e-mail address.",
       invitation_of_other_address: "The invitation is for another e-mail address. Use the one to which it was sent.",
       sign_up_domain: "Addresses of this domain cannot open an account here.",

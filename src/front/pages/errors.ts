@@ -1,4 +1,5 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
+import { shownDuration } from "../../texts/format.ts";
 import { type Language, TEXTS } from "../../texts/languages.ts";
 import { setRetryHeaders } from "../http/errors.ts";
 import { languageOf } from "../http/language.ts";
@@ -48,8 +49,12 @@ const wordsFor = (table: Readonly<Record<string, string>>, key: string): string 
   Object.hasOwn(table, key) ? table[key] : undefined;
 
 /** The sentence for a refusal's reason, if there is one. The refusal's own description is for developers and is not shown. */
-export const reasonWords = (language: Language, { reason }: Pick<Refusal, "reason">): string | undefined =>
-  wordsFor(TEXTS[language].refusals.reasons, reason);
+export function reasonWords(language: Language, { reason, detail }: Refusal): string | undefined {
+  const { reasons, retryIn } = TEXTS[language].refusals;
+  const sentence = wordsFor(reasons, reason);
+  if (sentence === undefined || detail.retryAfter === undefined) return sentence;
+  return `${sentence} ${retryIn(shownDuration(language, Math.ceil(detail.retryAfter / 60) * 60))}`;
+}
 
 /** The faults of a form, each at its field where the form has that field. Pure. */
 export function refusalFaults(language: Language, refusal: Refusal, fields: readonly string[]): readonly Fault[] {

@@ -15,6 +15,13 @@ describe("a refusal on a page", () => {
     expect(reasonWords(language, new Refusal("invalid_request", reason, forPrograms))).toBe(words);
   });
 
+  test.for([
+    ["en", 841, "Too many failed attempts. Try again in 15 minutes."],
+    ["de", 60, "Zu viele Fehlversuche. Versuchen Sie es in 1 Minute noch einmal."],
+  ] as const)("in %s, a limit says how long it lasts: %s seconds", ([language, retryAfter, words]) => {
+    expect(reasonWords(language, new Refusal("too_many_requests", "sign_in_failures", { retryAfter }))).toBe(words);
+  });
+
   test("all failed sign-ins have the same text", () => {
     for (const language of ["en", "de"] as const) {
       const words = ["account_unknown", "account_disabled", "password_wrong"].map((reason) =>
