@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
@@ -60,11 +61,12 @@ const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export async function withSessionLock<Result>({ configDir }: Terminal, work: () => Promise<Result> | Result): Promise<Result> {
   mkdirSync(configDir, { recursive: true, mode: 0o700 });
   const lock = join(configDir, "sessions.lock");
-  while (!isMade(lock)) await setTimeout(LOCK_LOOK);
+  const owner = randomUUID();
+  while (!isTaken(lock, owner)) await setTimeout(LOCK_LOOK);
   let interrupt: NodeJS.Signals | undefined;
   const leave = () => {
     for (const signal of INTERRUPTS) process.off(signal, interrupted);
-    rmSync(lock, { recursive: true, force: true });
+    removeOwners(lock, [owner]);
     if (interrupt !== undefined) process.kill(process.pid, interrupt); // without a listener it ends the process
   };
   // The first waits for the work, which would else lose the refresh token that the server has just replaced.
@@ -81,16 +83,46 @@ export async function withSessionLock<Result>({ configDir }: Terminal, work: () 
   }
 }
 
-/** Makes a folder, which only one process can. */
-function isMade(lock: string): boolean {
+/** How systems refuse to replace a folder that has content; EPERM is that of Windows. */
+const OF_ANOTHER: readonly (string | undefined)[] = ["ENOTEMPTY", "EEXIST", "EPERM"];
+
+/** Puts a folder that holds the owner's name in the place of the lock. Only one process can: no folder replaces one that has content. */
+function isTaken(lock: string, owner: string): boolean {
+  const owners = ownersOf(lock);
+  if (owners.some((each) => isAlive(join(lock, each)))) return false;
+  removeOwners(lock, owners);
+  const own = `${lock}.${owner}`;
+  mkdirSync(join(own, owner), { recursive: true });
   try {
-    mkdirSync(lock);
+    renameSync(own, lock);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    const made = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
-    if (made !== undefined && Math.abs(epochMillis() - made) > LOCK_DEAD) rmSync(lock, { recursive: true, force: true });
+    rmSync(own, { recursive: true });
+    if (!OF_ANOTHER.includes((error as NodeJS.ErrnoException).code)) throw error;
     return false;
+  }
+}
+
+function ownersOf(lock: string): readonly string[] {
+  try {
+    return readdirSync(lock);
+  } catch {
+    return []; // it was released
+  }
+}
+
+function isAlive(owner: string): boolean {
+  const taken = statSync(owner, { throwIfNoEntry: false })?.mtimeMs;
+  return taken !== undefined && Math.abs(epochMillis() - taken) <= LOCK_DEAD;
+}
+
+/** Removes owners by their names, since the lock may be another one's by now. */
+function removeOwners(lock: string, owners: readonly string[]): void {
+  for (const owner of owners) rmSync(join(lock, owner), { recursive: true, force: true });
+  try {
+    rmdirSync(lock);
+  } catch {
+    // There is none, or another owner has it.
   }
 }
 

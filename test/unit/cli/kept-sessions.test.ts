@@ -1,19 +1,81 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, utimesSync } from "node:fs";
+import fs, { existsSync, mkdirSync, readdirSync, utimesSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { withSessionLock } from "../../../src/cli/kept-sessions.ts";
 import { aTerminal } from "../../support/terminal.ts";
 
-test.for([-3_600, 3_600])("a lock that a command left behind %i seconds away from now keeps no other command waiting", async (seconds) => {
+function aLock() {
   const { terminal, leave } = aTerminal({ serverUrl: "https://auth.example", email: undefined, password: undefined });
   onTestFinished(leave);
   const lock = join(terminal.configDir, "sessions.lock");
-  mkdirSync(lock, { recursive: true });
-  const made = Date.now() / 1_000 + seconds;
-  utimesSync(lock, made, made);
+  /** Makes the lock one that was taken so many seconds from now. */
+  const takenAt = (seconds: number) => {
+    const taken = Date.now() / 1_000 + seconds;
+    for (const each of [lock, ...readdirSync(lock).map((name) => join(lock, name))]) utimesSync(each, taken, taken);
+  };
+  const leftBehind = (seconds: number) => {
+    mkdirSync(join(lock, "of-a-dead-command"), { recursive: true });
+    takenAt(seconds);
+  };
+  return { terminal, takenAt, leftBehind };
+}
+
+test.for([-3_600, 3_600])("a lock that a command left behind %i seconds away from now keeps no other command waiting", async (seconds) => {
+  const { terminal, leftBehind } = aLock();
+  leftBehind(seconds);
   expect(await withSessionLock(terminal, async () => "renewed")).toBe("renewed");
+});
+
+test("commands that find the same dead lock at once work one after the other", async () => {
+  const { terminal, leftBehind } = aLock();
+  leftBehind(-3_600);
+  let working = 0;
+  let most = 0;
+  const command = () =>
+    withSessionLock(terminal, async () => {
+      most = Math.max(most, ++working);
+      await setTimeout(150);
+      working--;
+    });
+  const { rmSync } = fs;
+  const others: Promise<void>[] = [];
+  // Two other commands come between the look of the first at the lock, and its removal.
+  fs.rmSync = (...removal) => {
+    fs.rmSync = rmSync;
+    syncBuiltinESMExports();
+    others.push(command(), command());
+    rmSync(...removal);
+  };
+  syncBuiltinESMExports();
+  await command();
+  await Promise.all(others);
+  expect([others.length, most]).toEqual([2, 1]);
+});
+
+test("a command that took too long does not release the lock of the next one", async () => {
+  const { terminal, takenAt } = aLock();
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = withSessionLock(terminal, () => first.promise);
+  takenAt(-3_600);
+  const secondHasIt = Promise.withResolvers<void>();
+  const next = withSessionLock(terminal, () => {
+    secondHasIt.resolve();
+    return second.promise;
+  });
+  await secondHasIt.promise;
+  first.resolve();
+  await slow;
+  let thirdHasIt = false;
+  const third = withSessionLock(terminal, () => {
+    thirdHasIt = true;
+  });
+  expect(thirdHasIt).toBe(false);
+  second.resolve();
+  await Promise.all([next, third]);
 });
 
 /** A command that has the lock, and leaves it when something is written to it. */
