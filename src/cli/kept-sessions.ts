@@ -38,14 +38,15 @@ function readSessions(terminal: Terminal): z.infer<typeof ByServer> {
   }
 }
 
-/** Readable by this user alone. Replaces the file as a whole, so that an interrupted command leaves the old one. */
-function writeSessions(sessions: z.infer<typeof ByServer>, terminal: Terminal): void {
-  const file = fileOf(terminal);
+/** Writes a file that this user alone can read, under `withSessionLock`. An interrupted command leaves the old one. */
+export function replaceFile(file: string, content: object): void {
   const next = `${file}.${process.pid}`;
-  writeFileSync(next, JSON.stringify(sessions), { mode: 0o600 });
+  writeFileSync(next, JSON.stringify(content), { mode: 0o600 });
   chmodSync(next, 0o600);
   renameSync(next, file);
 }
+
+const writeSessions = (sessions: z.infer<typeof ByServer>, terminal: Terminal): void => replaceFile(fileOf(terminal), sessions);
 
 /** Milliseconds from now at which a lock belongs to a command that died, or to a clock that was set back; and between two looks for it. */
 const LOCK_DEAD = 30_000;
@@ -55,7 +56,7 @@ const LOCK_LOOK = 50;
 const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Runs work as the only command that changes the sessions: a refresh token that two of them sent would end its session, and of two that
+ * Runs work as the only command that changes what the command line keeps: a refresh token that two of them sent would end its session, and of two that
  * write the file, one would undo what the other wrote.
  */
 export async function withSessionLock<Result>({ configDir }: Terminal, work: () => Promise<Result> | Result): Promise<Result> {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -70,6 +70,23 @@ describe("countersign token", () => {
     const { run, opened } = atTerminal();
     for (let times = 0; times < 2; times++) await run("--scope", "notes:read");
     expect(new Set(opened.map((url) => new URL(url).searchParams.get("client_id"))).size).toBe(1);
+  });
+
+  test("registers one client for two first commands at once", async () => {
+    const { run, opened } = atTerminal();
+    await Promise.all([run("--scope", "notes:read"), run("--scope", "notes:read")]);
+    const clientIds = opened.map((url) => new URL(url).searchParams.get("client_id"));
+    expect([clientIds.length, new Set(clientIds).size]).toEqual([2, 1]);
+  });
+
+  test("replaces the file of its client_ids as a whole", async () => {
+    const { run, terminal } = atTerminal();
+    const file = join(terminal.configDir, "clients.json");
+    mkdirSync(terminal.configDir, { recursive: true });
+    writeFileSync(file, "{}");
+    linkSync(file, `${file}.old`);
+    await run("--scope", "notes:read");
+    expect([readFileSync(`${file}.old`, "utf8"), Object.keys(JSON.parse(readFileSync(file, "utf8")))]).toEqual(["{}", [server.url]]);
   });
 
   test("registers again when the server does not know its client_id", async () => {

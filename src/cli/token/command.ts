@@ -45,10 +45,10 @@ async function token({ resource = [], scope, client, device, decode }: TokenOpti
   const tokensFor = (clientId: string): Promise<Tokens> =>
     obtain({ server, clientId, scope: scope?.join(" "), resources: resource }, terminal);
   const known = client ?? keptClient(server, terminal);
-  const answer = await tokensFor(known ?? (await registeredClient(server, terminal))).catch(async (error: unknown) => {
+  const answer = await tokensFor(known ?? (await registeredClient(server, undefined, terminal))).catch(async (error: unknown) => {
     // The server deletes clients that were not used for long.
     if (!(error instanceof UnknownClient) || client !== undefined || known === undefined) throw error;
-    return tokensFor(await registeredClient(server, terminal));
+    return tokensFor(await registeredClient(server, known, terminal));
   });
   if (!decode) return { value: answer, text: answer.access_token };
   const decoded = decodedJwt(answer.access_token);

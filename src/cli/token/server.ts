@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { DEVICE_CODE } from "../../protocol/grants.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
+import { replaceFile, withSessionLock } from "../kept-sessions.ts";
 import { assertAnswers, request } from "../request.ts";
 import { printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -104,10 +105,23 @@ export const keptClient = ({ issuer }: Server, terminal: Terminal): string | und
 export const CALLBACK = "/callback";
 
 /**
- * Registers this command line as a client of the server, and remembers it. It is public, has no refresh tokens, and gets the scopes that the
- * server gives to clients that register themselves, and those of resources that do.
+ * The client_id of this command line, which registers itself unless another command has just done so.
+ * @param unknown a client_id that the server does not know
  */
-export async function registeredClient(server: Server, terminal: Terminal): Promise<string> {
+export const registeredClient = (server: Server, unknown: string | undefined, terminal: Terminal): Promise<string> =>
+  withSessionLock(terminal, async () => {
+    const kept = keptClient(server, terminal);
+    if (kept !== undefined && kept !== unknown) return kept;
+    const clientId = await register(server);
+    replaceFile(fileOf(terminal), { ...readKept(terminal), [server.issuer]: clientId });
+    return clientId;
+  });
+
+/**
+ * Registers this command line as a client of the server. It is public, has no refresh tokens, and gets the scopes that the server gives to
+ * clients that register themselves, and those of resources that do.
+ */
+async function register(server: Server): Promise<string> {
   if (server.registration_endpoint === undefined)
     throw new CommandFailure(EXIT.failed, `${server.issuer} has no open registration. Name a public client with --client.`);
   const metadata = {
@@ -129,7 +143,5 @@ export async function registeredClient(server: Server, terminal: Terminal): Prom
       EXIT.failed,
       `${server.issuer} does not register this command line (status ${response.status}). Use --client.`,
     );
-  mkdirSync(terminal.configDir, { recursive: true, mode: 0o700 });
-  writeFileSync(fileOf(terminal), JSON.stringify({ ...readKept(terminal), [server.issuer]: read.data.client_id }), { mode: 0o600 });
   return read.data.client_id;
 }
