@@ -12,7 +12,7 @@ import type { Terminal } from "./terminal.ts";
 
 type Resource = ManagementOutputs["operator"]["resources"]["get"];
 type Inspection = ManagementOutputs["operator"]["resources"]["inspect"];
-type Settings = Omit<ManagementInputs["operator"]["resources"]["update"], "resource" | "realmId">;
+type Settings = Omit<ManagementInputs["operator"]["resources"]["update"], "resource" | "realmId" | "updatedAt">;
 
 type Options = {
   readonly realm?: string;
@@ -175,9 +175,10 @@ function faultText({ metadataUrl, fault }: Inspection): string {
 
 async function update(admin: AdminClient, resource: string, { realm, ...options }: Options): Promise<Output> {
   const named = { ...(await realmNamed(admin, realm)), resource };
-  const before =
-    options.scope === undefined && options.stepUp === undefined ? [] : (await admin.operator.resources.get.query(named)).scopes;
-  return shown(await admin.operator.resources.update.mutate({ ...named, ...settingsOf(options, before) }));
+  const writesScopes = options.scope !== undefined || options.stepUp !== undefined;
+  const before = writesScopes ? await admin.operator.resources.get.query(named) : undefined;
+  const changes = { ...settingsOf(options, before?.scopes), ...(before && { updatedAt: before.updatedAt }) };
+  return shown(await admin.operator.resources.update.mutate({ ...named, ...changes }));
 }
 
 /** @throws {CommandFailure} when the metadata cannot be used, or the resource has no record */

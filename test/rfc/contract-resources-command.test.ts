@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, onTestFinished } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { registerResourceCommands } from "../../src/cli/resources.ts";
 import { operatorAt } from "../support/admin.ts";
@@ -105,4 +105,26 @@ test.for<[string, string, (response: ServerResponse, document: Record<string, un
   const countersign = atTerminal(server);
   expect(await countersign("add", resource)).toMatchObject({ code: 1, out: "", err: expect.stringContaining(words) });
   expect((await countersign("show", resource)).code).toBe(4);
+});
+
+test("--step-up does not undo what another operator changes at the same time", async ({ server }) => {
+  const resource = "https://bank.example/mcp";
+  const operator = await operatorAt(server.url);
+  await operator.resources.create.mutate({ resource, scopes: [{ name: "bank:read" }] });
+  const { fetch } = globalThis;
+  const spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {
+    if (String(url).includes("operator.resources.update")) {
+      spy.mockRestore();
+      await operator.resources.update.mutate({ resource, scopes: [{ name: "bank:read" }, { name: "bank:pay" }] });
+    }
+    return fetch(url, init);
+  });
+  onTestFinished(() => spy.mockRestore());
+  const countersign = atTerminal(server);
+  const update = ["update", resource, "--step-up", "bank:read=mfa"];
+  expect(await countersign(...update)).toMatchObject({ code: 1, err: expect.stringContaining("was changed since it was read") });
+  expect(await countersign(...update)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/scopes +bank:read bank:pay\n.+bank:read=mfa\n/),
+  });
 });

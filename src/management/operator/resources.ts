@@ -19,6 +19,14 @@ const Filter = z.strictObject({
   search,
 });
 
+const updatedAt = z
+  .int()
+  .optional()
+  .meta({ description: "That of the record when it was read: the call is refused if the record was changed since." });
+
+const changedSince = () =>
+  new Refusal("conflict", "resource_changed", { description: "The resource was changed since it was read. Read it again." });
+
 const unknown = () => new Refusal("not_found", "resource_unknown", { description: "This resource has no record." });
 
 const resourceView = ({ createdAt, updatedAt, ...record }: ResourceRecord) => ({
@@ -62,10 +70,13 @@ export const operatorResourcesRouter = router({
     }),
 
   update: operatorProcedure
-    .input(z.strictObject({ ...named, ...resourceSettings }))
-    .mutation(async ({ ctx, input: { realmId, resource, ...settings } }) => {
+    .input(z.strictObject({ ...named, ...resourceSettings, updatedAt }))
+    .mutation(async ({ ctx, input: { realmId, resource, updatedAt: read, ...settings } }) => {
       const inRealm = await realmOf(ctx.ports, realmId);
-      const decide = (record: ResourceRecord) => withSettings(record, settings);
+      const decide = (record: ResourceRecord) => {
+        if (read !== undefined && read !== resourceView(record).updatedAt) throw changedSince();
+        return withSettings(record, settings);
+      };
       const changed = await ctx.ports.managedResources.change(inRealm, resource, decide, ctx.audit("resource.changed"));
       if (changed === undefined) throw unknown();
       return resourceView(changed);
