@@ -1,6 +1,7 @@
 import type { AdminClient, ManagementInputs } from "@countersign/admin";
 import { CommandFailure, contentOf, EXIT } from "./failure.ts";
 import { everyPage, type managementCommands, type Output } from "./management-api.ts";
+import { asJsonLine } from "./table.ts";
 
 type Row = ManagementInputs["operator"]["users"]["import"]["users"][number];
 
@@ -19,7 +20,7 @@ export function registerUserFileCommands(command: ReturnType<typeof managementCo
       role,
       enabled,
     }));
-    return { value: rows, text: rows.map((row) => JSON.stringify(row)).join("\n") };
+    return { value: rows, text: rows.map((row) => asJsonLine(row)).join("\n") };
   });
   command("import <file>", "add users from lines of JSON, with bcrypt or argon2 hashes as passwordHash: all, or none", importFile);
 }

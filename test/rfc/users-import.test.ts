@@ -67,6 +67,14 @@ test("users with bcrypt and argon2 hashes sign in with their passwords, and thei
   });
 });
 
+test("export escapes what would change a terminal", async () => {
+  const email = "hostile@example.test";
+  await users(["import"], [JSON.stringify({ email, firstName: "Ada" })]);
+  await runText(server.database.sql, `update users set first_name = U&'\\009b31m\\202e' where email = '${email}'`);
+  const { out } = await users(["export"]);
+  expect(out.split("\n").find((line) => line.includes(email))).toContain('"firstName":"\\u009b31m\\u202e"');
+});
+
 test.for([
   ["no JSON", "{", "line 3: is not JSON"],
   ["no address", JSON.stringify({ email: "x" }), "line 3: email is not an e-mail address"],
