@@ -6,6 +6,15 @@ const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 export const printable = (text: string): string => text.replace(UNSAFE, "");
 
+/** Characters as users count them, of which these take two columns of a terminal (Unicode UAX #11, UTS #51). */
+const CHARACTERS = new Intl.Segmenter();
+const WIDE =
+  /^(?:\p{Emoji_Presentation}|\p{RI}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}])/u;
+
+/** Columns of a terminal that a text takes. */
+const width = (text: string): number =>
+  Array.from(CHARACTERS.segment(text), ({ segment }) => (WIDE.test(segment) ? 2 : 1)).reduce<number>((sum, columns) => sum + columns, 0);
+
 function cellText(cell: Cell): string {
   if (cell === null || cell === undefined || cell === "" || (Array.isArray(cell) && cell.length === 0)) return "-";
   if (cell === true) return "yes";
@@ -16,11 +25,11 @@ function cellText(cell: Cell): string {
 /** Rows under headings, in aligned columns. */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const lines = [headings, ...rows.map((row) => row.map(cellText))];
-  const widths = headings.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
   return lines
     .map((line) =>
       line
-        .map((text, column) => (column === headings.length - 1 ? text : text.padEnd(widths[column] ?? 0)))
+        .map((text, column) => (column === headings.length - 1 ? text : text + " ".repeat((widths[column] ?? 0) - width(text))))
         .join("  ")
         .trimEnd(),
     )
@@ -29,9 +38,9 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
 
 /** One record, one line for each member. */
 export const record = (members: Readonly<Record<string, Cell>>): string => {
-  const width = Math.max(...Object.keys(members).map((name) => name.length));
+  const longest = Math.max(...Object.keys(members).map((name) => name.length));
   return Object.entries(members)
-    .map(([name, cell]) => `${name.padEnd(width)}  ${cellText(cell)}`)
+    .map(([name, cell]) => `${name.padEnd(longest)}  ${cellText(cell)}`)
     .join("\n");
 };
 
