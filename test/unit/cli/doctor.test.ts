@@ -1,7 +1,9 @@
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
 import { type Challenge, tokenChallenge } from "../../../src/cli/doctor/challenge.ts";
 import { type CountersignObservations, countersignFindings } from "../../../src/cli/doctor/countersign.ts";
-import { databaseFindings } from "../../../src/cli/doctor/database.ts";
+import { checkDatabase, databaseFindings } from "../../../src/cli/doctor/database.ts";
 import { type Finding, reportOf, reportText } from "../../../src/cli/doctor/finding.ts";
 import { HOSTS, hostFindings } from "../../../src/cli/doctor/hosts.ts";
 import { type ResourceObservations, resourceFindings } from "../../../src/cli/doctor/resource.ts";
@@ -230,4 +232,18 @@ test("the report has the worst verdict, and its text no control characters", () 
     "",
     "1 fault, 1 warning, 0 ok",
   ]);
+});
+
+test("reports a database whose connection breaks during a query", async () => {
+  const READY = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]); // AuthenticationOk, ReadyForQuery
+  const server = createServer((socket) => {
+    socket.once("data", () => {
+      socket.write(READY);
+      socket.once("data", () => socket.destroy());
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  expect(await checkDatabase(`postgres://u@127.0.0.1:${port}/db`)).toMatchObject([{ verdict: "fault", check: "database" }]);
 });
