@@ -161,7 +161,6 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
   ).argument("<role>", "user, developer or operator", role);
 }
 
-/** The id of a realm that is named by id or name. An unknown name is returned as it is, for the server to look up. */
 /** `countersign realms …`, for operators. */
 export function registerRealmCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "realms", "realms, for operators");
