@@ -45,7 +45,7 @@ export function commandToken(command: readonly [string, ...string[]]): WorkloadT
   return async ({ issuer }) => {
     const [file, ...args] = command.map((part) => part.replaceAll("{issuer}", issuer)) as [string, ...string[]];
     const printed = await new Promise<string>((resolve, reject) => {
-      execFile(file, args, { timeout: COMMAND_TIMEOUT_MS }, (error, stdout) =>
+      execFile(file, args, { timeout: COMMAND_TIMEOUT_MS, killSignal: "SIGKILL" }, (error, stdout) =>
         error === null ? resolve(stdout) : reject(unavailable(`${file} failed`)),
       );
     });

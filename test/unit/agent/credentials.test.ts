@@ -1,7 +1,9 @@
+import childProcess from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -111,6 +113,20 @@ describe("tokens of a platform", () => {
     }
     await expect(workloadToken(() => Promise.reject(cause)).authenticate(request)).rejects.toMatchObject({ cause });
   });
+});
+
+test("a command that ignores SIGTERM does not hold its caller beyond the timeout", async () => {
+  const { execFile } = childProcess;
+  const restore = () => {
+    childProcess.execFile = execFile;
+    syncBuiltinESMExports();
+  };
+  onTestFinished(restore);
+  childProcess.execFile = ((file: string, args: string[], options: object, done: () => void) =>
+    execFile(file, args, { ...options, timeout: 500 }, done)) as typeof execFile;
+  syncBuiltinESMExports();
+  const stubborn = commandToken(["sh", "-c", 'trap "" TERM; exec sleep 60']);
+  await expect(stubborn({ issuer: ISSUER })).rejects.toThrow("sh failed");
 });
 
 test.for<[Record<string, unknown>, string]>([
