@@ -49,12 +49,35 @@ const answering = (answer: (name: string, input: unknown) => object) => (route: 
   return route.fulfill({ status: 207, json: names.map((name, index) => answer(name, inputs[index])) });
 };
 
+/** Refuses one call of a batch, and lets the server answer the others. */
+const refusing = (refused: string) => async (route: Route) => {
+  const response = await route.fetch();
+  const names = new URL(route.request().url()).pathname.replace("/trpc/", "").split(",");
+  const results = [(await response.json()) as object | readonly object[]].flat();
+  await route.fulfill({ status: 207, json: results.map((each, at) => (names[at] === refused ? REFUSED : each)) });
+};
+
 /** Runs work while requests are answered here. */
 async function whileAnswering(url: string, answer: (route: Route) => Promise<void>, work: () => Promise<void>): Promise<void> {
   await page.route(url, answer);
   await work();
   await page.unroute(url, answer);
 }
+
+test("says why a figure of home is missing", async () => {
+  await whileAnswering("**/trpc/*operator.users.list*", refusing("operator.users.list"), async () => {
+    await page.goto(`${server.url}/console`);
+    await page.getByRole("region", { name: "Server" }).getByText("Not now.").waitFor();
+  });
+});
+
+test("the first call of a client counts however many tokens the console has got since", async () => {
+  await runText(server.database.sql, "update clients set last_used_at = now() where client_id = 'web'");
+  await page.goto(`${server.url}/console`);
+  const step = page.getByRole("list", { name: "First steps" }).getByRole("listitem").filter({ hasText: "Watch the first call" });
+  await step.getByRole("status").waitFor();
+  expect(await step.getByRole("status").innerText()).toBe("Done");
+});
 
 test("keeps what was typed when a screen cannot be read again", async () => {
   await openScreen(page, "/realms");
@@ -120,13 +143,7 @@ test("asks for a further page once, and then waits for the user", async () => {
 
 test("does not call an agent active whose pauses cannot be read", async () => {
   await runText(server.database.sql, "update clients set is_agent = true where client_id = 'agent'");
-  const answer = async (route: Route) => {
-    const response = await route.fetch();
-    const names = new URL(route.request().url()).pathname.replace("/trpc/", "").split(",");
-    const results = (await response.json()) as readonly object[];
-    await route.fulfill({ status: 207, json: results.map((each, at) => (names[at] === "operator.agents.pauses" ? REFUSED : each)) });
-  };
-  await whileAnswering("**/trpc/*operator.agents.pauses*", answer, async () => {
+  await whileAnswering("**/trpc/*operator.agents.pauses*", refusing("operator.agents.pauses"), async () => {
     await openScreen(page, "/agents");
     await page.getByRole("alert").getByText("Not now.").waitFor();
     expect(await page.getByRole("row", { name: "agent" }).getByText("Active").count()).toBe(0);

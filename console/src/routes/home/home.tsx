@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { trpc } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
+import { FailureNote } from "../../components/failure.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { shownAgo, shownNumber, T } from "../../texts/texts.ts";
 import { Figures } from "./figures.tsx";
@@ -47,6 +48,8 @@ function Health() {
   const clients = useQuery(trpc.operator.clients.list.queryOptions({ limit: 10 }));
   const users = useQuery(trpc.operator.users.list.queryOptions({ limit: 10 }));
   const keys = useQuery(trpc.operator.signingKeys.list.queryOptions());
+  const calls = [chain, clients, users, keys];
+  const error = calls.find((call) => call.error)?.error;
   const newest = Math.max(0, ...(keys.data?.signingKeys ?? []).map(({ publishedAt }) => publishedAt));
   const figures: readonly (readonly [name: string, value: string, screen: string])[] = [
     [texts.figures.clients, countOf(clients.data), "/clients"],
@@ -58,7 +61,7 @@ function Health() {
   return (
     <Stack gap="xs" component="section" aria-label={texts.health}>
       <Title order={2}>{texts.health}</Title>
-      {chain.error && <Alert color="red">{T.failure.unreachable}</Alert>}
+      {error && <FailureNote error={error} retry={() => void Promise.all(calls.map((call) => call.refetch()))} />}
       <SimpleGrid cols={{ base: 2, md: 5 }} component="dl" className="figures" spacing="sm">
         {figures.map(([name, value, screen]) => (
           <Paper key={name} withBorder p="sm">

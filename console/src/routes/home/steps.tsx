@@ -46,18 +46,24 @@ const tryAct = (client: { readonly id: string } | undefined): ReactNode =>
 export function FirstSteps() {
   const look = { refetchInterval: LOOK };
   const resources = useQuery({ ...trpc.operator.resources.list.queryOptions({ limit: 1 }), ...look });
-  const clients = useQuery({ ...trpc.operator.clients.list.queryOptions({ limit: 10 }), ...look });
+  const clients = useQuery({ ...trpc.operator.clients.list.queryOptions({ sort: "lastUsed", limit: 10 }), ...look });
   const tokens = useQuery({ ...trpc.operator.audit.list.queryOptions({ event: "token.issued", limit: 10 }), ...look });
   if (resources.data === undefined || clients.data === undefined || tokens.data === undefined)
     return <Pending of={[resources, clients, tokens]} height={140} />;
-  const first = tokens.data.records.find(({ clientId }) => clientId !== "countersign-console" && clientId !== "countersign");
+  const issued = tokens.data.records.find(({ clientId }) => clientId !== "countersign-console" && clientId !== "countersign");
   const client = clients.data.clients.find(({ origin }) => origin !== "built_in");
+  const lastCall = client?.lastUsedAt ?? issued?.at; // only records name clients of metadata documents
   return (
     <Steps
       steps={[
         { index: 0, isDone: resources.data.resources.length > 0, act: actOf(0, "/resources/new") },
         { index: 1, isDone: client !== undefined, act: actOf(1, "/clients/new") },
-        { index: 2, isDone: first !== undefined, result: first && texts.lastCall(shownAgo(first.at)), act: tryAct(client) },
+        {
+          index: 2,
+          isDone: lastCall !== undefined,
+          result: lastCall === undefined ? undefined : texts.lastCall(shownAgo(lastCall)),
+          act: tryAct(client),
+        },
       ]}
     />
   );
