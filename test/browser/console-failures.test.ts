@@ -338,6 +338,14 @@ test("a sign-in is asked for above the dialog whose call needs it, and nothing i
   expect(calls).toBe(1);
 });
 
+test("says why the acts on a user are not offered", async () => {
+  const user = (await (await operatorAt(server.url)).users.list.query({ search: SECOND.email })).users[0];
+  await whileAnswering("**/trpc/*viewer.user*", refusing("viewer.user"), async () => {
+    await openScreen(page, `/users/${user?.id}`);
+    await page.getByRole("main").getByRole("alert").getByText("Not now.").waitFor();
+  });
+});
+
 test("saving without changes sends nothing", async () => {
   const operator = await operatorAt(server.url);
   const { id } = await operator.clients.create.mutate({

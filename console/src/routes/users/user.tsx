@@ -4,7 +4,7 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
-import { Pending } from "../../components/failure.tsx";
+import { FailureNote, Pending } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { PageHead } from "../../components/page-head.tsx";
@@ -60,10 +60,10 @@ export function UserPage() {
 }
 
 function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
-  const { data } = useQuery(trpc.viewer.user.queryOptions({ id }));
+  const viewer = useQuery(trpc.viewer.user.queryOptions({ id }));
   const confirm = useConfirm();
   const navigate = useNavigate();
-  const can = data?.can;
+  const can = viewer.data?.can;
   const ofInviter = role === "operator" ? [texts.invitationsEnd] : [];
   const setEnabled = async (): Promise<void> => {
     if (!enabled) return void act(api.operator.users.enable.mutate({ id }), texts.wasEnabled(email));
@@ -122,6 +122,7 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
       <Button color="red" variant="outline" c="var(--mantine-color-text)" disabled={!can?.delete} onClick={() => void remove()}>
         {texts.delete}
       </Button>
+      {can === undefined && viewer.error && <FailureNote error={viewer.error} retry={() => void viewer.refetch()} />}
     </Group>
   );
 }
