@@ -346,6 +346,17 @@ test("says why the acts on a user are not offered", async () => {
   });
 });
 
+test("a search that waits for the next key is given up when the user opens its list from the rail", async () => {
+  await openScreen(page, "/users");
+  const field = page.getByLabel("Search by e-mail address");
+  await field.fill("second");
+  await page.waitForURL(/q=second$/);
+  await field.press("@");
+  await page.getByRole("navigation").getByRole("link", { name: "Users" }).click();
+  await page.evaluate(() => new Promise((passed) => setTimeout(passed, 500))); // starts after the pause of the search, and is longer
+  expect([await field.inputValue(), new URL(page.url()).search]).toEqual(["", ""]);
+});
+
 test("saving without changes sends nothing", async () => {
   const operator = await operatorAt(server.url);
   const { id } = await operator.clients.create.mutate({

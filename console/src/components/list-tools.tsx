@@ -37,15 +37,18 @@ const PAUSE = 250;
 export function ListTools({ searchLabel, search, filters, onChange }: ListToolsProps) {
   const [text, setText] = useState(search.q ?? "");
   const written = useRef(search.q);
-  useEffect(() => {
-    if (search.q !== written.current) setText(search.q ?? ""); // what this field wrote may be older than what it holds
-    written.current = search.q;
-  }, [search.q]);
   const write = useDebouncedCallback((q: string | undefined, screen: string) => {
     if (location.pathname !== screen) return; // the user is on the way to another screen, whose parts are still loading
     written.current = q;
     onChange({ q });
   }, PAUSE);
+  useEffect(() => {
+    if (search.q !== written.current) {
+      write.cancel();
+      setText(search.q ?? ""); // what this field wrote may be older than what it holds
+    }
+    written.current = search.q;
+  }, [search.q, write]);
   const type = (q: string): void => {
     setText(q);
     write(q.trim() || undefined, location.pathname);
