@@ -357,6 +357,15 @@ test("a search that waits for the next key is given up when the user opens its l
   expect([await field.inputValue(), new URL(page.url()).search]).toEqual(["", ""]);
 });
 
+test("an unknown tab in an address shows the first one", async () => {
+  const resource = "https://tabs.example.test/mcp";
+  await (await operatorAt(server.url)).resources.create.mutate({ resource });
+  await openScreen(page, `/resources/view?uri=${resource}&tab=unknown`);
+  await page.getByRole("tab", { name: "Connect", selected: true }).waitFor();
+  await openScreen(page, "/clients/document?client=https://tabs.example.test/client&tab=unknown");
+  await page.getByRole("tab", { name: "Document", selected: true }).waitFor();
+});
+
 test("saving without changes sends nothing", async () => {
   const operator = await operatorAt(server.url);
   const { id } = await operator.clients.create.mutate({

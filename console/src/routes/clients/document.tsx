@@ -5,6 +5,7 @@ import { type ManagementOutputs, trpc } from "../../api/client.ts";
 import { failureOf } from "../../api/failure.ts";
 import { CopyBlock } from "../../components/copy.tsx";
 import { Pending } from "../../components/failure.tsx";
+import { oneOf } from "../../components/list-search.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
 import { Section } from "../../components/section.tsx";
@@ -15,9 +16,11 @@ import { AllConsents } from "./consents.tsx";
 const { document: texts } = T.clients;
 type Version = ManagementOutputs["operator"]["clients"]["document"]["versions"][number];
 
+const TABS = ["document", "consents", "audit"] as const;
+
 /** A client that publishes a metadata document, which is all that there is of it: it has no record. */
 export function DocumentClient() {
-  const { client = "", tab = "document" } = useSearch({ from: "/frame/clients/document" });
+  const { client = "", tab } = useSearch({ from: "/frame/clients/document" });
   const navigate = useNavigate({ from: "/clients/document" });
   return (
     <Stack>
@@ -28,7 +31,7 @@ export function DocumentClient() {
         detail={client}
       />
       <Tabs
-        value={tab}
+        value={oneOf(TABS, tab) ?? "document"}
         onChange={(value) => void navigate({ search: { client, tab: value ?? "document" }, replace: true })}
         keepMounted={false}
       >

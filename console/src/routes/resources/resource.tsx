@@ -6,6 +6,7 @@ import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, Pending } from "../../components/failure.tsx";
+import { oneOf } from "../../components/list-search.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { T } from "../../texts/texts.ts";
@@ -16,8 +17,10 @@ import { Refusals } from "./refusals.tsx";
 
 const { resources: texts } = T;
 
+const TABS = ["connect", "clients", "refusals", "doctor"] as const;
+
 export function ResourcePage() {
-  const { uri = "", tab = "connect" } = useSearch({ from: "/frame/resources/view" });
+  const { uri = "", tab } = useSearch({ from: "/frame/resources/view" });
   const navigate = useNavigate({ from: "/resources/view" });
   const found = useQuery(trpc.operator.resources.get.queryOptions({ resource: uri }));
   if (found.data === undefined) return <Pending of={[found]} height={240} />;
@@ -31,7 +34,7 @@ export function ResourcePage() {
         detail={data.resource}
       />
       <Tabs
-        value={tab}
+        value={oneOf(TABS, tab) ?? "connect"}
         onChange={(value) => void navigate({ search: { uri, tab: value ?? "connect" }, replace: true })}
         keepMounted={false}
       >
