@@ -1,6 +1,6 @@
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { operatorAt } from "../support/admin.ts";
+import { adminAs, operatorAt } from "../support/admin.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { openScreen, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
@@ -364,6 +364,26 @@ test("an unknown tab in an address shows the first one", async () => {
   await page.getByRole("tab", { name: "Connect", selected: true }).waitFor();
   await openScreen(page, "/clients/document?client=https://tabs.example.test/client&tab=unknown");
   await page.getByRole("tab", { name: "Document", selected: true }).waitFor();
+});
+
+test("the buttons and questions by which keys are revoked name the key", async () => {
+  const { admin, id: ownerId } = await adminAs(server.url);
+  const { id } = await admin.operator.clients.create.mutate({
+    name: "With keys",
+    ownerId,
+    environment: "development",
+    redirectUris: ["https://keys.example.test/"],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "none",
+  });
+  await openScreen(page, `/clients/${id}?tab=keys`);
+  for (const name of ["first", "second"]) {
+    await page.getByLabel("Name of the key").fill(name);
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByRole("row", { name }).waitFor();
+  }
+  await page.getByRole("button", { name: "Revoke the key first" }).click();
+  await page.getByRole("dialog", { name: "Revoke the key first" }).getByRole("button", { name: "Cancel" }).click();
 });
 
 test("saving without changes sends nothing", async () => {

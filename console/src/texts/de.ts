@@ -586,6 +586,7 @@ export const de: Texts = {
       create: "Schlüssel anlegen",
       key: "API-Schlüssel",
       revoke: "Widerrufen",
+      revokeOf: (name) => `Schlüssel ${name} widerrufen`,
       revoked: "Widerrufen",
       revokeConsequence: "Programme, die diesen Schlüssel benutzen, werden ab jetzt abgewiesen.",
     },

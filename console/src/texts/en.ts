@@ -562,6 +562,7 @@ export const en = {
       create: "Create a key",
       key: "API key",
       revoke: "Revoke",
+      revokeOf: (name: string) => `Revoke the key ${name}`,
       revoked: "Revoked",
       revokeConsequence: "Programs that use this key are refused from now on.",
     },

@@ -20,8 +20,9 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
   const onSuccess = () => void queryClient.invalidateQueries({ queryKey: trpc.apiKeys.pathKey() }); // the key is shown at once
   const creation = useMutation({ mutationFn: () => api.apiKeys.create.mutate({ clientId, key: { name } }), onSuccess });
   const revocation = useMutation({ mutationFn: (keyId: string) => api.apiKeys.revoke.mutate({ clientId, keyId }), onSuccess });
-  const revoke = async (keyId: string) => {
-    if (await confirm({ title: texts.revoke, consequences: [texts.revokeConsequence], act: texts.revoke })) revocation.mutate(keyId);
+  const revoke = async (keyId: string, ofKey: string) => {
+    if (await confirm({ title: texts.revokeOf(ofKey), consequences: [texts.revokeConsequence], act: texts.revoke }))
+      revocation.mutate(keyId);
   };
   const error = keys.error ?? creation.error ?? revocation.error;
   return (
@@ -50,7 +51,7 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
               <Table.Td>{lastUsedAt === null ? T.common.never : shownAgo(lastUsedAt)}</Table.Td>
               <Table.Td>
                 {revokedAt === null ? (
-                  <Button size="compact-sm" variant="default" onClick={() => void revoke(id)}>
+                  <Button size="compact-sm" variant="default" aria-label={texts.revokeOf(ofKey)} onClick={() => void revoke(id, ofKey)}>
                     {texts.revoke}
                   </Button>
                 ) : (
