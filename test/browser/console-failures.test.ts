@@ -386,6 +386,30 @@ test("the buttons and questions by which keys are revoked name the key", async (
   await page.getByRole("dialog", { name: "Revoke the key first" }).getByRole("button", { name: "Cancel" }).click();
 });
 
+test("an export that failed is not offered to be verified", async () => {
+  await openScreen(page, "/audit");
+  await whileAnswering("**/trpc/*operator.audit.export*", refusing("operator.audit.export"), async () => {
+    await page.getByRole("button", { name: "Export" }).click();
+    const dialog = page.getByRole("dialog", { name: "Export" });
+    await dialog.getByText("Not now.").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+  });
+});
+
+test("the file of an export stays until the browser has read it", async () => {
+  await openScreen(page, "/audit");
+  await page.evaluate(() => {
+    const { revokeObjectURL } = URL;
+    URL.revokeObjectURL = (url) => {
+      document.title = "revoked";
+      revokeObjectURL.call(URL, url);
+    };
+  });
+  await page.getByRole("button", { name: "Export" }).click();
+  await page.getByRole("dialog", { name: "Verify it yourself" }).waitFor();
+  expect(await page.title()).toBe("Audit · Countersign");
+});
+
 test("saving without changes sends nothing", async () => {
   const operator = await operatorAt(server.url);
   const { id } = await operator.clients.create.mutate({

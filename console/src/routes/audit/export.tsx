@@ -7,6 +7,9 @@ import { T } from "../../texts/texts.ts";
 const { audit: texts } = T;
 const FILE = "countersign-audit.ndjson";
 
+/** Milliseconds in which the browser has begun to read the file. */
+const READ = 60_000;
+
 /** The whole trail as a file, part by part. */
 async function exported(): Promise<Blob> {
   const { exportLines } = await import("../../../../src/audit-chain/export.ts");
@@ -25,7 +28,7 @@ function save(blob: Blob): void {
   link.href = URL.createObjectURL(blob);
   link.download = FILE;
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href), READ);
 }
 
 /** Downloads the trail, and says how to verify it without this server. */
@@ -47,7 +50,7 @@ export function Export() {
       <Button variant="default" loading={state === "working"} onClick={() => void run()}>
         {texts.export}
       </Button>
-      <Modal opened={state === "done"} onClose={() => setState("closed")} title={texts.verifyTitle}>
+      <Modal opened={state === "done"} onClose={() => setState("closed")} title={error ? texts.export : texts.verifyTitle}>
         {error ? (
           <FailureNote error={error} />
         ) : (
