@@ -410,6 +410,20 @@ test("the file of an export stays until the browser has read it", async () => {
   expect(await page.title()).toBe("Audit · Countersign");
 });
 
+test.for([
+  ["/users/", "Users"],
+  ["/clients/", "Clients"],
+  ["/agents/", "Agents"],
+  ["/realms/", "Realms"],
+  ["/resources/view?uri=https://none.example.test/", "Resources"],
+] as const)("the screen of an unknown record below %s has a heading and a title of its own", async ([path, title]) => {
+  await openScreen(page, "/audit");
+  await openScreen(page, path + crypto.randomUUID());
+  await page.getByRole("heading", { name: title, level: 1 }).waitFor();
+  await page.getByRole("main").getByRole("alert").waitFor();
+  expect(await page.title()).toBe(`${title} · Countersign`);
+});
+
 test("saving without changes sends nothing", async () => {
   const operator = await operatorAt(server.url);
   const { id } = await operator.clients.create.mutate({

@@ -1,7 +1,8 @@
-import { Alert, Button, Code, Group, List, Skeleton, Text } from "@mantine/core";
+import { Alert, Button, Code, Group, List, Skeleton, Stack, Text } from "@mantine/core";
 import { failureOf } from "../api/failure.ts";
 import { useViewer } from "../api/viewer.ts";
 import { T } from "../texts/texts.ts";
+import { PageHead } from "./page-head.tsx";
 import { RequestLink } from "./request-link.tsx";
 
 /** The statuses of refusals whose description says more than their code. */
@@ -60,3 +61,11 @@ export function Pending({ of: queries, height }: PendingProps) {
   if (!error) return <Skeleton height={height} />;
   return <FailureNote error={error} retry={() => void Promise.all(queries.map((query) => query.refetch()))} />;
 }
+
+/** In place of a whole screen, with a heading and a title, which else were those of the screen before. */
+export const PendingScreen = ({ title, ...pending }: PendingProps & { readonly title: string }) => (
+  <Stack>
+    <PageHead title={title} />
+    <Pending {...pending} />
+  </Stack>
+);

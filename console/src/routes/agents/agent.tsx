@@ -6,7 +6,7 @@ import { useState } from "react";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { DialogForm } from "../../components/dialog-form.tsx";
-import { FailureNote, Pending } from "../../components/failure.tsx";
+import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
@@ -21,7 +21,7 @@ const { agents: texts } = T;
 export function AgentPage() {
   const { id } = useParams({ from: "/frame/agents/$id" });
   const found = useQuery(trpc.operator.clients.get.queryOptions({ id }));
-  if (found.data === undefined) return <Pending of={[found]} height={240} />;
+  if (found.data === undefined) return <PendingScreen title={texts.title} of={[found]} height={240} />;
   const agent = found.data;
   return (
     <Stack>

@@ -2,7 +2,7 @@ import { Alert, Badge, Button, Code, List, Stack, Table, Text } from "@mantine/c
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
-import { FailureNote, Pending } from "../../components/failure.tsx";
+import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
 import { Section } from "../../components/section.tsx";
@@ -19,7 +19,7 @@ const COLOURS = { signing: "teal", published: "blue", withdrawn: "gray" } as con
 /** Signing keys and how to replace one. Private keys are in the configuration of the cores alone. */
 export function KeysPage() {
   const list = useQuery(trpc.operator.signingKeys.list.queryOptions());
-  if (list.data === undefined) return <Pending of={[list]} height={320} />;
+  if (list.data === undefined) return <PendingScreen title={texts.title} of={[list]} height={320} />;
   const { signingKeys } = list.data;
   const isOld = signingKeys.some(({ state, publishedAt }) => state === "signing" && Date.now() - publishedAt > OLD);
   return (

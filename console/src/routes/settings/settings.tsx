@@ -2,7 +2,7 @@ import { Alert, Button, Code, Group, List, Stack, Table, Text, Title } from "@ma
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
-import { FailureNote, Pending } from "../../components/failure.tsx";
+import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { ListTools } from "../../components/list-tools.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
@@ -21,7 +21,8 @@ export function SettingsPage() {
   const navigate = useNavigate({ from: "/settings" });
   const deployment = useQuery(trpc.operator.deployment.get.queryOptions());
   const settings = useQuery(trpc.operator.deployment.settings.queryOptions());
-  if (deployment.data === undefined || settings.data === undefined) return <Pending of={[deployment, settings]} height={320} />;
+  if (deployment.data === undefined || settings.data === undefined)
+    return <PendingScreen title={texts.title} of={[deployment, settings]} height={320} />;
   return (
     <Stack>
       <PageHead title={texts.title} detail={texts.lead} />

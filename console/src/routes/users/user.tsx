@@ -4,7 +4,7 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
-import { FailureNote, Pending } from "../../components/failure.tsx";
+import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { PageHead } from "../../components/page-head.tsx";
@@ -23,7 +23,7 @@ const { users: texts } = T;
 export function UserPage() {
   const { id } = useParams({ from: "/frame/users/$id" });
   const found = useQuery(trpc.operator.users.get.queryOptions({ id }));
-  if (found.data === undefined) return <Pending of={[found]} height={240} />;
+  if (found.data === undefined) return <PendingScreen title={texts.title} of={[found]} height={240} />;
   const user = found.data;
   return (
     <Stack>
