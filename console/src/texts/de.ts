@@ -676,6 +676,7 @@ export const de: Texts = {
       AUDIT_STREAM: "Wird nicht gesendet",
       AUDIT_KEEP_DAYS: "Bleiben erhalten",
       OTEL_EXPORTER_OTLP_ENDPOINT: "Keine Traces, und Metriken nur unter /metrics",
+      OTEL_SERVICE_NAME: "Der von OTEL_RESOURCE_ATTRIBUTES, sonst countersign",
       COUNTERSIGN_URL: "JWT_ISSUER",
       COUNTERSIGN_EMAIL: "Wer sich zuletzt angemeldet hat",
       COUNTERSIGN_PASSWORD: "Die Sitzung von countersign login",
