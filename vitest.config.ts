@@ -39,7 +39,7 @@ const WITH_STORAGE = [
 
 /** Files that mostly wait: for processes that they start, for time that has to pass, or for a peer that is silent. */
 const WAITING =
-  /\/(contract-[^/]*|abuse-floods|backchannel-logout|documents-[^/]*|doctor|issuer-document|mail|rfc8628-device|server-package|workers)\.test\.ts$/;
+  /\/(contract-[^/]*|abuse-floods|backchannel-logout|documents-[^/]*|doctor|guarded-fetch|issuer-document|mail|rfc8628-device|server-package|workers)\.test\.ts$/;
 
 /** Files that wait, spread over the first three quarters: the others use the cores meanwhile. */
 function spread(files: readonly TestSpecification[]): TestSpecification[] {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, type TestContext, test } from "vitest";
 import { timeLimit } from "../../../src/grpc/deadline.ts";
 import { askingNameServers, type GuardedFetchOptions, guardedFetch, OVERALL_MS } from "../../../src/outside/guarded-fetch.ts";
 import { ca, type Publisher, publisher } from "../../support/publisher.ts";
@@ -39,7 +39,7 @@ const outcome = (target: string, options: Partial<GuardedFetchOptions> = {}, max
  * A name server that answers questions for the IPv4 addresses of these names, says that they have no IPv6 address unless they begin with `v4only`,
  * and is silent otherwise. @returns its address and port @see RFC 1035 §4
  */
-async function aNameServer(addresses: Readonly<Record<string, string>>): Promise<string> {
+async function aNameServer(onTestFinished: TestContext["onTestFinished"], addresses: Readonly<Record<string, string>>): Promise<string> {
   const socket = createSocket("udp4");
   onTestFinished(() => void socket.close());
   socket.on("message", (query, { address, port }) => {
@@ -151,7 +151,7 @@ test("requests to a silent host leave places for other hosts", async () => {
   expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
 });
 
-test("a name whose look-up does not end is looked up once", async () => {
+test.concurrent("a name whose look-up does not end is looked up once", async () => {
   let lookups = 0;
   const resolve = async (host: string) => {
     if (host === HOST) return ["127.0.0.1"];
@@ -170,8 +170,8 @@ test("a name whose look-up does not end is looked up once", async () => {
   expect([await reason(`https://silent.localhost:${site.port}/later`), lookups]).toEqual(["too_slow", 1]);
 });
 
-test("names of silent name servers leave other names alone", async () => {
-  const nameServer = await aNameServer({ "found.example.test": "127.0.0.1" });
+test.concurrent("names of silent name servers leave other names alone", async ({ onTestFinished }) => {
+  const nameServer = await aNameServer(onTestFinished, { "found.example.test": "127.0.0.1" });
   const fetch = guardedFetch({ ownUrl: "http://localhost:3000", loopbackAllowed: false, resolve: askingNameServers([nameServer]) });
   const reason = (host: string) => fetch.json(`https://${host}/`, 5_120).catch((error) => error.reason);
   const silent = Array.from({ length: 12 }, (_, n) => reason(`silent${n}.example.test`));
@@ -179,8 +179,8 @@ test("names of silent name servers leave other names alone", async () => {
   expect(new Set(await Promise.all(silent))).toEqual(new Set(["name_not_resolved"]));
 });
 
-test("a name whose server is silent about IPv6 is found by its IPv4 address", async () => {
-  const nameServer = await aNameServer({ "v4only.example.test": "127.0.0.1" });
+test.concurrent("a name whose server is silent about IPv6 is found by its IPv4 address", async ({ onTestFinished }) => {
+  const nameServer = await aNameServer(onTestFinished, { "v4only.example.test": "127.0.0.1" });
   const resolve = askingNameServers([nameServer]);
   expect(await Promise.race([resolve("silent.example.test"), resolve("v4only.example.test")])).toEqual(["127.0.0.1"]);
 });
