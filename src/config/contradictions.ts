@@ -26,14 +26,16 @@ const rule = (setting: SettingName, isBroken: Rule["isBroken"], fault: string, r
 });
 
 const SIGNERS: readonly Role[] = ["all", "core"];
+/** Not commands, which are often given the settings of servers without their secrets. */
+const SERVERS: readonly Role[] = ["all", "front", "core"];
 const production = (s: Partial<Settings>) => s.NODE_ENV === "production";
 const isRemoteHttp = (url: string) => url.startsWith("http:") && !isLoopback(new URL(url).hostname);
 
 type CertificateSetting = "GRPC_TLS_CERT" | "TOKEN_CORE_TLS_CERT" | "WALLET_VERIFIER_CERT";
 type CertificateKeySetting = "GRPC_TLS_KEY" | "TOKEN_CORE_TLS_KEY" | "WALLET_VERIFIER_KEY";
 
-const together = (cert: CertificateSetting, key: CertificateKeySetting): readonly Rule[] => [
-  rule(cert, (s) => s[cert] !== undefined && s[key] === undefined, `has no ${key} beside it`, `set ${key} too`),
+const together = (cert: CertificateSetting, key: CertificateKeySetting, roles?: readonly Role[]): readonly Rule[] => [
+  rule(cert, (s) => s[cert] !== undefined && s[key] === undefined, `has no ${key} beside it`, `set ${key} too`, roles),
   rule(key, (s) => s[key] !== undefined && s[cert] === undefined, `has no ${cert} beside it`, `set ${cert} too`),
   rule(
     key,
@@ -106,7 +108,7 @@ const RULES: readonly Rule[] = [
     (s) => s.TOKEN_CORE_SECRET_PREVIOUS !== undefined && s.TOKEN_CORE_SECRET === undefined,
     "has no TOKEN_CORE_SECRET beside it",
     "set that one, or remove this one",
-    ["all", "front", "core"], // a command is often given the settings of cores without their secrets
+    SERVERS,
   ),
   rule(
     "TOKEN_CORE_URL",
@@ -213,6 +215,7 @@ const RULES: readonly Rule[] = [
     (s) => s.AUDIT_STREAM?.startsWith("http") === true && s.AUDIT_STREAM_SECRET === undefined,
     "is not set, which a webhook needs",
     "give at least 16 random characters, and the same to the receiver",
+    SERVERS,
   ),
   rule(
     "AUDIT_STREAM_SECRET",
@@ -261,7 +264,7 @@ const RULES: readonly Rule[] = [
     "names a plain-http issuer",
     "give https URLs",
   ),
-  ...together("WALLET_VERIFIER_CERT", "WALLET_VERIFIER_KEY"),
+  ...together("WALLET_VERIFIER_CERT", "WALLET_VERIFIER_KEY", ["all", "front"]),
   // Wallets send responses only to the host that the certificate names (OpenID4VP 1.0 §5.9.3).
   rule(
     "WALLET_VERIFIER_CERT",

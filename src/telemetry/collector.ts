@@ -24,9 +24,10 @@ export interface CollectorSettings {
 
 export function collectorOf({ endpoint, headers, attributes, role, issuer, onFailure }: CollectorSettings): Collector {
   setGlobalErrorHandler(onFailure);
-  const service = { "service.name": "countersign", "service.namespace": issuer, "service.instance.id": randomUUID() };
+  const service = { "service.name": "countersign", "service.namespace": issuer };
+  const process = { "service.instance.id": randomUUID(), "countersign.role": role };
   return {
-    resource: resourceFromAttributes({ ...service, ...attributes, "countersign.role": role }),
+    resource: resourceFromAttributes({ ...service, ...attributes, ...process }),
     at: (path) => ({ url: `${endpoint.replace(/\/$/, "")}${path}`, headers: { ...headers } }),
   };
 }

@@ -345,6 +345,7 @@ describe("contradicting settings", () => {
     ["a front in production without keys", { DATABASE_URL, NODE_ENV: "production", TOKEN_CORE_URL: "http://core:3001" }, "front"],
     ["a command in production without keys", { NODE_ENV: "production" }, "command"],
     ["a command with the previous secret of cores alone", { TOKEN_CORE_SECRET_PREVIOUS: "s".repeat(32) }, "command"],
+    ["a command with a webhook for the audit trail without its secret", { AUDIT_STREAM: "https://siem.example.test" }, "command"],
     ["a core on loopback without secret", { DATABASE_URL }, "core"],
     ["a core on loopback in production with secret", { ...PRODUCTION, DATABASE_URL, TOKEN_CORE_SECRET: "s".repeat(32) }, "core"],
     ["one process in production without secret", PRODUCTION],

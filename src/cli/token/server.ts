@@ -70,9 +70,9 @@ export async function postForm<Answer>(
   const body: unknown = await response.json().catch(() => undefined);
   const answer = schema.safeParse(body);
   if (response.ok && answer.success) return { answer: answer.data };
+  assertAnswers(response);
   const refused = OAuthError.safeParse(body);
   if (refused.success) return refused.data;
-  assertAnswers(response);
   throw new CommandFailure(EXIT.unreachable, `The server's answer cannot be read (status ${response.status}).`);
 }
 

@@ -202,7 +202,7 @@ export const OPERATION_SETTINGS = {
     text((value) => pairsOf(value) !== undefined, "is not a list of attributes", "give NAME=value, percent-encoded, separated by commas")
       .transform((value) => pairsOf(value) ?? {})
       .optional(),
-    "Attributes of this process at the collector, such as `deployment.environment.name=production`. They win over its own, among them `service.namespace`, which is the issuer.",
+    "Attributes of this process at the collector, such as `deployment.environment.name=production`. They win over `service.name` and `service.namespace`, which is the issuer, but not over `service.instance.id`, which each process has for itself.",
   ),
   OTEL_TRACES_SAMPLER_ARG: operation(
     text((value) => /^(?:0|0?\.\d{1,9}|1|1\.0|0\.\d{1,9})$/.test(value), "is not a number from 0 to 1", "give a share such as 0.1")
