@@ -35,12 +35,15 @@ export type Resolve = (host: string) => Promise<readonly string[]>;
 
 export type GuardedFetchOptions = TargetRules & { readonly resolve?: Resolve };
 
-/** Also knows this machine's names. */
-const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address);
+/** Of the system's resolver, which keeps one of four threads that files need too until a silent name server is given up. */
+const systemLookups = concurrencyLimit({ limit: 2, queue: QUEUED, full: tooMany });
+
+/** Also knows this machine's names, and those of its network. */
+const systemResolve: Resolve = (host) =>
+  systemLookups.run(async () => (await lookup(host, { all: true, order: "verbatim" })).map(({ address }) => address));
 
 /**
- * Asks name servers directly. The system's resolver would wait for a silent one, which strangers can name, for ten seconds and more, on one of
- * the four threads that files need too.
+ * Asks name servers directly. The system's resolver would wait for a silent one, which strangers can name, for ten seconds and more.
  * @param servers addresses with ports; default: those of the system
  */
 export const askingNameServers =

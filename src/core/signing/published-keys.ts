@@ -76,5 +76,10 @@ export async function verifySignature(jws: ParsedJws, keys: readonly PublishedKe
  */
 export async function verifyByRemoteKeys(jws: ParsedJws, source: string, keys: RemoteKeys): Promise<SignatureVerdict> {
   const verdict = await verifySignature(jws, await keys.current(source));
-  return verdict === "valid" ? verdict : verifySignature(jws, await keys.refreshed(source));
+  if (verdict === "valid") return verdict;
+  const renewed = await keys.refreshed(source).catch((error: unknown) => {
+    if (verdict === "key_unknown") throw error;
+    return undefined; // the verdict by the known keys stands
+  });
+  return renewed === undefined ? verdict : verifySignature(jws, renewed);
 }

@@ -362,6 +362,12 @@ describe("keys of a jwks_uri", () => {
     expect(await present(assertion(made()), still)).toEqual(refused("signature_wrong"));
   });
 
+  test("do not hide a wrong signature when they cannot be fetched again", async () => {
+    const context = testPorts(remoteClient);
+    const remoteKeys = { current: async () => [otherKey.jwk], refreshed: () => Promise.reject(new FetchFailure("too_slow")) };
+    expect(await present(assertion(made()), { ...context, ports: { ...context.ports, remoteKeys } })).toEqual(refused("signature_wrong"));
+  });
+
   test("cause invalid_client when they cannot be fetched", async () => {
     const context = testPorts(remoteClient);
     const remoteKeys = { current: () => Promise.reject(new FetchFailure("too_slow")), refreshed: async () => [] };

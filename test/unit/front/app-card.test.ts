@@ -12,4 +12,5 @@ test.for([
   const card = appCard(site, "en", { token: "t", apps, secondFactor: { appAddedAt, recoveryCodes: 3 } });
   if (form === undefined) expect(card).toBeUndefined();
   else expect((card as Markup).text).toContain(`action="/account/security${form}"`);
+  if (!apps && form !== undefined) expect((card as Markup).text).not.toContain("set it up again");
 });

@@ -51,7 +51,7 @@ ${
     ? buttonForm(site.path(`${PATH}/begin`), token, { words: texts.setUp })
     : html`<p class="small">${texts.since} ${moment(language, appAddedAt)}</p>
 <p class="small">${texts.codesLeft(recoveryCodes)}</p>
-<p class="small">${texts.newPhone}</p>
+${apps && html`<p class="small">${texts.newPhone}</p>`}
 ${question(site, token, "codes", texts.newCodes)}
 ${question(site, token, "remove", texts.remove)}`
 }
