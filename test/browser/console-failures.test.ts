@@ -2,7 +2,7 @@ import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { adminAs, operatorAt } from "../support/admin.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
-import { openScreen, typeInSearch } from "../support/console.ts";
+import { openConsole, openScreen, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
@@ -13,7 +13,7 @@ const SECOND = { email: "second@example.test", password: "second operator passwo
 
 let browser: Awaited<ReturnType<typeof startChromium>>;
 let server: TestServer;
-let view: Awaited<ReturnType<typeof openPage>>;
+let view: Awaited<ReturnType<typeof openConsole>>;
 let page: Page;
 
 beforeAll(async () => {
@@ -27,11 +27,8 @@ beforeAll(async () => {
       },
     }),
   ]);
-  view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
+  view = await openConsole(browser, server.url);
   page = view.page;
-  await page.goto(`${server.url}/console`);
-  await signIn(page, OPERATOR.email, OPERATOR.password);
-  await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
 });
 afterAll(async () => {
   await view.close();

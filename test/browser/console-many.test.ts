@@ -1,11 +1,10 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { openPage, startChromium } from "../support/chromium.ts";
-import { openScreen } from "../support/console.ts";
+import { startChromium } from "../support/chromium.ts";
+import { openConsole, openScreen } from "../support/console.ts";
 import { runText } from "../support/database.ts";
-import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
-import { signIn } from "../support/visits.ts";
+import { startServer, type TestServer } from "../support/server.ts";
 
 // What the console shows where there is much of everything. One server and one browser.
 
@@ -13,7 +12,7 @@ const USERS = 210;
 
 let browser: Awaited<ReturnType<typeof startChromium>>;
 let server: TestServer;
-let view: Awaited<ReturnType<typeof openPage>>;
+let view: Awaited<ReturnType<typeof openConsole>>;
 let page: Page;
 
 const run = (text: string) => runText(server.database.sql, text);
@@ -25,11 +24,8 @@ beforeAll(async () => {
      select realms.id, 'user-' || n || '@example.test', 'user-' || n || '@example.test', 'user', true, true
      from realms, generate_series(1, ${USERS}) n where realms.name = 'default'`,
   );
-  view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
+  view = await openConsole(browser, server.url);
   page = view.page;
-  await page.goto(`${server.url}/console`);
-  await signIn(page, OPERATOR.email, OPERATOR.password);
-  await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
 });
 afterAll(async () => {
   await view.close();

@@ -2,18 +2,17 @@ import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFlaws } from "../support/axe.ts";
-import { openPage, startChromium } from "../support/chromium.ts";
-import { openScreen, typeInSearch } from "../support/console.ts";
+import { startChromium } from "../support/chromium.ts";
+import { openConsole, openScreen, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 import { recordOf } from "../support/mcp-hosts.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
-import { signIn } from "../support/visits.ts";
 
 // The acts of an operator: one server and one browser. What every screen looks like is in console-screens.test.ts.
 
 let browser: Awaited<ReturnType<typeof startChromium>>;
 let server: TestServer;
-let view: Awaited<ReturnType<typeof openPage>>;
+let view: Awaited<ReturnType<typeof openConsole>>;
 let page: Page;
 
 beforeAll(async () => {
@@ -21,11 +20,8 @@ beforeAll(async () => {
     startChromium(),
     startServer({ provision: { ...PROVISIONED, resources: [recordOf("https://notes.example.test/mcp")] } }),
   ]);
-  view = await openPage(browser, { viewport: { width: 1280, height: 800 } });
+  view = await openConsole(browser, server.url, "/clients", "Clients");
   page = view.page;
-  await page.goto(`${server.url}/console/clients`);
-  await signIn(page, OPERATOR.email, OPERATOR.password);
-  await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();
 });
 afterAll(async () => {
   await view.close();

@@ -1,7 +1,19 @@
-import type { Locator, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
+import { openPage } from "./chromium.ts";
+import { OPERATOR } from "./server.ts";
+import { signIn } from "./visits.ts";
 
 interface RouterState {
   readonly state: { readonly status: string; readonly resolvedLocation?: { readonly pathname: string } };
+}
+
+/** A page in which the operator of the tests has signed in to the console. @param path of the first screen below `/console`, with its heading */
+export async function openConsole(browser: Browser, url: string, path = "", heading = "Home") {
+  const view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
+  await view.page.goto(`${url}/console${path}`);
+  await signIn(view.page, OPERATOR.email, OPERATOR.password);
+  await view.page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+  return view;
 }
 
 /** Moves to a screen within the console, as a link does, and waits until its heading is there and nothing is loading. */
