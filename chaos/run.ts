@@ -119,3 +119,5 @@ try {
 } finally {
   await service.close();
 }
+// Node closes what is left at the end of a process, and once looped for ever over sockets that the proxies had reset.
+process.exit();
