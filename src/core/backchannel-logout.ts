@@ -1,5 +1,5 @@
 import type { Client } from "../clients/client.ts";
-import type { GuardedSend } from "../clients/guarded-fetch.ts";
+import { FetchFailure, type GuardedSend } from "../clients/guarded-fetch.ts";
 import type { Clock } from "../clock.ts";
 import type { RandomBytes } from "../random.ts";
 import { newSecret } from "../random.ts";
@@ -98,24 +98,28 @@ async function attempt(delivery: LogoutDelivery, ports: LogoutPorts): Promise<vo
   const { deliveries, log } = ports;
   if (uri === null) return deliveries.done(id);
   const mayTry = attempts < MOST_ATTEMPTS;
-  const status = mayTry ? await post(uri, delivery, ports) : undefined;
+  const { status, reason } = mayTry ? await post(uri, delivery, ports) : {};
   const next = afterAttempt(attempts, status);
   if (next === "done") return deliveries.done(id);
   // Each further one would wait as long, and what is due to other clients behind it.
   if (mayTry && status === undefined) await deliveries.unanswered(clientId, pauseAfter(attempts));
-  const about = { clientId, attempt: Math.min(attempts + 1, MOST_ATTEMPTS), ...(status !== undefined && { status }) };
+  const outcome = { ...(status !== undefined && { status }), ...(reason !== undefined && { reason }) };
+  const about = { clientId, attempt: Math.min(attempts + 1, MOST_ATTEMPTS), ...outcome };
   log.warn(next === "give_up" ? "logout_abandoned" : "logout_postponed", about);
   return next === "give_up" ? deliveries.done(id) : deliveries.postponed(id, next.again);
 }
 
-/** @returns the status of the response; undefined without one */
-async function post(uri: string, delivery: LogoutDelivery, { issuer, fetch, keys, sign, clock, randomBytes }: LogoutPorts) {
+/** The status of a response, or why there is none. */
+type Outcome = { readonly status?: number; readonly reason?: string };
+
+async function post(uri: string, delivery: LogoutDelivery, ports: LogoutPorts): Promise<Outcome> {
+  const { issuer, fetch, keys, sign, clock, randomBytes } = ports;
   const claims = logoutTokenClaims(issuer, delivery, { now: clock(), jti: newSecret(randomBytes) });
   const token = await signJwt(claims, "logout+jwt", idTokenKey(keys, delivery), sign);
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
   const body = new URLSearchParams({ logout_token: token }).toString();
   return fetch.send({ url: uri, method: "POST", headers, body, maxBytes: MAX_BYTES }).then(
-    ({ status }) => status,
-    () => undefined,
+    ({ status }) => ({ status }),
+    (cause) => ({ reason: cause instanceof FetchFailure ? cause.reason : "unreachable" }),
   );
 }

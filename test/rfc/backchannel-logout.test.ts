@@ -132,9 +132,11 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     await due("silent", 24);
     await due("web", 1);
     await expect.poll(() => received.splice(0)).toHaveLength(1);
+    // Eight at a time; on a busy machine some time out before they arrive, or the other client's own does, which follows 5 s later.
+    const turns = 1 + server.logged.filter((line) => /"logout_postponed".*"web".*"too_slow"/.test(line)).length;
     expect(unanswered).toBeGreaterThan(0);
-    expect(unanswered).toBeLessThanOrEqual(8); // at a time; on a busy machine some time out before they arrive
-    await expect.poll(() => runText(server.database.sql, "select distinct attempts from logout_deliveries")).toEqual([{ attempts: 1 }]);
+    expect(unanswered, server.logged.join("\n")).toBeLessThanOrEqual(8 * turns);
+    await expect.poll(() => runText(server.database.sql, "select 1 from logout_deliveries where attempts = 0")).toEqual([]);
     await runText(server.database.sql, "delete from logout_deliveries");
   });
 

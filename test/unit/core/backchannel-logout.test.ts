@@ -91,7 +91,7 @@ describe("sending the notifications that are due", () => {
       async send(request: OutboundRequest) {
         requests.push(request);
         stopping?.abort();
-        if (status === undefined) throw new FetchFailure("timeout");
+        if (status === undefined) throw new FetchFailure("too_slow");
         return { status, headers: {}, body: new Uint8Array() };
       },
     };
@@ -142,7 +142,7 @@ describe("sending the notifications that are due", () => {
       1,
       [
         ["unanswered", "notes-app", 60],
-        ["logout_postponed", { ...about, attempt: 2 }],
+        ["logout_postponed", { ...about, attempt: 2, reason: "too_slow" }],
         ["postponed", "d1", 60],
       ],
     ],
@@ -151,7 +151,7 @@ describe("sending the notifications that are due", () => {
       2,
       [
         ["unanswered", "notes-app", 60],
-        ["logout_abandoned", { ...about, attempt: 3 }],
+        ["logout_abandoned", { ...about, attempt: 3, reason: "too_slow" }],
         ["done", "d1"],
       ],
     ],
