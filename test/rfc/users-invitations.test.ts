@@ -62,6 +62,21 @@ describe("an invitation", () => {
     expect([other.status, other.html.includes("This link no longer works")]).toEqual([400, true]);
   });
 
+  test("that is sent again is refused with the wait, once the limit of sign-ins is reached", async () => {
+    const email = anEmail();
+    await (await operatorAt(server.url)).users.invite.mutate({ email });
+    const browser = aBrowser(server.url);
+    const page = await browser.follow(await invitationFor(email));
+    await browser.submit(page, { email, password: PASSWORD });
+    let refused = await browser.submit(page, { email, password: `${PASSWORD} 2` });
+    for (let n = 0; n < 10 && refused.status === 400; n++) refused = await browser.submit(page, { email, password: `${PASSWORD} 2` });
+    expect([refused.status, Number(refused.headers.get("retry-after")) > 0, refused.html.includes("Too many failed attempts. ")]).toEqual([
+      429,
+      true,
+      true,
+    ]);
+  });
+
   test("is refused for another address, which does not use it up", async () => {
     const email = anEmail();
     await (await operatorAt(server.url)).users.invite.mutate({ email });

@@ -1,6 +1,6 @@
 import { acceptInvitation, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/invitations.ts";
 import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
-import { isRefusal } from "../../../errors.ts";
+import { isRefusal, type RefusalCode } from "../../../errors.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
@@ -13,6 +13,7 @@ import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { invitationView, staleInvitationView } from "./view.ts";
 
 const PURPOSE = "invitation";
+const MUST_WAIT: readonly RefusalCode[] = ["too_many_requests", "temporarily_unavailable"];
 
 type Attempt = { readonly email?: string | undefined; readonly faults?: readonly Fault[]; readonly status?: number };
 
@@ -36,13 +37,16 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
     }
   }
 
-  /** A form that is sent twice signs in to the account that it has opened the first time. */
+  /**
+   * A form that is sent twice signs in to the account that it has opened the first time.
+   * @throws {Refusal} too_many_requests, temporarily_unavailable: the user has to wait, the link is not at fault
+   */
   async function opened(ctx: FrontContext, email: string, password: string): Promise<NewSession | undefined> {
     try {
       const outcome = await signIn({ email, password }, ports, browserCaller(kit, ctx), cookies.session(ctx));
       return isHalf(outcome) ? undefined : outcome;
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isRefusal(error) || MUST_WAIT.includes(error.code)) throw error;
       return undefined;
     }
   }
