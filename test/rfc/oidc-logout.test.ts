@@ -46,6 +46,12 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(second.browser)).toBe(false);
   });
 
+  test("HEAD ends no session", async () => {
+    const { browser, hint } = await signedIn();
+    expect((await browser.request(path({ id_token_hint: hint }), { method: "HEAD" })).status).toBe(200);
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
   test("an expired hint is accepted, and a sign-out without a session is no error", async () => {
     const { browser, hint } = await signedIn();
     const late = path({ id_token_hint: expired(server, hint), post_logout_redirect_uri: BACK });

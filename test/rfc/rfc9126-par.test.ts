@@ -208,6 +208,13 @@ describe("RFC 9126 §4: a pushed request", () => {
     expect([again.status, again.html.includes(OVER)]).toEqual([400, true]);
   });
 
+  test("is not opened by HEAD, which link previews send", async ({ server }) => {
+    const { path } = await pushed(server, server.clients.web);
+    expect((await fetch(server.url + path, { method: "HEAD", redirect: "manual" })).status).toBe(200);
+    const { browser } = await server.signedInUser();
+    expect((await browser.follow(path)).html).toContain('name="decision"');
+  });
+
   test("gives no second code where the user has consented already", async ({ server }) => {
     const { web } = server.clients;
     const { browser } = await server.signedInUser();

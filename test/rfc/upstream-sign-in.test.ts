@@ -78,6 +78,13 @@ describe("a user whom a provider names", () => {
     expect([renamed.url, renamed.html.includes("Anna@acme.test")]).toEqual([`${server.url}/account`, true]);
   });
 
+  test("is not signed in by HEAD, which uses up nothing", async () => {
+    const visitor = aVisitor();
+    const back = upstream.signIn(await leave(visitor), "headed", verified("headed@acme.test"));
+    expect((await visitor.request(back, { method: "HEAD" })).status).toBe(200);
+    expect((await visitor.follow(back)).url).toBe(`${server.url}/account`);
+  });
+
   test("continues with the application's request, in each of two tabs", async () => {
     const visitor = aVisitor();
     const [one, two] = [await visitor.follow(authorizePath({ state: "one" })), await visitor.follow(authorizePath({ state: "two" }))];

@@ -9,7 +9,7 @@ import { apiError, json } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { languageOf } from "../http/language.ts";
-import { type ErrorPrinter, type FrontContext, queryText, type Route } from "../http/routes.ts";
+import { type ErrorPrinter, exceptHead, type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
 import { type PageKit, returnToStarted } from "../pages/kit.ts";
 import { RESEND } from "../pages/sign-up/page.ts";
@@ -102,17 +102,12 @@ export const verifyRoute = (kit: PageKit): Route => ({
       ...unavailable(),
     },
   }),
-  async answer(ctx) {
+  answer: exceptHead(async (ctx) => {
     ctx.vary("Accept");
-    // Link checkers of mail programs send HEAD, which must not use the token up.
-    if (ctx.method === "HEAD") {
-      ctx.status = 200;
-      return;
-    }
     const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users, callerOf(ctx));
     if (wantsPage(ctx)) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await returnToStarted(kit, ctx)));
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
-  },
+  }),
 });
 
 /** Whether the client prefers a page to JSON; a client that accepts anything gets JSON. */

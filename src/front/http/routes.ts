@@ -59,6 +59,14 @@ export type Handler<Context = FrontContext> = (ctx: Context) => Promise<void> | 
 /** Writes a refusal as a response; `undefined` stands for an internal error, of which the response reveals nothing. */
 export type ErrorPrinter<Context = FrontContext> = (ctx: Context, refusal: Refusal | undefined) => void;
 
+/** For a GET that has an effect: link previews and scanners of mails send HEAD, which must have none (RFC 9110 §9.2.1). */
+export const exceptHead =
+  (answer: Handler): Handler =>
+  (ctx) => {
+    if (ctx.method !== "HEAD") return answer(ctx);
+    ctx.status = 200;
+  };
+
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 export interface RouteOf<Context> {

@@ -18,7 +18,7 @@ import { form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { rememberRequested } from "../http/language.ts";
-import { type ErrorPrinter, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
+import { type ErrorPrinter, exceptHead, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
@@ -163,7 +163,7 @@ export const boundOf = (signedIn: SignedIn | undefined, address: string): { read
 
 /** GET and POST /oauth/authorize: redirects at once if the user is signed in and has consented. @see docs/protocol.md#authorization-request */
 export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
-  const get: Handler = async (ctx) => {
+  const get = exceptHead(async (ctx) => {
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
     const query = queryText(ctx);
     const pushed = pushedReference(query);
@@ -180,7 +180,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
       site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId: await flow.keep(ctx, valid, opened?.browser) }),
       302,
     );
-  };
+  });
   // A browser sends no cookies with a form of another site (SameSite=Lax), so the request continues as a GET of this site.
   const post: Handler = async (ctx) => {
     const text = await formText(ctx);

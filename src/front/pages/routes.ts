@@ -1,6 +1,6 @@
 import { sendRedirect } from "../http/headers.ts";
 import { LANGUAGE_MEMBER, rememberChosen } from "../http/language.ts";
-import { type Handler, type Method, pathText, queryText, type Route } from "../http/routes.ts";
+import { exceptHead, type Handler, type Method, pathText, queryText, type Route } from "../http/routes.ts";
 import { accountPage, dataPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
 import { addressPage, confirmAddressPage, stopAddressPage } from "./address/page.ts";
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents/page.ts";
@@ -110,8 +110,8 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/account/delete", deleteAccountPage(kit)),
     page("/account/deleted", { GET: accountGonePage(kit) }),
     page("/account/identities", { POST: identitiesPage(kit) }),
-    once("/signin/:name", upstreamPage(kit)),
-    once("/signin/:name/callback", upstreamCallbackPage(kit)),
+    once("/signin/:name", exceptHead(upstreamPage(kit))),
+    once("/signin/:name/callback", exceptHead(upstreamCallbackPage(kit))),
     once(STYLE.path, STYLE.handler),
     once(MARK.path, MARK.handler),
     once(BRAND_PATH, brandFilePage(kit.ports.brandings)),

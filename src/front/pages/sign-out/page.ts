@@ -10,7 +10,7 @@ import { formText } from "../../http/body.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
-import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
+import { exceptHead, type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { ACCOUNT_PURPOSE, assertOwnForm, type PageKit, signedInTo } from "../kit.ts";
 import { type Site, sendPage } from "../views/layout.ts";
 import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
@@ -55,7 +55,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
   }
 
   return {
-    async GET(ctx) {
+    GET: exceptHead(async (ctx) => {
       const request = parseLogoutRequest(queryText(ctx));
       const signedIn = await signedInTo(kit, ctx);
       if (request.idTokenHint === undefined) return ask(ctx, signedIn);
@@ -64,7 +64,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(ctx, signedIn);
       await endSession(ctx, signedIn, false);
       sendRedirect(ctx, addressOf(hint, request, site), 302);
-    },
+    }),
     async POST(ctx) {
       const text = await formText(ctx);
       const form = parseForm(text);
