@@ -32,7 +32,7 @@ export type Config = ReturnType<typeof configOf> & { readonly shown: ReturnType<
  */
 export function loadConfig(env: Environment, role: Role = "all"): Config {
   const entries = Object.entries(env).flatMap(([name, value]) =>
-    value === undefined || value.trim() === "" ? [] : [[name, value.trim()] as const],
+    value === undefined || value.trim() === "" ? [] : [[name, trimmed(name, value)] as const],
   );
   const faults = unknownSettings(entries.map(([name]) => name)).map(
     ({ name, meant }) => `${printable(name)}: Unknown setting; ${meant === undefined ? "remove it." : `did you mean ${meant}?`}`,
@@ -53,11 +53,15 @@ export function loadConfig(env: Environment, role: Role = "all"): Config {
   return freeze({ ...configOf(settings as Settings), shown: shownSettings(texts) }); // no fault: every member is there
 }
 
+/** A value without white space at its ends. A password may begin and end with spaces, so only the end of its line goes. */
+const trimmed = (name: string, value: string): string =>
+  name === ("COUNTERSIGN_PASSWORD" satisfies SettingName) ? value.replace(/\r?\n$/, "") : value.trim();
+
 function readSetting(name: SettingName, value: string | undefined): { value: unknown } | { fault: string } {
   let text = value;
   if (metaOf(name).file && value?.startsWith("@")) {
     try {
-      text = readFileSync(value.slice(1), "utf8").trim();
+      text = trimmed(name, readFileSync(value.slice(1), "utf8"));
     } catch {
       return { fault: says("names a file that cannot be read", "give @ and the path of a readable file") };
     }

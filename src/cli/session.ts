@@ -198,7 +198,12 @@ async function postCredentials(url: string, path: string, credentials: Credentia
     headers: { "content-type": "application/json" },
     body: JSON.stringify(credentials),
   });
-  if (answer.status === 429) throw new CommandFailure(EXIT.notSignedIn, "Too many failed attempts. Wait a while before you try again.");
+  const wait = Math.ceil(Number(answer.headers.get("retry-after")) / 60) * 60;
+  if (answer.status === 429 && wait > 0) {
+    const { shownDuration } = await import("../texts/format.ts");
+    const message = `The server takes no further sign-in for now. Try again in ${shownDuration("en", wait)}.`;
+    throw new CommandFailure(EXIT.unreachable, message);
+  }
   if (answer.status === 400 || answer.status === 401 || answer.status === 403)
     throw new CommandFailure(EXIT.notSignedIn, refusalText(Refused.safeParse(await answer.json().catch(() => undefined)).data));
   return answer;

@@ -424,6 +424,19 @@ describe("sign-in on the command line", () => {
     }
   });
 
+  test("exits with 5 and says how long to wait when the server takes no further sign-in", async () => {
+    const away = createServer((_, response) => response.writeHead(429, { "retry-after": "541" }).end()).listen(0, "127.0.0.1");
+    await once(away, "listening");
+    const { run } = atTerminal({ serverUrl: `http://127.0.0.1:${(away.address() as AddressInfo).port}` });
+    const expected = { out: "", err: "The server takes no further sign-in for now. Try again in 10 minutes.\n", code: 5 };
+    try {
+      expect(await run("clients", "list")).toEqual(expected);
+      expect(await run("login")).toEqual(expected);
+    } finally {
+      away.close();
+    }
+  });
+
   test("exits with 3 for a wrong password and with 5 for an unreachable server, and refuses plain http to another host", async () => {
     expect(await atTerminal({ password: "wrong" }).run("clients", "list")).toEqual({
       out: "",

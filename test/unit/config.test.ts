@@ -44,6 +44,12 @@ const faultsOf = (env: Environment, role?: Role): readonly string[] => {
 };
 
 describe("configuration defaults", () => {
+  test("the password of the command line keeps its spaces, in the environment and in a file, without the end of the line", () => {
+    const passwordOf = (text: string) => loadConfig({ COUNTERSIGN_PASSWORD: text }).signIn.password;
+    const kept = file("password", " open sesame \n");
+    expect([passwordOf(" open sesame "), passwordOf(`@${kept}`), passwordOf(" ")]).toEqual([" open sesame ", " open sesame ", undefined]);
+  });
+
   test("an empty environment is a complete configuration for development", () => {
     const config = loadConfig({});
     expect(config).toMatchObject({
