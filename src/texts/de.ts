@@ -349,6 +349,12 @@ export const de: Texts = {
       text: "Ihr Konto hat seine bisherige Adresse. Alles wurde abgemeldet. Wählen Sie jetzt ein neues Passwort.",
       choose: "Neues Passwort wählen",
     },
+    taken: {
+      title: "Ihre Adresse gehört zu einem anderen Konto",
+      text: (host) =>
+        `Es wurde nichts geändert. Wenn auch das andere Konto Ihres ist, melden Sie sich dort an und löschen Sie es, dann öffnen Sie diesen Link noch einmal. Wenn nicht, wenden Sie sich an die Administration von ${host}.`,
+      signIn: "Anmelden",
+    },
     stale: {
       title: "Dieser Link gilt nicht mehr",
       text: "Er wurde schon verwendet, durch einen neueren ersetzt oder ist zu alt. Wenn er zu einem anderen Konto gehört als dem, das hier angemeldet ist, melden Sie sich ab und öffnen Sie ihn noch einmal.",

@@ -378,6 +378,13 @@ export const en = {
       text: "Your account has its former address. Everything was signed out. Choose a new password now.",
       choose: "Choose a new password",
     },
+    /** Another account has the former address. */
+    taken: {
+      title: "Your address has another account",
+      text: (host: string) =>
+        `Nothing was changed. If the other account is yours too, sign in to it and delete it, then open this link again. If it is not, ask an administrator of ${host}.`,
+      signIn: "Sign in",
+    },
     stale: {
       title: "This link no longer works",
       text: "It was used already, was replaced by a newer one, or is too old. If it belongs to another account than the one that is signed in here, sign out and open it again.",

@@ -112,6 +112,16 @@ test.for([
     const page = await owner.follow(link);
     expect(page.html).toContain(`keeps the address ${email}`);
     const token = new URL(link, server.url).searchParams.get("token") ?? "";
+    if (confirmed) {
+      const other = await server.signedInUser({ email });
+      const taken = await owner.submit(page, { token });
+      expect([taken.status, taken.html.includes("delete it, then open this link again"), taken.html.includes('href="/login"')]).toEqual([
+        409,
+        true,
+        true,
+      ]);
+      await other.browser.submit(await other.browser.follow("/account/delete"), {});
+    }
     const stopped = await owner.submit(page, { token });
     expect(stopped.html).toContain("Everything was signed out. Choose a new password now.");
     expect((await owner.follow(`${stopped.url}&lang=de`)).html).toContain("Wählen Sie jetzt ein neues Passwort");

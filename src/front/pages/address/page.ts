@@ -26,6 +26,7 @@ import {
   staleStopLinkView,
   stopAddressView,
   stoppedAddressView,
+  takenAddressView,
 } from "./view.ts";
 
 type Page = { readonly GET: Handler; readonly POST: Handler };
@@ -120,6 +121,7 @@ export function stopAddressPage(kit: PageKit): Page {
       try {
         await stopAddressChange(link, ports, callerOf(ctx));
       } catch (error) {
+        if (isRefusal(error) && error.code === "conflict") return sendPage(ctx, takenAddressView(site, languageOf(ctx)), 409);
         const { faults, status } = failedForm(ctx, error, []);
         return show(ctx, link, faults, status);
       }

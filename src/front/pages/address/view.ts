@@ -73,6 +73,12 @@ export function stoppedAddressView(site: Site, language: Language): HostedPage {
   return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/forgot"), choose) });
 }
 
+/** The former address has another account now. */
+export function takenAddressView(site: Site, language: Language): HostedPage {
+  const { title, text, signIn } = TEXTS[language].address.taken;
+  return noticeView(site, language, { tone: "bad", title, text: text(site.host), more: wideLink(site.path("/login"), signIn) });
+}
+
 /** The link to the former address does not work, or not again. */
 export function staleStopLinkView(site: Site, language: Language): HostedPage {
   const { stale, stopped } = TEXTS[language].address;
