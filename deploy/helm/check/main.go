@@ -113,15 +113,26 @@ func render(values map[string]any) (int, error) {
 // hasSettings says which setting of values.yaml a pod does not have as it is written there.
 func hasSettings(deployment *apps.Deployment) error {
 	env := map[string]string{}
-	for _, one := range deployment.Spec.Template.Spec.Containers[0].Env {
+	container := deployment.Spec.Template.Spec.Containers[0]
+	for _, one := range container.Env {
+		if _, given := env[one.Name]; given {
+			return fmt.Errorf("%s is given twice", one.Name)
+		}
 		env[one.Name] = one.Value
 	}
-	for name, value := range map[string]string{"REFRESH_TOKEN_TTL": "2592000", "OTEL_TRACES_SAMPLER_ARG": "0.1", "TRUST_PROXY": "false"} {
+	if container.StartupProbe.GRPC != nil || container.ReadinessProbe.GRPC != nil {
+		return fmt.Errorf("a gRPC probe, which speaks no TLS, of a port with TLS")
+	}
+	isCore := strings.HasSuffix(deployment.Name, "-core")
+	tokenCore := "https://release-countersign-core:3001"
+	if isCore {
+		tokenCore = ""
+	}
+	for name, value := range map[string]string{"REFRESH_TOKEN_TTL": "2592000", "OTEL_TRACES_SAMPLER_ARG": "0.1", "TRUST_PROXY": "false", "MIGRATE_ON_START": "true", "TOKEN_CORE_URL": tokenCore} {
 		if env[name] != value {
 			return fmt.Errorf("%s of the pods is %q instead of %q", name, env[name], value)
 		}
 	}
-	isCore := strings.HasSuffix(deployment.Name, "-core")
 	for name, ofCore := range map[string]bool{"JWT_PRIVATE_KEY": true, "JWT_RETIRED_PUBLIC_KEYS": true, "VAULT_KEY_PREVIOUS": false} {
 		if _, given := env[name]; given != (ofCore == isCore) {
 			return fmt.Errorf("%s is given to the wrong pods", name)

@@ -68,13 +68,11 @@ spec:
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       args: {{- toYaml .args | nindent 8 }}
       env:
-        - { name: NODE_ENV, value: production }
-        - { name: JWT_ISSUER, value: {{ required "issuer: give the https address of the service" $root.Values.issuer | quote }} }
-        - { name: MIGRATE_ON_START, value: "false" }
-        {{- range .keys }}
-        - { name: {{ upper . }}, value: {{ printf "@/run/secrets/countersign/%s" . | quote }} }
-        {{- end }}
-        {{- range $name, $value := mergeOverwrite (default dict .env) $root.Values.settings }}
+        {{- /* One dict, so that a setting of the values replaces that of the chart: a name that stands twice is refused by some tools. */ -}}
+        {{- $issuer := required "issuer: give the https address of the service" $root.Values.issuer -}}
+        {{- $env := mergeOverwrite (dict "NODE_ENV" "production" "JWT_ISSUER" $issuer "MIGRATE_ON_START" "false") (default dict .env) -}}
+        {{- range .keys }}{{ $_ := set $env (upper .) (printf "@/run/secrets/countersign/%s" .) }}{{ end -}}
+        {{- range $name, $value := mergeOverwrite $env $root.Values.settings }}
         {{- /* A number from a file of values is a float64, which a template writes as 2.592e+06. */ -}}
         {{- if and (kindIs "float64" $value) (eq $value (floor $value)) }}{{ $value = int64 $value }}{{ end }}
         - { name: {{ $name }}, value: {{ $value | toString | quote }} }
