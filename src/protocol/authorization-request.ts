@@ -113,7 +113,8 @@ const LONGEST: { readonly [M in keyof typeof PARAMETERS]?: number } = {
   nonce: 512,
   acrValues: 512,
   loginHint: 512,
-  idTokenHint: 2048,
+  // An ID token of this server: claims of 1.7 kB (nonce, name and address of the longest) and an RSA-4096 signature, in base64url.
+  idTokenHint: 3200,
 };
 /** Of all parameters together. */
 const LONGEST_REQUEST = 4096;

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { Browser, Visit } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
 import { expired } from "../support/expired.ts";
 import { claimsOf, PASSWORD } from "../support/flow.ts";
 import { describe, type TestServer, test } from "../support/server.ts";
@@ -49,6 +50,15 @@ describe("OIDC Core §3.1.2.1", { concurrent: true }, () => {
       expect(await ask(server, one.browser, { id_token_hint, prompt: "none" })).toHaveProperty("code");
       expect(await ask(server, other.browser, { id_token_hint })).toMatchObject({ error: "login_required", state: "st" });
     }
+  });
+
+  test("id_token_hint may be an ID token with the longest nonce and name", async ({ server }) => {
+    const { browser, email } = await server.signedInUser({ email: `${"a".repeat(50)}@example.test` });
+    await runText(server.database.sql, "update users set first_name = $1, last_name = $1 where email = $2", ["名".repeat(100), email]);
+    const fields = { scope: "openid profile email", nonce: "n".repeat(512), acr_values: "1" };
+    const { id_token: idToken } = await server.tokens(server.clients.web, browser, fields);
+    expect(idToken.length).toBeGreaterThan(2048);
+    expect(await ask(server, browser, { ...fields, id_token_hint: idToken })).toHaveProperty("code");
   });
 
   test("id_token_hint that is not an ID token of this server returns invalid_request", async ({ server }) => {
