@@ -63,6 +63,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["setting", "seconds"],
     "At the start: a certificate of this setting expires within 14 days, in `seconds`, or has expired (below 0).",
   ),
+  setting_without_effect: event(
+    "warn",
+    ["setting", "needed"],
+    "At the start: a setting is given that has no effect without another, `needed`.",
+  ),
   front_signs_nothing: event("warn", ["setting"], "A front was given a private key, which only cores use."),
   embedded_database_in_production: event("warn", [], "The embedded database promises nothing across a power failure."),
   forwarded_headers_ignored: event("warn", ["setting"], "A proxy's headers arrived while TRUST_PROXY is off."),

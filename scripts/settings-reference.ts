@@ -23,8 +23,11 @@ function unsetText(name: SettingName): string {
   return value === "" ? "empty" : `\`${value}\``;
 }
 
-const row = (name: SettingName) =>
-  `| \`${name}\` | ${unsetText(name)} | ${metaOf(name).description}${metaOf(name).file ? " Also `@path`." : ""} |`;
+function row(name: SettingName): string {
+  const { description, file, needs } = metaOf(name);
+  const more = [...(file ? ["Also `@path`."] : []), ...(needs === undefined ? [] : [`No effect without ${needs}.`])];
+  return `| \`${name}\` | ${unsetText(name)} | ${[description, ...more].join(" ")} |`;
+}
 
 /** docs/settings.md as it must be. */
 export function settingsReference(): string {

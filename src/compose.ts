@@ -121,6 +121,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   if (!isWorker()) await assertPortsFree(config, role); // its supervisor did
   const database = given.database ?? (await openConfigured(config, outages.disk));
   if (given.database === undefined) closing.push(() => database.close());
+  for (const { setting, needed } of config.withoutEffect) log.warn("setting_without_effect", { setting, needed });
   if (role === "front") for (const setting of unusedKeys(config)) log.warn("front_signs_nothing", { setting });
   if (database.kind === "embedded" && config.environment === "production") log.warn("embedded_database_in_production");
   const metrics = createMetrics(routes, GRANT_LABELS, isWorker() ? metricsOfAll() : undefined);

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_NAME } from "./branding/branding.ts";
 import { contradictions, type Role } from "./config/contradictions.ts";
 import { firstExpiry, publicHalf } from "./config/key-material.ts";
@@ -23,7 +24,10 @@ export class ConfigError extends Error {
 }
 
 /** The settings of a process, grouped by the part that needs them. Durations are whole seconds; keys are PEM unless noted. */
-export type Config = ReturnType<typeof configOf> & { readonly shown: ReturnType<typeof shownSettings> };
+export type Config = ReturnType<typeof configOf> & {
+  readonly shown: ReturnType<typeof shownSettings>;
+  readonly withoutEffect: ReturnType<typeof withoutEffect>;
+};
 
 /**
  * Reads the settings of a process; an empty value counts as unset.
@@ -50,7 +54,7 @@ export function loadConfig(env: Environment, role: Role = "all"): Config {
   const settings = values as Partial<Settings>; // each member is the output of its own part of the schema
   for (const { setting, fault } of contradictions(settings, faulty, role)) faults.push(`${setting}: ${fault}.`);
   if (faults.length > 0) throw new ConfigError(faults);
-  return freeze({ ...configOf(settings as Settings), shown: shownSettings(texts) }); // no fault: every member is there
+  return freeze({ ...configOf(settings as Settings), shown: shownSettings(texts), withoutEffect: withoutEffect(values) }); // no fault: every member is there
 }
 
 /** A value without white space at its ends. A password may begin and end with spaces, so only the end of its line goes. */
@@ -72,6 +76,14 @@ function readSetting(name: SettingName, value: string | undefined): { value: unk
     ? { value: parsed.data }
     : { fault: parsed.error.issues[0]?.message ?? says("is malformed", "see docs/settings.md") };
 }
+
+/** Settings with another value than their default that have no effect, each with the setting that it needs. */
+const withoutEffect = (values: Readonly<Record<string, unknown>>) =>
+  SETTING_NAMES.flatMap((setting) => {
+    const { needs: needed } = metaOf(setting);
+    if (needed === undefined || (values[needed] !== undefined && values[needed] !== false)) return [];
+    return isDeepStrictEqual(values[setting], SETTINGS.shape[setting].parse(undefined)) ? [] : [{ setting, needed }];
+  });
 
 function configOf(s: Settings) {
   const issuer = s.JWT_ISSUER ?? `http://localhost:${s.PORT}`;

@@ -39,6 +39,8 @@ const FORM = {
   link: "text",
   /** Setting name, never its value. */
   setting: "text",
+  /** The setting without which `setting` has no effect. */
+  needed: "text",
   version: "text",
   /** Background work, as the metrics name it. */
   work: "text",

@@ -142,6 +142,13 @@ describe("contract: certificates", () => {
   });
 });
 
+test("contract: a setting without effect is logged at the start, with the one that it needs", async () => {
+  const server = await startServer({ env: { ID_JAG_TRUSTED_ISSUERS: "https://idp.example.com" } });
+  onTestFinished(() => server.close());
+  const warnings = server.logged.map((line) => JSON.parse(line)).filter(({ event }) => event === "setting_without_effect");
+  expect(warnings).toEqual([expect.objectContaining({ setting: "ID_JAG_TRUSTED_ISSUERS", needed: "ID_JAG_ENABLED" })]);
+});
+
 describe("contract: keys of a front", () => {
   test("a front with a signing key logs that it does not use the key, and never logs the key", async () => {
     const pem = generatePrivateKey("ed25519");

@@ -44,6 +44,20 @@ const faultsOf = (env: Environment, role?: Role): readonly string[] => {
 };
 
 describe("configuration defaults", () => {
+  test("settings without effect are named with the one that they need, unless they have their default value", () => {
+    const given = (env: Environment) => loadConfig(env).withoutEffect;
+    const issuers = { ID_JAG_TRUSTED_ISSUERS: "https://idp.example.com", ID_JAG_MAX_ASSERTION_LIFETIME: "300", WALLET_TRUSTED_ISSUERS: "" };
+    expect(given(issuers)).toEqual([{ setting: "ID_JAG_TRUSTED_ISSUERS", needed: "ID_JAG_ENABLED" }]);
+    expect(given({ ...issuers, ID_JAG_ENABLED: "true" })).toEqual([]);
+    expect(given({ AUDIT_ARCHIVE: "/archive", WALLET_CREDENTIAL_STATUS: "lenient", DATABASE_CONNECTIONS: "8" })).toEqual([
+      { setting: "DATABASE_CONNECTIONS", needed: "DATABASE_URL" },
+      { setting: "WALLET_CREDENTIAL_STATUS", needed: "WALLET_FEDERATION_ENABLED" },
+      { setting: "AUDIT_ARCHIVE", needed: "AUDIT_KEEP_DAYS" },
+    ]);
+    const needed = SETTING_NAMES.flatMap((name) => metaOf(name).needs ?? []);
+    expect(needed.filter((name) => !(name in SETTINGS.shape))).toEqual([]);
+  });
+
   test("the password of the command line keeps its spaces, in the environment and in a file, without the end of the line", () => {
     const passwordOf = (text: string) => loadConfig({ COUNTERSIGN_PASSWORD: text }).signIn.password;
     const kept = file("password", " open sesame \n");

@@ -25,19 +25,23 @@ export const FEATURE_SETTINGS = {
   ID_JAG_TRUSTED_ISSUERS: features(
     issuers().default([]),
     "Issuers whose identity assertions are accepted; an empty list rejects every assertion.",
+    { needs: "ID_JAG_ENABLED" },
   ),
   ID_JAG_MAX_ASSERTION_LIFETIME: features(
     seconds(1, DAY).default(300),
     "Longest lifetime of an identity assertion in seconds; its `jti` is remembered for as long.",
+    { needs: "ID_JAG_ENABLED" },
   ),
   HYBRID_SIGNING_ENABLED: features(flag().default(false), "Whether access tokens are signed with ML-DSA-65 in addition to Ed25519."),
   PQC_TOKEN_DELIVERY: features(
     oneOf(["reference", "self-contained"]).default("reference"),
     "How the ML-DSA-65 signature reaches a verifier: by introspection, or in the token answer too.",
+    { needs: "HYBRID_SIGNING_ENABLED" },
   ),
   PQC_SELF_CONTAINED_ACK: features(
     flag().default(false),
     "Acknowledges the size of `self-contained` delivery, which is refused without it.",
+    { needs: "HYBRID_SIGNING_ENABLED" },
   ),
 };
 
@@ -54,6 +58,7 @@ export const WALLET_SETTINGS = {
   WALLET_TRUSTED_ISSUERS: wallets(
     issuers().default([]),
     "Issuers (`iss`) whose credentials are accepted; an empty list rejects every credential.",
+    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_CREDENTIAL_TYPES: wallets(
     listOf(
@@ -63,6 +68,7 @@ export const WALLET_SETTINGS = {
       "give the `vct` of each type, a URI, separated by spaces or commas",
     ).default(["urn:eudi:pid:1"]),
     "Credential types (`vct`) that a wallet is asked for; any one of them is enough.",
+    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_SUBJECT_CLAIM: wallets(
     text(
@@ -71,6 +77,7 @@ export const WALLET_SETTINGS = {
       "give the name of one claim that the issuers keep stable and unique, and never reassign",
     ).default("sub"),
     "Claim of the credential that identifies the user within its issuer: stable, unique, never reassigned.",
+    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_ISSUER_ROOTS: wallets(
     tlsCertificate().optional(),
@@ -78,21 +85,27 @@ export const WALLET_SETTINGS = {
     {
       unset: "keys come from the issuer's `/.well-known/jwt-vc-issuer` alone",
       file: true,
+      needs: "WALLET_FEDERATION_ENABLED",
     },
   ),
   WALLET_CREDENTIAL_STATUS: wallets(
     oneOf(["strict", "lenient"]).default("strict"),
     "A credential whose status list cannot be fetched: rejected (`strict`) or accepted (`lenient`). A revoked or suspended credential is always rejected.",
+    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_VERIFIER_CERT: wallets(
     tlsCertificate().optional(),
     "Certificate chain (PEM, leaf first, P-256 key) that identifies this server to wallets; requests are then signed.",
-    { unset: "unsigned requests, which name only the address for the response", file: true },
+    { unset: "unsigned requests, which name only the address for the response", file: true, needs: "WALLET_FEDERATION_ENABLED" },
   ),
-  WALLET_VERIFIER_KEY: wallets(p256Private().optional(), "Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", { file: true }),
+  WALLET_VERIFIER_KEY: wallets(p256Private().optional(), "Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", {
+    file: true,
+    needs: "WALLET_FEDERATION_ENABLED",
+  }),
   WALLET_CLIENT_ID_PREFIX: wallets(
     oneOf(["x509_san_dns", "x509_hash"]).default("x509_san_dns"),
     "How signed requests name this server: by the host in WALLET_VERIFIER_CERT, or by the hash of that certificate.",
+    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
 };
 
@@ -164,7 +177,7 @@ export const OPERATION_SETTINGS = {
       )
       .optional(),
     "Signs the webhooks of AUDIT_STREAM: `whsec_` and the key in base64, or any text, whose bytes are the key. With OTLP it is sent as bearer token.",
-    { file: true },
+    { file: true, needs: "AUDIT_STREAM" },
   ),
   AUDIT_KEEP_DAYS: operation(
     whole(1, 36_500, "days").optional(),
@@ -174,6 +187,7 @@ export const OPERATION_SETTINGS = {
   AUDIT_ARCHIVE: operation(
     z.string().optional(),
     "Folder for the exports of audit records that AUDIT_KEEP_DAYS removes. Created when missing, mode 0700.",
+    { needs: "AUDIT_KEEP_DAYS" },
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: operation(
     urlWithoutCredentials(["https", "http"], "give credentials in OTEL_EXPORTER_OTLP_HEADERS").optional(),
@@ -191,7 +205,7 @@ export const OPERATION_SETTINGS = {
       .transform((value) => pairsOf(value) ?? {})
       .optional(),
     "Headers of the requests to the collector, as `NAME=value`, percent-encoded and separated by commas, such as `authorization=Bearer%20…`.",
-    { file: true },
+    { file: true, needs: "OTEL_EXPORTER_OTLP_ENDPOINT" },
   ),
   OTEL_SERVICE_NAME: operation(
     z.string().optional(),

@@ -9,6 +9,8 @@ export interface SettingMeta {
   readonly unset?: string;
   /** Accepts `@path` for the content of a file. True for every setting that may hold a secret. */
   readonly file?: boolean;
+  /** The setting without which this one has no effect, which a start then logs. */
+  readonly needs?: string;
 }
 
 /** Describes settings of one group. A group is a section of docs/settings.md. */

@@ -12,7 +12,7 @@ export const STORAGE_SETTINGS = {
   DATABASE_CONNECTIONS: storage(
     whole(2, 1_000, "a number of connections").optional(),
     "Connections to PostgreSQL that this process and its WORKERS open at most, together.",
-    { unset: "8 for each worker" },
+    { unset: "8 for each worker", needs: "DATABASE_URL" },
   ),
   DATABASE_POOLER: storage(
     oneOf(["none", "transaction"]).default("none"),
