@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import {
   Client,
   type OAuthClientProvider,
@@ -9,9 +8,14 @@ import {
 import { listenForBrowser } from "./callback.ts";
 
 /** An MCP server, guarded. The client knows nothing else: it finds the authorization server, and registers itself there. */
-const resource = new URL(process.env.RESOURCE ?? "http://localhost:4000/mcp");
+const RESOURCE = process.env.RESOURCE || "http://localhost:4000/mcp"; // an empty variable counts as unset
+const resource = URL.parse(RESOURCE);
+if (resource === null) {
+  console.error(`RESOURCE must be the URL of an MCP server, such as http://localhost:4000/mcp; it is ${RESOURCE}`);
+  process.exit(1);
+}
 
-const browser = await listenForBrowser(randomBytes(16).toString("base64url"));
+const browser = await listenForBrowser();
 /** What the SDK has to remember between the steps. A real client stores it, so that its user signs in once. */
 const kept: {
   client?: Parameters<NonNullable<OAuthClientProvider["saveClientInformation"]>>[0];
@@ -27,7 +31,7 @@ const authProvider: OAuthClientProvider = {
     grant_types: ["authorization_code", "refresh_token"],
     token_endpoint_auth_method: "none",
   },
-  state: () => browser.state,
+  state: browser.newState,
   clientInformation: () => kept.client,
   saveClientInformation: (client) => {
     kept.client = client;

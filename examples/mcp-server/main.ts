@@ -18,6 +18,7 @@ try {
   console.log(`            (an issuer in development finds them by itself; another needs: countersign resources add ${server.resource})`);
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void server.close());
 } catch (error) {
-  console.error(`the notes server cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  const why = error instanceof Error ? error.message : String(error);
+  console.error(`the notes server cannot start: ${why}; its settings are ISSUER, RESOURCE and PORT`);
   process.exitCode = 1;
 }

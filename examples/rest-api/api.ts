@@ -46,6 +46,7 @@ export function notesApi(guard: Guard, notes: Notebook): Express {
     response.json({ sub, clientId, scopes, actors });
   });
 
+  api.use((_request, response) => refuse(response, 404, "there is nothing at this path for this method"));
   api.use(withoutStack);
   return api;
 }

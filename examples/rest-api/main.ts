@@ -1,6 +1,8 @@
 import { startNotesApi } from "./server.ts";
 
-const { RESOURCE, ISSUER = "http://localhost:3000", PORT = "4100" } = process.env;
+const { RESOURCE } = process.env;
+const ISSUER = process.env.ISSUER || "http://localhost:3000"; // an empty variable counts as unset
+const PORT = process.env.PORT || "4100";
 
 try {
   const server = await startNotesApi({
@@ -18,6 +20,7 @@ try {
   console.log("  GET /me          any token for this resource");
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void server.close());
 } catch (error) {
-  console.error(`the notes API cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  const why = error instanceof Error ? error.message : String(error);
+  console.error(`the notes API cannot start: ${why}; its settings are ISSUER, RESOURCE and PORT`);
   process.exitCode = 1;
 }

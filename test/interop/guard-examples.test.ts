@@ -1,10 +1,12 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { listenForBrowser } from "../../examples/mcp-client/callback.ts";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { freePort } from "../support/free-port.ts";
 import { approve, recordOf } from "../support/mcp-hosts.ts";
@@ -89,6 +91,11 @@ describe("the example API", () => {
     }
     expect(await call("POST", "/notes", writer, { text: "buy milk" })).toEqual([201, { owner: id, text: "buy milk" }]);
     expect(await call("GET", "/notes", reader)).toEqual([200, { notes: ["buy milk"] }]);
+    const nothing = { error: "invalid_request", error_description: "there is nothing at this path for this method" };
+    expect([await call("GET", "/nothing", reader), await call("PUT", "/notes", writer)]).toEqual([
+      [404, nothing],
+      [404, nothing],
+    ]);
     expect(await call("GET", "/me", openid)).toEqual([200, { sub: id, clientId: "web", scopes: ["openid"], actors: [] }]);
     child.kill("SIGTERM");
     expect((await once(child, "exit"))[0]).toBe(0);
@@ -120,6 +127,18 @@ describe("the example API", () => {
     const { complained, code } = await ended(run("rest-api", { PORT: "0", ISSUER: "http://as.example" }));
     expect([complained, code]).toEqual([expect.stringMatching(/^the notes API cannot start: .*must be https.*\n$/), 1]);
   });
+
+  test.each(["rest-api", "mcp-server"])("names the settings of %s when its port is taken", async (script) => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void taken.close());
+    await once(taken, "listening");
+    const PORT = `${(taken.address() as AddressInfo).port}`;
+    const { complained, code } = await ended(run(script, { PORT, ISSUER: "" }));
+    expect([complained, code]).toEqual([
+      expect.stringMatching(/ cannot start: .*EADDRINUSE.*; its settings are ISSUER, RESOURCE and PORT\n$/),
+      1,
+    ]);
+  });
 });
 
 describe("the example client", () => {
@@ -142,6 +161,22 @@ describe("the example client", () => {
     expect(said).toContain("list_notes: []\nYour browser asks you:");
     expect(said).toMatch(/add_note: {"added":"buy milk","count":1}\nlist_notes: \["buy milk"\]\n$/);
     expect(opened().map((url) => new URL(url).searchParams.get("scope")?.includes("notes:write"))).toEqual([false, true]);
+  });
+
+  test("takes one answer for each state, and none for the state of an earlier request", async () => {
+    const callback = await listenForBrowser();
+    onTestFinished(callback.close);
+    const send = async (state: string) => (await fetch(`${callback.redirectUri}?state=${state}&code=c`)).status;
+    expect(await send("undefined")).toBe(404);
+    const [first, second] = [callback.newState(), callback.newState()];
+    expect(first).not.toBe(second);
+    expect([await send(first), await send(second), await send(second)]).toEqual([404, 200, 404]);
+    expect((await callback.answer()).get("state")).toBe(second);
+  });
+
+  test("reports a RESOURCE that is no URL", async () => {
+    const { complained, code } = await ended(run("mcp-client", { RESOURCE: "notes" }));
+    expect([code, complained]).toEqual([1, expect.stringMatching(/^RESOURCE must be the URL of an MCP server, .*; it is notes\n$/)]);
   });
 
   test("reports an MCP server that does not answer", async () => {
@@ -189,6 +224,14 @@ describe("the example agent", () => {
     expect(why).toMatch(/^the agent did not do it: \S+ refused: invalid_request.*; the token was not handed to this agent: /);
     expect(why).toContain(`two resource parameters, ${notes.resource} and summary-agent`);
     expect(why).not.toContain(notForIt);
+  });
+
+  test("keeps the key of its stand-in cluster out of the directory for temporary files, where every user of the machine can make files", async () => {
+    const TMPDIR = mkdtempSync(join(dir, "temporary-"));
+    const child = run("agent", { TMPDIR, PLATFORM: "http://localhost:0" });
+    child.stdin.end();
+    expect((await ended(child)).complained).toContain("standard input");
+    expect(readdirSync(TMPDIR)).toEqual([]);
   });
 
   test("reports the error of the authorization server, or which server is unreachable", async ({ server }) => {
