@@ -1,6 +1,5 @@
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { WorkloadTokenSource } from "@countersign/agent";
 import { keyFor, type TestKey } from "../../test/support/assertions.ts";
@@ -16,14 +15,15 @@ export async function startPlatform(url: string): Promise<{ readonly credential:
   return { credential: ({ issuer }) => cluster.token([issuer]), close: cluster.close };
 }
 
-const KEY_FILE = join(tmpdir(), `countersign-example-cluster-${userInfo().username}.pem`);
+/** Beside the program: among temporary files another user of the machine could put a key of theirs first. */
+const KEY_FILE = join(import.meta.dirname, "cluster-key.pem");
 
 function keptKey(): TestKey {
   const made = keyFor("RS256");
   try {
     writeFileSync(KEY_FILE, made.privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600, flag: "wx" });
-  } catch {
-    // It is there already.
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   }
   const privateKey = createPrivateKey(readFileSync(KEY_FILE));
   return {
