@@ -39,21 +39,22 @@ var (
 type guard struct {
 	client     introspection.IntrospectionServiceClient
 	credential string
+	issuer     string
 	resource   string
 	// Where the metadata document is: its path, and its whole URL (RFC 9728, section 3.1).
 	metadataPath, metadataURL string
 }
 
-func newGuard(client introspection.IntrospectionServiceClient, credential, resource string) (guard, error) {
+func newGuard(client introspection.IntrospectionServiceClient, credential, issuer, resource string) (guard, error) {
 	address, err := url.Parse(resource)
-	if err != nil {
-		return guard{}, err
+	if err != nil || address.Host == "" {
+		return guard{}, fmt.Errorf("RESOURCE must be the URL by which clients call this server; it is %q", resource)
 	}
 	path := wellKnown
 	if address.Path != "/" {
 		path += address.Path
 	}
-	return guard{client, credential, resource, path, fmt.Sprintf("%s://%s%s", address.Scheme, address.Host, path)}, nil
+	return guard{client, credential, issuer, resource, path, fmt.Sprintf("%s://%s%s", address.Scheme, address.Host, path)}, nil
 }
 
 // principal answers who calls, nil for a token that is not good here, or errUnavailable.
@@ -76,7 +77,7 @@ func (g guard) principal(ctx context.Context, token string) (*introspection.Intr
 
 func (g guard) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	if request.URL.Path == g.metadataPath || request.URL.Path == wellKnown {
-		answer(response, http.StatusOK, map[string]any{"resource": g.resource, "authorization_servers": []string{os.Getenv("ISSUER")}})
+		answer(response, http.StatusOK, map[string]any{"resource": g.resource, "authorization_servers": []string{g.issuer}})
 		return
 	}
 	metadata := fmt.Sprintf(`resource_metadata="%s"`, g.metadataURL)
@@ -123,20 +124,32 @@ func answer(response http.ResponseWriter, status int, body map[string]any) {
 	}
 }
 
+// setting answers an environment variable, without which the program cannot run.
+func setting(name string) string {
+	value := os.Getenv(name)
+	if value == "" {
+		log.Fatalf("%s is not set; README.md lists the settings", name)
+	}
+	return value
+}
+
 func main() {
 	transport := credentials.NewTLS(nil)
 	if os.Getenv("GRPC_PLAINTEXT") == "true" { // on one machine only: the credential travels with each call
 		transport = insecure.NewCredentials()
 	}
-	connection, err := grpc.NewClient(os.Getenv("GRPC_ADDRESS"), grpc.WithTransportCredentials(transport))
+	connection, err := grpc.NewClient(setting("GRPC_ADDRESS"), grpc.WithTransportCredentials(transport))
 	if err != nil {
 		log.Fatal(err)
 	}
-	pair := url.QueryEscape(os.Getenv("CLIENT_ID")) + ":" + url.QueryEscape(os.Getenv("CLIENT_SECRET"))
+	pair := url.QueryEscape(setting("CLIENT_ID")) + ":" + url.QueryEscape(setting("CLIENT_SECRET"))
 	credential := "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
-	notes, err := newGuard(introspection.NewIntrospectionServiceClient(connection), credential, os.Getenv("RESOURCE"))
+	notes, err := newGuard(introspection.NewIntrospectionServiceClient(connection), credential, setting("ISSUER"), setting("RESOURCE"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), notes))
+	// Without limits, clients that send nothing would hold their connections for ever.
+	server := http.Server{Addr: "127.0.0.1:" + setting("PORT"), Handler: notes, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	log.Printf("listens on http://%s for %s", server.Addr, notes.resource)
+	log.Fatal(server.ListenAndServe())
 }

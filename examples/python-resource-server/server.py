@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
@@ -13,11 +14,21 @@ from countersign.introspection.v1 import introspection_pb2, introspection_pb2_gr
 NEEDED_SCOPE = "notes:read"
 DEADLINE_SECONDS = 2
 
-RESOURCE = os.environ["RESOURCE"]
-PAIR = f"{quote_plus(os.environ['CLIENT_ID'])}:{quote_plus(os.environ['CLIENT_SECRET'])}"
+
+def setting(name):
+    """An environment variable, without which the program cannot run."""
+    return os.environ.get(name) or sys.exit(f"{name} is not set; README.md lists the settings")
+
+
+ISSUER = setting("ISSUER")
+RESOURCE = setting("RESOURCE")
+PORT = int(setting("PORT"))
+PAIR = f"{quote_plus(setting('CLIENT_ID'))}:{quote_plus(setting('CLIENT_SECRET'))}"
 CREDENTIAL = (("authorization", "Basic " + base64.b64encode(PAIR.encode()).decode()),)
 URL = urlsplit(RESOURCE)
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
+if not URL.netloc:
+    sys.exit(f"RESOURCE must be the URL by which clients call this server; it is {RESOURCE}")
 METADATA_PATH = WELL_KNOWN + ("" if URL.path == "/" else URL.path)  # RFC 9728, section 3.1
 METADATA = f'resource_metadata="{URL.scheme}://{URL.netloc}{METADATA_PATH}"'
 CHALLENGE = f'scope="{NEEDED_SCOPE}", {METADATA}'
@@ -26,7 +37,7 @@ LONGEST_TOKEN = 16384
 
 
 def connect():
-    address = os.environ["GRPC_ADDRESS"]
+    address = setting("GRPC_ADDRESS")
     if os.environ.get("GRPC_PLAINTEXT") == "true":  # on one machine only: the credential travels with each call
         return grpc.insecure_channel(address)
     return grpc.secure_channel(address, grpc.ssl_channel_credentials())
@@ -45,9 +56,11 @@ def principal(token):
 
 
 class Notes(BaseHTTPRequestHandler):
+    timeout = 10  # seconds; clients that send nothing would hold their connections for ever
+
     def do_GET(self):
         if self.path in (METADATA_PATH, WELL_KNOWN):
-            return self.answer(200, {"resource": RESOURCE, "authorization_servers": [os.environ["ISSUER"]]})
+            return self.answer(200, {"resource": RESOURCE, "authorization_servers": [ISSUER]})
         given = self.headers.get_all("Authorization", [])
         del self.headers["Authorization"]
         if not given or given[0].partition(" ")[0].lower() != "bearer":
@@ -91,4 +104,6 @@ class Notes(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
 
-ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Notes).serve_forever()
+server = ThreadingHTTPServer(("127.0.0.1", PORT), Notes)
+print(f"listens on http://127.0.0.1:{PORT} for {RESOURCE}", file=sys.stderr)
+server.serve_forever()

@@ -187,6 +187,33 @@ describe.each(present)("$name", ({ name, example, ready }) => {
   );
 
   test.skipIf(!ready)(
+    titled(ready, example, "says in one line which setting is missing or wrong"),
+    async () => {
+      const cwd = workplace(name);
+      const [file, ...args] = await example.build(cwd);
+      const good = {
+        PORT: `${await freePort()}`,
+        RESOURCE,
+        ISSUER: "http://localhost:3000",
+        GRPC_ADDRESS: "127.0.0.1:1",
+        GRPC_PLAINTEXT: "true",
+      };
+      const settings = { ...good, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" };
+      const complaint = (wrong: Record<string, string>) =>
+        run(cwd, "env", ...Object.entries({ ...settings, ...wrong }).map(([key, value]) => `${key}=${value}`), file, ...args).then(
+          () => "started",
+          ({ stderr }: { stderr: string }) => stderr.trimEnd().split("\n"),
+        );
+      for (const missing of ["PORT", "RESOURCE", "ISSUER", "GRPC_ADDRESS", "CLIENT_ID", "CLIENT_SECRET"])
+        expect(await complaint({ [missing]: "" })).toEqual([
+          expect.stringContaining(`${missing} is not set; README.md lists the settings`),
+        ]);
+      expect(await complaint({ RESOURCE: "notes" })).toEqual([expect.stringContaining("RESOURCE must be the URL by which clients call")]);
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
     titled(ready, example, "identifies the agent that acts for a user"),
     async ({ server }) => {
       const origin = await start(name, example, server.url, server.grpc);
