@@ -54,6 +54,7 @@ import { sessions } from "../store/sessions.ts";
 import { signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
 import { users } from "../store/users.ts";
+import { linkedWallets } from "../store/wallet-links.ts";
 import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { providersOf, vaultOf } from "./connections.ts";
@@ -175,6 +176,7 @@ function userPorts(
     pendingRate: limiter("authorize", PENDING_RATE),
     clients: managedClients(sql),
     connections: connections(sql),
+    linkedWallets: linkedWallets(sql),
     providers: providersOf(config, box, databaseClock.seconds),
     namedTargets: namedTargets(clientDirectory(sql)),
     signUpPolicy: config.signUp.policy,

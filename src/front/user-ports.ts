@@ -19,6 +19,7 @@ import type { ShownResources } from "../resources/ports.ts";
 import type { LinkPorts } from "../upstream/links.ts";
 import type { Connections, Providers } from "../upstream/ports.ts";
 import type { UpstreamSignInPorts } from "../upstream/sign-in.ts";
+import type { LinkedWallets } from "../wallet/ports.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
@@ -51,6 +52,8 @@ export interface UserPorts
   readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */
   readonly clients: Pick<ManagedClients, "ofOwner">;
+  /** The wallets of users, also where no further ones can be linked. */
+  readonly linkedWallets: Pick<LinkedWallets, "ofUser">;
   /** The clients among the resources that a user has allowed. */
   readonly namedTargets: NamedTargets;
 }

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { aBrowser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
 import { test } from "../support/server.ts";
 
 test("a user downloads their data, without secrets; without a session the page leads to sign-in", async ({ server }) => {
@@ -18,4 +19,31 @@ test("a user downloads their data, without secrets; without a session the page l
   });
   expect(text).not.toMatch(/argon2|hash|secret/i);
   expect((await aBrowser(server.url).follow("/account/data")).url).toContain("/login");
+});
+
+test("the data of a user include every way in, and when applications were allowed", async ({ server }) => {
+  const { id, browser } = await server.signedInUser();
+  await server.tokens(server.clients.web, browser, { scope: "openid" });
+  for (const [text, ...parameters] of [
+    [
+      "insert into identity_links (issuer, subject, user_id, email, confirmed) values ('https://id.example', 'ada', $1, 'ada@work.example', true)",
+      id,
+    ],
+    [
+      `insert into passkeys (user_id, credential_id, public_key, counter, transports, backed_up, aaguid, name)
+       values ($1, '\\x01', '\\x02', 0, '{}', true, '', 'My phone')`,
+      id,
+    ],
+    ["insert into credentials (user_id, type, issuer, subject) values ($1, 'wallet', 'https://pid.example', 'subject-1')", id],
+    ["insert into authenticator_apps (user_id, secret, confirmed_at) values ($1, 'sealed', now())", id],
+  ] as const)
+    await runText(server.database.sql, text, parameters);
+  const since = expect.any(Number);
+  expect(await (await browser.request("/account/data")).json()).toMatchObject({
+    applications: [{ allowedAt: since, lastUsedAt: since }],
+    identities: [{ issuer: "https://id.example", subject: "ada", email: "ada@work.example", linkedAt: since }],
+    passkeys: [{ name: "My phone", backedUp: true, createdAt: since, lastUsedAt: null }],
+    authenticatorApp: { addedAt: since },
+    wallet: { issuer: "https://pid.example", linkedAt: since },
+  });
 });

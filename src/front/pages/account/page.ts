@@ -44,29 +44,44 @@ export const accountPage = (kit: PageKit): Handler =>
     return show(kit, ctx, user, { done, offersPasskey, offersConsole: done === SET_UP_DONE && user.role === "operator" });
   });
 
-/** GET /account/data: what the service keeps about the user, as a JSON file. Times are milliseconds since the epoch. */
+/** GET /account/data: what the service keeps about the user, without secrets, as a JSON file. Times are milliseconds since the epoch. */
 export const dataPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, async (ctx, { signedIn: { user } }) => {
-    const { consents, sessions, clients } = kit.ports;
-    const [applications, signIns, owned] = await Promise.all([
+    const { consents, sessions, clients, identityLinks, passkeys, secondFactors, linkedWallets } = kit.ports;
+    const [applications, signIns, owned, identities, keys, { appAddedAt }, wallet] = await Promise.all([
       consents.ofUser(user.id),
       sessions.ofUser(user.id),
       clients.ofOwner(user.id),
+      identityLinks.ofUser(user.id),
+      passkeys.ofUser(user.id),
+      secondFactors.stateOf(user.id),
+      linkedWallets.ofUser(user.id),
     ]);
+    const moment = (seconds: number | null) => (seconds === null ? null : milliseconds(seconds));
     ctx.set("Content-Disposition", 'attachment; filename="account.json"');
     sendJson(ctx, {
       profile: {
         ...user,
-        createdAt: milliseconds(user.createdAt),
-        updatedAt: user.updatedAt === null ? null : milliseconds(user.updatedAt),
+        createdAt: moment(user.createdAt),
+        updatedAt: moment(user.updatedAt),
       },
-      applications: applications.map(({ clientId, clientName, scopes, resources }) => ({ clientId, clientName, scopes, resources })),
+      applications: applications.map(({ clientId, clientName, scopes, resources, createdAt, lastUsedAt }) => ({
+        ...{ clientId, clientName, scopes, resources },
+        ...{ allowedAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
+      })),
       sessions: signIns.map(({ id: _, authTime, lastSeenAt, ...session }) => ({
         ...session,
         signedInAt: milliseconds(authTime),
         lastSeenAt: milliseconds(lastSeenAt),
       })),
       clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
+      identities: identities.map(({ issuer, subject, email, createdAt }) => ({ issuer, subject, email, linkedAt: moment(createdAt) })),
+      passkeys: keys.map(({ name, backedUp, createdAt, lastUsedAt }) => ({
+        ...{ name, backedUp },
+        ...{ createdAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
+      })),
+      authenticatorApp: appAddedAt === null ? null : { addedAt: moment(appAddedAt) },
+      wallet: wallet === undefined ? null : { issuer: wallet.issuer, linkedAt: moment(wallet.linkedAt) },
     });
   });
 
