@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { entities } from "../../src/store/tables/entities.ts";
 import { aBrowser, type Browser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
@@ -106,6 +107,36 @@ describe("deleting an account", () => {
     const again = await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD });
     expect(again.status).toBe(201);
     expect(again.body.id).not.toBe(id);
+  });
+
+  test("no row names the user, but those that docs/privacy.md says are left", async ({ server }) => {
+    const { sql } = server.database;
+    const email = "vanishing.user@example.test";
+    const { id, browser } = await server.signedInUser({ email });
+    await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
+    await server.code(server.clients.web, browser, { scope: "openid" });
+    await browser.follow(server.authorizeUrl(server.clients.web, { code_challenge: "a".repeat(43), login_hint: email, prompt: "login" }));
+    await browser.submit(await browser.follow("/account/security/address"), { email: "vanishing.user@elsewhere.test" });
+    await runText(sql, "insert into identity_links (issuer, subject, user_id, email) values ('https://id.example', 'x', $1, $2)", [
+      id,
+      email,
+    ]);
+    /** Tables with a text in any of their columns. */
+    const naming = async (text: string) => {
+      const found = [];
+      for (const table of entities.keys())
+        if ((await runText(sql, `select 1 from ${table} where position($1 in to_jsonb(${table})::text) > 0 limit 1`, [text])).length > 0)
+          found.push(table);
+      return found;
+    };
+    expect(await naming("vanishing.user")).toEqual(
+      expect.arrayContaining(["users", "identity_links", "address_changes", "pending_requests"]),
+    );
+    expect(await naming(id)).toEqual(expect.arrayContaining(["users", "sessions", "consents", "grants", "authorization_codes"]));
+    await close(browser);
+    // The outbox has the last mail until it is sent.
+    expect((await naming("vanishing.user")).filter((table) => table !== "outbox")).toEqual(["pending_requests"]);
+    expect((await naming(id)).toSorted()).toEqual(["audit_records", "pending_requests", "revocation_events"]);
   });
 
   test("a form without its token returns 403, and a missing session redirects to sign-in", async ({ server }) => {

@@ -44,7 +44,7 @@ export const accountPage = (kit: PageKit): Handler =>
     return show(kit, ctx, user, { done, offersPasskey, offersConsole: done === SET_UP_DONE && user.role === "operator" });
   });
 
-/** GET /account/data: what the service keeps about the user, without secrets, as a JSON file. Times are milliseconds since the epoch. */
+/** GET /account/data: what the service keeps about the user, without secrets, as a JSON file (docs/privacy.md). Times are milliseconds since the epoch. */
 export const dataPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, async (ctx, { signedIn: { user } }) => {
     const { consents, sessions, clients, identityLinks, passkeys, secondFactors, linkedWallets } = kit.ports;
