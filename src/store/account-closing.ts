@@ -76,11 +76,12 @@ const IS_SMALL = statement(
     .map((rows) => `(${rows} offset ${REMOVAL_BATCH} limit 1)`)
     .join(" union all ")}) as small`,
 );
-// Address, names, password and linked identities are gone at once; all else of a large account is inactive until it is deleted after the commit.
+// Addresses, names, password and linked identities are gone at once; all else of a large account is inactive until it is deleted after the commit.
 const MARK_DELETED = statement(
   "account_mark_deleted",
   `with links as (delete from identity_links where user_id = $1::uuid),
-   tokens as (delete from verification_tokens where user_id = $1::uuid)
+   tokens as (delete from verification_tokens where user_id = $1::uuid),
+   changes as (delete from address_changes where user_id = $1::uuid)
    update users set enabled = false, epoch = epoch + 1, deleted_at = now(), updated_at = now(), role = 'developer', email_verified = false,
      email = id || '@deleted.invalid', email_key = id || '@deleted.invalid', first_name = null, last_name = null
    where id = $1::uuid`,

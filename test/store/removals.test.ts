@@ -309,12 +309,19 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const { grant, family } = await anOpenFamily(sql, scene);
     await manyGrants(sql, scene, MANY);
     const email = (await users(sql).byId(scene.userId))?.email ?? "";
+    await runText(
+      sql,
+      `insert into address_changes (user_id, token_hash, email, former_email, expires_at, stop_until)
+       values ($1, $2, 'next@example.test', $3, now() + interval '1 day', now() + interval '7 days')`,
+      [scene.userId, aHash(), email],
+    );
     await logoutSubscriptions(sql).subscribe(scene.sessionId, "notified");
     const close = () => accountClosing(sql).close(scene.userId, { subject: "s", text: "t", html: "h" }, anAudit("user.deleted"));
     expect(await close()).toBe("closed");
     expect(await close()).toBe("gone");
     expect(await users(sql).byId(scene.userId)).toBeUndefined();
     expect(await users(sql).byEmail(email)).toBeUndefined();
+    expect(await runText(sql, "select email from address_changes where former_email = $1", [email])).toEqual([]);
     expect(await managedUsers(sql).setEnabled(scene.userId, true, anAudit("user.changed"))).toBeUndefined();
     expect(await sessions(sql).byHash(scene.sessionHash)).toBeUndefined();
     expect(await refreshFamilies(sql).holding(family.tokenHash)).toMatchObject({ revoked: true });
