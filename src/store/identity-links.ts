@@ -45,12 +45,12 @@ const HOLD_USER = statement(
 const WAYS_LEFT = statement("identity_ways_left", `select (${hasWayIn("$3::uuid", "other.issuer = $1 and other.subject = $2")}) as left`);
 const UNLINK = statement("identity_unlink", `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`);
 
-const LINKED = ["issuer", "subject", "email", "createdAt"] as const;
+const LINKED = ["issuer", "subject", "email", "createdAt", "confirmed"] as const;
 const OF_USER = statement(
   "identities_of_user",
   `select ${IDENTITY_LINKS.select(LINKED)},
      (select connections.title from connections where connections.issuer = identity_links.issuer order by connections.created_at, connections.name limit 1) as title
-   from identity_links where user_id = $1::uuid and confirmed order by identity_links.created_at`,
+   from identity_links where user_id = $1::uuid order by identity_links.created_at`,
 );
 
 /** An e-mail address to show, if it can be stored. */

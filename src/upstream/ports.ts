@@ -97,6 +97,8 @@ export interface LinkedIdentity extends Identity {
   readonly createdAt: number;
   /** Of a connection with the issuer; null when it was removed. */
   readonly title: string | null;
+  /** Whether it may sign in. False: only identity assertions of the issuer name the user by it. */
+  readonly confirmed: boolean;
 }
 
 /** An account for a new identity. */

@@ -26,7 +26,8 @@ test("the data of a user include every way in, and when applications were allowe
   await server.tokens(server.clients.web, browser, { scope: "openid" });
   for (const [text, ...parameters] of [
     [
-      "insert into identity_links (issuer, subject, user_id, email, confirmed) values ('https://id.example', 'ada', $1, 'ada@work.example', true)",
+      `insert into identity_links (issuer, subject, user_id, email, confirmed, created_at) values
+         ('https://id.example', 'ada', $1, 'ada@work.example', true, now() - interval '1 hour'), ('https://chat.example', 'u-7', $1, null, false, now())`,
       id,
     ],
     [
@@ -39,9 +40,13 @@ test("the data of a user include every way in, and when applications were allowe
   ] as const)
     await runText(server.database.sql, text, parameters);
   const since = expect.any(Number);
+  expect((await browser.follow("/account/security")).html).not.toContain("chat.example"); // it is no way in
   expect(await (await browser.request("/account/data")).json()).toMatchObject({
     applications: [{ allowedAt: since, lastUsedAt: since }],
-    identities: [{ issuer: "https://id.example", subject: "ada", email: "ada@work.example", linkedAt: since }],
+    identities: [
+      { issuer: "https://id.example", subject: "ada", email: "ada@work.example", signsIn: true, linkedAt: since },
+      { issuer: "https://chat.example", subject: "u-7", email: null, signsIn: false, linkedAt: since },
+    ],
     passkeys: [{ name: "My phone", backedUp: true, createdAt: since, lastUsedAt: null }],
     authenticatorApp: { addedAt: since },
     wallet: { issuer: "https://pid.example", linkedAt: since },

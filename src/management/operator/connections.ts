@@ -90,8 +90,10 @@ export const operatorConnectionsRouter = router({
   identities: operatorProcedure.input(z.strictObject({ userId: RecordId })).query(async ({ ctx, input: { userId } }) => {
     const { users, identityLinks } = ctx.ports;
     if ((await users.byId(userId)) === undefined) throw new Refusal("not_found", "user_unknown", { description: "There is no such user." });
-    const identities = await identityLinks.ofUser(userId);
-    return { identities: identities.map(({ createdAt, ...identity }) => ({ ...identity, createdAt: milliseconds(createdAt) })) };
+    const identities = (await identityLinks.ofUser(userId)).filter(({ confirmed }) => confirmed);
+    return {
+      identities: identities.map(({ createdAt, confirmed: _, ...identity }) => ({ ...identity, createdAt: milliseconds(createdAt) })),
+    };
   }),
 
   /** Reads the provider's metadata and tries the credentials. Writes nothing. */

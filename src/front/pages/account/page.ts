@@ -75,7 +75,9 @@ export const dataPage = (kit: PageKit): Handler =>
         lastSeenAt: milliseconds(lastSeenAt),
       })),
       clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
-      identities: identities.map(({ issuer, subject, email, createdAt }) => ({ issuer, subject, email, linkedAt: moment(createdAt) })),
+      identities: identities.map(({ issuer, subject, email, confirmed, createdAt }) => ({
+        ...{ issuer, subject, email, signsIn: confirmed, linkedAt: moment(createdAt) },
+      })),
       passkeys: keys.map(({ name, backedUp, createdAt, lastUsedAt }) => ({
         ...{ name, backedUp },
         ...{ createdAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },

@@ -18,7 +18,7 @@ export async function showSecurity(
   shown: Shown,
 ): Promise<void> {
   const { done, faults = [], status } = shown;
-  const [sessions, identities, connections, passkeys, secondFactor] = await Promise.all([
+  const [sessions, linked, connections, passkeys, secondFactor] = await Promise.all([
     ports.sessions.ofUser(user.id),
     ports.identityLinks.ofUser(user.id),
     ports.connections.offered(undefined),
@@ -27,6 +27,7 @@ export async function showSecurity(
   ]);
   const token = guard.token(ctx, ACCOUNT_PURPOSE);
   const apps = ports.box.usable();
+  const identities = linked.filter(({ confirmed }) => confirmed);
   const page = { token, apps, sessions, identities, connections, passkeys, secondFactor, current: session.id, done, faults };
   sendPage(ctx, securityView(site, languageOf(ctx), page), status);
   if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
