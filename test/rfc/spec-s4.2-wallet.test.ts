@@ -94,7 +94,9 @@ describe("GET /auth/link/wallet/{handle}", () => {
     expect([answered.status, answered.body, answered.headers.get("cache-control")]).toEqual([200, {}, "no-store"]);
     const credentials = () =>
       runText(server.database.sql, "select type, issuer, subject from credentials where user_id = $1::uuid order by type", [user.id]);
-    expect(await credentials()).toHaveLength(1);
+    for (const path of [`/auth/link/wallet/${handle}`, `/account/wallet?handle=${handle}`])
+      expect((await user.browser.request(path, { method: "HEAD" })).status).toBe(200);
+    expect(await credentials()).toHaveLength(1); // HEAD completes nothing
     expect(await at.poll(user, handle)).toEqual({ status: 200, body: { status: "linked" } });
     expect(await credentials()).toEqual([
       { type: "password", issuer: null, subject: null },

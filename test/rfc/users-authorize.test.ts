@@ -61,6 +61,17 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     expect(redirectParams(done)).toEqual({ code: [expect.stringMatching(/^[\w-]{43}$/)], state: ["st&1"], iss: [server.url] });
   });
 
+  test("HEAD of the consent page issues no code to a request that is covered by a consent", async () => {
+    const { email } = await consented();
+    const browser = aBrowser(server.url);
+    const form = await browser.follow(authorizePath());
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    const path = new URL(form.url.replace("/login?", "/consent?"));
+    const head = await browser.request(path.pathname + path.search, { method: "HEAD" });
+    expect([head.status, head.headers.get("location")]).toEqual([200, null]);
+    expect(await paramsOf302(browser, path.pathname + path.search)).toMatchObject({ state: ["st&1"] });
+  });
+
   test("a request that is covered by a consent redirects at once without a page", async () => {
     const { browser } = await consented();
     const response = await browser.request(authorizePath());

@@ -6,7 +6,7 @@ import { callerOf } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
 import { API_PURPOSE, isCsrfToken } from "../http/cookies.ts";
 import { noStore, openToScripts, sendJson } from "../http/headers.ts";
-import type { FrontContext, Handler } from "../http/routes.ts";
+import { exceptHead, type FrontContext, type Handler } from "../http/routes.ts";
 import type { PageKit } from "../pages/kit.ts";
 import type { WalletHandlers } from "./routes.ts";
 
@@ -15,11 +15,11 @@ export type WalletKit = PageKit & { readonly linking: LinkingPorts };
 
 export const walletHandlers = (kit: WalletKit): WalletHandlers => ({
   start: startHandler(kit),
-  async poll(ctx) {
+  poll: exceptHead(async (ctx) => {
     const { secret: _, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
     const link = await pollLink(ctx.params.handle ?? "", signedIn, kit.linking, callerOf(ctx));
     sendJson(ctx, { status: link.status, message: linkMessage(link) });
-  },
+  }),
   request: (ctx) => sendRequest(kit, ctx, undefined),
   requestWithNonce: async (ctx) => sendRequest(kit, ctx, (await formBody(ctx)).get("wallet_nonce")),
   response: responseHandler(kit),

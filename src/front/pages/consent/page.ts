@@ -7,7 +7,7 @@ import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
-import type { FrontContext, Handler } from "../../http/routes.ts";
+import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import {
   type Answer,
@@ -46,10 +46,10 @@ type PendingDecision = ValidRequest & { readonly open: OpenRequest; readonly sig
 /** GET /consent and POST /consent. */
 export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   return {
-    async GET(ctx) {
+    GET: exceptHead(async (ctx) => {
       const pending = await pendingDecision(kit, ctx, queryMember(ctx, "request"), NOTHING_ASKED, 302);
       if (pending) await show(kit, ctx, pending);
-    },
+    }),
     async POST(ctx) {
       const form = await formBody(ctx);
       kit.guard.assert(ctx, form, purpose(form.get("request") ?? ""));

@@ -3,7 +3,7 @@ import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkW
 import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
-import type { FrontContext, Handler, Route } from "../../http/routes.ts";
+import { exceptHead, type FrontContext, type Handler, type Route } from "../../http/routes.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
@@ -59,7 +59,7 @@ const unlinkPage = (kit: WalletKit): Handler =>
 export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
   return [
-    { method: "GET", path: "/account/wallet", print, answer: inChosenLanguage(kit, showPage(kit), ["handle"]) },
+    { method: "GET", path: "/account/wallet", print, answer: exceptHead(inChosenLanguage(kit, showPage(kit), ["handle"])) },
     { method: "POST", path: "/account/wallet", print, answer: beginPage(kit) },
     { method: "POST", path: "/account/wallet/unlink", print, answer: unlinkPage(kit) },
     { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },
