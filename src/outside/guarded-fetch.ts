@@ -23,8 +23,8 @@ const REMEMBERED_HOSTS = 1_000;
 const QUEUED = 64;
 /** Of questions to name servers: a second one is sent when the first has no answer. */
 const LOOKUP = { timeout: 600, tries: 2 };
-/** Milliseconds for the addresses of the other family, once those of one are known: some name servers are silent about IPv6. */
-const OTHER_FAMILY = 300;
+/** Milliseconds for the IPv6 addresses, once those of IPv4 are known: some name servers are silent about IPv6. */
+const IPV6 = 300;
 
 const tooMany = () => new FetchFailure(NO_PLACE);
 
@@ -51,14 +51,14 @@ export const askingNameServers =
   async (host) => {
     const resolver = new Resolver(LOOKUP);
     if (servers !== undefined) resolver.setServers(servers);
-    const families = [resolver.resolve4(host), resolver.resolve6(host)];
+    const [ipv4, ipv6] = [resolver.resolve4(host), resolver.resolve6(host)];
     const giveUpIn = (milliseconds: number) => setTimeout(() => resolver.cancel(), milliseconds);
     const timers = [giveUpIn(OVERALL_MS)];
-    void Promise.any(families).then(
-      () => timers.push(giveUpIn(OTHER_FAMILY)),
-      () => undefined, // neither is known
+    void ipv4.then(
+      () => timers.push(giveUpIn(IPV6)),
+      () => undefined, // IPv6 alone is left
     );
-    const answers = await Promise.allSettled(families);
+    const answers = await Promise.allSettled([ipv4, ipv6]);
     for (const timer of timers) clearTimeout(timer);
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
   };

@@ -37,10 +37,12 @@ const outcome = (target: string, options: Partial<GuardedFetchOptions> = {}, max
     );
 /**
  * A name server that answers questions for the IPv4 addresses of these names, says that they have no IPv6 address unless they begin with `v4only`,
- * and is silent otherwise. @returns its address and port @see RFC 1035 §4
+ * and is silent otherwise. Names that begin with `lossy` have an IPv6 address, and their first question for IPv4 is lost.
+ * @returns its address and port @see RFC 1035 §4
  */
 async function aNameServer(onTestFinished: TestContext["onTestFinished"], addresses: Readonly<Record<string, string>>): Promise<string> {
   const socket = createSocket("udp4");
+  let lost = false;
   onTestFinished(() => void socket.close());
   socket.on("message", (query, { address, port }) => {
     const labels: string[] = [];
@@ -52,10 +54,16 @@ async function aNameServer(onTestFinished: TestContext["onTestFinished"], addres
     const found = addresses[labels.join(".")];
     const isIPv4 = query.readUInt16BE(at + 1) === 1;
     if (found === undefined || (!isIPv4 && labels[0] === "v4only")) return;
+    const isLossy = labels[0] === "lossy";
+    if (isLossy && isIPv4 && !lost) {
+      lost = true;
+      return;
+    }
     const question = query.subarray(12, at + 5);
-    const header = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isIPv4 ? 1 : 0, 0, 0, 0, 0]);
-    const answer = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...found.split(".").map(Number)];
-    socket.send(Buffer.concat([header, question, Buffer.from(isIPv4 ? answer : [])]), port, address);
+    const bytes = isIPv4 ? found.split(".").map(Number) : isLossy ? [0x20, 1, 0xd, 0xb8, ...Array(11).fill(0), 1] : [];
+    const header = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, Math.min(bytes.length, 1), 0, 0, 0, 0]);
+    const answer = bytes.length === 0 ? [] : [0xc0, 12, 0, isIPv4 ? 1 : 28, 0, 1, 0, 0, 0, 60, 0, bytes.length, ...bytes];
+    socket.send(Buffer.concat([header, question, Buffer.from(answer)]), port, address);
   });
   socket.bind(0, "127.0.0.1");
   await once(socket, "listening");
@@ -183,6 +191,11 @@ test.concurrent("a name whose server is silent about IPv6 is found by its IPv4 a
   const nameServer = await aNameServer(onTestFinished, { "v4only.example.test": "127.0.0.1" });
   const resolve = askingNameServers([nameServer]);
   expect(await Promise.race([resolve("silent.example.test"), resolve("v4only.example.test")])).toEqual(["127.0.0.1"]);
+});
+
+test.concurrent("the IPv4 address of a name is found where the first question for it is lost", async ({ onTestFinished }) => {
+  const nameServer = await aNameServer(onTestFinished, { "lossy.example.test": "127.0.0.1" });
+  expect(await askingNameServers([nameServer])("lossy.example.test")).toEqual(["127.0.0.1", "2001:db8::1"]);
 });
 
 test("a name without an address, or whose look-up fails, is refused", async () => {
