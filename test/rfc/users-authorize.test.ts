@@ -232,7 +232,7 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     ["nonce", "n".repeat(513)],
     ["nonce", "ü".repeat(100)],
     ["login_hint", "h".repeat(513)],
-    ["id_token_hint", "h".repeat(2049)],
+    ["id_token_hint", "h".repeat(3201)],
     ["resource", Array.from({ length: 9 }, (_, n) => `https://r${n}.example.test/${"r".repeat(450)}`)],
   ] as const)("%s that is too long returns invalid_request by redirect to the client", async ([name, value]) => {
     const error = await paramsOf302(aBrowser(server.url), authorizePath({ [name]: value }));
