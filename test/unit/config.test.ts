@@ -506,6 +506,11 @@ test("a collector takes no credentials in its address, which operators can read"
   );
 });
 
+test("an attribute of the process at a collector may be empty, as deployments leave them", () => {
+  const { attributes } = loadConfig({ OTEL_RESOURCE_ATTRIBUTES: "service.version=,deployment.environment.name=test%20bed" }).otlp;
+  expect(attributes).toEqual({ "service.version": "", "deployment.environment.name": "test bed" });
+});
+
 describe("the headers of requests to a collector", () => {
   const headersOf = (text: string) => loadConfig({ OTEL_EXPORTER_OTLP_HEADERS: text }).otlp.headers;
 

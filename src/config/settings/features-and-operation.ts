@@ -130,7 +130,7 @@ const isWebhookSecret = (value: string) => {
 function pairsOf(list: string): Readonly<Record<string, string>> | undefined {
   try {
     const pairs = list.split(",").map((pair) => {
-      const [, name = "", value = ""] = /^([\w.-]+)=(.+)$/s.exec(pair.trim()) ?? [];
+      const [, name = "", value = ""] = /^([\w.-]+)=(.*)$/s.exec(pair.trim()) ?? [];
       return [name, decodeURIComponent(value)] as const;
     });
     return pairs.every(([name]) => name !== "") ? Object.fromEntries(pairs) : undefined;
