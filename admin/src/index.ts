@@ -35,14 +35,39 @@ export function createAdminClient({ url, token, timeout = TIMEOUT }: AdminClient
         url: new URL("trpc", base).href,
         maxItems: BATCH,
         maxURLLength: 8_000,
-        fetch: (input, init) => {
+        fetch: async (input, init) => {
           const deadline = AbortSignal.timeout(timeout);
-          return fetch(input, { ...(init as RequestInit), signal: init?.signal ? AbortSignal.any([init.signal, deadline]) : deadline });
+          const signal = init?.signal ? AbortSignal.any([init.signal, deadline]) : deadline;
+          const response = await fetch(input, { ...(init as RequestInit), signal });
+          await assertAnswered(response);
+          return response;
         },
         headers: async () => ({ authorization: `Bearer ${typeof token === "string" ? token : await token()}` }),
       }),
     ],
   });
+}
+
+/** The cause of the error where something in front of the server, such as a proxy, answered in its place: the call may succeed later. */
+export class NotAnswered extends Error {
+  override readonly name = "NotAnswered";
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`The server cannot answer right now (status ${status}).`);
+    this.status = status;
+  }
+}
+
+/** @throws {NotAnswered} */
+async function assertAnswered(response: Response): Promise<void> {
+  if (response.status !== 429 && response.status < 500) return;
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  const isRefusal = [body].flat().some((answer) => typeof (answer as { readonly error?: unknown } | undefined)?.error === "object");
+  if (!isRefusal) throw new NotAnswered(response.status);
 }
 
 /** Every procedure but those of `live`, which are streams. */

@@ -1,8 +1,13 @@
-import { refusalOf } from "@countersign/admin";
-import { CommandFailure, EXIT, type ExitCode, NO_COUNTERSIGN } from "./failure.ts";
+import { NotAnswered, refusalOf } from "@countersign/admin";
+import { CommandFailure, EXIT, type ExitCode, NO_COUNTERSIGN, notAnswered } from "./failure.ts";
 import { printable } from "./table.ts";
 
-const CODES: { readonly [Status in number]?: ExitCode } = { 401: EXIT.notSignedIn, 404: EXIT.notFound, 503: EXIT.unreachable };
+const CODES: { readonly [Status in number]?: ExitCode } = {
+  401: EXIT.notSignedIn,
+  404: EXIT.notFound,
+  429: EXIT.unreachable,
+  503: EXIT.unreachable,
+};
 
 /** The options whose names do not follow from their members in a request. */
 const OPTIONS: ReadonlyMap<string, string> = new Map([
@@ -37,6 +42,7 @@ export function asFailure(error: unknown, context: FailureContext): CommandFailu
     const issues = refusal.issues.map(({ path, message }) => `\n  ${memberOf(path, context.takes)}: ${message}`);
     return new CommandFailure(CODES[refusal.httpStatus] ?? EXIT.failed, `${explained(refusal, context)}${issues.join("")}`);
   }
+  if (error instanceof Error && error.cause instanceof NotAnswered) return notAnswered(error.cause.status);
   if (isNotCountersign(error)) return new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
   if (isUnreachable(error)) return new CommandFailure(EXIT.unreachable, `The server at ${context.server} does not answer.`);
   return new CommandFailure(EXIT.failed, error instanceof Error ? error.message : String(error));

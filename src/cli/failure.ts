@@ -28,6 +28,10 @@ export class CommandFailure extends Error {
   }
 }
 
+/** Of a server that may answer later. */
+export const notAnswered = (status: number): CommandFailure =>
+  new CommandFailure(EXIT.unreachable, `The server cannot answer right now (status ${status}). Try again later.`);
+
 /** Milliseconds between two looks for input that has not come yet. */
 const LOOK = 20;
 

@@ -1,4 +1,4 @@
-import { CommandFailure, EXIT } from "./failure.ts";
+import { notAnswered } from "./failure.ts";
 
 /** Milliseconds for a request and its answer: less than the lock of a refresh lives. The server gives up after 15 seconds. */
 const PATIENCE = 20_000;
@@ -13,6 +13,5 @@ export const request = (url: string | URL, init: RequestInit = {}, patience = PA
 
 /** @throws {CommandFailure} for a server that may answer later: it is overloaded, unavailable or limits its callers */
 export function assertAnswers({ status }: Response): void {
-  if (status === 429 || status >= 500)
-    throw new CommandFailure(EXIT.unreachable, `The server cannot answer right now (status ${status}). Try again later.`);
+  if (status === 429 || status >= 500) throw notAnswered(status);
 }

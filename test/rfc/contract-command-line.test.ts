@@ -409,15 +409,20 @@ describe("sign-in on the command line", () => {
     await once(away, "listening");
     const serverUrl = `http://127.0.0.1:${(away.address() as AddressInfo).port}`;
     const { run, configDir } = atTerminal({ serverUrl, password: undefined });
-    const kept = { accessToken: "a", refreshToken: "r", expiresAt: 0 };
-    mkdirSync(configDir, { recursive: true });
-    writeFileSync(
-      join(configDir, "sessions.json"),
-      JSON.stringify({ [`${serverUrl}/`]: { current: developer.email, users: { [developer.email]: kept } } }),
-    );
+    const keep = (expiresAt: number): void => {
+      const kept = { accessToken: "a", refreshToken: "r", expiresAt };
+      mkdirSync(configDir, { recursive: true });
+      writeFileSync(
+        join(configDir, "sessions.json"),
+        JSON.stringify({ [`${serverUrl}/`]: { current: developer.email, users: { [developer.email]: kept } } }),
+      );
+    };
     const expected = { out: "", err: `The server cannot answer right now (status ${status}). Try again later.\n`, code: 5 };
     try {
-      expect(await run("clients", "list")).toEqual(expected);
+      for (const expiresAt of [0, 4_000_000_000]) {
+        keep(expiresAt); // to be renewed, and valid
+        expect(await run("clients", "list")).toEqual(expected);
+      }
       expect(await run("login")).toEqual(expected);
     } finally {
       away.close();
