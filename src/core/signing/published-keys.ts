@@ -75,11 +75,12 @@ export async function verifySignature(jws: ParsedJws, keys: readonly PublishedKe
  * @throws {FetchFailure}
  */
 export async function verifyByRemoteKeys(jws: ParsedJws, source: string, keys: RemoteKeys): Promise<SignatureVerdict> {
-  const verdict = await verifySignature(jws, await keys.current(source));
+  const known = await keys.current(source);
+  const verdict = await verifySignature(jws, known);
   if (verdict === "valid") return verdict;
   const renewed = await keys.refreshed(source).catch((error: unknown) => {
     if (verdict === "key_unknown") throw error;
-    return undefined; // the verdict by the known keys stands
+    return known; // the verdict by these stands
   });
-  return renewed === undefined ? verdict : verifySignature(jws, renewed);
+  return renewed === known ? verdict : verifySignature(jws, renewed);
 }

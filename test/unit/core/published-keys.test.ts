@@ -1,9 +1,10 @@
+import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asPublicKeySet, type PublishedKey } from "../../../src/clients/key-set.ts";
 import { isAssertionAlgorithm } from "../../../src/clients/verification-key.ts";
 import { hasForbiddenMember, parseJws } from "../../../src/core/signing/jws.ts";
-import { verifySignature } from "../../../src/core/signing/published-keys.ts";
+import { verifyByRemoteKeys, verifySignature } from "../../../src/core/signing/published-keys.ts";
 
 interface Case {
   readonly tcId: number;
@@ -57,4 +58,22 @@ test.for(keySets)("Wycheproof JWK $tcId ($group): $comment is $result", async ({
   // Symmetric keys are valid in the set and never accepted here.
   if (result === "valid" && !/^(?:HS|jws_keyset)/.test(group)) expect(accepted).toBe(true);
   else if (result !== "acceptable") expect(accepted).toBe(false);
+});
+
+test("a wrong signature is verified once where the keys that are fetched again are the same", async () => {
+  const keys = asPublicKeySet({ keys: [generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" })] }) ?? [];
+  let read = 0;
+  const jws = {
+    header: { alg: "EdDSA" },
+    payload: Buffer.alloc(0),
+    headerSegment: "a",
+    signingInput: "a.b",
+    get signature() {
+      read += 1;
+      return Buffer.alloc(64);
+    },
+  };
+  const published = { current: async () => keys, refreshed: async () => keys };
+  expect(await verifyByRemoteKeys(jws, "https://agent.example.test/keys", published)).toBe("signature_wrong");
+  expect(read).toBe(1);
 });
