@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -36,9 +37,16 @@ func check() error {
 	if err != nil {
 		return err
 	}
+	plain, err := chartutil.ReadValuesFile("values.yaml")
+	if err != nil {
+		return err
+	}
+	settings := plain["settings"].(map[string]any)
+	settings["GRPC_TLS_CERT"], settings["GRPC_TLS_KEY"] = "", "" // as an overlay of values unsets them
 	for name, values := range map[string]map[string]any{
 		"the default values": {"issuer": "https://id.example.com"},
 		"everything on":      fullest,
+		"everything but TLS": plain,
 	} {
 		for _, message := range lint.AllWithKubeVersion(chartDir, values, "default", nil).Messages {
 			if message.Severity >= support.WarningSev {
@@ -120,11 +128,17 @@ func hasSettings(deployment *apps.Deployment) error {
 		}
 		env[one.Name] = one.Value
 	}
-	if container.StartupProbe.GRPC != nil || container.ReadinessProbe.GRPC != nil {
-		return fmt.Errorf("a gRPC probe, which speaks no TLS, of a port with TLS")
-	}
 	isCore := strings.HasSuffix(deployment.Name, "-core")
-	tokenCore := "https://release-countersign-core:3001"
+	tls := env["GRPC_TLS_CERT"] != ""
+	for _, probe := range []*core.Probe{container.StartupProbe, container.ReadinessProbe} {
+		if (probe.GRPC != nil) != (isCore && !tls) {
+			return fmt.Errorf("a core is probed by gRPC unless its port has TLS, which these probes do not speak")
+		}
+	}
+	tokenCore := "http://release-countersign-core:3001"
+	if tls {
+		tokenCore = "https://release-countersign-core:3001"
+	}
 	if isCore {
 		tokenCore = ""
 	}
