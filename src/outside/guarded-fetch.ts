@@ -94,7 +94,7 @@ export function guardedFetch({ resolve, ...rules }: GuardedFetchOptions): Guarde
 
   const addressesOf = async (target: URL, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
     const addresses = await untilAborted(lookUp(target), signal).catch((cause: unknown) => {
-      throw signal.aborted ? cause : new FetchFailure("name_not_resolved", cause);
+      throw signal.aborted || cause instanceof FetchFailure ? cause : new FetchFailure("name_not_resolved", cause);
     });
     if (addresses.length === 0) throw new FetchFailure("name_not_resolved");
     if (!addresses.every(permitted)) throw new FetchFailure("address_not_public");

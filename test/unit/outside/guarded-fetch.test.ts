@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, expect, type TestContext, test } from "vitest";
+import { FetchFailure, NO_PLACE } from "../../../src/clients/guarded-fetch.ts";
 import { timeLimit } from "../../../src/grpc/deadline.ts";
 import { askingNameServers, type GuardedFetchOptions, guardedFetch, OVERALL_MS } from "../../../src/outside/guarded-fetch.ts";
 import { ca, type Publisher, publisher } from "../../support/publisher.ts";
@@ -201,6 +202,10 @@ test.concurrent("the IPv4 address of a name is found where the first question fo
 test("a name without an address, or whose look-up fails, is refused", async () => {
   expect(await outcome(url(), { resolve: async () => [] })).toBe("name_not_resolved");
   expect(await outcome(url(), { resolve: () => Promise.reject(new Error("SERVFAIL")) })).toBe("name_not_resolved");
+});
+
+test("a look-up for which there is no place says nothing about the name", async () => {
+  expect(await outcome(url(), { resolve: () => Promise.reject(new FetchFailure(NO_PLACE)) })).toBe(NO_PLACE);
 });
 
 test("abuse 55: a redirect is not followed", async () => {
