@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { assertDocumentUrl, documentHost } from "./document-url.ts";
-import { FetchFailure, type GuardedFetch } from "./guarded-fetch.ts";
+import { FetchFailure, type GuardedFetch, unfetched } from "./guarded-fetch.ts";
 import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
 import type { ClientDocuments, DocumentVersions, KeptDocuments, Realms } from "./ports.ts";
 import { singleFlight } from "./remote-keys.ts";
@@ -109,10 +109,7 @@ export function clientDocuments({
     if (!kept.has(url)) budget.spend(`host ${documentHost(url)}`, PER_HOST);
     const { value, text, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
       if (!(cause instanceof FetchFailure)) throw cause;
-      throw new Refusal("invalid_client", `document_${cause.reason}`, {
-        description: "The client metadata document could not be fetched.",
-        cause,
-      });
+      throw unfetched(cause, "invalid_client", "document", "The client metadata document could not be fetched.");
     });
     return { document: value, text, until: clock() + documentLifetime(freshFor) };
   };

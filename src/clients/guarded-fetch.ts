@@ -1,3 +1,5 @@
+import { Refusal, type RefusalCode } from "../errors.ts";
+
 /** The reason of a fetch for which this server had no place: it says nothing about the host. */
 export const NO_PLACE = "too_many_fetches";
 
@@ -11,6 +13,15 @@ export class FetchFailure extends Error {
     this.reason = reason;
   }
 }
+
+/**
+ * The refusal of a request that needs what was not fetched. Where this server had no place for the fetch, nothing is known against the
+ * caller, who is asked to come again.
+ */
+export const unfetched = (cause: FetchFailure, code: RefusalCode, what: string, description?: string): Refusal =>
+  cause.reason === NO_PLACE
+    ? new Refusal("temporarily_unavailable", `${what}_${NO_PLACE}`, { retryAfter: 1, cause })
+    : new Refusal(code, `${what}_${cause.reason}`, { ...(description !== undefined && { description }), cause });
 
 /** `text` is what was parsed. `freshFor`: seconds for which the response is fresh according to its headers, if they say so. */
 export type FetchedJson = { readonly value: unknown; readonly text: string; readonly freshFor: number | undefined };

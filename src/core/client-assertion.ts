@@ -1,9 +1,9 @@
 import type { Client } from "../clients/client.ts";
-import { FetchFailure } from "../clients/guarded-fetch.ts";
+import { FetchFailure, unfetched } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type RemoteKeys } from "../clients/key-set.ts";
 import { type Demands, demandsOf } from "../clients/security-profile.ts";
 import { isAssertionAlgorithm } from "../clients/verification-key.ts";
-import { Refusal, refusing } from "../errors.ts";
+import { refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
 import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
@@ -88,10 +88,10 @@ function checkClaims(
   return { jti, remember: exp + SKEW - now };
 }
 
-/** Verifies the signature by one of the keys that the client registered or publishes. @throws {Refusal} invalid_client */
+/** Verifies the signature by one of the keys that the client registered or publishes. @throws {Refusal} invalid_client, temporarily_unavailable */
 async function assertSigned(assertion: Assertion, client: Client, keys: RemoteKeys): Promise<void> {
   const verdict = await signatureVerdict(assertion, client, keys).catch((cause: unknown) => {
-    throw cause instanceof FetchFailure ? new Refusal("invalid_client", `keys_${cause.reason}`, { cause }) : cause;
+    throw cause instanceof FetchFailure ? unfetched(cause, "invalid_client", "keys") : cause;
   });
   if (verdict !== "valid") refuse(verdict);
 }

@@ -1,7 +1,7 @@
-import { FetchFailure } from "../../clients/guarded-fetch.ts";
+import { FetchFailure, unfetched } from "../../clients/guarded-fetch.ts";
 import { hasClaims } from "../../clients/workload.ts";
 import type { KeySource } from "../../clients/workload-keys.ts";
-import { Refusal, refusing } from "../../errors.ts";
+import { refusing } from "../../errors.ts";
 import type { Rule, RuleHead } from "../policy/rule.ts";
 import { verifyByRemoteKeys } from "../signing/published-keys.ts";
 import type { KnownIssuer } from "./ports.ts";
@@ -118,10 +118,10 @@ export const WORKLOAD_SIGNED: RuleHead = {
   source: "docs/protocol.md#workloads",
 };
 
-/** Verifies the signature by a key at the address that the operator configured. @throws {Refusal} invalid_client */
+/** Verifies the signature by a key at the address that the operator configured. @throws {Refusal} invalid_client, temporarily_unavailable */
 export async function assertSignedByPlatform(token: WorkloadToken, { source, keys }: KeySource): Promise<void> {
   const verdict = await verifyByRemoteKeys(token, source, keys).catch((cause: unknown) => {
-    throw cause instanceof FetchFailure ? new Refusal("invalid_client", `issuer_${cause.reason}`, { cause }) : cause;
+    throw cause instanceof FetchFailure ? unfetched(cause, "invalid_client", "issuer") : cause;
   });
   if (verdict !== "valid") refuse(verdict);
 }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
+import { FetchFailure, NO_PLACE } from "../../../src/clients/guarded-fetch.ts";
 import type { AssertedIdentity, IdentityAssertionPorts } from "../../../src/core/grants/jwt-bearer/ports.ts";
 
 import type { NewGrant } from "../../../src/core/token-state.ts";
@@ -251,6 +251,10 @@ test("unavailable keys are reported as the issuer's fault, and an outage as this
   expect((await present({ served: failing(new FetchFailure("no_public_key_set")) })).answer).toEqual([
     "invalid_grant",
     "issuer_no_public_key_set",
+  ]);
+  expect((await present({ served: failing(new FetchFailure(NO_PLACE)) })).answer).toEqual([
+    "temporarily_unavailable",
+    `issuer_${NO_PLACE}`,
   ]);
   const outage = new Refusal("temporarily_unavailable", "database_gone");
   const { answer, writes } = await present({ served: failing(outage) });

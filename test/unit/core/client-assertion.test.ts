@@ -3,7 +3,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS, type Client } from "../../../src/clients/client.ts";
 import type { GuardedFetch } from "../../../src/clients/guarded-fetch.ts";
-import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
+import { FetchFailure, NO_PLACE } from "../../../src/clients/guarded-fetch.ts";
 import type { PublishedKey } from "../../../src/clients/key-set.ts";
 import { remoteKeys } from "../../../src/clients/remote-keys.ts";
 import { assertionAudiences, readAssertion } from "../../../src/core/client-assertion.ts";
@@ -368,10 +368,13 @@ describe("keys of a jwks_uri", () => {
     expect(await present(assertion(made()), { ...context, ports: { ...context.ports, remoteKeys } })).toEqual(refused("signature_wrong"));
   });
 
-  test("cause invalid_client when they cannot be fetched", async () => {
+  test.for([
+    ["invalid_client", "too_slow"],
+    ["temporarily_unavailable", NO_PLACE],
+  ] as const)("cause %s when they cannot be fetched: %s", async ([code, reason]) => {
     const context = testPorts(remoteClient);
-    const remoteKeys = { current: () => Promise.reject(new FetchFailure("too_slow")), refreshed: async () => [] };
-    expect(await present(assertion(made()), { ...context, ports: { ...context.ports, remoteKeys } })).toEqual(refused("keys_too_slow"));
+    const remoteKeys = { current: () => Promise.reject(new FetchFailure(reason)), refreshed: async () => [] };
+    expect(await present(assertion(made()), { ...context, ports: { ...context.ports, remoteKeys } })).toEqual([code, `keys_${reason}`]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { AuditEntry } from "../../../src/audit.ts";
-import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
+import { FetchFailure, NO_PLACE } from "../../../src/clients/guarded-fetch.ts";
 import { matchingSubjects, type WorkloadIdentity, type WorkloadTrust, workloadDefaults } from "../../../src/clients/workload.ts";
 import { authenticateClient, registeredMethod } from "../../../src/core/client-authentication.ts";
 import { workloadRefusals } from "../../../src/core/workload/refusals.ts";
@@ -199,9 +199,12 @@ describe("docs/protocol.md#workloads: refused with invalid_client for this reaso
     expect(world.used).toEqual([]);
   });
 
-  test("issuer_too_slow: keys that cannot be fetched", async () => {
-    const keys = () => Promise.reject(new FetchFailure("too_slow"));
-    expect(await present({}, context({ keys }))).toEqual(["invalid_client", "issuer_too_slow"]);
+  test.for([
+    ["invalid_client", "too_slow"],
+    ["temporarily_unavailable", NO_PLACE],
+  ] as const)("%s for keys that cannot be fetched: %s", async ([code, reason]) => {
+    const keys = () => Promise.reject(new FetchFailure(reason));
+    expect(await present({}, context({ keys }))).toEqual([code, `issuer_${reason}`]);
   });
 });
 

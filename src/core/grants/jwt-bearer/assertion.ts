@@ -1,7 +1,7 @@
-import { FetchFailure } from "../../../clients/guarded-fetch.ts";
+import { FetchFailure, unfetched } from "../../../clients/guarded-fetch.ts";
 import type { RemoteKeys } from "../../../clients/key-set.ts";
 import { isAssertionAlgorithm } from "../../../clients/verification-key.ts";
-import { Refusal, refusing } from "../../../errors.ts";
+import { refusing } from "../../../errors.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "../../signing/jws.ts";
 import { verifyByRemoteKeys } from "../../signing/published-keys.ts";
 
@@ -36,10 +36,10 @@ export function readIdentityAssertion(text: string, trustedIssuers: readonly str
   return { ...parsed, claims, issuer: iss };
 }
 
-/** Verifies the signature by a key that the issuer publishes. @throws {Refusal} invalid_grant */
+/** Verifies the signature by a key that the issuer publishes. @throws {Refusal} invalid_grant, temporarily_unavailable */
 export async function assertSignedByIssuer(assertion: IdentityAssertion, keys: RemoteKeys): Promise<void> {
   const verdict = await verifyByRemoteKeys(assertion, assertion.issuer, keys).catch((cause: unknown) => {
-    throw cause instanceof FetchFailure ? new Refusal("invalid_grant", `issuer_${cause.reason}`, { cause }) : cause;
+    throw cause instanceof FetchFailure ? unfetched(cause, "invalid_grant", "issuer") : cause;
   });
   if (verdict !== "valid") refuse(verdict);
 }
