@@ -10,7 +10,6 @@ type Tx = Pick<Sql, "query">;
 /** Above every epoch: all rows of a deleted client or user are removed. */
 export const EVERY_EPOCH = 2_147_483_647;
 
-const CURRENT_EPOCH = statement("removal_user_epoch", "select epoch from users where id = $1::uuid");
 const END_USER_EPOCH = statement("removal_end_user_epoch", "update users set epoch = epoch + 1 where id = $1::uuid returning epoch");
 
 // A second removal of the same kind restarts at the first grant, with the later epoch.
@@ -63,14 +62,15 @@ export async function removeOfClient(tx: Tx, kind: "client_disabled" | "client_d
   if (next !== undefined) await enqueueRemoval(tx, next);
 }
 
-/** Ends one batch of a user's sign-ins (or grants). The user's epoch deactivates any others on commit, and the background removes them. */
+/**
+ * Ends one batch of a user's sign-ins (or grants). The user's epoch deactivates any others on commit, also a session that another process
+ * is storing and that no statement sees yet; the background removes them.
+ */
 export async function removeOfUser(tx: Tx, kind: "user_signed_out" | "user_disabled", userId: string): Promise<void> {
-  const [user] = await tx.query<{ epoch: number }>(CURRENT_EPOCH, [userId]);
+  const [user] = await tx.query<{ epoch: number }>(END_USER_EPOCH, [userId]);
   if (user === undefined) return;
-  const { next } = await removeBatch(tx, begun(kind, userId, user.epoch + 1));
-  if (next === undefined) return;
-  const [ended] = await tx.query<{ epoch: number }>(END_USER_EPOCH, [userId]);
-  if (ended !== undefined) await enqueueRemoval(tx, { ...next, epoch: ended.epoch });
+  const { next } = await removeBatch(tx, begun(kind, userId, user.epoch));
+  if (next !== undefined) await enqueueRemoval(tx, next);
 }
 
 type RemovalRow = Omit<RowOf<typeof REMOVALS>, "createdAt">;
