@@ -5,7 +5,7 @@ import { ASSERTION_UNUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.
 import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
-import { clientEpoch, GRANT_INPUT, grantRow, openGrants, partiesEnabled, touchClients } from "./grant-rows.ts";
+import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
@@ -38,14 +38,18 @@ const ADD = statement("identity_add_user", `insert into users (id, realm_id, ema
 
 const DROP = statement("identity_drop_user", "delete from users where id = $1::uuid");
 
-// The user is read again here, together with the epoch: a user who was disabled since gets no grant. The lock lets one who is disabled from
-// now on wait for the grant, which then ends with all others.
+// User and client are read again here, together with their epochs: one who was disabled since gets no grant. The locks let one who is
+// disabled or deleted from now on wait for the grant, which then ends with all others. Only conditions on the locked rows themselves count
+// after a wait; the user's is locked first (docs/decisions/0014).
 const OPEN = statement(
   "identity_open",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${GRANT_INPUT}, audit jsonb)),
+   owned as materialized (
+     select input.*, null::jsonb as document_client, users.epoch as user_epoch
+     from input join users on users.id = input.user_id and users.enabled for share of users),
    valid as materialized (
-     select input.*, null::jsonb as document_client, users.epoch as user_epoch, ${clientEpoch("input.client_id")} as client_epoch
-     from input join users on users.id = input.user_id where ${partiesEnabled("input", "null::jsonb")} for share of users),
+     select owned.*, clients.epoch as client_epoch
+     from owned join clients on clients.client_id = owned.client_id and clients.enabled for key share of clients),
    ${openGrants("valid")},
    ${touchClients("valid")},
    logged as (${insertAudit("valid")})

@@ -1,12 +1,16 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { addressChanges } from "../../src/store/address-changes.ts";
+import { clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions, startSession } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
+import { tokenStates } from "../../src/store/token-states.ts";
 import { managedUsers } from "../../src/store/users.ts";
-import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
+import { aClient, aGrant, aNewClient } from "../support/grants.ts";
 
 const MESSAGE = { subject: "s", text: "t", html: "h" };
 const PASSWORD_HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA";
@@ -70,5 +74,42 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     await passwordChanges(sql).issueReset(email, { tokenHash, ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
     const reset = () => passwordChanges(sql).reset(tokenHash, PASSWORD_HASH, MESSAGE, anAudit("password.changed"));
     expect(await sessions(sql).byHash(await startLate(id, reset))).toBeUndefined();
+  });
+
+  /** A client that was used within this minute, so that a token to it changes nothing of it. */
+  async function aUsedClient(isAgent = false) {
+    const client = await aClient(sql, { isAgent });
+    await runText(sql, "update clients set last_used_at = now() where id = $1::uuid", [client.id]);
+    return client;
+  }
+  const deleteClient = (id: string) => managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted"));
+  const returnClient = (clientId: string, isAgent = false) =>
+    clientRegistry(sql).register(aNewClient({ clientId, isAgent }), anAudit("client.registered"));
+
+  /** A grant by an identity assertion. */
+  async function aGrantByAssertion(subject = anId()) {
+    const { id, clientId } = await aUsedClient();
+    const { userId: _, ...grant } = aGrant({ userId: "", sessionId: "", sessionHash: aHash(), clientId, consentId: "" });
+    const about = { issuer: "https://idp.example.test", subject, verifiedEmail: undefined, realmId: DEFAULT_REALM_ID };
+    const identity = { ...about, newUserId: anId(), jti: anId(), remember: 60 };
+    return { id, clientId, grant, accept: (tx: Sql) => identityAssertions(tx).accept(identity, grant, anAudit("token.issued")) };
+  }
+
+  onPostgres("a user who is being disabled gets no grant by an identity assertion", async () => {
+    const subject = anId();
+    const [first, second] = [await aGrantByAssertion(subject), await aGrantByAssertion(subject)];
+    const userId = await first.accept(sql);
+    await commitAfter(
+      (tx) => managedUsers(tx).setEnabled(userId, false, anAudit("user.changed")),
+      () => expect(second.accept(sql)).rejects.toMatchObject({ reason: "user_disabled" }),
+    );
+  });
+
+  onPostgres("a grant by an identity assertion beside the deletion of its client is none of a client that gets its client_id", async () => {
+    const { id, clientId, grant, accept } = await aGrantByAssertion();
+    const userId = await commitAfter(accept, () => deleteClient(id));
+    await returnClient(clientId);
+    const token = { jti: anId(), clientId, userId, grantId: grant.id };
+    expect(await tokenStates(sql).of(token)).toMatchObject({ grantLives: false });
   });
 });
