@@ -4,19 +4,21 @@ import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceWrites, verdicts } from "./coalesce.ts";
 import { endedAbove, pausedFor } from "./delegation-rows.ts";
 import { partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { amongKeys, jsonRows, type Sql, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 
 const NEW = ["id", "kind", "jti", "parentId", "parentJti", "grantId", "userId", "actor", "scopes", "audience", "expiresAt", "cnf"] as const;
 
-// Locks nothing: if something above a delegation ends while it is stored, its path and grant make it inactive. Foreign keys lock its
-// parent, grant and user, row by row in the order of insertion; closing an account takes the same order. The times keep the order of the
-// requests.
+// Locks the agents: the deletion of one waits for the delegation, and then cuts it, so that no later client with its client_id has it. If
+// something above a delegation ends while it is stored, its path and grant make it inactive. Foreign keys lock its parent, grant and user,
+// row by row in the order of insertion; closing an account takes the same order. The times keep the order of the requests.
 const RECORD = statement(
   "delegation_record",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        n int, client_id text, ${DELEGATIONS.recordset(NEW)}, audit jsonb)),
+   agents as materialized (
+     select client_id from clients where ${amongKeys("client_id", "client_id", "input")} and enabled order by id for key share),
    valid as (
      select input.*, coalesce(parent.path, '{}') || input.id as path
      from input
@@ -24,7 +26,7 @@ const RECORD = statement(
          and not ${userEpochPassed("grants")}
        left join delegations parent on parent.id = input.parent_id and parent.grant_id = input.grant_id and parent.jti = input.parent_jti
      where (input.parent_id is null or parent.id is not null) and ${partiesEnabled("grants")}
-       and exists (select 1 from clients where clients.client_id = input.client_id and clients.enabled)
+       and input.client_id in (select client_id from agents)
        and not ${pausedFor("input.client_id", "input.user_id")}
        and not exists (select 1 from revocations where revocations.jti = input.parent_jti)
        and not ${endedAbove("parent.path")}),

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { addressChanges } from "../../src/store/address-changes.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { delegations } from "../../src/store/delegations.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions, startSession } from "../../src/store/sessions.ts";
@@ -10,6 +11,7 @@ import { managedUsers } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
+import { delegating } from "../support/delegation-rows.ts";
 import { aClient, aGrant, aNewClient } from "../support/grants.ts";
 
 const MESSAGE = { subject: "s", text: "t", html: "h" };
@@ -111,5 +113,16 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     await returnClient(clientId);
     const token = { jti: anId(), clientId, userId, grantId: grant.id };
     expect(await tokenStates(sql).of(token)).toMatchObject({ grantLives: false });
+  });
+
+  onPostgres("what an agent exchanges beside its deletion is none of a client that gets its client_id", async () => {
+    const its = delegating(() => sql);
+    const { scene, grantId, token } = await its.aRoot();
+    const { id, clientId } = await aUsedClient(true);
+    const exchanged = its.below(scene, grantId, clientId, token);
+    const exchange = (tx: Sql) => delegations(tx).record(exchanged, anAudit("token.issued", { jti: exchanged.jti }));
+    expect(await commitAfter(exchange, () => deleteClient(id))).toBe(true);
+    await returnClient(clientId, true);
+    expect(await its.lives(exchanged)).toBe(false);
   });
 });
