@@ -117,9 +117,12 @@ const queueLastMail = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage
 
 /** Closes an account of any size at once; its rows, and the consents that others gave its clients, are deleted after the commit. */
 async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], mail: MailMessage): Promise<void> {
-  for (const clientId of clients) await enqueueRemoval(tx, begun("client_deleted", clientId, EVERY_EPOCH));
   await queueLastMail(tx, userId, mail);
   await tx.query(MARK_DELETED, [userId]);
+  // Clients that were being registered when the first were deleted; from here on the mark keeps others out.
+  const late = await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId]);
+  for (const clientId of [...clients, ...late.map(({ client_id }) => client_id)])
+    await enqueueRemoval(tx, begun("client_deleted", clientId, EVERY_EPOCH));
   await enqueueRemoval(tx, begun("user_deleted", userId, EVERY_EPOCH));
 }
 

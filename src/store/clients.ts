@@ -17,14 +17,17 @@ type Tx = Pick<Sql, "query">;
 export const CLIENT = without(CLIENTS.members, ["epoch"]);
 const NEW = without(CLIENT, ["id", "createdAt", "updatedAt", "lastUsedAt"]);
 
-// Grants of a deleted client that are not revoked yet would count for a new one with its client_id.
+// Grants of a deleted client that are not revoked yet would count for a new one with its client_id. Locks the owner: the deletion of a large
+// account waits for the client, and then deletes it.
 const REGISTER = statement(
   "client_register",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, ${CLIENTS.recordset(NEW)}, audit jsonb)),
+   owner as materialized (
+     select users.id from input join users on users.id = input.owner_id and users.deleted_at is null for key share of users),
    added as (
      insert into clients (id, ${CLIENTS.names(NEW)})
      select coalesce(id, uuid_v7()), ${CLIENTS.values(NEW)} from input
-     where (owner_id is null or exists (select 1 from users where users.id = owner_id))
+     where (owner_id is null or exists (select 1 from owner))
        and not exists (select 1 from removals where kind = 'client_deleted' and key = client_id)
      on conflict (client_id) do nothing returning *),
    logged as (${insertAudit("added, (select audit from input) as entries")})
@@ -82,7 +85,7 @@ const CHANGE = statement(
    changed as (
      update clients set ${CLIENTS.assignments(CHANGEABLE, "input")}, epoch = clients.epoch + (clients.enabled and not input.enabled)::int,
        updated_at = now()
-     from input where clients.id = $1::uuid and (input.owner_id is null or exists (select 1 from users where users.id = input.owner_id))
+     from input where clients.id = $1::uuid and (input.owner_id is null or exists (select 1 from users where users.id = input.owner_id and users.deleted_at is null))
      returning clients.*),
    logged as (${logged("changed", "$3")})
    select ${CLIENTS.select(CLIENTS.members, "changed")} from changed`,

@@ -23,7 +23,7 @@ const NOTICE = statement(
   "outbox_notice",
   `with notice as (
      select coalesce($2, users.email) as recipient, $3 as subject, $4 as text, $5 as html, users.id as user_id, ${NOTICE_TTL} as ttl
-     from users where users.id = $1::uuid)
+     from users where users.id = $1::uuid and users.deleted_at is null)
    ${queueMail("notice", "notice")}`,
 );
 

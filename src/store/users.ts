@@ -75,7 +75,7 @@ const BY_EMAIL = statement(
 
 const ISSUE_VERIFICATION = statement(
   "user_issue_verification",
-  `with account as (select id from users where id = $1::uuid and not email_verified for no key update),
+  `with account as (select id from users where id = $1::uuid and not email_verified and deleted_at is null for no key update),
    earlier as (delete from verification_tokens using account where user_id = account.id and used_at is null),
    unsent as (delete from outbox using account where user_id = account.id and about = 'verification'),
    queued as (
@@ -110,7 +110,7 @@ const RENAME = statement(
   "user_rename",
   `with changed as (
      update users set first_name = $2, last_name = $3, updated_at = now()
-     where id = $1::uuid and (first_name, last_name) is distinct from ($2::text, $3::text) returning id),
+     where id = $1::uuid and deleted_at is null and (first_name, last_name) is distinct from ($2::text, $3::text) returning id),
    logged as (${insertAudit(`changed, ${entriesIn("$4")}`)})
    select 1 as one from changed`,
 );

@@ -9,7 +9,10 @@ import type { RowOf } from "./tables/table.ts";
 const KEPT = 16;
 
 // Locks the user, so that each start sees earlier links.
-const HOLD_USER = statement("wallet_link_hold_user", "select 1 as one from users where id = $1::uuid for no key update");
+const HOLD_USER = statement(
+  "wallet_link_hold_user",
+  "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update",
+);
 const DROP_OLDER = statement(
   "wallet_link_drop_older",
   deleteInOrder(

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { accountClosing } from "../../src/store/account-closing.ts";
 import { addressChanges } from "../../src/store/address-changes.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
@@ -12,7 +13,8 @@ import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accoun
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
 import { delegating } from "../support/delegation-rows.ts";
-import { aClient, aGrant, aNewClient } from "../support/grants.ts";
+import { aClient, aGrant, aNewClient, aScene } from "../support/grants.ts";
+import { manyGrants } from "../support/many.ts";
 
 const MESSAGE = { subject: "s", text: "t", html: "h" };
 const PASSWORD_HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA";
@@ -124,5 +126,18 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     expect(await commitAfter(exchange, () => deleteClient(id))).toBe(true);
     await returnClient(clientId, true);
     expect(await its.lives(exchanged)).toBe(false);
+  });
+
+  onPostgres("a client that is registered beside the deletion of its owner's large account is deleted too", async () => {
+    const scene = await aScene(sql);
+    await manyGrants(sql, scene, 600);
+    const { clientId, ...client } = aNewClient({ ownerId: scene.userId });
+    await commitAfter(
+      (tx) => clientRegistry(tx).register({ clientId, ...client }, anAudit("client.registered")),
+      () => accountClosing(sql).close(scene.userId, MESSAGE, anAudit("user.deleted")),
+    );
+    expect(await runText(sql, "select 1 from clients where client_id = $1", [clientId])).toEqual([]);
+    const [removal] = await runText(sql, "select kind from removals where key = $1", [clientId]);
+    expect(removal).toEqual({ kind: "client_deleted" });
   });
 });

@@ -7,6 +7,7 @@ import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { logoutSubscriptions } from "../../src/store/logouts.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { notices } from "../../src/store/outbox.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { continueRemoval, pendingRemovals } from "../../src/store/removals.ts";
@@ -15,6 +16,7 @@ import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
+import { walletLinks } from "../../src/store/wallet-links.ts";
 import { aHash, aNewUser, anAudit, anId, aUser } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { delegating } from "../support/delegation-rows.ts";
@@ -341,6 +343,35 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       expect(await runText(sql, `select 1 as one from ${table} where ${column} = $1::uuid`, [scene.userId])).toEqual([]);
     const notified = "select client_id from logout_deliveries where session_id = $1::uuid";
     expect(await runText(sql, notified, [scene.sessionId])).toEqual([{ client_id: "notified" }]);
+  });
+
+  test("of a deleted account with 1,200 grants nothing comes back by what was on its way before the rest is deleted", async () => {
+    const scene = await aScene(sql);
+    const { userId } = scene;
+    await manyGrants(sql, scene, MANY);
+    const to = (await users(sql).byId(userId))?.email ?? "";
+    const mail = { subject: "late", text: "t", html: "h" };
+    const client = await clientRegistry(sql).register(aNewClient(), anAudit("client.registered"));
+    expect(await accountClosing(sql).close(userId, { ...mail, subject: "last" }, anAudit("user.deleted"))).toBe("closed");
+
+    await users(sql).rename(userId, { firstName: "Ada", lastName: null }, anAudit("user.changed"));
+    await users(sql).issueVerification(userId, { tokenHash: aHash(), ttl: 60 }, { to, ...mail });
+    await notices(sql).send(userId, to, mail);
+    const link = { handleHash: aHash(), stateHash: aHash(), userId, sessionId: scene.sessionId, sameDevice: false, ttl: 60 };
+    expect(await walletLinks(sql).start(link, anAudit("wallet.link_started"))).toBe(0);
+    const register = clientRegistry(sql).register(aNewClient({ ownerId: userId }), anAudit("client.registered"));
+    await expect(register).rejects.toMatchObject({ code: "conflict" });
+    const give = managedClients(sql).change(
+      client.id,
+      { kind: "all" },
+      (before) => ({ settings: { ...before, ownerId: userId }, secret: "kept" }),
+      anAudit("client.changed"),
+    );
+    expect(await give).toBeUndefined();
+    expect(await runText(sql, "select first_name from users where id = $1::uuid", [userId])).toEqual([{ first_name: null }]);
+    expect(await runText(sql, "select recipient from outbox where subject = 'late'")).toEqual([]);
+    expect(await runText(sql, "select subject from outbox where recipient = $1 and user_id is null", [to])).toEqual([{ subject: "last" }]);
+    await finish();
   });
 
   // The statement timeout of 2 s applies here as in production, and would cancel a statement that touched every row.
