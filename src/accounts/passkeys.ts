@@ -16,7 +16,7 @@ import {
 import { auditOfUser, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import { passkeyAddedMail, passkeyRemovedMail, senderOf } from "./mails.ts";
-import type { User } from "./ports.ts";
+import type { SignedIn, User } from "./ports.ts";
 
 /** The most characters of a name. */
 const MAX_NAME = 60;
@@ -81,7 +81,13 @@ function nameHere({ userAgent }: Caller): string {
 }
 
 /** Adds the passkey that a browser has made, and notifies the user. @throws {Refusal} unauthenticated, conflict */
-export async function addPasskey(user: User, name: string, proof: PasskeyProof, ports: PasskeyPorts, caller: Caller): Promise<void> {
+export async function addPasskey(
+  { user, session }: SignedIn,
+  name: string,
+  proof: PasskeyProof,
+  ports: PasskeyPorts,
+  caller: Caller,
+): Promise<void> {
   const { credential, credentialBackedUp, aaguid } = await verifiedPasskey(proof, user.id, ports);
   const added = await ports.passkeys.add(
     {
@@ -95,10 +101,14 @@ export async function addPasskey(user: User, name: string, proof: PasskeyProof, 
       aaguid,
       name: shownName(name, nameHere(caller)),
     },
+    session.id,
     passkeyAddedMail(caller.language, senderOf(ports, user.realmId)),
     audited("passkey.added", user, caller),
   );
-  if (!added) throw new Refusal("conflict", "passkey_not_added", { description: "This passkey is known already, or you have too many." });
+  if (!added)
+    throw new Refusal("conflict", "passkey_not_added", {
+      description: "This passkey is known already, or you have too many.",
+    });
 }
 
 const audited = (event: AuditEvent, user: User, caller: Caller) => auditOfUser(event, user.id, caller);

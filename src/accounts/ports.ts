@@ -155,6 +155,9 @@ export interface Session {
   readonly hasSecondFactor: boolean;
 }
 
+/** A session, and whose it is. */
+export type OwnSession = Pick<Session, "id" | "userId">;
+
 export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {

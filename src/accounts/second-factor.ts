@@ -7,7 +7,7 @@ import type { SecretBox } from "../secret-box.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
 import { type MailSenderPorts, recoveryCodeUsedMail, secondFactorAddedMail, secondFactorRemovedMail, senderOf } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
-import type { MailMessage, User } from "./ports.ts";
+import type { MailMessage, OwnSession, SignedIn, User } from "./ports.ts";
 
 /** An authenticator app. `now`: seconds since the epoch by the database's clock. */
 export interface AuthenticatorApp {
@@ -28,10 +28,10 @@ export interface SecondFactors {
   begin(userId: string, secret: string): Promise<boolean>;
   /**
    * Confirms the app with this secret by a time step, and stores its recovery codes.
-   * @returns false when it is confirmed already, or was begun again
+   * @returns false when it is confirmed already, or was begun again, or the session has ended
    */
   confirm(
-    userId: string,
+    session: OwnSession,
     app: { readonly secret: string; readonly step: number },
     codes: readonly SecretHash[],
     message: MailMessage,
@@ -119,7 +119,12 @@ export async function waitingApp({ id, email }: User, { secondFactors, box, issu
 }
 
 /** @returns ten recovery codes, shown once  @throws {Refusal} unauthenticated for a wrong code */
-export async function confirmApp(user: User, code: string, ports: SecondFactorPorts, caller: Caller): Promise<readonly string[]> {
+export async function confirmApp(
+  { user, session }: SignedIn,
+  code: string,
+  ports: SecondFactorPorts,
+  caller: Caller,
+): Promise<readonly string[]> {
   const { secondFactors, box, randomBytes } = ports;
   const app = await secondFactors.appOf(user.id);
   const step = app && (await stepOf(box.open(app.secret, appSecretPlace(user.id)), plainCode(code), app.now));
@@ -129,7 +134,7 @@ export async function confirmApp(user: User, code: string, ports: SecondFactorPo
   const hashes = codes.map((each) => recoveryHash(user.id, each));
   const audit = auditOfUser("second_factor.added", user.id, caller);
   const mail = secondFactorAddedMail(caller.language, senderOf(ports, user.realmId));
-  if (!(await secondFactors.confirm(user.id, proved, hashes, mail, audit))) throw wrongFirstCode();
+  if (!(await secondFactors.confirm(session, proved, hashes, mail, audit))) throw wrongFirstCode();
   return codes;
 }
 

@@ -3,6 +3,7 @@ import { isUuid } from "../random.ts";
 import type { IdentityLinks, LinkedIdentity, LinkedUser } from "../upstream/ports.ts";
 import { record } from "./audit-log.ts";
 import { notifyUser } from "./outbox.ts";
+import { holdSession } from "./passkeys.ts";
 import { isStorable, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { IDENTITY_LINKS } from "./tables/delegations.ts";
@@ -83,9 +84,9 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
       return true;
     }),
 
-  link: (userId, { issuer, subject, email }, mail, audit) =>
+  link: ({ id, userId }, { issuer, subject, email }, mail, audit) =>
     sql.transaction(async (tx) => {
-      if (!isStorable(subject) || (await tx.query(HOLD_USER, [userId])).length === 0) return "taken";
+      if (!isStorable(subject) || !(await holdSession(tx, { id, userId }))) return "taken";
       if ((await tx.query(LINK, [issuer, subject, userId, shownEmail(email)])).length === 0) {
         const [owner] = await tx.query<{ id: string }>(OWN, [issuer, subject]);
         return owner?.id === userId ? "known" : "taken";

@@ -1,5 +1,5 @@
 import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
-import type { MailMessage, User } from "../accounts/ports.ts";
+import type { MailMessage, OwnSession, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
@@ -33,6 +33,20 @@ const HOLD_USER = statement("factor_hold_user", "select 1 as one from users wher
 /** @returns whether the user exists and is enabled */
 export const holdUser = async (tx: Pick<Sql, "query">, userId: string): Promise<boolean> =>
   (await tx.query(HOLD_USER, [userId])).length === 1;
+
+const HOLD_SESSION = statement(
+  "factor_hold_session",
+  `select 1 as one from sessions join users on users.id = user_id and users.epoch = user_epoch
+   where sessions.id = $1::uuid and user_id = $2::uuid and ended_at is null and expires_at > now() for share of sessions`,
+);
+
+/**
+ * Locks user and session for a new way to sign in. What ends the user's sessions waits for it, and then removes it; or it waits, and the
+ * session has ended.
+ * @returns whether the session lives
+ */
+export const holdSession = async (tx: Pick<Sql, "query">, { id, userId }: OwnSession): Promise<boolean> =>
+  (await holdUser(tx, userId)) && (await tx.query(HOLD_SESSION, [id, userId])).length === 1;
 
 const NEW = without(PASSKEYS.members, ["createdAt", "lastUsedAt", "copiedAt"]);
 const newRow = PASSKEYS.writer(NEW);
@@ -84,9 +98,9 @@ export const passkeys = (sql: Sql): Passkeys => ({
   ofUser: async (userId) => (isUuid(userId) ? sql.query<Passkey>(OF_USER, [userId]) : []),
   keysOf: async (userId) => (isUuid(userId) ? sql.query<PasskeyKey>(KEYS_OF, [userId]) : []),
   byCredential: async (credentialId) => (await sql.query<FoundPasskey & { readonly user: User }>(BY_CREDENTIAL, [credentialId]))[0],
-  add: (passkey: NewPasskey, message, audit) =>
+  add: (passkey: NewPasskey, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdUser(tx, passkey.userId))) return false;
+      if (!(await holdSession(tx, { id: sessionId, userId: passkey.userId }))) return false;
       if ((await tx.query(ADD, [jsonRows([newRow(passkey)])])).length === 0) return false;
       await notifyUser(tx, passkey.userId, message);
       await record(tx, audit);

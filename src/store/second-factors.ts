@@ -2,7 +2,7 @@ import type { AuthenticatorApp, SecondFactorState, SecondFactors } from "../acco
 import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { notifyUser } from "./outbox.ts";
-import { holdUser } from "./passkeys.ts";
+import { holdSession, holdUser } from "./passkeys.ts";
 import { hex, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
 
 type Tx = Pick<Sql, "query">;
@@ -54,9 +54,9 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   stateOf: async (userId) => (await sql.query<SecondFactorState>(STATE, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
   appOf: async (userId) => (await sql.query<AuthenticatorApp>(APP, [userId]))[0],
   begin: async (userId, secret) => (await sql.query(BEGIN, [userId, secret])).length === 1,
-  confirm: (userId, { secret, step }, codes, message, audit) =>
+  confirm: ({ id, userId }, { secret, step }, codes, message, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdUser(tx, userId)) || (await tx.query(CONFIRM, [userId, step, secret])).length === 0) return false;
+      if (!(await holdSession(tx, { id, userId })) || (await tx.query(CONFIRM, [userId, step, secret])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
       await notifyUser(tx, userId, message);
       await record(tx, audit);

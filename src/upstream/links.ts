@@ -1,6 +1,6 @@
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
 import { identityLinkedMail, identityUnlinkedMail, type MailSenderPorts, senderOf } from "../accounts/mails.ts";
-import type { User } from "../accounts/ports.ts";
+import type { SignedIn, User } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { Connection } from "./connection.ts";
 import type { Identity, IdentityLinks, UpstreamIdentity } from "./ports.ts";
@@ -11,14 +11,14 @@ export interface LinkPorts extends MailSenderPorts {
 
 /** Links an identity to the signed-in user, and notifies them. Idempotent. @throws {Refusal} conflict for an identity of another user */
 export async function linkIdentity(
-  { id, realmId }: User,
+  { user: { id, realmId }, session }: SignedIn,
   { issuer, title }: Connection,
   identity: UpstreamIdentity,
   { identityLinks, ...ports }: LinkPorts,
   caller: Caller,
 ): Promise<void> {
   const audit = auditOfUser("identity.linked", id, caller, { reason: "by_user", resources: [issuer] });
-  const outcome = await identityLinks.link(id, identity, identityLinkedMail(caller.language, senderOf(ports, realmId), title), audit);
+  const outcome = await identityLinks.link(session, identity, identityLinkedMail(caller.language, senderOf(ports, realmId), title), audit);
   if (outcome !== "taken") return;
   throw new Refusal("conflict", "identity_taken", { description: "This identity already signs in to another account." });
 }

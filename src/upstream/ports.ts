@@ -1,5 +1,5 @@
 import type { UpstreamProof } from "../accounts/factors.ts";
-import type { Account, MailMessage, NewSessionRecord, Session, User } from "../accounts/ports.ts";
+import type { Account, MailMessage, NewSessionRecord, OwnSession, Session, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Page, Part } from "../paging.ts";
 import type { Connection, ConnectionSettings, NewConnection, OfferedConnection } from "./connection.ts";
@@ -119,8 +119,11 @@ export interface IdentityLinks {
    * @returns false when the identity has a user or the address an account
    */
   open(user: UpstreamUser, identity: UpstreamIdentity, audits: readonly AuditEntry[]): Promise<boolean>;
-  /** Links an identity to a user and queues the mail. @returns `taken` for an identity of another user, `known` for one of this user's */
-  link(userId: string, identity: UpstreamIdentity, mail: MailMessage, audit: AuditEntry): Promise<"linked" | "known" | "taken">;
+  /**
+   * Links an identity to the user of a session and queues the mail.
+   * @returns `taken` for an identity of another user, and where the session has ended; `known` for one of this user's
+   */
+  link(session: OwnSession, identity: UpstreamIdentity, mail: MailMessage, audit: AuditEntry): Promise<"linked" | "known" | "taken">;
   /** Unlinks an identity and queues the mail. @returns `last` when the user could not sign in any more */
   unlink(userId: string, identity: Identity, mail: MailMessage, audit: AuditEntry): Promise<"unlinked" | "last" | "unknown">;
   ofUser(userId: string): Promise<readonly LinkedIdentity[]>;

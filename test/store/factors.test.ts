@@ -8,7 +8,7 @@ import { passkeys } from "../../src/store/passkeys.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, auditOf } from "../support/accounts.ts";
 import { codeOf } from "../support/authenticator-app.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
@@ -50,12 +50,14 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     });
   });
 
+  const sessionOf = async ({ id }: { readonly id: string }) => (await aSessionOf(database.sql, id)).id;
+
   describe("passkeys", () => {
     test("a passkey is found with its user, counts upwards only, and makes phr reachable", async () => {
       const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
       const passkey = aPasskey(user.id, 5);
-      expect(await store.add(passkey, mail, anAudit("passkey.added", { userId: user.id }))).toBe(true);
-      expect(await store.add(passkey, mail, anAudit("passkey.added"))).toBe(false);
+      expect(await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added", { userId: user.id }))).toBe(true);
+      expect(await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"))).toBe(false);
       expect(await store.byCredential(passkey.credentialId)).toMatchObject({ id: passkey.id, user: { id: user.id }, backedUp: false });
       expect(await many(() => store.use(passkey.id, 6)).then((uses) => uses.filter(Boolean))).toHaveLength(1);
       expect([await store.use(passkey.id, 6), await store.use(passkey.id, 0), await store.use(passkey.id, 7)]).toEqual([
@@ -72,7 +74,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     test("a passkey of which a copy was reported is refused from then on, and the user gets one mail", async () => {
       const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
       const passkey = aPasskey(user.id, 5);
-      await store.add(passkey, mail, anAudit("passkey.added"));
+      await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"));
       for (const _ of [1, 2]) await store.reportCopy(passkey.id, user.id, mail, anAudit("passkey.refused"));
       expect(await store.use(passkey.id, 100)).toBe(false);
       expect(await store.ofUser(user.id)).toMatchObject([{ copiedAt: expect.any(Number) }]);
@@ -87,7 +89,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     test("a new name is recorded, and the name that a passkey has already is not", async () => {
       const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
       const passkey = aPasskey(user.id);
-      await store.add(passkey, mail, anAudit("passkey.added"));
+      await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"));
       const rename = () => store.rename(passkey.id, user.id, "Phone", anAudit("passkey.changed", { userId: user.id }));
       expect([await rename(), await rename()]).toEqual([true, true]);
       expect(await store.ofUser(user.id)).toMatchObject([{ name: "Phone" }]);
@@ -97,7 +99,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     test("another user's passkey cannot be renamed or removed, and the last way to sign in stays, also in a race", async () => {
       const [store, user, other] = [passkeys(database.sql), await aUser(database.sql), await aUser(database.sql)];
       const [one, two] = [aPasskey(user.id), aPasskey(user.id)];
-      for (const each of [one, two]) await store.add(each, mail, anAudit("passkey.added"));
+      for (const each of [one, two]) await store.add(each, await sessionOf({ id: each.userId }), mail, anAudit("passkey.added"));
       const audit = anAudit("passkey.removed");
       expect([await store.rename(one.id, other.id, "x", audit), await store.remove(one.id, other.id, mail, audit)]).toEqual([
         false,
@@ -110,8 +112,9 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
 
     test("a user has at most so many passkeys, also when they are added at once", async () => {
       const [store, user] = [passkeys(database.sql), await aUser(database.sql)];
+      const session = await sessionOf(user);
       const added = await Promise.all(
-        Array.from({ length: MAX_PASSKEYS + 5 }, () => store.add(aPasskey(user.id), mail, anAudit("passkey.added"))),
+        Array.from({ length: MAX_PASSKEYS + 5 }, () => store.add(aPasskey(user.id), session, mail, anAudit("passkey.added"))),
       );
       expect(added.filter(Boolean)).toHaveLength(MAX_PASSKEYS);
     });
@@ -121,7 +124,8 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     const withApp = async (codes = [aHash(), aHash()]) => {
       const [store, user] = [secondFactors(database.sql), await aUser(database.sql)];
       await store.begin(user.id, "sealed");
-      const confirm = (step: number) => store.confirm(user.id, { secret: "sealed", step }, codes, mail, anAudit("second_factor.added"));
+      const session = await aSessionOf(database.sql, user.id);
+      const confirm = (step: number) => store.confirm(session, { secret: "sealed", step }, codes, mail, anAudit("second_factor.added"));
       return { store, user, codes, confirm };
     };
 
@@ -149,7 +153,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const ports = { secondFactors: secondFactorsOfTwoTabs, box: A_SECRET_BOX, randomBytes, issuer: "https://auth.example.test" };
       const brandings = { of: () => ({}) };
       const confirming = confirmApp(
-        user,
+        { user, session: await aSessionOf(database.sql, user.id) },
         codeOf(secret),
         { ...ports, brandings } as unknown as SecondFactorPorts,
         { language: "en" } as Caller,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { identityLinks } from "../../src/store/identity-links.ts";
 import type { Database } from "../../src/store/orm.ts";
 import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
-import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
 const ISSUER = "https://login.acme.test";
@@ -40,7 +40,8 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
     } as const;
     return links().open(user, identity, [anAudit("user.registered", { userId: user.id })]);
   };
-  const link = (userId: string, identity: UpstreamIdentity) => links().link(userId, identity, MAIL, anAudit("identity.linked"));
+  const link = async (userId: string, identity: UpstreamIdentity) =>
+    links().link(await aSessionOf(database.sql, userId), identity, MAIL, anAudit("identity.linked"));
   const unlink = (userId: string, identity: UpstreamIdentity) => links().unlink(userId, identity, MAIL, anAudit("identity.unlinked"));
   const start = (userId: string, { issuer, subject }: UpstreamIdentity) =>
     links().startSession(

@@ -4,12 +4,15 @@ import { addressChanges } from "../../src/store/address-changes.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
+import { identityLinks } from "../../src/store/identity-links.ts";
+import { passkeys } from "../../src/store/passkeys.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
+import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions, startSession } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { managedUsers } from "../../src/store/users.ts";
-import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
 import { delegating } from "../support/delegation-rows.ts";
@@ -70,6 +73,23 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     await addressChanges(sql).request(change, anAudit("address.change_requested"));
     const hash = await startLate(id, () => addressChanges(sql).stop(stop.tokenHash, anAudit("address.change_stopped")));
     expect(await sessions(sql).byHash(hash)).toBeUndefined();
+  });
+
+  onPostgres("no way to sign in is added in a session that is being ended", async () => {
+    const { id: userId } = await aUser(sql);
+    const session = await aSessionOf(sql, userId);
+    await secondFactors(sql).begin(userId, "sealed");
+    const key = { credentialId: aHash(), publicKey: aHash(), transports: [], counter: 0, backedUp: false, aaguid: "", name: "thief's" };
+    const names = { email: undefined, emailVerified: false, firstName: undefined, lastName: undefined };
+    const identity = { issuer: "https://idp.example.test", subject: anId(), ...names, acr: undefined, amr: [], sid: undefined };
+    const add = () =>
+      Promise.all([
+        passkeys(sql).add({ id: anId(), userId, ...key }, session.id, MESSAGE, anAudit("passkey.added")),
+        secondFactors(sql).confirm(session, { secret: "sealed", step: 1 }, [aHash()], MESSAGE, anAudit("second_factor.added")),
+        identityLinks(sql).link(session, identity, MESSAGE, anAudit("identity.linked")),
+      ]);
+    const end = (tx: Sql) => sessions(tx).endAll(userId, anAudit("session.ended"));
+    await commitAfter(end, async () => expect(await add()).toEqual([false, false, "taken"]));
   });
 
   onPostgres("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {

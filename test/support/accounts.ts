@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { NewUser, User } from "../../src/accounts/ports.ts";
+import type { NewUser, Session, User } from "../../src/accounts/ports.ts";
 import type { SignUpPolicy } from "../../src/accounts/sign-up-policy.ts";
 import type { AuditEntry, AuditEvent } from "../../src/audit.ts";
 import { systemClock } from "../../src/clock.ts";
 import { hashSecret, newId, type SecretHash } from "../../src/random.ts";
+import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { statement } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
@@ -47,6 +48,13 @@ export async function aUser(sql: Sql, more: Partial<NewUser> = {}): Promise<User
   );
   if (user === undefined) throw new Error("the address of a test user is taken");
   return user;
+}
+
+/** A session that was just started. */
+export async function aSessionOf(sql: Sql, userId: string): Promise<Session> {
+  const session = await sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 3_600 }, anAudit("session.started"));
+  if (session === undefined) throw new Error("a test user can sign in");
+  return session;
 }
 
 /** The audit records of one event, oldest first. */

@@ -53,7 +53,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     POST: provedForm(kit, async (ctx, form, signedIn) => {
       const returnTo = returnToOf(site, form);
       try {
-        const codes = await confirmApp(signedIn.user, form.get(CODE_FIELD) ?? "", ports, callerOf(ctx));
+        const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", ports, callerOf(ctx));
         await raise(ctx, signedIn);
         sendPage(ctx, recoveryCodesView(site, languageOf(ctx), codes, afterFactor(site, returnTo, SECURITY)));
       } catch (error) {

@@ -56,9 +56,9 @@ export const newPasskeyPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
     (returnTo) => afterFactor(kit.site, returnTo, `${SECURITY}?done=passkey`),
-    async (ctx, form, { user }) => {
+    async (ctx, form, signedIn) => {
       const proof = { response: form.get("response") ?? "", browser: browserSecret(ctx, kit.cookies, kit.ports.randomBytes) };
-      await addPasskey(user, form.get("name") ?? "", proof, kit.ports, callerOf(ctx));
+      await addPasskey(signedIn, form.get("name") ?? "", proof, kit.ports, callerOf(ctx));
     },
   );
 

@@ -92,7 +92,7 @@ async function enter(
 async function link(kit: PageKit, ctx: FrontContext, connection: Connection, identity: UpstreamIdentity, session: string): Promise<void> {
   const signedIn = await signedInTo(kit, ctx);
   if (signedIn?.session.id !== session) throw expired();
-  await linkIdentity(signedIn.user, connection, identity, kit.ports, callerOf(ctx));
+  await linkIdentity(signedIn, connection, identity, kit.ports, callerOf(ctx));
   sendRedirect(ctx, kit.site.path("/account/security?done=linked"), 302);
 }
 
