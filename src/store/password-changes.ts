@@ -50,10 +50,14 @@ const CONSUME = statement(
    select ${USERS.select(USER)} from used join users on users.id = used.user_id`,
 );
 const VERIFY = statement("password_reset_prove", "update users set email_verified = true, updated_at = now() where id = $1::uuid");
-/** Sets a user's password, whether or not one exists. */
+/**
+ * Sets a user's password, whether or not one exists. The generation of a new one is random, so that a sign-in that has proved a password
+ * which was removed since does not count for it.
+ */
 export const SET_PASSWORD = statement(
   "password_set",
-  `insert into credentials (user_id, type, password_hash) values ($1::uuid, 'password', $2)
+  `insert into credentials (user_id, type, password_hash, generation)
+   values ($1::uuid, 'password', $2, 1 + floor(random() * 1000000000)::int)
    on conflict (user_id, type) do update set
      password_hash = excluded.password_hash, generation = credentials.generation + 1, updated_at = now()`,
 );

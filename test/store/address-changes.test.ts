@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MailMessage } from "../../src/accounts/ports.ts";
 import { addressChanges } from "../../src/store/address-changes.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { passwordChanges } from "../../src/store/password-changes.ts";
+import { sessions } from "../../src/store/sessions.ts";
 import { users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -86,6 +88,19 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
     await store().stop(stop, anAudit("address.change_stopped"));
     const left = await runText<{ name: string }>(database.sql, "select name from passkeys where user_id = $1::uuid", [user.id]);
     expect(left).toEqual([{ name: "before" }]);
+  });
+
+  test("a sign-in that waits for a code since before the stop does not count for the password that is set after it", async () => {
+    const { user, stop } = await requested();
+    const start = (generation: number) =>
+      sessions(database.sql).start({ id: anId(), hash: aHash(), userId: user.id, ttl: 60, generation }, anAudit("session.started"));
+    const proved = (await users(database.sql).byEmail(user.email))?.generation ?? -1;
+    await store().stop(stop, anAudit("address.change_stopped"));
+    const link = { tokenHash: aHash(), ttl: 60 };
+    await passwordChanges(database.sql).issueReset(user.email, link, mail, anAudit("password.reset_requested"));
+    expect(await passwordChanges(database.sql).reset(link.tokenHash, "hash", mail, anAudit("password.changed"))).toBeDefined();
+    expect(await start(proved)).toBeUndefined();
+    expect(await start((await users(database.sql).byEmail(user.email))?.generation ?? -1)).toBeDefined();
   });
 
   test("the link to a former address removes an app that was begun before the change was asked for and confirmed since", async () => {
