@@ -28,10 +28,12 @@ const OPEN = statement(
 );
 const DROP = statement("identity_drop_account", "delete from users where id = $1::uuid");
 
-// A link by an identity assertion to an account of the same user becomes one to sign in by.
+// A link by an identity assertion to an account of the same user becomes one to sign in by. The connection may have been disabled or removed
+// while the provider answered.
 const LINK = statement(
   "identity_link_user",
-  `insert into identity_links as link (issuer, subject, user_id, email, confirmed) values ($1, $2, $3::uuid, $4, true)
+  `insert into identity_links as link (issuer, subject, user_id, email, confirmed)
+   select $1, $2, $3::uuid, $4, true where exists (select 1 from connections where connections.issuer = $1 and connections.enabled)
    on conflict (issuer, subject) do update set confirmed = true, email = excluded.email
    where link.user_id = excluded.user_id and not link.confirmed
    returning 1 as linked`,

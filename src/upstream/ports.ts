@@ -116,12 +116,12 @@ export interface IdentityLinks {
   userOf(identity: Identity): Promise<LinkedUser | undefined>;
   /**
    * Opens an account with a verified address for an identity, atomically with the link. Of any number of callers one opens it.
-   * @returns false when the identity has a user or the address an account
+   * @returns false when the identity has a user or the address an account, or the provider no enabled connection
    */
   open(user: UpstreamUser, identity: UpstreamIdentity, audits: readonly AuditEntry[]): Promise<boolean>;
   /**
    * Links an identity to the user of a session and queues the mail.
-   * @returns `taken` for an identity of another user, and where the session has ended; `known` for one of this user's
+   * @returns `taken` for an identity of another user, and where the session or the connection has ended; `known` for one of this user's
    */
   link(session: OwnSession, identity: UpstreamIdentity, mail: MailMessage, audit: AuditEntry): Promise<"linked" | "known" | "taken">;
   /** Unlinks an identity and queues the mail. @returns `last` when the user could not sign in any more */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { identityLinks } from "../../src/store/identity-links.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { users } from "../../src/store/users.ts";
 import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -48,6 +49,16 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
       { id: anId(), hash: aHash(), userId, ttl: 60, upstream: { issuer, subject, sid: undefined } },
       anAudit("session.started"),
     );
+
+  test("neither links an identity nor opens an account while its provider has no enabled connection, as after a long answer of it", async () => {
+    const [user, own, identity] = [await aUser(database.sql), anIdentity(), anIdentity()];
+    const enable = (enabled: boolean) => runText(database.sql, `update connections set enabled = ${enabled} where name = 'acme'`);
+    await enable(false);
+    expect([await link(user.id, own), await open(identity)]).toEqual(["taken", false]);
+    expect(await users(database.sql).byEmail(identity.email ?? "")).toBeUndefined();
+    await enable(true);
+    expect(await open(identity)).toBe(true);
+  });
 
   test("starts no session while its provider has no enabled connection, as for a sign-in that waits for a code", async () => {
     const [user, identity] = [await aUser(database.sql), anIdentity()];

@@ -79,6 +79,12 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     const { id: userId } = await aUser(sql);
     const session = await aSessionOf(sql, userId);
     await secondFactors(sql).begin(userId, "sealed");
+    await runText(
+      sql,
+      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
+       values ($1::uuid, 'acme', 'Acme', 'oidc', 'https://idp.example.test', 'us', 'none', '{openid}')`,
+      [DEFAULT_REALM_ID],
+    );
     const key = { credentialId: aHash(), publicKey: aHash(), transports: [], counter: 0, backedUp: false, aaguid: "", name: "thief's" };
     const names = { email: undefined, emailVerified: false, firstName: undefined, lastName: undefined };
     const identity = { issuer: "https://idp.example.test", subject: anId(), ...names, acr: undefined, amr: [], sid: undefined };
