@@ -26,6 +26,7 @@ const OVER_GRPC = [
 /** Suites that need PostgreSQL, or minutes: `npm run test:storage` runs them. */
 const WITH_STORAGE = [
   "test/store/backup.test.ts",
+  "test/store/late-commits.test.ts",
   "test/store/point-in-time.test.ts",
   "test/store/upgrade.test.ts",
   "test/store/plans.test.ts",

@@ -22,10 +22,9 @@ import { manyGrants } from "../support/many.ts";
 const MESSAGE = { subject: "s", text: "t", html: "h" };
 const PASSWORD_HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA";
 
-// Transactions that began before something was ended, and commit after that. The embedded database runs one after another.
-describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }) => {
+// Transactions that began before something was ended, and commit after that: on PostgreSQL, as the embedded database runs one after another.
+describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
   const { database } = racing(fresh);
-  const onPostgres = test.runIf(name === "postgresql");
   let sql: Sql;
   beforeAll(() => {
     ({ sql } = database());
@@ -57,7 +56,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     return session.hash;
   }
 
-  onPostgres("a session that starts while its user is disabled does not live when the user is enabled again", async () => {
+  test("a session that starts while its user is disabled does not live when the user is enabled again", async () => {
     const { id } = await aUser(sql);
     const setEnabled = (enabled: boolean) => managedUsers(sql).setEnabled(id, enabled, anAudit("user.changed"));
     const hash = await startLate(id, () => setEnabled(false));
@@ -65,7 +64,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     expect(await sessions(sql).byHash(hash)).toBeUndefined();
   });
 
-  onPostgres("a session that starts while a change of the address is stopped ends with the others", async () => {
+  test("a session that starts while a change of the address is stopped ends with the others", async () => {
     const { id } = await aUser(sql, { emailVerified: true });
     const [proof, stop] = [aHash(), aHash()].map((tokenHash) => ({ tokenHash, ttl: 600, mail: MESSAGE }));
     if (proof === undefined || stop === undefined) throw new Error("two links");
@@ -75,7 +74,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     expect(await sessions(sql).byHash(hash)).toBeUndefined();
   });
 
-  onPostgres("no way to sign in is added in a session that is being ended", async () => {
+  test("no way to sign in is added in a session that is being ended", async () => {
     const { id: userId } = await aUser(sql);
     const session = await aSessionOf(sql, userId);
     await secondFactors(sql).begin(userId, "sealed");
@@ -98,7 +97,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     await commitAfter(end, async () => expect(await add()).toEqual([false, false, "taken"]));
   });
 
-  onPostgres("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {
+  test("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {
     const { id, email } = await aUser(sql);
     const tokenHash = aHash();
     await passwordChanges(sql).issueReset(email, { tokenHash, ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
@@ -125,7 +124,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     return { id, clientId, grant, accept: (tx: Sql) => identityAssertions(tx).accept(identity, grant, anAudit("token.issued")) };
   }
 
-  onPostgres("a user who is being disabled gets no grant by an identity assertion", async () => {
+  test("a user who is being disabled gets no grant by an identity assertion", async () => {
     const subject = anId();
     const [first, second] = [await aGrantByAssertion(subject), await aGrantByAssertion(subject)];
     const userId = await first.accept(sql);
@@ -135,7 +134,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     );
   });
 
-  onPostgres("a grant by an identity assertion beside the deletion of its client is none of a client that gets its client_id", async () => {
+  test("a grant by an identity assertion beside the deletion of its client is none of a client that gets its client_id", async () => {
     const { id, clientId, grant, accept } = await aGrantByAssertion();
     const userId = await commitAfter(accept, () => deleteClient(id));
     await returnClient(clientId);
@@ -143,7 +142,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     expect(await tokenStates(sql).of(token)).toMatchObject({ grantLives: false });
   });
 
-  onPostgres("what an agent exchanges beside its deletion is none of a client that gets its client_id", async () => {
+  test("what an agent exchanges beside its deletion is none of a client that gets its client_id", async () => {
     const its = delegating(() => sql);
     const { scene, grantId, token } = await its.aRoot();
     const { id, clientId } = await aUsedClient(true);
@@ -154,7 +153,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ name, fresh }
     expect(await its.lives(exchanged)).toBe(false);
   });
 
-  onPostgres("a client that is registered beside the deletion of its owner's large account is deleted too", async () => {
+  test("a client that is registered beside the deletion of its owner's large account is deleted too", async () => {
     const scene = await aScene(sql);
     await manyGrants(sql, scene, 600);
     const { clientId, ...client } = aNewClient({ ownerId: scene.userId });
