@@ -9,7 +9,7 @@ import Koa from "koa";
 import { durableEffects, type Effects } from "./durable-effects.ts";
 import { reportTo } from "./measured.ts";
 import { bareProofVerification } from "./proofs.ts";
-import { assertingClients, assertionPublicKey, clients, REDIRECT_URI, users } from "./scenario.ts";
+import { agents, assertingClients, assertionPublicKey, clients, REDIRECT_URI, TOKEN_EXCHANGE, users } from "./scenario.ts";
 
 interface Granted {
   readonly sub: string;
@@ -22,7 +22,7 @@ const issuer = `http://localhost:${port}`;
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const header = Buffer.from(JSON.stringify({ alg: "EdDSA", typ: "at+jwt", kid: "floor" })).toString("base64url");
 
-const secrets = new Map(clients.map(({ clientId, clientSecret }) => [clientId, hash("sha256", clientSecret, "buffer")]));
+const secrets = new Map([...clients, ...agents].map(({ clientId, clientSecret }) => [clientId, hash("sha256", clientSecret, "buffer")]));
 const sessions = new Map(users.map(({ sessionSecret }) => [hash("sha256", sessionSecret), randomUUID()]));
 const asserting = new Set(assertingClients);
 const usedIds = new Set<string>();
@@ -73,9 +73,10 @@ function provenKey(proof: string): { readonly jkt: string } {
   return { jkt };
 }
 
-function tokens({ sub, clientId, scope }: Granted, cnf?: { readonly jkt: string }): object {
+function tokens({ sub, clientId, scope }: Granted, more: { readonly cnf?: { readonly jkt: string }; readonly act?: object } = {}): object {
   const iat = Math.floor(Date.now() / 1000);
-  const claims = { iss: issuer, sub, aud: clientId, client_id: clientId, scope, iat, exp: iat + 900, jti: randomUUID(), cnf };
+  const { cnf } = more;
+  const claims = { iss: issuer, sub, aud: clientId, client_id: clientId, scope, iat, exp: iat + 900, jti: randomUUID(), ...more };
   return { access_token: jwt(claims), token_type: cnf === undefined ? "Bearer" : "DPoP", expires_in: 900, scope };
 }
 
@@ -98,7 +99,13 @@ function grant(form: URLSearchParams, clientId: string, proof: string | undefine
   const grantType = form.get("grant_type");
   if (grantType === "client_credentials") {
     const granted = { sub: clientId, clientId, scope: form.get("scope") ?? "" };
-    return tokens(granted, proof === undefined ? undefined : provenKey(proof));
+    return tokens(granted, proof === undefined ? {} : { cnf: provenKey(proof) });
+  }
+  if (grantType === TOKEN_EXCHANGE) {
+    const { sub, active } = introspect(form.get("subject_token") ?? "");
+    if (!active || sub === undefined) throw new Error("not good");
+    const exchanged = tokens({ sub, clientId, scope: form.get("scope") ?? "" }, { act: { sub: clientId } });
+    return { ...exchanged, issued_token_type: "urn:ietf:params:oauth:token-type:access_token" };
   }
   if (grantType === "refresh_token") return withRefresh(take(families, form.get("refresh_token")));
   const code = take(codes, form.get("code"));
@@ -109,7 +116,7 @@ function grant(form: URLSearchParams, clientId: string, proof: string | undefine
 }
 
 /** A token of our own is checked by signing it again; once good, it is remembered. */
-function introspect(token: string): object {
+function introspect(token: string): { readonly active: boolean; readonly sub?: string; readonly [claim: string]: unknown } {
   const key = hash("sha256", token);
   let claims = verified.get(key);
   if (claims === undefined) {
@@ -120,7 +127,7 @@ function introspect(token: string): object {
     verified.set(key, claims);
   }
   const { sub, client_id, scope, aud, iss, exp, iat } = claims;
-  return { active: true, sub, client_id, scope, aud, iss, exp, iat, token_type: "Bearer" };
+  return { active: true, sub: String(sub), client_id, scope, aud, iss, exp, iat, token_type: "Bearer" };
 }
 
 /** The effect of a token request, once its answer is known. */

@@ -10,7 +10,7 @@ import { openDatabase } from "../src/store/orm.ts";
 import { sessions } from "../src/store/sessions.ts";
 import { type Sql, statement } from "../src/store/sql.ts";
 import { reportTo } from "./measured.ts";
-import { clients, PROVISION, SCOPE, users } from "./scenario.ts";
+import { agents, clients, PROVISION, pick, RESOURCE, SCOPE, users } from "./scenario.ts";
 
 // Of an earlier run on the same database.
 const SIGN_OUT = statement("bench_sign_out", "delete from sessions where token_hash = $1::bytea");
@@ -28,9 +28,11 @@ async function signIn(sql: Sql): Promise<void> {
       { id: id(), hash: hashSecret(sessionSecret), userId: user.id, ttl: 3600 },
       { ...audit, event: "session.started" },
     );
-    for (const { clientId } of clients) {
-      const consent = { id: id(), userId: user.id, clientId, clientName: clientId, scopes: SCOPE.split(" "), resources: [] };
-      await consents(sql).give(consent, { ...audit, event: "consent.given", clientId });
+    for (const [n, { clientId }] of clients.entries()) {
+      for (const resources of [[], [RESOURCE, pick(agents, n).clientId]]) {
+        const consent = { id: id(), userId: user.id, clientId, clientName: clientId, scopes: SCOPE.split(" "), resources };
+        await consents(sql).give(consent, { ...audit, event: "consent.given", clientId });
+      }
     }
   }
 }

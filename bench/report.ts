@@ -36,6 +36,7 @@ const BUDGET: Readonly<Record<WorkloadName, number>> = {
   introspection_first_seen: 1.7,
   refresh: 2.2,
   code_flow: 2.2,
+  token_exchange: 2.2,
   metadata: 1.3,
   jwks: 1.3,
 };

@@ -3,6 +3,7 @@ import { createHash, createPrivateKey, createPublicKey, hash } from "node:crypto
 /** How many requests are under way at any moment. */
 export const IN_FLIGHT = 32;
 
+export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const CLIENTS = 8;
 const USERS = 16;
 
@@ -21,11 +22,16 @@ export interface BenchClient {
 /** 43 characters that look random and are the same in every process. */
 const secretOf = (what: string): string => hash("sha256", `bench ${what}`, "base64url");
 
-export const clients: readonly BenchClient[] = Array.from({ length: CLIENTS }, (_, n) => {
-  const clientId = `bench-${n}`;
-  const clientSecret = secretOf(clientId);
-  return { clientId, clientSecret, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}` };
-});
+const clientsNamed = (prefix: string): readonly BenchClient[] =>
+  Array.from({ length: CLIENTS }, (_, n) => {
+    const clientId = `${prefix}-${n}`;
+    const clientSecret = secretOf(clientId);
+    return { clientId, clientSecret, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString("base64")}` };
+  });
+
+export const clients = clientsNamed("bench");
+/** Agents that act for users by token exchange (RFC 8693). */
+export const agents = clientsNamed("bench-agent");
 
 /** What stands before the seed in the PKCS #8 form of an Ed25519 key (RFC 8410 §7). */
 const ED25519_PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -77,6 +83,17 @@ export const PROVISION = {
       grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
       scopes: SCOPE.split(" "),
       redirectUris: [REDIRECT_URI],
+      environment: "production",
+    })),
+    ...agents.map(({ clientId, clientSecret }) => ({
+      clientId,
+      clientSecret,
+      name: clientId,
+      tokenEndpointAuthMethod: "client_secret_basic",
+      grantTypes: [TOKEN_EXCHANGE],
+      scopes: [OWN_SCOPE],
+      redirectUris: [],
+      isAgent: true,
       environment: "production",
     })),
     ...assertingClients.map((clientId) => ({

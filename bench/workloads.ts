@@ -2,6 +2,7 @@ import { randomUUID, sign } from "node:crypto";
 import type { Connection, Reply } from "./connection.ts";
 import { newProof, provingKey } from "./proofs.ts";
 import {
+  agents,
   assertingClients,
   assertionKey,
   clients,
@@ -11,7 +12,9 @@ import {
   OWN_SCOPE,
   pick,
   REDIRECT_URI,
+  RESOURCE,
   SCOPE,
+  TOKEN_EXCHANGE,
   users,
 } from "./scenario.ts";
 
@@ -96,8 +99,8 @@ function assertingBody(clientId: string, port: number): string {
   return form({ grant_type: "client_credentials", scope: OWN_SCOPE, client_assertion_type, client_assertion: assertion });
 }
 
-/** A user who is signed in and has consented gets a code, and her client redeems it. @returns the refresh token */
-async function codeFlow(on: Connection, worker: number): Promise<string> {
+/** A user who is signed in and has consented gets a code, and her client redeems it. @param resources that the token is for; none: the client */
+async function codeFlow(on: Connection, worker: number, resources: readonly string[] = []): Promise<Reply> {
   const { clientId, basic } = pick(clients, worker);
   const query = form({
     response_type: "code",
@@ -108,13 +111,24 @@ async function codeFlow(on: Connection, worker: number): Promise<string> {
     code_challenge: codeChallenge,
     code_challenge_method: "S256",
   });
+  const named = resources.map((resource) => `&resource=${encodeURIComponent(resource)}`).join("");
   const cookie = `Cookie: countersign=${pick(users, worker).sessionSecret}\r\n`;
-  const redirect = await on.send(get(`/oauth/authorize?${query}`, cookie));
+  const redirect = await on.send(get(`/oauth/authorize?${query}${named}`, cookie));
   const { head } = redirect.status === 303 ? redirect : expectStatus(redirect, 302);
   const code = /[?&]code=([^&\s]+)/.exec(head)?.[1];
   if (code === undefined) throw new Error(`no code: ${head}`);
   const redemption = form({ grant_type: "authorization_code", code, redirect_uri: REDIRECT_URI, code_verifier: codeVerifier });
-  return member(expectStatus(await on.send(post("/oauth/token", basic, redemption)), 200), "refresh_token");
+  return expectStatus(await on.send(post("/oauth/token", basic, redemption)), 200);
+}
+
+/** A code flow of each worker, as many at once as are in flight. */
+async function codeFlows(on: readonly Connection[], resourcesOf?: (worker: number) => readonly string[]): Promise<Reply[]> {
+  const replies: Reply[] = [];
+  for (let from = 0; from < on.length; from += IN_FLIGHT)
+    replies.push(
+      ...(await Promise.all(on.slice(from, from + IN_FLIGHT).map((one, n) => codeFlow(one, from + n, resourcesOf?.(from + n))))),
+    );
+  return replies;
 }
 
 /** Operations that one worker never comes to the end of. */
@@ -179,9 +193,7 @@ export const WORKLOADS = {
   },
   refresh: {
     async prepare(on) {
-      const current: string[] = [];
-      for (let from = 0; from < on.length; from += IN_FLIGHT)
-        current.push(...(await Promise.all(on.slice(from, from + IN_FLIGHT).map((one, n) => codeFlow(one, from + n)))));
+      const current = (await codeFlows(on)).map((reply) => member(reply, "refresh_token"));
       return (worker) => async (connection) => {
         const body = form({ grant_type: "refresh_token", refresh_token: current[worker] ?? "" });
         const reply = await connection.send(post("/oauth/token", pick(clients, worker).basic, body));
@@ -190,7 +202,22 @@ export const WORKLOADS = {
       };
     },
   },
-  code_flow: endless(codeFlow),
+  code_flow: endless((on, worker) => codeFlow(on, worker)),
+  token_exchange: {
+    async prepare(on) {
+      const flows = await codeFlows(on, (worker) => [RESOURCE, pick(agents, worker).clientId]);
+      const subject_token_type = "urn:ietf:params:oauth:token-type:access_token";
+      const bodies = flows.map((reply) => {
+        const subject_token = member(reply, "access_token");
+        return form({ grant_type: TOKEN_EXCHANGE, subject_token, subject_token_type, resource: RESOURCE, scope: OWN_SCOPE });
+      });
+      return (worker) => async (connection) => {
+        const reply = await connection.send(post("/oauth/token", pick(agents, worker).basic, pick(bodies, worker)));
+        member(expectStatus(reply, 200), "issued_token_type");
+        return true;
+      };
+    },
+  },
   metadata: fetching("/.well-known/oauth-authorization-server"),
   jwks: fetching("/.well-known/jwks.json"),
 } as const satisfies Record<string, Workload>;
