@@ -75,6 +75,7 @@ export function serveRevocations(
       onLeave: (leave: () => void) => call.on("cancelled", leave),
     };
     const pipe = pipeTo(call);
+    let disabled = false;
     const { beginning, stop } = await run(terms, async (signal) => {
       if (call.request.refusal) throw call.request.refusal;
       const { client } = asResourceServer(call, signal, addressOf);
@@ -86,7 +87,12 @@ export function serveRevocations(
       if (ended !== undefined) closing.get(ended)?.();
       open.set(call, caller);
       const { cursor } = call.request.message as unknown as WatchRevocationsRequest;
-      const watch = await feed.watch(cursor === "" ? undefined : cursor, pipe.report);
+      const watch = await feed.watch(cursor === "" ? undefined : cursor, (page) => {
+        disabled ||= isDisabled(caller, page);
+        if (disabled) closing.get(call)?.();
+        else pipe.report(page);
+      });
+      disabled ||= isDisabled(caller, watch.beginning);
       if (signal.aborted) watch.stop(); // the caller has left, and nothing else stops it
       return watch;
     });
@@ -104,7 +110,7 @@ export function serveRevocations(
     closing.set(call, close);
     call.on("cancelled", forget);
     if (call.cancelled) forget();
-    else if (stopping) close();
+    else if (stopping || disabled) close();
     else
       pipe.begin(beginning, () => {
         forget();
@@ -126,6 +132,10 @@ export function serveRevocations(
     },
   };
 }
+
+/** Whether a client has been disabled or deleted: the last event about it counts. */
+const isDisabled = (clientId: string, { marks }: RevocationPage): boolean =>
+  marks.findLast(({ kind, key }) => kind === "client" && key === clientId)?.lifted === false;
 
 /** Writes events to a call: first the beginning, then, in order, those reported since. */
 function pipeTo(call: Call) {
