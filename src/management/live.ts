@@ -9,7 +9,7 @@ import type { Bearer, ManagementPorts } from "./ports.ts";
 import { bearerToken, developerProcedure, router, streamOf } from "./trpc.ts";
 import { auditView } from "./views.ts";
 
-/** Seconds after which the token of a listener is validated again. */
+/** Seconds after which the token of a listener that gets nothing is validated again. */
 const VALIDATED_FOR = 5;
 /** Records after which a listener learns how far it is, though none was for it: it can then resume there. */
 const UNSEEN = 500;
@@ -43,7 +43,10 @@ interface Listening {
   readonly wanted: AuditFilter;
 }
 
-/** The events of one listener. Its token is validated again every few seconds, before anything more is sent. */
+/**
+ * The events of one listener. Its token is validated after the records have been read and before they are sent, so that no record follows a
+ * revocation. All listeners wake at once, so that the core looks up their tokens in batches.
+ */
 async function* eventsFor({ ports, token, caller, from, wanted }: Listening, signal: AbortSignal | undefined) {
   const operator = isOperator(caller);
   const isSeen = ({ ownerId }: LiveRecord) => operator || ownerId === caller.userId;
@@ -51,12 +54,13 @@ async function* eventsFor({ ports, token, caller, from, wanted }: Listening, sig
   let sent: number | undefined;
   for await (const { records, missed, reached } of ports.liveAudit.listen(from, operator ? undefined : caller.userId)) {
     if (signal?.aborted) return;
-    if (ports.clock() - validatedAt >= VALIDATED_FOR) {
+    const seen = records.filter(isSeen);
+    const isQuiet = sent !== undefined && seen.length === 0 && missed === 0 && reached - sent < UNSEEN;
+    if (!isQuiet || ports.clock() - validatedAt >= VALIDATED_FOR) {
       if (isOperator(await ports.bearers.judge(token)) !== operator) throw new Refusal("invalid_token", "role_changed");
       validatedAt = ports.clock();
     }
-    const seen = records.filter(isSeen);
-    if (sent !== undefined && seen.length === 0 && missed === 0 && reached - sent < UNSEEN) continue;
+    if (isQuiet) continue;
     sent = reached;
     const known = operator ? seen : seen.map(forDeveloper);
     const shown = known.filter((record) => matches(record, wanted)).map(auditView);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
 import type { LiveRecord } from "../../src/management/audit-ports.ts";
 import { liveAudit } from "../../src/management/live-audit.ts";
@@ -110,6 +110,20 @@ test("ends when the token is revoked, and takes neither a wrong token nor a boun
   });
   revoked.delete(operator);
   expect((await nextEvent(eventsOf(await listen("x")), "serialized-error")).data).toContain('"error":"invalid_token"');
+});
+
+test.for(["token is revoked", "user is no operator any more"] as const)("sends no record that is sealed after the %s", async (what) => {
+  const { judge } = api.ports.bearers;
+  const { events } = await follow(operator, { event: "client.registered" });
+  if (what === "token is revoked") revoked.add(operator);
+  else Object.assign(api.ports.bearers, { judge: async (token: string) => ({ ...(await judge(token)), role: "user" }) });
+  onTestFinished(() => {
+    revoked.delete(operator);
+    Object.assign(api.ports.bearers, { judge });
+  });
+  await createClient(ada);
+  const { event } = await events.next().then(({ value }) => value ?? { event: "end" });
+  expect(event).toBe("serialized-error");
 });
 
 describe("with a log of its own", () => {
