@@ -78,6 +78,7 @@ export async function withSessionLock<Result>({ configDir }: Terminal, work: () 
   };
   for (const signal of INTERRUPTS) process.on(signal, interrupted);
   try {
+    removeUnfinished(configDir);
     return await work();
   } finally {
     leave();
@@ -125,6 +126,15 @@ function removeOwners(lock: string, owners: readonly string[]): void {
   } catch {
     // There is none, or another owner has it.
   }
+}
+
+/** What a command creates under another name, and renames when it is complete. */
+const UNFINISHED = /^(?:sessions\.lock\.[\da-f-]{36}|(?:sessions|clients)\.json\.\d+)$/;
+
+/** A killed command leaves it behind, and it may hold tokens. */
+function removeUnfinished(configDir: string): void {
+  const paths = readdirSync(configDir).flatMap((name) => (UNFINISHED.test(name) ? [join(configDir, name)] : []));
+  for (const path of paths) if (!isAlive(path)) rmSync(path, { recursive: true, force: true });
 }
 
 /** The session of a user at a server. Without an e-mail address: of the user who signed in there last. */

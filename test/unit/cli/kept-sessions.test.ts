@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import fs, { existsSync, mkdirSync, readdirSync, utimesSync } from "node:fs";
+import fs, { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -28,6 +28,24 @@ test.for([-3_600, 3_600])("a lock that a command left behind %i seconds away fro
   const { terminal, leftBehind } = aLock();
   leftBehind(seconds);
   expect(await withSessionLock(terminal, async () => "renewed")).toBe("renewed");
+});
+
+test("what a killed command left beside its files is removed by a later one, and nothing else is", async () => {
+  const { terminal } = aLock();
+  const { configDir } = terminal;
+  const uuid = "0b5c1f6e-6a53-4c55-9c39-0c1c1b0a7d11";
+  const names = [`sessions.lock.${uuid}`, "sessions.json.4711", "clients.json.4711", "sessions.json.old"];
+  const make = (name: string, seconds: number) => {
+    const path = join(configDir, name);
+    if (name.includes("lock")) mkdirSync(join(path, uuid), { recursive: true });
+    else writeFileSync(path, "{}");
+    utimesSync(path, Date.now() / 1_000 + seconds, Date.now() / 1_000 + seconds);
+  };
+  mkdirSync(configDir, { recursive: true });
+  for (const name of names) make(name, -3_600);
+  make("sessions.json.4712", 0); // of a command that is running
+  await withSessionLock(terminal, () => undefined);
+  expect(readdirSync(configDir).sort()).toEqual(["sessions.json.4712", "sessions.json.old"]);
 });
 
 test("commands that find the same dead lock at once work one after the other", async () => {
