@@ -4,8 +4,16 @@ export interface Mark {
   /** Of two events with the same digest, the one with the greater sequence applies. */
   readonly sequence: bigint;
   readonly lifted: boolean;
+  /** Seconds since the epoch, by the clock of the server. */
+  readonly revokedAt: number;
   /** Seconds since the epoch. No affected token lives longer. */
   readonly expiresAt: number;
+}
+
+/** What is kept of an event. */
+interface KnownMark extends Pick<Mark, "sequence" | "lifted"> {
+  /** By the clock that never steps back: a clock that is ahead for a moment must not end a revocation. */
+  readonly until: number;
 }
 
 /** One message of the stream. */
@@ -20,7 +28,8 @@ export interface WatchMessage {
 export interface KnownRevocations {
   /** Called when a stream begins: what an earlier one did not complete is discarded. */
   begin(): void;
-  take(message: WatchMessage, now: number): void;
+  /** @param elapsed seconds of a clock that never steps back */
+  take(message: WatchMessage, elapsed: number): void;
   /** Whether an event with one of these digests is in effect. */
   anyEnded(digests: readonly string[]): boolean;
 }
@@ -28,34 +37,39 @@ export interface KnownRevocations {
 /** The most events that a guard keeps. Above it, the guard drops all of them and treats the watch as stale. */
 const MOST_MARKS = 1_000_000;
 
+/** Seconds for which an event is kept longer, for a clock that is behind; and between two looks for events to drop. */
+const GRACE = 60;
+const PRUNE_EVERY = 60;
+
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => HEX[byte]).join("");
 
 /** Events that are still in effect, by digest. A new initial set replaces them once it is complete. */
 export function knownRevocations(): KnownRevocations {
-  let known = new Map<string, Mark>();
-  let coming: Map<string, Mark> | undefined;
+  let known = new Map<string, KnownMark>();
+  let coming: Map<string, KnownMark> | undefined;
   let pruned = 0;
 
   return {
     begin() {
       coming = undefined;
     },
-    take({ marks, cursor, reset }, now) {
+    take({ marks, cursor, reset }, elapsed) {
       if (reset) coming = new Map();
       const into = coming ?? known;
-      for (const mark of marks) {
-        const digest = hexOf(mark.digest);
+      for (const { digest: bytes, sequence, lifted, revokedAt, expiresAt } of marks) {
+        const digest = hexOf(bytes);
         const before = into.get(digest);
-        if (before === undefined || before.sequence < mark.sequence) into.set(digest, mark);
+        const until = elapsed + expiresAt - revokedAt + GRACE;
+        if (before === undefined || before.sequence < sequence) into.set(digest, { sequence, lifted, until });
       }
       if (into.size > MOST_MARKS) throw new RangeError("more marks than a guard can keep");
       if (cursor === "") return;
       known = into;
       coming = undefined;
-      if (now - pruned < 60) return;
-      pruned = now;
-      for (const [digest, { expiresAt }] of known) if (expiresAt <= now - 60) known.delete(digest);
+      if (elapsed - pruned < PRUNE_EVERY) return;
+      pruned = elapsed;
+      for (const [digest, { until }] of known) if (until <= elapsed) known.delete(digest);
     },
     anyEnded: (digests) => digests.some((digest) => known.get(digest)?.lifted === false),
   };

@@ -34,7 +34,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   });
 
   function accept(answer: Answer): void {
-    marks.take(answer, clocks.now());
+    marks.take(answer, clocks.elapsed());
     if (answer.cursor === "") return;
     cursor = answer.cursor;
     completeAt = clocks.elapsed();

@@ -17,7 +17,7 @@ function aChannel() {
   return { streams, channel: { open: async () => opened, close: () => undefined } as unknown as Channel };
 }
 
-const mark = (byte: number) => ({ digest: new Uint8Array([byte]), sequence: BigInt(byte), lifted: false, expiresAt: 1_000 });
+const mark = (byte: number) => ({ digest: new Uint8Array([byte]), sequence: BigInt(byte), lifted: false, revokedAt: 0, expiresAt: 1_000 });
 
 test("events are kept when a stream that was to replace them breaks off", async () => {
   const { streams, channel } = aChannel();
@@ -32,4 +32,22 @@ test("events are kept when a stream that was to replace them breaks off", async 
   first.emit("end");
   (await stream(1)).emit("data", { marks: [mark(3)], cursor: "b", reset: false });
   expect(["01", "03"].map((digest) => watch.marks.anyEnded([digest]))).toEqual([true, true]);
+});
+
+test("an event is kept while the clock is ahead, and forgotten when its tokens have expired", async () => {
+  const { streams, channel } = aChannel();
+  const at = { now: 0, elapsed: 0 };
+  const watch = watchRevocations(channel, { now: () => at.now, elapsed: () => at.elapsed });
+  onTestFinished(watch.close);
+  const ready = watch.ready(60_000);
+  const stream = await vi.waitUntil(() => streams[0]);
+  stream.emit("data", { marks: [mark(1)], cursor: "a", reset: true });
+  await ready;
+  const endedAt = (now: number, elapsed: number) => {
+    Object.assign(at, { now, elapsed });
+    stream.emit("data", { marks: [], cursor: "b", reset: false });
+    at.now = elapsed;
+    return watch.marks.anyEnded(["01"]);
+  };
+  expect([endedAt(86_400, 100), endedAt(900, 900), endedAt(1_200, 1_200)]).toEqual([true, true, false]);
 });
