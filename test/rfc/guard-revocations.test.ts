@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import type { Guard } from "@countersign/guard";
 import { localWithRevocations, type RevocationOptions } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
+import { grpcChannel } from "../../guard-sdk/src/grpc-channel.ts";
 import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
 import { statement } from "../../src/store/sql.ts";
 import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
@@ -97,6 +99,23 @@ describe("a guard that verifies locally and reads revocation events", () => {
         ),
       )
       .toBe("web");
+  });
+
+  test("receives nothing more once its own client is disabled: the stream ends, and another is refused", async ({ server }) => {
+    const channel = grpcChannel({ ...AS_RESOURCE_SERVER, address: `http://${server.grpc}` });
+    onTestFinished(() => channel.close());
+    const { client, metadata, codec, service } = await channel.open();
+    const { path, encode, decode } = codec(service.watchRevocations);
+    const watch = () => client.makeServerStreamRequest(path, encode, decode, { cursor: "" }, metadata).resume();
+    const stream = watch();
+    await once(stream, "data");
+    const setEnabled = (enabled: boolean) => sql(server, "update clients set enabled = $2 where client_id = $1", "agent", enabled);
+    await setEnabled(false);
+    onTestFinished(async () => {
+      await setEnabled(true);
+    });
+    await once(stream, "end");
+    await expect(once(watch(), "end")).rejects.toMatchObject({ details: "invalid_client" });
   });
 
   test("refuses the own tokens of a deleted client also when another one has its client_id", async ({ server }) => {
