@@ -41,8 +41,8 @@ export interface SecondFactors {
   useStep(userId: string, step: number): Promise<boolean>;
   /** Uses up a recovery code. @returns false for an unknown one */
   useCode(userId: string, code: SecretHash, message: MailMessage, audit: AuditEntry): Promise<boolean>;
-  /** @returns false without a confirmed app */
-  replaceCodes(userId: string, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
+  /** @returns false without a confirmed app, or when the session has ended */
+  replaceCodes(session: OwnSession, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
   /** Removes app and recovery codes. @returns false without a confirmed app */
   remove(userId: string, message: MailMessage, audit: AuditEntry): Promise<boolean>;
 }
@@ -139,10 +139,14 @@ export async function confirmApp(
 }
 
 /** Replaces the recovery codes. @returns the new ones, shown once  @throws {Refusal} not_found without an app */
-export async function renewRecoveryCodes(user: User, ports: SecondFactorPorts, caller: Caller): Promise<readonly string[]> {
+export async function renewRecoveryCodes(
+  { user, session }: SignedIn,
+  ports: SecondFactorPorts,
+  caller: Caller,
+): Promise<readonly string[]> {
   const codes = newRecoveryCodes(ports.randomBytes);
   const hashes = codes.map((code) => recoveryHash(user.id, code));
-  if (!(await ports.secondFactors.replaceCodes(user.id, hashes, auditOfUser("recovery_codes.replaced", user.id, caller)))) throw noApp();
+  if (!(await ports.secondFactors.replaceCodes(session, hashes, auditOfUser("recovery_codes.replaced", user.id, caller)))) throw noApp();
   return codes;
 }
 

@@ -70,9 +70,9 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
       await record(tx, audit);
       return true;
     }),
-  replaceCodes: (userId, codes, audit) =>
+  replaceCodes: ({ id, userId }, codes, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdUser(tx, userId)) || (await tx.query(HAS_APP, [userId])).length === 0) return false;
+      if (!(await holdSession(tx, { id, userId })) || (await tx.query(HAS_APP, [userId])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
       await record(tx, audit);
       return true;

@@ -126,7 +126,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       await store.begin(user.id, "sealed");
       const session = await aSessionOf(database.sql, user.id);
       const confirm = (step: number) => store.confirm(session, { secret: "sealed", step }, codes, mail, anAudit("second_factor.added"));
-      return { store, user, codes, confirm };
+      return { store, user, session, codes, confirm };
     };
 
     test("64 confirmations at once: exactly one, with one mail; a confirmed app is not replaced", async () => {
@@ -176,14 +176,14 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     });
 
     test("an app that is removed takes its recovery codes with it, and new codes need an app", async () => {
-      const { store, user, confirm } = await withApp();
+      const { store, user, session, confirm } = await withApp();
       await confirm(100);
-      expect(await store.replaceCodes(user.id, [aHash()], anAudit("recovery_codes.replaced"))).toBe(true);
+      expect(await store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))).toBe(true);
       expect((await store.stateOf(user.id)).recoveryCodes).toBe(1);
       const removed = await many(() => store.remove(user.id, mail, anAudit("second_factor.removed")));
       expect(removed.filter(Boolean)).toHaveLength(1);
       expect(await store.stateOf(user.id)).toEqual({ appAddedAt: null, recoveryCodes: 0 });
-      expect(await store.replaceCodes(user.id, [aHash()], anAudit("recovery_codes.replaced"))).toBe(false);
+      expect(await store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))).toBe(false);
     });
   });
 });

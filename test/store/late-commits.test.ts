@@ -97,6 +97,17 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     await commitAfter(end, async () => expect(await add()).toEqual([false, false, "taken"]));
   });
 
+  test("a session that is being ended replaces no recovery codes", async () => {
+    const { id: userId } = await aUser(sql);
+    const session = await aSessionOf(sql, userId);
+    const [store, code] = [secondFactors(sql), aHash()];
+    await store.begin(userId, "sealed");
+    await store.confirm(session, { secret: "sealed", step: 1 }, [code], MESSAGE, anAudit("second_factor.added"));
+    const replace = async () => expect(await store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))).toBe(false);
+    await commitAfter((tx) => sessions(tx).endAll(userId, anAudit("session.ended")), replace);
+    expect(await store.useCode(userId, code, MESSAGE, anAudit("recovery_code.used"))).toBe(true);
+  });
+
   test("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {
     const { id, email } = await aUser(sql);
     const tokenHash = aHash();

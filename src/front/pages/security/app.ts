@@ -67,8 +67,8 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
 
 /** POST /account/security/app/codes: new recovery codes, shown once. */
 export const renewCodesPage = (kit: PageKit): Handler =>
-  provedForm(kit, async (ctx, _form, { user }) => {
-    const codes = await renewRecoveryCodes(user, kit.ports, callerOf(ctx));
+  provedForm(kit, async (ctx, _form, signedIn) => {
+    const codes = await renewRecoveryCodes(signedIn, kit.ports, callerOf(ctx));
     sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes, kit.site.path(SECURITY)));
     return undefined;
   });
