@@ -12,7 +12,7 @@ import {
   senderOf,
   unusableLink,
 } from "./mails.ts";
-import type { MailMessage, User } from "./ports.ts";
+import type { MailMessage, OwnSession, SignedIn, User } from "./ports.ts";
 import { emailTaken } from "./registration.ts";
 import { assertDomain, type SignUpPolicy } from "./sign-up-policy.ts";
 
@@ -23,7 +23,7 @@ const STOP_DAYS = 7;
 
 /** Times to live in seconds, counted by the database's clock. */
 export interface NewAddressChange {
-  readonly userId: string;
+  readonly session: OwnSession;
   readonly email: string;
   readonly proof: { readonly tokenHash: SecretHash; readonly ttl: number; readonly mail: MailMessage };
   /** To the former address; undefined where that was not verified, so that its mailbox may be someone else's. */
@@ -38,16 +38,16 @@ export interface AddressChange {
 
 /** Changes of addresses. Each step is one transaction with its mails and its audit record. */
 export interface AddressChanges {
-  /** Stores a change in place of one that was not confirmed, and queues its mails. @returns false for an address with an account */
+  /** Stores a change in place of one that was not confirmed, and queues its mails. @returns false for an address with an account, or when the session has ended */
   request(change: NewAddressChange, audit: AuditEntry): Promise<boolean>;
   /** The change of a link to a new address that still works. */
   byProof(tokenHash: SecretHash): Promise<AddressChange | undefined>;
   /**
    * Consumes the link and gives the account its new, verified address. Links that were sent to the former one stop working.
    * @param mail to the former address, if that was verified
-   * @returns undefined for a link that does not work or is another user's; "taken" uses up nothing
+   * @returns undefined for a link that does not work or is another user's, or when the session has ended; "taken" uses up nothing
    */
-  confirm(tokenHash: SecretHash, userId: string, mail: MailMessage, audit: AuditEntry): Promise<"changed" | "taken" | undefined>;
+  confirm(tokenHash: SecretHash, session: OwnSession, mail: MailMessage, audit: AuditEntry): Promise<"changed" | "taken" | undefined>;
   /** The change of a link to a former address that still works. */
   byStop(tokenHash: SecretHash): Promise<AddressChange | undefined>;
   /**
@@ -77,7 +77,12 @@ const tokenHashOf = (token: string): SecretHash => linkTokenHash(token, ADDRESS_
  * @throws {Refusal} invalid_request for the same address, forbidden by SIGN_UP, conflict for an address with an account, too_many_requests
  * @see docs/protocol.md#change-of-address
  */
-export async function requestAddressChange(user: User, email: string, ports: AddressChangePorts, caller: Caller): Promise<void> {
+export async function requestAddressChange(
+  { user, session }: SignedIn,
+  email: string,
+  ports: AddressChangePorts,
+  caller: Caller,
+): Promise<void> {
   const { addressChanges, resendLimits, knownDevices, signUpPolicy, randomBytes } = ports;
   if (email.toLowerCase() === user.email.toLowerCase()) {
     const message = "This is the address of your account already.";
@@ -88,7 +93,7 @@ export async function requestAddressChange(user: User, email: string, ports: Add
   const [proof, stop] = [newHexSecret(randomBytes), newHexSecret(randomBytes)];
   const [{ language }, sender] = [caller, senderOf(ports, user.realmId)];
   const change = {
-    userId: user.id,
+    session,
     email,
     proof: { tokenHash: hashSecret(proof), ttl: PROOF_HOURS * 3600, mail: addressProofMail(language, sender, proof, PROOF_HOURS) },
     stop: user.emailVerified
@@ -112,13 +117,13 @@ export async function changeToConfirm(token: string, user: User, { addressChange
  */
 export async function confirmAddressChange(
   token: string,
-  user: User,
+  { user, session }: SignedIn,
   { addressChanges, ...ports }: Pick<AddressChangePorts, "addressChanges" | keyof MailSenderPorts>,
   caller: Caller,
 ): Promise<void> {
   const { email } = await changeToConfirm(token, user, { addressChanges });
   const mail = addressChangedMail(caller.language, senderOf(ports, user.realmId), email);
-  const outcome = await addressChanges.confirm(tokenHashOf(token), user.id, mail, auditOfUser("address.changed", user.id, caller));
+  const outcome = await addressChanges.confirm(tokenHashOf(token), session, mail, auditOfUser("address.changed", user.id, caller));
   if (outcome === undefined) throw unusableLink(ADDRESS_LINK_UNUSABLE);
   if (outcome === "taken") throw emailTaken();
 }

@@ -1,8 +1,8 @@
 import type { AddressChange, AddressChanges } from "../accounts/address-change.ts";
-import { isUuid } from "../random.ts";
 import { insertAudit, record } from "./audit-log.ts";
 import { isUniqueViolation } from "./availability.ts";
 import { MAIL_INPUT, notifyUser, queueMail } from "./outbox.ts";
+import { holdSession } from "./passkeys.ts";
 import { endSignIns } from "./session-revocation.ts";
 import { deleteInOrder, hex, jsonRows, type Sql, statement } from "./sql.ts";
 import { ADDRESS_CHANGES } from "./tables/accounts.ts";
@@ -21,9 +21,9 @@ const REQUEST = statement(
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        user_id uuid, email text, email_key text, token_hash text, stop_hash text, proof_ttl int, stop_ttl int, audit jsonb)),
-   account as materialized (
+   account as (
      select input.*, users.email as former_email from input join users on users.id = input.user_id and users.enabled
-     where not exists (select 1 from users as other where other.email_key = input.email_key) for no key update of users),
+     where not exists (select 1 from users as other where other.email_key = input.email_key)),
    stored as (
      insert into address_changes (user_id, token_hash, stop_hash, email, former_email, expires_at, stop_until)
      select user_id, decode(token_hash, 'hex'), decode(stop_hash, 'hex'), email, former_email,
@@ -43,8 +43,7 @@ const REQUEST = statement(
 
 const BY_PROOF = statement("address_change_by_proof", `select ${CHANGE} ${found(PROOF)}`);
 const BY_STOP = statement("address_change_by_stop", `select ${CHANGE} ${found(STOP)}`);
-// Each locks the user before the link (docs/decisions/0014).
-const HOLD_PROOF = statement("address_change_hold_proof", `select users.id::text ${found(PROOF)} for no key update of users`);
+// Locks the user before the link (docs/decisions/0014).
 const HOLD_STOP = statement("address_change_hold_stop", `select users.id::text ${found(STOP)} for no key update of users`);
 
 const CONFIRM = statement(
@@ -104,10 +103,9 @@ async function setAddress(tx: Tx, userId: string, email: string): Promise<void> 
 }
 
 export const addressChanges = (sql: Sql): AddressChanges => ({
-  request: async ({ userId, email, proof, stop }, audit) => {
-    if (!isUuid(userId)) return false;
+  request: ({ session, email, proof, stop }, audit) => {
     const row = {
-      user_id: userId,
+      user_id: session.userId,
       email,
       email_key: emailKey(email),
       token_hash: hex(proof.tokenHash),
@@ -120,14 +118,16 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
       { ...proof.mail, is_proof: true, ttl: proof.ttl },
       ...(stop === undefined ? [] : [{ ...stop.mail, is_proof: false, ttl: stop.ttl }]),
     ];
-    return (await sql.query(REQUEST, [jsonRows([row]), jsonRows(mails)])).length === 1;
+    return sql.transaction(
+      async (tx) => (await holdSession(tx, session)) && (await tx.query(REQUEST, [jsonRows([row]), jsonRows(mails)])).length === 1,
+    );
   },
   byProof: async (tokenHash) => (await sql.query<AddressChange>(BY_PROOF, [tokenHash]))[0],
-  confirm: async (tokenHash, userId, mail, audit) => {
-    if (!isUuid(userId)) return undefined;
-    return unlessTaken(
+  confirm: (tokenHash, session, mail, audit) =>
+    unlessTaken(
       sql.transaction(async (tx) => {
-        await tx.query(HOLD_PROOF, [tokenHash]);
+        if (!(await holdSession(tx, session))) return undefined;
+        const { userId } = session;
         const [change] = await tx.query<AddressChange & { readonly wasVerified: boolean }>(CONFIRM, [tokenHash, userId]);
         if (change === undefined) return undefined;
         await setAddress(tx, userId, change.email);
@@ -136,8 +136,7 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
         await record(tx, audit);
         return "changed" as const;
       }),
-    );
-  },
+    ),
   byStop: async (tokenHash) => (await sql.query<AddressChange>(BY_STOP, [tokenHash]))[0],
   stop: (tokenHash, audit) =>
     unlessTaken(

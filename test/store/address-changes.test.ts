@@ -5,7 +5,7 @@ import type { Database } from "../../src/store/orm.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { users } from "../../src/store/users.ts";
-import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
 const mail: MailMessage = { subject: "s", text: "t", html: "<p>h</p>" };
@@ -22,25 +22,26 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
   async function requested(email = `${anId()}@new.example.test`) {
     const user = await aUser(database.sql, { emailVerified: true });
     const [proof, stop] = [aHash(), aHash()];
-    const change = { userId: user.id, email, proof: { tokenHash: proof, ttl: 60, mail }, stop: { tokenHash: stop, ttl: 600, mail } };
+    const session = await aSessionOf(database.sql, user.id);
+    const change = { session, email, proof: { tokenHash: proof, ttl: 60, mail }, stop: { tokenHash: stop, ttl: 600, mail } };
     expect(await store().request(change, anAudit("address.change_requested"))).toBe(true);
-    return { user, email, proof, stop };
+    return { user, session, email, proof, stop };
   }
 
   test("of 64 uses of one link to a new address, one changes it", async () => {
-    const { user, email, proof } = await requested();
+    const { user, session, email, proof } = await requested();
     const before = (await auditOf(database.sql, "address.changed")).length;
-    const outcomes = await Promise.all(Array.from({ length: 64 }, () => store().confirm(proof, user.id, mail, anAudit("address.changed"))));
+    const outcomes = await Promise.all(Array.from({ length: 64 }, () => store().confirm(proof, session, mail, anAudit("address.changed"))));
     expect(outcomes.filter((outcome) => outcome === "changed")).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(63);
     expect([await addressOf(user.id), (await auditOf(database.sql, "address.changed")).length]).toEqual([email, before + 1]);
   });
 
   test("of 64 uses of one link to a former address, one stops the change; against a confirmation the former address wins", async () => {
-    const { user, proof, stop } = await requested();
+    const { user, session, proof, stop } = await requested();
     const [outcomes] = await Promise.all([
       Promise.all(Array.from({ length: 64 }, () => store().stop(stop, anAudit("address.change_stopped")))),
-      ...Array.from({ length: 8 }, () => store().confirm(proof, user.id, mail, anAudit("address.changed"))),
+      ...Array.from({ length: 8 }, () => store().confirm(proof, session, mail, anAudit("address.changed"))),
     ]);
     expect(outcomes.filter((outcome) => typeof outcome === "object")).toHaveLength(1);
     expect(await addressOf(user.id)).toBe(user.email);
@@ -56,12 +57,12 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
     );
 
   test("the link to a former address removes the ways in that were added since the first of several requests", async () => {
-    const { user } = await requested();
+    const { user, session } = await requested();
     await runText(database.sql, "update address_changes set created_at = now() - interval '1 hour' where user_id = $1::uuid", [user.id]);
     await addPasskey(user.id, "before", "2 hours");
     await addPasskey(user.id, "between", "30 minutes");
     const [proof, stop] = [aHash(), aHash()];
-    const again = { userId: user.id, email: "x@new.example.test", proof: { tokenHash: proof, ttl: 60, mail } };
+    const again = { session, email: "x@new.example.test", proof: { tokenHash: proof, ttl: 60, mail } };
     await store().request({ ...again, stop: { tokenHash: stop, ttl: 600, mail } }, anAudit("address.change_requested"));
     await store().stop(stop, anAudit("address.change_stopped"));
     const left = await runText<{ name: string }>(database.sql, "select name from passkeys where user_id = $1::uuid", [user.id]);
@@ -69,13 +70,13 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
   });
 
   test("a request whose link to the former address has expired does not count for a later one", async () => {
-    const { user } = await requested();
+    const { user, session } = await requested();
     const long =
       "update address_changes set created_at = now() - interval '9 days', stop_until = now() - interval '2 days' where user_id = $1::uuid";
     await runText(database.sql, long, [user.id]);
     await addPasskey(user.id, "between", "1 day");
     const [proof, stop] = [aHash(), aHash()];
-    const again = { userId: user.id, email: "y@new.example.test", proof: { tokenHash: proof, ttl: 60, mail } };
+    const again = { session, email: "y@new.example.test", proof: { tokenHash: proof, ttl: 60, mail } };
     await store().request({ ...again, stop: { tokenHash: stop, ttl: 600, mail } }, anAudit("address.change_requested"));
     await store().stop(stop, anAudit("address.change_stopped"));
     expect(await runText(database.sql, "select name from passkeys where user_id = $1::uuid", [user.id])).toEqual([{ name: "between" }]);
@@ -118,18 +119,20 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
   test("of 16 users who confirm one address at once, one gets it", async () => {
     const email = `${anId()}@new.example.test`;
     const rivals = await Promise.all(Array.from({ length: 16 }, () => requested(email)));
-    const outcomes = await Promise.all(rivals.map(({ user, proof }) => store().confirm(proof, user.id, mail, anAudit("address.changed"))));
+    const outcomes = await Promise.all(
+      rivals.map(({ session, proof }) => store().confirm(proof, session, mail, anAudit("address.changed"))),
+    );
     expect(outcomes.toSorted()).toEqual(["changed", ...Array.from({ length: 15 }, () => "taken")]);
   });
 
   test("a link that expired, is another user's, or was replaced does nothing", async () => {
-    const { user, proof } = await requested();
+    const { user, session, proof } = await requested();
     const other = await requested();
-    expect(await store().confirm(other.proof, user.id, mail, anAudit("address.changed"))).toBeUndefined();
+    expect(await store().confirm(other.proof, session, mail, anAudit("address.changed"))).toBeUndefined();
     await runText(database.sql, "update address_changes set expires_at = now() where user_id = $1::uuid", [user.id]);
-    expect(await store().confirm(proof, user.id, mail, anAudit("address.changed"))).toBeUndefined();
+    expect(await store().confirm(proof, session, mail, anAudit("address.changed"))).toBeUndefined();
     const change = {
-      userId: other.user.id,
+      session: other.session,
       email: `${anId()}@new.example.test`,
       proof: { tokenHash: aHash(), ttl: 60, mail },
       stop: undefined,

@@ -11,7 +11,7 @@ import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions, startSession } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
-import { managedUsers } from "../../src/store/users.ts";
+import { managedUsers, users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
@@ -64,12 +64,17 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     expect(await sessions(sql).byHash(hash)).toBeUndefined();
   });
 
+  /** A request for another address in a new session. */
+  async function aRequest() {
+    const { id, email } = await aUser(sql, { emailVerified: true });
+    const link = () => ({ tokenHash: aHash(), ttl: 600, mail: MESSAGE });
+    const change = { session: await aSessionOf(sql, id), email: `${anId()}@example.test`, proof: link(), stop: link() };
+    return { ...change, id, former: email, request: () => addressChanges(sql).request(change, anAudit("address.change_requested")) };
+  }
+
   test("a session that starts while a change of the address is stopped ends with the others", async () => {
-    const { id } = await aUser(sql, { emailVerified: true });
-    const [proof, stop] = [aHash(), aHash()].map((tokenHash) => ({ tokenHash, ttl: 600, mail: MESSAGE }));
-    if (proof === undefined || stop === undefined) throw new Error("two links");
-    const change = { userId: id, email: `${anId()}@example.test`, proof, stop };
-    await addressChanges(sql).request(change, anAudit("address.change_requested"));
+    const { id, stop, request } = await aRequest();
+    expect(await request()).toBe(true);
     const hash = await startLate(id, () => addressChanges(sql).stop(stop.tokenHash, anAudit("address.change_stopped")));
     expect(await sessions(sql).byHash(hash)).toBeUndefined();
   });
@@ -106,6 +111,26 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const replace = async () => expect(await store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))).toBe(false);
     await commitAfter((tx) => sessions(tx).endAll(userId, anAudit("session.ended")), replace);
     expect(await store.useCode(userId, code, MESSAGE, anAudit("recovery_code.used"))).toBe(true);
+  });
+
+  test("no other address is asked for in a session that is being ended", async () => {
+    const { id, proof, request } = await aRequest();
+    await commitAfter(
+      (tx) => sessions(tx).endAll(id, anAudit("session.ended")),
+      async () => expect(await request()).toBe(false),
+    );
+    expect(await addressChanges(sql).byProof(proof.tokenHash)).toBeUndefined();
+  });
+
+  test.each(["all sessions", "this session"])("no other address is confirmed in a session that is being ended with %s", async (which) => {
+    const { id, session, former, proof, request } = await aRequest();
+    await request();
+    const audit = anAudit("session.ended");
+    const end = async (tx: Sql) =>
+      void (await (which === "all sessions" ? sessions(tx).endAll(id, audit) : sessions(tx).endOne(session.id, id, audit)));
+    const confirm = () => addressChanges(sql).confirm(proof.tokenHash, session, MESSAGE, anAudit("address.changed"));
+    await commitAfter(end, async () => expect(await confirm()).toBeUndefined());
+    expect((await users(sql).byId(id))?.email).toBe(former);
   });
 
   test("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {

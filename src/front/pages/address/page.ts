@@ -41,13 +41,13 @@ export function addressPage(kit: PageKit): Page {
   };
   return {
     GET: provedPage(kit, (ctx, { signedIn: { user } }) => show(ctx, user, {})),
-    POST: provedForm(kit, async (ctx, form, { user }) => {
+    POST: provedForm(kit, async (ctx, form, signedIn) => {
       const email = form.get("email") ?? "";
       try {
-        await requestAddressChange(user, assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
+        await requestAddressChange(signedIn, assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
         return "/account?done=addressSent";
       } catch (error) {
-        show(ctx, user, { email, ...failedForm(ctx, error, ["email"]) });
+        show(ctx, signedIn.user, { email, ...failedForm(ctx, error, ["email"]) });
         return undefined;
       }
     }),
@@ -81,14 +81,14 @@ export function confirmAddressPage(kit: PageKit): Page {
       const returnTo = returnToOf(site, new Map([["next", `${CONFIRM_ADDRESS}?token=${link}`]]));
       sendPage(ctx, signInFirstView(site, languageOf(ctx), returnTo));
     },
-    POST: accountForm(kit, async (ctx, form, { user }) => {
+    POST: accountForm(kit, async (ctx, form, signedIn) => {
       const link = form.get("token") ?? "";
       try {
-        await confirmAddressChange(link, user, ports, callerOf(ctx));
+        await confirmAddressChange(link, signedIn, ports, callerOf(ctx));
         return "/account?done=address";
       } catch (error) {
         const { faults, status } = failedForm(ctx, error, []);
-        await show(ctx, user, link, faults, status);
+        await show(ctx, signedIn.user, link, faults, status);
         return undefined;
       }
     }),
