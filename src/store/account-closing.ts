@@ -86,6 +86,11 @@ const MARK_DELETED = statement(
      email = id || '@deleted.invalid', email_key = id || '@deleted.invalid', first_name = null, last_name = null
    where id = $1::uuid`,
 );
+/** Mails whose links work no more. */
+const DROP_LINK_MAILS = statement(
+  "account_drop_link_mails",
+  deleteInOrder("outbox", "id", "user_id = $1::uuid and about in ('verification', 'reset')"),
+);
 
 export const accountClosing = (sql: Sql): AccountClosing => ({
   close: async (userId, mail, audit) => {
@@ -118,7 +123,7 @@ const queueLastMail = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage
 /** Closes an account of any size at once; its rows, and the consents that others gave its clients, are deleted after the commit. */
 async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], mail: MailMessage): Promise<void> {
   await queueLastMail(tx, userId, mail);
-  await tx.query(MARK_DELETED, [userId]);
+  for (const each of [MARK_DELETED, DROP_LINK_MAILS]) await tx.query(each, [userId]);
   // Clients that were being registered when the first were deleted; from here on the mark keeps others out.
   const late = await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId]);
   for (const clientId of [...clients, ...late.map(({ client_id }) => client_id)])

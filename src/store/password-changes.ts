@@ -11,13 +11,14 @@ import { hex, isStorable, jsonRows, type Sql, seconds, statement } from "./sql.t
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
-// Locks the link before its mails, as using it does (docs/decisions/0014).
+// Locks the user, who may be deleted or get another address just then, and the link before its mails, as using it does (docs/decisions/0014).
 const ISSUE = statement(
   "password_reset_issue",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(email_key text, token_hash text, ttl int, ${MAIL_INPUT}, audit jsonb)),
    account as (
-     select input.*, users.id as user_id, users.email as recipient from input join users using (email_key) where users.enabled),
+     select input.*, users.id as user_id, users.email as recipient from input join users using (email_key) where users.enabled
+     for no key update of users),
    link as (
      insert into password_resets (user_id, token_hash, expires_at)
      select user_id, decode(token_hash, 'hex'), now() + make_interval(secs => ttl) from account

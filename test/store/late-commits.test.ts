@@ -141,6 +141,22 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     expect(await sessions(sql).byHash(await startLate(id, reset))).toBeUndefined();
   });
 
+  test.each(["beside", "before"])(
+    "a link for a new password that is asked for %s the deletion of a large account is not mailed",
+    async (when) => {
+      const scene = await aScene(sql);
+      await manyGrants(sql, scene, 600);
+      const email = (await users(sql).byId(scene.userId))?.email ?? "";
+      const issue = (tx: Sql) =>
+        passwordChanges(tx).issueReset(email, { tokenHash: aHash(), ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
+      const close = (tx: Sql) => accountClosing(tx).close(scene.userId, MESSAGE, anAudit("user.deleted"));
+      if (when === "before") await commitAfter(issue, () => close(sql));
+      else await commitAfter(close, () => issue(sql));
+      expect(await runText(sql, "select about from outbox where user_id = $1::uuid and about <> 'notice'", [scene.userId])).toEqual([]);
+      expect(await runText(sql, "select 1 from password_resets where user_id = $1::uuid", [scene.userId])).toEqual([]);
+    },
+  );
+
   /** A client that was used within this minute, so that a token to it changes nothing of it. */
   async function aUsedClient(isAgent = false) {
     const client = await aClient(sql, { isAgent });
