@@ -95,9 +95,10 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
   reset: (tokenHash, passwordHash, mail, audit) =>
     sql.transaction(async (tx) => {
       const [owner] = await tx.query<{ id: string; email_verified: boolean }>(HOLD_OWNER, [tokenHash]);
+      if (owner === undefined) return undefined; // enabled only now, the user is not locked
       const [user] = await tx.query<User>(CONSUME, [tokenHash]);
       if (user === undefined) return undefined;
-      if (owner?.email_verified === false) await verifyAddress(tx, user.id, audit);
+      if (!owner.email_verified) await verifyAddress(tx, user.id, audit);
       await tx.query(SET_PASSWORD, [user.id, passwordHash]);
       await endSignIns(tx, user.id);
       await notify(tx, user.id, mail);

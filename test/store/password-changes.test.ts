@@ -6,7 +6,7 @@ import { outbox } from "../../src/store/outbox.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
-import { users } from "../../src/store/users.ts";
+import { managedUsers, users } from "../../src/store/users.ts";
 import { walletLinks } from "../../src/store/wallet-links.ts";
 import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -72,6 +72,27 @@ describe.for(databaseKinds)("password resets and changes on $name", ({ fresh }) 
       }
       expect(names).toEqual(["password_reset_issue", "password_reset_issue", "password_reset_issue"]);
       expect(await runText(database.sql, "select 1 from password_resets")).toHaveLength(1);
+    });
+
+    test("a link whose user is enabled again while it is used does nothing", async () => {
+      const { user, hash } = await linked();
+      const setEnabled = (sql: Sql, enabled: boolean) => managedUsers(sql).setEnabled(user.id, enabled, anAudit("user.changed"));
+      await setEnabled(database.sql, false);
+      const enabling: Sql = {
+        ...database.sql,
+        transaction: (work) =>
+          database.sql.transaction((tx) =>
+            work({
+              query: async (statement, parameters) => {
+                const rows = await tx.query<never>(statement, parameters);
+                if (statement.name === "password_reset_hold_owner") await setEnabled({ ...tx, transaction: (inner) => inner(tx) }, true);
+                return rows;
+              },
+            }),
+          ),
+      };
+      expect(await passwordChanges(enabling).reset(hash, "hash", message("x"), changed())).toBeUndefined();
+      expect(await account(user.email)).toMatchObject({ user: { enabled: true, emailVerified: false } });
     });
 
     test("a new link replaces the previous link and its queued mail; each request is recorded with its user", async () => {
