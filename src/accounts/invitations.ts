@@ -18,8 +18,11 @@ export type Invitation = { readonly email: string | null; readonly role: Role };
 export type NewInvitation = Invitation & { readonly tokenHash: SecretHash; readonly ttl: number; readonly inviterId: string | null };
 
 export interface Invitations {
-  /** Stores the link in place of an earlier one for the address, and queues the mail. @returns false for an address with an account */
-  issue(invitation: NewInvitation, mail: MailMessage | undefined, audit: AuditEntry): Promise<boolean>;
+  /**
+   * Stores the link in place of an earlier one for the address, and queues the mail.
+   * @returns "taken" for an address with an account; undefined when the inviter is no longer an enabled operator
+   */
+  issue(invitation: NewInvitation, mail: MailMessage | undefined, audit: AuditEntry): Promise<"issued" | "taken" | undefined>;
   /**
    * @returns undefined for an unknown, used or expired link, for one whose inviter is no longer an enabled operator, and for that of a first
    *   operator once there is an operator
@@ -90,7 +93,7 @@ export interface Invite {
 
 /**
  * Sends a link by which the user of an address opens an account. An earlier link to the address stops working.
- * @throws {Refusal} conflict for an address with an account
+ * @throws {Refusal} conflict for an address with an account, forbidden when the inviter is no longer an enabled operator
  */
 export async function invite(
   { inviterId, email, role, hours, language }: Invite,
@@ -99,7 +102,9 @@ export async function invite(
 ): Promise<void> {
   const token = newHexSecret(randomBytes);
   const link = { email, role, tokenHash: hashSecret(token), ttl: hours * 60 * 60, inviterId };
-  if (!(await invitations.issue(link, invitationMail(language, senderOf(ports, undefined), token, hours), audit))) throw emailTaken();
+  const outcome = await invitations.issue(link, invitationMail(language, senderOf(ports, undefined), token, hours), audit);
+  if (outcome === undefined) throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
+  if (outcome === "taken") throw emailTaken();
 }
 
 /** The invitation of a link, which stays unused. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */

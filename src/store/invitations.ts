@@ -8,11 +8,15 @@ import { hex, jsonRows, type Sql, statement } from "./sql.ts";
 import { INVITATIONS, USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
+const MAY_INVITE = "users.role = 'operator' and users.enabled and users.deleted_at is null";
+const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where users.id = inviter_id and ${MAY_INVITE}))`;
+
 const ISSUE = statement(
   "invitation_issue",
   `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
-       token_hash text, email text, email_key text, role text, inviter_id uuid, ttl int, ${MAIL_INPUT}, audit jsonb)),
+       token_hash text, email text, email_key text, role text, inviter_id uuid, ttl int, ${MAIL_INPUT}, audit jsonb)
+     where ${INVITER_MAY}),
    free as (select input.*, email as recipient, null::uuid as user_id from input
      where not exists (select 1 from users where users.email_key = input.email_key)),
    link as (
@@ -23,14 +27,12 @@ const ISSUE = statement(
      returning id),
    queued as (${queueMail("free where subject is not null", "notice")}),
    logged as (${insertAudit("free")})
-   select 1 as one from link`,
+   select exists (select 1 from link) as issued from input`,
 );
 
 const HAS_OPERATOR = "exists (select 1 from users where role = 'operator')";
 /** The link of the first operator, which has no address, works only while there is no operator. */
 const USABLE = `token_hash = $1::bytea and expires_at > now() and (email is not null or not ${HAS_OPERATOR})`;
-const MAY_INVITE = "users.role = 'operator' and users.enabled and users.deleted_at is null";
-const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where users.id = inviter_id and ${MAY_INVITE}))`;
 
 const BY_TOKEN = statement("invitation_by_token", `select email, role from invitations where ${USABLE} and ${INVITER_MAY}`);
 /** Locks the inviter: a change of them that is under way counts before or after, not beside. */
@@ -69,7 +71,8 @@ export const invitations = (sql: Sql): Invitations => ({
   issue: async ({ tokenHash, email, role, ttl, inviterId }, mail, audit) => {
     const key = email === null ? "" : emailKey(email);
     const link = { token_hash: hex(tokenHash), email, email_key: key, role, inviter_id: inviterId, ttl };
-    return (await sql.query(ISSUE, [jsonRows([{ ...link, ...mail, audit }])])).length > 0;
+    const [row] = await sql.query<{ issued: boolean }>(ISSUE, [jsonRows([{ ...link, ...mail, audit }])]);
+    return row && (row.issued ? "issued" : "taken");
   },
   byToken: async (tokenHash) => (await sql.query<Invitation>(BY_TOKEN, [tokenHash]))[0],
   accept: (tokenHash, { id, email, passwordHash }, audit) =>

@@ -5,6 +5,7 @@ import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import { identityLinks } from "../../src/store/identity-links.ts";
+import { invitations } from "../../src/store/invitations.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { secondFactors } from "../../src/store/second-factors.ts";
@@ -156,6 +157,16 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
       expect(await runText(sql, "select 1 from password_resets where user_id = $1::uuid", [scene.userId])).toEqual([]);
     },
   );
+
+  test("an operator whose account is being deleted invites no one", async () => {
+    const [{ id }] = await Promise.all([aUser(sql, { role: "operator" }), aUser(sql, { role: "operator" })]);
+    const invitation = { tokenHash: aHash(), email: `${anId()}@example.test`, role: "user", ttl: 600, inviterId: id } as const;
+    await commitAfter(
+      (tx) => accountClosing(tx).close(id, MESSAGE, anAudit("user.deleted")),
+      async () => expect(await invitations(sql).issue(invitation, MESSAGE, anAudit("user.invited"))).toBeUndefined(),
+    );
+    expect(await runText(sql, "select 1 from outbox where recipient = $1", [invitation.email])).toEqual([]);
+  });
 
   /** A client that was used within this minute, so that a token to it changes nothing of it. */
   async function aUsedClient(isAgent = false) {
