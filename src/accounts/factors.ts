@@ -48,8 +48,17 @@ export interface Passkeys {
   add(passkey: NewPasskey, sessionId: string, message: MailMessage, audit: AuditEntry): Promise<boolean>;
   /** @returns false for another user's passkey */
   rename(id: string, userId: string, name: string, audit: AuditEntry): Promise<boolean>;
-  /** @returns `last` when the user could no longer sign in, `unknown` for another user's passkey */
-  remove(id: string, userId: string, message: MailMessage, audit: AuditEntry): Promise<"removed" | "last" | "unknown">;
+  /**
+   * @param sessionId the user's; undefined where an operator removes
+   * @returns `last` when the user could no longer sign in, `unknown` for another user's passkey, or when the session has ended
+   */
+  remove(
+    id: string,
+    userId: string,
+    sessionId: string | undefined,
+    message: MailMessage,
+    audit: AuditEntry,
+  ): Promise<"removed" | "last" | "unknown">;
   /** Counts a use. @returns false when the counter has not grown, or a copy was reported */
   use(id: string, counter: number): Promise<boolean>;
   /** Refuses a passkey from now on, of which a copy was used, and notifies the user once. */

@@ -121,9 +121,9 @@ export async function renamePasskey(id: string, user: User, name: string, { pass
 }
 
 /** Removes a passkey and notifies the user. @throws {Refusal} not_found; conflict for the last way to sign in */
-export async function removePasskey(id: string, user: User, ports: PasskeyPorts, caller: Caller): Promise<void> {
+export async function removePasskey(id: string, { user, session }: SignedIn, ports: PasskeyPorts, caller: Caller): Promise<void> {
   const message = passkeyRemovedMail(caller.language, senderOf(ports, user.realmId));
-  const outcome = await ports.passkeys.remove(id, user.id, message, audited("passkey.removed", user, caller));
+  const outcome = await ports.passkeys.remove(id, user.id, session.id, message, audited("passkey.removed", user, caller));
   if (outcome === "unknown") throw unknown();
   if (outcome === "last")
     throw new Refusal("conflict", "last_way_in", { description: "This is your only way to sign in. Add another one first." });

@@ -43,8 +43,12 @@ export interface SecondFactors {
   useCode(userId: string, code: SecretHash, message: MailMessage, audit: AuditEntry): Promise<boolean>;
   /** @returns false without a confirmed app, or when the session has ended */
   replaceCodes(session: OwnSession, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
-  /** Removes app and recovery codes. @returns false without a confirmed app */
-  remove(userId: string, message: MailMessage, audit: AuditEntry): Promise<boolean>;
+  /**
+   * Removes app and recovery codes.
+   * @param sessionId the user's; undefined where an operator removes
+   * @returns false without a confirmed app, or when the session has ended
+   */
+  remove(userId: string, sessionId: string | undefined, message: MailMessage, audit: AuditEntry): Promise<boolean>;
 }
 
 export interface SecondFactorPorts extends MailSenderPorts {
@@ -151,10 +155,10 @@ export async function renewRecoveryCodes(
 }
 
 /** @throws {Refusal} not_found without an app */
-export async function removeApp(user: User, ports: SecondFactorPorts, caller: Caller): Promise<void> {
+export async function removeApp({ user, session }: SignedIn, ports: SecondFactorPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("second_factor.removed", user.id, caller, { reason: "by_owner" });
-  if (!(await ports.secondFactors.remove(user.id, secondFactorRemovedMail(caller.language, senderOf(ports, user.realmId)), audit)))
-    throw noApp();
+  const message = secondFactorRemovedMail(caller.language, senderOf(ports, user.realmId));
+  if (!(await ports.secondFactors.remove(user.id, session.id, message, audit))) throw noApp();
 }
 
 const noApp = () => new Refusal("not_found", "second_factor_unknown", { description: "There is no authenticator app." });

@@ -48,6 +48,17 @@ const HOLD_SESSION = statement(
 export const holdSession = async (tx: Pick<Sql, "query">, { id, userId }: OwnSession): Promise<boolean> =>
   (await holdUser(tx, userId)) && (await tx.query(HOLD_SESSION, [id, userId])).length === 1;
 
+/**
+ * Locks the user for a removal, and the session of a user who removes.
+ * @param sessionId undefined where an operator removes
+ * @returns whether the session lives
+ */
+export const holdRemover = async (tx: Pick<Sql, "query">, userId: string, sessionId: string | undefined): Promise<boolean> => {
+  if (sessionId !== undefined) return holdSession(tx, { id: sessionId, userId });
+  await holdUser(tx, userId);
+  return true;
+};
+
 const NEW = without(PASSKEYS.members, ["createdAt", "lastUsedAt", "copiedAt"]);
 const newRow = PASSKEYS.writer(NEW);
 const ADD = statement(
@@ -84,9 +95,15 @@ const REPORT_COPY = statement(
 /** Undoes a removal after which the user could not sign in. */
 class LastWayIn extends Error {}
 
-async function removePasskey(tx: Pick<Sql, "query">, id: string, userId: string, message: MailMessage, audit: AuditEntry) {
-  await holdUser(tx, userId);
-  if ((await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
+async function removePasskey(
+  tx: Pick<Sql, "query">,
+  id: string,
+  userId: string,
+  sessionId: string | undefined,
+  message: MailMessage,
+  audit: AuditEntry,
+) {
+  if (!(await holdRemover(tx, userId, sessionId)) || (await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
   const [left] = await tx.query<{ found: boolean }>(HAS_WAY_IN, [userId]);
   if (left?.found !== true) throw new LastWayIn();
   await notifyUser(tx, userId, message);
@@ -107,10 +124,10 @@ export const passkeys = (sql: Sql): Passkeys => ({
       return true;
     }),
   rename: async (id, userId, name, audit) => isUuid(id) && (await sql.query(RENAME, [id, userId, name, jsonRows([audit])])).length === 1,
-  remove: async (id, userId, message, audit) => {
+  remove: async (id, userId, sessionId, message, audit) => {
     if (!isUuid(id)) return "unknown";
     return sql
-      .transaction((tx) => removePasskey(tx, id, userId, message, audit))
+      .transaction((tx) => removePasskey(tx, id, userId, sessionId, message, audit))
       .catch((error: unknown) => {
         if (error instanceof LastWayIn) return "last";
         throw error;

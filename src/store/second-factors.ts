@@ -2,7 +2,7 @@ import type { AuthenticatorApp, SecondFactorState, SecondFactors } from "../acco
 import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { notifyUser } from "./outbox.ts";
-import { holdSession, holdUser } from "./passkeys.ts";
+import { holdRemover, holdSession } from "./passkeys.ts";
 import { hex, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
 
 type Tx = Pick<Sql, "query">;
@@ -77,10 +77,9 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
       await record(tx, audit);
       return true;
     }),
-  remove: (userId, message, audit) =>
+  remove: (userId, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
-      await holdUser(tx, userId);
-      if ((await tx.query(DROP_APP, [userId])).length === 0) return false;
+      if (!(await holdRemover(tx, userId, sessionId)) || (await tx.query(DROP_APP, [userId])).length === 0) return false;
       await tx.query(DROP_CODES, [userId]);
       await notifyUser(tx, userId, message);
       await record(tx, audit);

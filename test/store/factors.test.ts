@@ -101,12 +101,12 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const [one, two] = [aPasskey(user.id), aPasskey(user.id)];
       for (const each of [one, two]) await store.add(each, await sessionOf({ id: each.userId }), mail, anAudit("passkey.added"));
       const audit = anAudit("passkey.removed");
-      expect([await store.rename(one.id, other.id, "x", audit), await store.remove(one.id, other.id, mail, audit)]).toEqual([
+      expect([await store.rename(one.id, other.id, "x", audit), await store.remove(one.id, other.id, undefined, mail, audit)]).toEqual([
         false,
         "unknown",
       ]);
       await runText(database.sql, "delete from credentials where user_id = $1::uuid", [user.id]);
-      const outcomes = await Promise.all([one, two].map(({ id }) => store.remove(id, user.id, mail, audit)));
+      const outcomes = await Promise.all([one, two].map(({ id }) => store.remove(id, user.id, undefined, mail, audit)));
       expect(outcomes.toSorted()).toEqual(["last", "removed"]);
     });
 
@@ -180,7 +180,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       await confirm(100);
       expect(await store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))).toBe(true);
       expect((await store.stateOf(user.id)).recoveryCodes).toBe(1);
-      const removed = await many(() => store.remove(user.id, mail, anAudit("second_factor.removed")));
+      const removed = await many(() => store.remove(user.id, undefined, mail, anAudit("second_factor.removed")));
       expect(removed.filter(Boolean)).toHaveLength(1);
       expect(await store.stateOf(user.id)).toEqual({ appAddedAt: null, recoveryCodes: 0 });
       expect(await store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))).toBe(false);

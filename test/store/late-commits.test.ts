@@ -114,6 +114,27 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     expect(await store.useCode(userId, code, MESSAGE, anAudit("recovery_code.used"))).toBe(true);
   });
 
+  test("no second factor is removed in a session that is being ended", async () => {
+    const { id: userId } = await aUser(sql);
+    const session = await aSessionOf(sql, userId);
+    const [apps, keys, id] = [secondFactors(sql), passkeys(sql), anId()];
+    const key = { credentialId: aHash(), publicKey: aHash(), transports: [], counter: 0, backedUp: false, aaguid: "", name: "own" };
+    await keys.add({ id, userId, ...key }, session.id, MESSAGE, anAudit("passkey.added"));
+    await apps.begin(userId, "sealed");
+    await apps.confirm(session, { secret: "sealed", step: 1 }, [aHash()], MESSAGE, anAudit("second_factor.added"));
+    const remove = () =>
+      Promise.all([
+        apps.remove(userId, session.id, MESSAGE, anAudit("second_factor.removed")),
+        keys.remove(id, userId, session.id, MESSAGE, anAudit("passkey.removed")),
+      ]);
+    await commitAfter(
+      (tx) => sessions(tx).endAll(userId, anAudit("session.ended")),
+      async () => expect(await remove()).toEqual([false, "unknown"]),
+    );
+    expect(await apps.stateOf(userId)).toMatchObject({ recoveryCodes: 1 });
+    expect(await keys.ofUser(userId)).toMatchObject([{ id }]);
+  });
+
   test("no other address is asked for in a session that is being ended", async () => {
     const { id, proof, request } = await aRequest();
     await commitAfter(

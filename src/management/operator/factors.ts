@@ -37,7 +37,7 @@ export const operatorFactorsRouter = router({
     const { realmId } = await userOf(ctx.ports, userId);
     const audit = ctx.audit("second_factor.removed", { userId, reason: BY_OPERATOR });
     const message = secondFactorRemovedMail(of, senderOf(ctx.ports, realmId));
-    if (!(await ctx.ports.secondFactors.remove(userId, message, audit)))
+    if (!(await ctx.ports.secondFactors.remove(userId, undefined, message, audit)))
       throw new Refusal("not_found", "second_factor_unknown", { description: "The user has no authenticator app." });
     return { userId };
   }),
@@ -47,7 +47,8 @@ export const operatorFactorsRouter = router({
     .mutation(async ({ ctx, input: { userId, id, language: of } }) => {
       const { realmId } = await userOf(ctx.ports, userId);
       const audit = ctx.audit("passkey.removed", { userId, reason: BY_OPERATOR });
-      const outcome = await ctx.ports.passkeys.remove(id, userId, passkeyRemovedMail(of, senderOf(ctx.ports, realmId)), audit);
+      const message = passkeyRemovedMail(of, senderOf(ctx.ports, realmId));
+      const outcome = await ctx.ports.passkeys.remove(id, userId, undefined, message, audit);
       if (outcome === "unknown") throw new Refusal("not_found", "passkey_unknown", { description: "The user has no such passkey." });
       if (outcome === "last")
         throw new Refusal("conflict", "last_way_in", { description: "This is the user's only way to sign in. Disable the user instead." });

@@ -78,5 +78,5 @@ export const removeAppPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
     () => kit.site.path(`${SECURITY}?done=appRemoved`),
-    (ctx, _form, { user }) => goneAfter(removeApp(user, kit.ports, callerOf(ctx))),
+    (ctx, _form, signedIn) => goneAfter(removeApp(signedIn, kit.ports, callerOf(ctx))),
   );

@@ -74,5 +74,5 @@ export const removePasskeyPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
     () => kit.site.path(`${SECURITY}?done=removed`),
-    (ctx, form, { user }) => goneAfter(removePasskey(form.get("passkey") ?? "", user, kit.ports, callerOf(ctx))),
+    (ctx, form, signedIn) => goneAfter(removePasskey(form.get("passkey") ?? "", signedIn, kit.ports, callerOf(ctx))),
   );
