@@ -51,7 +51,7 @@ export type InvitationSort = (typeof INVITATION_SORTS)[number];
 export interface SentInvitations {
   /** Newest first, unless sorted otherwise. @param search a part of the address, or an id */
   list(search: string | undefined, part: Part<InvitationSort>): Promise<Page<SentInvitation>>;
-  /** Its link stops working. @returns the address; undefined when there is no such invitation, or it was just accepted */
+  /** Its link stops working, and its mail is not sent any more. @returns the address; undefined when there is no such invitation, or it was just accepted */
   withdraw(id: string, audit: AuditEntry): Promise<string | undefined>;
 }
 

@@ -56,10 +56,14 @@ const OPEN_ACCOUNT = statement(
 
 const OPERATOR = statement("invitation_has_operator", `select ${HAS_OPERATOR} as found`);
 
+// The mail of an invitation has the time of its transaction, and no user.
 const WITHDRAW = statement(
   "invitation_withdraw",
   `with withdrawn as (
-     delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email),
+     delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email, created_at),
+   unsent as (
+     delete from outbox using withdrawn
+     where outbox.user_id is null and outbox.recipient = withdrawn.email and outbox.created_at = withdrawn.created_at),
    logged as (${insertAudit(`withdrawn, ${entriesIn("$2")}`)})
    select email from withdrawn`,
 );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { databaseClock } from "../../src/core/clocks.ts";
 import { readiness } from "../../src/store/availability.ts";
+import { invitations, sentInvitations } from "../../src/store/invitations.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
 import { pendingRequests } from "../../src/store/pending-requests.ts";
@@ -84,6 +85,25 @@ describe.for(databaseKinds)("pending requests and the outbox on $name", ({ fresh
         await users(database.sql).register(aNewUser(), { tokenHash: aHash(), ttl: 60 }, mail, anAudit("user.registered"));
       }
     };
+
+    test("a withdrawn invitation takes its mail with it, and no other mail", async () => {
+      await queue(0);
+      const [store, sent] = [invitations(database.sql), sentInvitations(database.sql)];
+      const invite = (email: string) =>
+        store.issue(
+          { tokenHash: aHash(), email, role: "user", ttl: 600, inviterId: null },
+          { ...mail, subject: `Invitation of ${email}` },
+          anAudit("user.invited"),
+        );
+      await run("insert into outbox (recipient, subject, text, html) values ('ada@example.test', 'Deleted', 't', 'h')");
+      for (const email of [mail.to, "bob@example.test"]) await invite(email);
+      const { items } = await sent.list(mail.to, { limit: 1 });
+      expect(await sent.withdraw(items[0]?.id ?? "", anAudit("user.invited"))).toBe(mail.to);
+      expect(await run("select subject from outbox order by subject")).toEqual([
+        { subject: "Deleted" },
+        { subject: "Invitation of bob@example.test" },
+      ]);
+    });
 
     test("concurrent claims share the queued mails; a claimed mail cannot be claimed again until its lease ends", async () => {
       await queue(10);
