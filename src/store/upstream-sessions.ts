@@ -10,6 +10,11 @@ const HOLD_LINK = statement(
   `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed
      and exists (select 1 from connections where connections.issuer = $1 and connections.enabled) for key share`,
 );
+// By itself: waits for sign-ins that hold the link, and holds nothing while sessions end.
+const AWAIT_STARTS = statement(
+  "identity_await_starts",
+  "select 1 as one from identity_links where issuer = $1 and subject = $2 for update",
+);
 const OF_SESSION = statement(
   "identity_session",
   "insert into upstream_sessions (session_id, issuer, subject, sid) values ($1::uuid, $2, $3, $4)",
@@ -31,8 +36,9 @@ const SESSIONS_OF = statement(
 
 /** Sessions that an identity started, and that end with the provider's. */
 export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSessions"> => ({
-  endSessions: (issuer, { jti, subject, sid, remember }, audit) =>
-    sql.transaction(async (tx) => {
+  endSessions: async (issuer, { jti, subject, sid, remember }, audit) => {
+    if (subject !== undefined && isStorable(subject)) await sql.query(AWAIT_STARTS, [issuer, subject]);
+    return sql.transaction(async (tx) => {
       if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
       if (![subject, sid].every((value) => value === undefined || isStorable(value))) return true;
       for (let more = true; more; ) {
@@ -41,7 +47,8 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
         more = found.length === BATCH;
       }
       return true;
-    }),
+    });
+  },
 
   startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
     sql.transaction(async (tx) => {

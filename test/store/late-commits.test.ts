@@ -27,9 +27,21 @@ const PASSWORD_HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA";
 describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
   const { database } = racing(fresh);
   let sql: Sql;
-  beforeAll(() => {
+  beforeAll(async () => {
     ({ sql } = database());
+    await runText(
+      sql,
+      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
+       values ($1::uuid, 'acme', 'Acme', 'oidc', 'https://idp.example.test', 'us', 'none', '{openid}')`,
+      [DEFAULT_REALM_ID],
+    );
   });
+
+  /** What a provider with a connection says of a user. */
+  const anIdentity = () => {
+    const names = { email: undefined, emailVerified: false, firstName: undefined, lastName: undefined };
+    return { issuer: "https://idp.example.test", subject: anId(), ...names, acr: undefined, amr: [], sid: undefined };
+  };
 
   const waits = async () =>
     (await runText(sql, "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")).length > 0;
@@ -84,15 +96,8 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const { id: userId } = await aUser(sql);
     const session = await aSessionOf(sql, userId);
     await secondFactors(sql).begin(userId, "sealed");
-    await runText(
-      sql,
-      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
-       values ($1::uuid, 'acme', 'Acme', 'oidc', 'https://idp.example.test', 'us', 'none', '{openid}')`,
-      [DEFAULT_REALM_ID],
-    );
     const key = { credentialId: aHash(), publicKey: aHash(), transports: [], counter: 0, backedUp: false, aaguid: "", name: "thief's" };
-    const names = { email: undefined, emailVerified: false, firstName: undefined, lastName: undefined };
-    const identity = { issuer: "https://idp.example.test", subject: anId(), ...names, acr: undefined, amr: [], sid: undefined };
+    const identity = anIdentity();
     const add = () =>
       Promise.all([
         passkeys(sql).add({ id: anId(), userId, ...key }, session.id, MESSAGE, anAudit("passkey.added")),
@@ -187,6 +192,21 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
       async () => expect(await invitations(sql).issue(invitation, MESSAGE, anAudit("user.invited"))).toBeUndefined(),
     );
     expect(await runText(sql, "select 1 from outbox where recipient = $1", [invitation.email])).toEqual([]);
+  });
+
+  test("a session that starts while its provider signs the user out ends too", async () => {
+    const { id: userId } = await aUser(sql);
+    const { issuer, subject, ...identity } = anIdentity();
+    const links = identityLinks(sql);
+    const own = await aSessionOf(sql, userId);
+    expect(await links.link(own, { issuer, subject, ...identity }, MESSAGE, anAudit("identity.linked"))).toBe("linked");
+    const session = { id: anId(), hash: aHash(), userId, ttl: 3_600, upstream: { issuer, subject, sid: "s1" } };
+    const logout = { jti: anId(), subject, sid: "s1", remember: 60 };
+    await commitAfter(
+      (tx) => identityLinks(tx).startSession(session, anAudit("session.started")),
+      () => links.endSessions(issuer, logout, anAudit("session.ended")),
+    );
+    expect(await sessions(sql).byHash(session.hash)).toBeUndefined();
   });
 
   /** A client that was used within this minute, so that a token to it changes nothing of it. */
