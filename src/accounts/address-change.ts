@@ -38,14 +38,18 @@ export interface AddressChange {
 
 /** Changes of addresses. Each step is one transaction with its mails and its audit record. */
 export interface AddressChanges {
-  /** Stores a change in place of one that was not confirmed, and queues its mails. @returns false for an address with an account, or when the session has ended */
+  /**
+   * Stores a change in place of one that was not confirmed, and queues its mails.
+   * @returns false for an address with an account  @throws {Refusal} login_required when the session has ended
+   */
   request(change: NewAddressChange, audit: AuditEntry): Promise<boolean>;
   /** The change of a link to a new address that still works. */
   byProof(tokenHash: SecretHash): Promise<AddressChange | undefined>;
   /**
    * Consumes the link and gives the account its new, verified address. Links that were sent to the former one stop working.
    * @param mail to the former address, if that was verified
-   * @returns undefined for a link that does not work or is another user's, or when the session has ended; "taken" uses up nothing
+   * @returns undefined for a link that does not work or is another user's; "taken" uses up nothing
+   * @throws {Refusal} login_required when the session has ended
    */
   confirm(tokenHash: SecretHash, session: OwnSession, mail: MailMessage, audit: AuditEntry): Promise<"changed" | "taken" | undefined>;
   /** The change of a link to a former address that still works. */

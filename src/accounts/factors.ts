@@ -44,13 +44,14 @@ export interface Passkeys {
   keysOf(userId: string): Promise<readonly PasskeyKey[]>;
   /** @returns undefined for an unknown credential, and for that of a disabled user */
   byCredential(credentialId: Uint8Array): Promise<FoundPasskey | undefined>;
-  /** @returns false when the credential is known already, the user has MAX_PASSKEYS, or their session has ended */
+  /** @returns false when the credential is known already, or the user has MAX_PASSKEYS  @throws {Refusal} login_required when the session has ended */
   add(passkey: NewPasskey, sessionId: string, message: MailMessage, audit: AuditEntry): Promise<boolean>;
   /** @returns false for another user's passkey */
   rename(id: string, userId: string, name: string, audit: AuditEntry): Promise<boolean>;
   /**
    * @param sessionId the user's; undefined where an operator removes
-   * @returns `last` when the user could no longer sign in, `unknown` for another user's passkey, or when the session has ended
+   * @returns `last` when the user could no longer sign in, `unknown` for another user's passkey
+   * @throws {Refusal} login_required when the session has ended
    */
   remove(
     id: string,

@@ -105,10 +105,7 @@ export async function addPasskey(
     passkeyAddedMail(caller.language, senderOf(ports, user.realmId)),
     audited("passkey.added", user, caller),
   );
-  if (!added)
-    throw new Refusal("conflict", "passkey_not_added", {
-      description: "This passkey is known already, or you have too many.",
-    });
+  if (!added) throw new Refusal("conflict", "passkey_not_added", { description: "This passkey is known already, or you have too many." });
 }
 
 const audited = (event: AuditEvent, user: User, caller: Caller) => auditOfUser(event, user.id, caller);

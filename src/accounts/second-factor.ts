@@ -28,7 +28,8 @@ export interface SecondFactors {
   begin(userId: string, secret: string): Promise<boolean>;
   /**
    * Confirms the app with this secret by a time step, and stores its recovery codes.
-   * @returns false when it is confirmed already, or was begun again, or the session has ended
+   * @returns false when it is confirmed already, or was begun again
+   * @throws {Refusal} login_required when the session has ended
    */
   confirm(
     session: OwnSession,
@@ -41,12 +42,13 @@ export interface SecondFactors {
   useStep(userId: string, step: number): Promise<boolean>;
   /** Uses up a recovery code. @returns false for an unknown one */
   useCode(userId: string, code: SecretHash, message: MailMessage, audit: AuditEntry): Promise<boolean>;
-  /** @returns false without a confirmed app, or when the session has ended */
+  /** @returns false without a confirmed app  @throws {Refusal} login_required when the session has ended */
   replaceCodes(session: OwnSession, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
   /**
    * Removes app and recovery codes.
    * @param sessionId the user's; undefined where an operator removes
-   * @returns false without a confirmed app, or when the session has ended
+   * @returns false without a confirmed app
+   * @throws {Refusal} login_required when the session has ended
    */
   remove(userId: string, sessionId: string | undefined, message: MailMessage, audit: AuditEntry): Promise<boolean>;
 }

@@ -4,6 +4,9 @@ import { auditOfUser, type Caller } from "./caller.ts";
 import type { DelegationRepository } from "./delegations.ts";
 import type { Sessions } from "./ports.ts";
 
+/** The reason of a refusal: the session lived when the request came, and has ended since. */
+export const SESSION_ENDED = "session_ended";
+
 /** @param clientId of the access token in the request */
 const sessionEnded = (userId: string, caller: Caller, reason: string, clientId?: string): AuditEntry =>
   auditOfUser("session.ended", userId, caller, { reason, ...(clientId !== undefined && { clientId }) });

@@ -118,15 +118,16 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
       { ...proof.mail, is_proof: true, ttl: proof.ttl },
       ...(stop === undefined ? [] : [{ ...stop.mail, is_proof: false, ttl: stop.ttl }]),
     ];
-    return sql.transaction(
-      async (tx) => (await holdSession(tx, session)) && (await tx.query(REQUEST, [jsonRows([row]), jsonRows(mails)])).length === 1,
-    );
+    return sql.transaction(async (tx) => {
+      await holdSession(tx, session);
+      return (await tx.query(REQUEST, [jsonRows([row]), jsonRows(mails)])).length === 1;
+    });
   },
   byProof: async (tokenHash) => (await sql.query<AddressChange>(BY_PROOF, [tokenHash]))[0],
   confirm: (tokenHash, session, mail, audit) =>
     unlessTaken(
       sql.transaction(async (tx) => {
-        if (!(await holdSession(tx, session))) return undefined;
+        await holdSession(tx, session);
         const { userId } = session;
         const [change] = await tx.query<AddressChange & { readonly wasVerified: boolean }>(CONFIRM, [tokenHash, userId]);
         if (change === undefined) return undefined;

@@ -88,7 +88,8 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
 
   link: ({ id, userId }, { issuer, subject, email }, mail, audit) =>
     sql.transaction(async (tx) => {
-      if (!isStorable(subject) || !(await holdSession(tx, { id, userId }))) return "taken";
+      if (!isStorable(subject)) return "taken";
+      await holdSession(tx, { id, userId });
       if ((await tx.query(LINK, [issuer, subject, userId, shownEmail(email)])).length === 0) {
         const [owner] = await tx.query<{ id: string }>(OWN, [issuer, subject]);
         return owner?.id === userId ? "known" : "taken";

@@ -1,6 +1,8 @@
 import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
 import type { MailMessage, OwnSession, User } from "../accounts/ports.ts";
+import { SESSION_ENDED } from "../accounts/sessions.ts";
 import type { AuditEntry } from "../audit.ts";
+import { Refusal } from "../errors.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { notifyUser } from "./outbox.ts";
@@ -41,23 +43,22 @@ const HOLD_SESSION = statement(
 );
 
 /**
- * Locks user and session for a new way to sign in. What ends the user's sessions waits for it, and then removes it; or it waits, and the
- * session has ended.
- * @returns whether the session lives
+ * Locks user and session for a change of the ways to sign in. What ends the user's sessions waits for it, and then removes it; or it waits,
+ * and the session has ended.
+ * @throws {Refusal} login_required when the session has ended
  */
-export const holdSession = async (tx: Pick<Sql, "query">, { id, userId }: OwnSession): Promise<boolean> =>
-  (await holdUser(tx, userId)) && (await tx.query(HOLD_SESSION, [id, userId])).length === 1;
+export async function holdSession(tx: Pick<Sql, "query">, { id, userId }: OwnSession): Promise<void> {
+  if ((await holdUser(tx, userId)) && (await tx.query(HOLD_SESSION, [id, userId])).length === 1) return;
+  throw new Refusal("login_required", SESSION_ENDED, { description: "The session has ended. Sign in again." });
+}
 
 /**
  * Locks the user for a removal, and the session of a user who removes.
  * @param sessionId undefined where an operator removes
- * @returns whether the session lives
+ * @throws {Refusal} login_required when the session has ended
  */
-export const holdRemover = async (tx: Pick<Sql, "query">, userId: string, sessionId: string | undefined): Promise<boolean> => {
-  if (sessionId !== undefined) return holdSession(tx, { id: sessionId, userId });
-  await holdUser(tx, userId);
-  return true;
-};
+export const holdRemover = (tx: Pick<Sql, "query">, userId: string, sessionId: string | undefined): Promise<unknown> =>
+  sessionId === undefined ? holdUser(tx, userId) : holdSession(tx, { id: sessionId, userId });
 
 const NEW = without(PASSKEYS.members, ["createdAt", "lastUsedAt", "copiedAt"]);
 const newRow = PASSKEYS.writer(NEW);
@@ -103,7 +104,8 @@ async function removePasskey(
   message: MailMessage,
   audit: AuditEntry,
 ) {
-  if (!(await holdRemover(tx, userId, sessionId)) || (await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
+  await holdRemover(tx, userId, sessionId);
+  if ((await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
   const [left] = await tx.query<{ found: boolean }>(HAS_WAY_IN, [userId]);
   if (left?.found !== true) throw new LastWayIn();
   await notifyUser(tx, userId, message);
@@ -117,7 +119,7 @@ export const passkeys = (sql: Sql): Passkeys => ({
   byCredential: async (credentialId) => (await sql.query<FoundPasskey & { readonly user: User }>(BY_CREDENTIAL, [credentialId]))[0],
   add: (passkey: NewPasskey, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdSession(tx, { id: sessionId, userId: passkey.userId }))) return false;
+      await holdSession(tx, { id: sessionId, userId: passkey.userId });
       if ((await tx.query(ADD, [jsonRows([newRow(passkey)])])).length === 0) return false;
       await notifyUser(tx, passkey.userId, message);
       await record(tx, audit);

@@ -56,7 +56,8 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   begin: async (userId, secret) => (await sql.query(BEGIN, [userId, secret])).length === 1,
   confirm: ({ id, userId }, { secret, step }, codes, message, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdSession(tx, { id, userId })) || (await tx.query(CONFIRM, [userId, step, secret])).length === 0) return false;
+      await holdSession(tx, { id, userId });
+      if ((await tx.query(CONFIRM, [userId, step, secret])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
       await notifyUser(tx, userId, message);
       await record(tx, audit);
@@ -72,14 +73,16 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
     }),
   replaceCodes: ({ id, userId }, codes, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdSession(tx, { id, userId })) || (await tx.query(HAS_APP, [userId])).length === 0) return false;
+      await holdSession(tx, { id, userId });
+      if ((await tx.query(HAS_APP, [userId])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
       await record(tx, audit);
       return true;
     }),
   remove: (userId, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
-      if (!(await holdRemover(tx, userId, sessionId)) || (await tx.query(DROP_APP, [userId])).length === 0) return false;
+      await holdRemover(tx, userId, sessionId);
+      if ((await tx.query(DROP_APP, [userId])).length === 0) return false;
       await tx.query(DROP_CODES, [userId]);
       await notifyUser(tx, userId, message);
       await record(tx, audit);

@@ -121,7 +121,8 @@ export interface IdentityLinks {
   open(user: UpstreamUser, identity: UpstreamIdentity, audits: readonly AuditEntry[]): Promise<boolean>;
   /**
    * Links an identity to the user of a session and queues the mail.
-   * @returns `taken` for an identity of another user, and where the session or the connection has ended; `known` for one of this user's
+   * @returns `taken` for an identity of another user, and where the connection has ended; `known` for one of this user's
+   * @throws {Refusal} login_required when the session has ended
    */
   link(session: OwnSession, identity: UpstreamIdentity, mail: MailMessage, audit: AuditEntry): Promise<"linked" | "known" | "taken">;
   /** Unlinks an identity and queues the mail. @returns `last` when the user could not sign in any more */

@@ -23,6 +23,22 @@ async function afterPassword(browser: Browser, email: string, path = "/login") {
 }
 
 describe("docs/protocol.md#second-factor", () => {
+  test("a form whose session ends while it waits for the user's row leads to sign-in", async ({ server }) => {
+    const { id, setUp } = await withApp(server);
+    const form = withForm(await setUp.follow("/account/security"), "/account/security/app/codes");
+    const { kind, sql } = server.database;
+    let sent = Promise.resolve(form);
+    await sql.transaction(async (tx) => {
+      await runText(tx, "select 1 from users where id = $1::uuid for no key update", [id]);
+      sent = setUp.submit(form, { form_token: tokenIn(form.html) });
+      // The embedded database has one connection: there the form waits for it, and then finds no session.
+      const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      while (kind === "postgresql" && (await runText(tx, waits)).length === 0);
+      await runText(tx, "update sessions set ended_at = now() where user_id = $1::uuid", [id]);
+    });
+    expect((await sent).url).toContain("/login?next=");
+  });
+
   test("after the password a user with an app is asked for a code, which counts once; tokens then say mfa", async ({ server }) => {
     const { email, browser, secret } = await withApp(server);
     browser.cookies.clear();

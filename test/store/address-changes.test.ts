@@ -41,7 +41,7 @@ describe.for(databaseKinds)("address changes on $name", ({ fresh }) => {
     const { user, session, proof, stop } = await requested();
     const [outcomes] = await Promise.all([
       Promise.all(Array.from({ length: 64 }, () => store().stop(stop, anAudit("address.change_stopped")))),
-      ...Array.from({ length: 8 }, () => store().confirm(proof, session, mail, anAudit("address.changed"))),
+      Promise.allSettled(Array.from({ length: 8 }, () => store().confirm(proof, session, mail, anAudit("address.changed")))),
     ]);
     expect(outcomes.filter((outcome) => typeof outcome === "object")).toHaveLength(1);
     expect(await addressOf(user.id)).toBe(user.email);

@@ -2,6 +2,7 @@ import type { Caller } from "../../accounts/caller.ts";
 import { DEVICE_TTL, deviceKey } from "../../accounts/known-devices.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import type { Session, SignedIn, User } from "../../accounts/ports.ts";
+import { SESSION_ENDED } from "../../accounts/sessions.ts";
 import type { NewSession } from "../../accounts/sign-in.ts";
 import { CATALOGUE, isRefusal, type RefusalCode } from "../../errors.ts";
 import { mayMakeClients } from "../../management/acts.ts";
@@ -124,9 +125,13 @@ export const accountForm =
   async (ctx) => {
     const form = await formBody(ctx);
     assertOwnForm(kit, ctx, form);
+    const toSignIn = () => void sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)), 303);
     const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)), 303);
-    const next = await act(ctx, form, signedIn);
+    if (!signedIn) return toSignIn();
+    const next = await act(ctx, form, signedIn).catch((error: unknown) => {
+      if (isRefusal(error) && error.reason === SESSION_ENDED) return toSignIn();
+      throw error;
+    });
     if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
   };
 
