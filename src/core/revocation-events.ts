@@ -23,7 +23,7 @@ export interface RevocationEvents {
   edge(): Promise<string>;
   /**
    * Every event that became visible since the cursor was read, and possibly some earlier ones. Without a cursor, or with one of another
-   * database, all unexpired events (`whole`).
+   * database, all events (`whole`): they are kept for an hour after `expiresAt`.
    */
   since(
     cursor: string | undefined,

@@ -75,11 +75,12 @@ export function serveRevocations(
       onLeave: (leave: () => void) => call.on("cancelled", leave),
     };
     const pipe = pipeTo(call);
-    let disabled = false;
+    let callerChanged = false;
     const { beginning, stop } = await run(terms, async (signal) => {
       if (call.request.refusal) throw call.request.refusal;
       const { client } = asResourceServer(call, signal, addressOf);
-      await core.introspect({ client, tokens: [] }, { signal }); // only authenticates the caller
+      const authenticate = () => core.introspect({ client, tokens: [] }, { signal });
+      await authenticate();
       signal.throwIfAborted();
       const caller = client.basic?.clientId ?? "";
       const ended = streamToEnd(open, caller);
@@ -88,11 +89,11 @@ export function serveRevocations(
       open.set(call, caller);
       const { cursor } = call.request.message as unknown as WatchRevocationsRequest;
       const watch = await feed.watch(cursor === "" ? undefined : cursor, (page) => {
-        disabled ||= isDisabled(caller, page);
-        if (disabled) closing.get(call)?.();
+        callerChanged ||= concerns(caller, page);
+        if (callerChanged) closing.get(call)?.();
         else pipe.report(page);
       });
-      disabled ||= isDisabled(caller, watch.beginning);
+      await confirm(watch, authenticate);
       if (signal.aborted) watch.stop(); // the caller has left, and nothing else stops it
       return watch;
     });
@@ -110,7 +111,7 @@ export function serveRevocations(
     closing.set(call, close);
     call.on("cancelled", forget);
     if (call.cancelled) forget();
-    else if (stopping || disabled) close();
+    else if (stopping || callerChanged) close();
     else
       pipe.begin(beginning, () => {
         forget();
@@ -133,9 +134,19 @@ export function serveRevocations(
   };
 }
 
-/** Whether a client has been disabled or deleted: the last event about it counts. */
-const isDisabled = (clientId: string, { marks }: RevocationPage): boolean =>
-  marks.findLast(({ kind, key }) => kind === "client" && key === clientId)?.lifted === false;
+/** Authenticates the caller once more when its watch has begun: a change just before would be reported to no one. */
+async function confirm({ stop }: { stop(): void }, authenticate: () => Promise<unknown>): Promise<void> {
+  try {
+    await authenticate();
+  } catch (refusal) {
+    stop();
+    throw refusal;
+  }
+}
+
+/** Whether a client has been disabled, enabled, deleted or given another secret. */
+const concerns = (clientId: string, { marks }: RevocationPage): boolean =>
+  marks.some(({ kind, key }) => kind === "client" && key === clientId);
 
 /** Writes events to a call: first the beginning, then, in order, those reported since. */
 function pipeTo(call: Call) {

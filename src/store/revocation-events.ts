@@ -6,7 +6,7 @@ const EDGE = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 
 const READ_EDGE = statement("revocation_events_edge", `select ${EDGE}::text as cursor`);
 
-// Edge and rows come from one snapshot. A cursor beyond the edge is of another database, or of this one before it was restored.
+// Edge and rows come from one snapshot. An expired event counts while it is kept: a guard's clock may be behind. A cursor beyond the edge is of another database, or of this one before it was restored.
 const SINCE = statement(
   "revocation_events_since",
   `with edge as materialized (select ${EDGE} as xid, $1::text::bigint as cursor),
@@ -15,7 +15,7 @@ const SINCE = statement(
      select jsonb_agg(jsonb_build_object(
        'sequence', events.id::text, 'kind', events.kind, 'key', events.key, 'lifted', events.lifted,
        'revokedAt', ${seconds("events.revoked_at")}, 'expiresAt', ${seconds("events.expires_at")}) order by events.id)
-     from revocation_events events where events.xid >= coalesce(start.since, 0) and events.expires_at > now()), '[]') as marks
+     from revocation_events events where events.xid >= coalesce(start.since, 0)), '[]') as marks
    from start`,
 );
 

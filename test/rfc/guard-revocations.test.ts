@@ -101,22 +101,31 @@ describe("a guard that verifies locally and reads revocation events", () => {
       .toBe("web");
   });
 
-  test("receives nothing more once its own client is disabled: the stream ends, and another is refused", async ({ server }) => {
-    const channel = grpcChannel({ ...AS_RESOURCE_SERVER, address: `http://${server.grpc}` });
-    onTestFinished(() => channel.close());
-    const { client, metadata, codec, service } = await channel.open();
-    const { path, encode, decode } = codec(service.watchRevocations);
-    const watch = () => client.makeServerStreamRequest(path, encode, decode, { cursor: "" }, metadata).resume();
-    const stream = watch();
-    await once(stream, "data");
-    const setEnabled = (enabled: boolean) => sql(server, "update clients set enabled = $2 where client_id = $1", "agent", enabled);
-    await setEnabled(false);
-    onTestFinished(async () => {
-      await setEnabled(true);
-    });
-    await once(stream, "end");
-    await expect(once(watch(), "end")).rejects.toMatchObject({ details: "invalid_client" });
-  });
+  test.for([
+    { what: "disabled", change: "enabled = false", back: "enabled = true" },
+    {
+      what: "given another secret",
+      change: "secret_hash = sha256('another')",
+      back: `secret_hash = sha256('${AS_RESOURCE_SERVER.clientSecret}')`,
+    },
+  ])(
+    "receives nothing more once its own client is $what: the stream ends, and another is refused",
+    async ({ change, back }, { server }) => {
+      const channel = grpcChannel({ ...AS_RESOURCE_SERVER, address: `http://${server.grpc}` });
+      onTestFinished(() => channel.close());
+      const { client, metadata, codec, service } = await channel.open();
+      const { path, encode, decode } = codec(service.watchRevocations);
+      const watch = () => client.makeServerStreamRequest(path, encode, decode, { cursor: "" }, metadata).resume();
+      const stream = watch();
+      await once(stream, "data");
+      await sql(server, `update clients set ${change} where client_id = $1`, "agent");
+      onTestFinished(async () => {
+        await sql(server, `update clients set ${back} where client_id = $1`, "agent");
+      });
+      await once(stream, "end");
+      await expect(once(watch(), "end")).rejects.toMatchObject({ details: "invalid_client" });
+    },
+  );
 
   test("refuses the own tokens of a deleted client also when another one has its client_id", async ({ server }) => {
     const { guard } = aGuard(server);

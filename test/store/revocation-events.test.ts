@@ -48,6 +48,9 @@ describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
     expect(await eventsOf(() => run(database, "update clients set enabled = false where client_id = 'c'"))).toEqual(["-client c"]);
     expect(await eventsOf(() => run(database, "update clients set enabled = true where client_id = 'c'"))).toEqual(["+client c"]);
     expect(await eventsOf(() => run(database, "update clients set name = 'd' where client_id = 'c'"))).toEqual([]);
+    const secret =
+      "update clients set token_endpoint_auth_method = 'client_secret_basic', secret_hash = sha256('secret') where client_id = 'c'";
+    expect([await eventsOf(() => run(database, secret)), await eventsOf(() => run(database, secret))]).toEqual([["+client c"], []]);
     expect(await eventsOf(() => run(database, "delete from clients where client_id = 'c'"))).toEqual([
       "-client c",
       expect.stringMatching(/^-grant [0-9a-f-]{36}$/), // the record, which the client's own tokens name
@@ -65,17 +68,12 @@ describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
     expect(await eventsOf(() => undone().catch(() => undefined))).toEqual([]);
   });
 
-  test("without a cursor, or with an invalid one, all events that still matter are returned", async () => {
+  test("without a cursor, or with an invalid one, all events are returned, also those just expired, for guards whose clocks are behind", async () => {
     const { since } = revocationEvents(database.sql);
     await run(database, "insert into revocations (jti, client_id, expires_at) values ('over', 'c', now() - interval '1 minute')");
     for (const cursor of [undefined, "999999999999999", "-1", "rubbish"]) {
       const { whole, marks } = await since(cursor);
-      expect([cursor, whole, marks.some(({ key }) => key === "t1"), marks.some(({ key }) => key === "over")]).toEqual([
-        cursor,
-        true,
-        true,
-        false,
-      ]);
+      expect([cursor, whole, marks.map(({ key }) => key)]).toEqual([cursor, true, expect.arrayContaining(["t1", "over"])]);
     }
   });
 
