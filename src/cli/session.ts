@@ -26,7 +26,7 @@ export async function signedIn(terminal: Terminal): Promise<AdminClient> {
 }
 
 /**
- * `countersign login`: signs in, even if there is a session: with the password in the settings, else through a browser.
+ * `countersign login`: signs in, with the password in the settings, else through a browser. An earlier session of the user here ends.
  * @param device a browser on another device  @throws {CommandFailure}
  */
 export async function login(terminal: Terminal, device = false): Promise<Account> {
@@ -34,7 +34,12 @@ export async function login(terminal: Terminal, device = false): Promise<Account
   const credentials = givenCredentials(terminal);
   const kept = credentials === undefined ? await signInByBrowser(url, device, terminal) : await signIn(url, credentials, terminal);
   const account = await createAdminClient({ url, token: kept.accessToken }).account.get.query();
-  await withSessionLock(terminal, () => keepSession(url, account.email, kept, terminal, "sign-in"));
+  const replaced = await withSessionLock(terminal, () => {
+    const earlier = keptSession(url, account.email, terminal);
+    keepSession(url, account.email, kept, terminal, "sign-in");
+    return earlier?.kept;
+  });
+  if (replaced !== undefined) await endSession(url, replaced); // if that fails, it ends when it expires
   return account;
 }
 

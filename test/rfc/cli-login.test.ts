@@ -168,6 +168,15 @@ describe("countersign login", () => {
     });
   });
 
+  test("a sign-in ends the session that it replaces, of the same user", async () => {
+    const { run, kept } = terminalOf(operator);
+    await run("login");
+    const before = kept();
+    await run("login");
+    const use = ({ accessToken }: Kept) => fetch(`${server.url}/trpc/account.get`, { headers: { authorization: `Bearer ${accessToken}` } });
+    expect([(await use(before)).status, (await use(kept())).status]).toEqual([401, 200]);
+  });
+
   test("a developer reads who is signed in, and how to become an operator", async () => {
     const { run } = terminalOf(developer.browser);
     await run("login");
