@@ -77,13 +77,14 @@ function readSetting(name: SettingName, value: string | undefined): { value: unk
     : { fault: parsed.error.issues[0]?.message ?? says("is malformed", "see docs/settings.md") };
 }
 
-/** Settings with another value than their default that have no effect, each with the setting that it needs. */
-const withoutEffect = (values: Readonly<Record<string, unknown>>) =>
-  SETTING_NAMES.flatMap((setting) => {
-    const { needs: needed } = metaOf(setting);
-    if (needed === undefined || (values[needed] !== undefined && values[needed] !== false)) return [];
-    return isDeepStrictEqual(values[setting], SETTINGS.shape[setting].parse(undefined)) ? [] : [{ setting, needed }];
+/** Settings with another value than their default that have no effect, each with the setting that it needs, which has its default. */
+function withoutEffect(values: Readonly<Record<string, unknown>>) {
+  const isDefault = (name: SettingName) => isDeepStrictEqual(values[name], SETTINGS.shape[name].parse(undefined));
+  return SETTING_NAMES.flatMap((setting) => {
+    const needed = metaOf(setting).needs as SettingName | undefined;
+    return needed !== undefined && isDefault(needed) && !isDefault(setting) ? [{ setting, needed }] : [];
   });
+}
 
 function configOf(s: Settings) {
   const issuer = s.JWT_ISSUER ?? `http://localhost:${s.PORT}`;

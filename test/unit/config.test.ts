@@ -49,6 +49,9 @@ describe("configuration defaults", () => {
     const issuers = { ID_JAG_TRUSTED_ISSUERS: "https://idp.example.com", ID_JAG_MAX_ASSERTION_LIFETIME: "300", WALLET_TRUSTED_ISSUERS: "" };
     expect(given(issuers)).toEqual([{ setting: "ID_JAG_TRUSTED_ISSUERS", needed: "ID_JAG_ENABLED" }]);
     expect(given({ ...issuers, ID_JAG_ENABLED: "true" })).toEqual([]);
+    const rsaKey = { JWT_RSA_PRIVATE_KEY: rsa(2048) };
+    expect(given(rsaKey)).toEqual([{ setting: "JWT_RSA_PRIVATE_KEY", needed: "ID_TOKEN_SIGNING_ALG" }]);
+    expect(given({ ...rsaKey, ID_TOKEN_SIGNING_ALG: "RS256" })).toEqual([]);
     expect(given({ AUDIT_ARCHIVE: "/archive", WALLET_CREDENTIAL_STATUS: "lenient", DATABASE_CONNECTIONS: "8" })).toEqual([
       { setting: "DATABASE_CONNECTIONS", needed: "DATABASE_URL" },
       { setting: "WALLET_CREDENTIAL_STATUS", needed: "WALLET_FEDERATION_ENABLED" },

@@ -78,6 +78,7 @@ export const KEY_SETTINGS = {
   JWT_RSA_PRIVATE_KEY: key(rsaPrivate().optional(), "RSA private key (PEM, at least 2048 bits) for RS256.", {
     unset: "generated with RS256 outside production; in production RS256 is refused without it",
     file: true,
+    needs: "ID_TOKEN_SIGNING_ALG",
   }),
   VAULT_KEY: key(
     text(isVaultKey, "is not a base64 text of 32 bytes", "make one with `openssl rand -base64 32`").optional(),
