@@ -11,6 +11,10 @@ import { emailKey, USER } from "./users.ts";
 const MAY_INVITE = "users.role = 'operator' and users.enabled and users.deleted_at is null";
 const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where users.id = inviter_id and ${MAY_INVITE}))`;
 
+/** Deletes the mail of an invitation if it waits still. It has the time of the invitation's transaction, and no user. */
+const unsentMail = (rows: string): string =>
+  `delete from outbox using ${rows} where outbox.user_id is null and outbox.recipient = ${rows}.email and outbox.created_at = ${rows}.created_at`;
+
 const ISSUE = statement(
   "invitation_issue",
   `with input as (
@@ -19,6 +23,8 @@ const ISSUE = statement(
      where ${INVITER_MAY}),
    free as (select input.*, email as recipient, null::uuid as user_id from input
      where not exists (select 1 from users where users.email_key = input.email_key)),
+   replaced as (select email, created_at from invitations where email_key in (select email_key from free)),
+   unsent as (${unsentMail("replaced")}),
    link as (
      insert into invitations (token_hash, email, email_key, role, inviter_id, expires_at)
      select decode(token_hash, 'hex'), email, email_key, role, inviter_id, now() + make_interval(secs => ttl) from free
@@ -56,14 +62,11 @@ const OPEN_ACCOUNT = statement(
 
 const OPERATOR = statement("invitation_has_operator", `select ${HAS_OPERATOR} as found`);
 
-// The mail of an invitation has the time of its transaction, and no user.
 const WITHDRAW = statement(
   "invitation_withdraw",
   `with withdrawn as (
      delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email, created_at),
-   unsent as (
-     delete from outbox using withdrawn
-     where outbox.user_id is null and outbox.recipient = withdrawn.email and outbox.created_at = withdrawn.created_at),
+   unsent as (${unsentMail("withdrawn")}),
    logged as (${insertAudit(`withdrawn, ${entriesIn("$2")}`)})
    select email from withdrawn`,
 );

@@ -86,15 +86,27 @@ describe.for(databaseKinds)("pending requests and the outbox on $name", ({ fresh
       }
     };
 
+    const invite = (email: string, subject = `Invitation of ${email}`) =>
+      invitations(database.sql).issue(
+        { tokenHash: aHash(), email, role: "user", ttl: 600, inviterId: null },
+        { ...mail, subject },
+        anAudit("user.invited"),
+      );
+
+    test("a second invitation takes the mail of the first with it, whose link has ended", async () => {
+      await queue(0);
+      await invite(mail.to, "First");
+      await invite("bob@example.test");
+      await invite(mail.to, "Second");
+      expect(await run("select subject from outbox order by subject")).toEqual([
+        { subject: "Invitation of bob@example.test" },
+        { subject: "Second" },
+      ]);
+    });
+
     test("a withdrawn invitation takes its mail with it, and no other mail", async () => {
       await queue(0);
-      const [store, sent] = [invitations(database.sql), sentInvitations(database.sql)];
-      const invite = (email: string) =>
-        store.issue(
-          { tokenHash: aHash(), email, role: "user", ttl: 600, inviterId: null },
-          { ...mail, subject: `Invitation of ${email}` },
-          anAudit("user.invited"),
-        );
+      const sent = sentInvitations(database.sql);
       await run("insert into outbox (recipient, subject, text, html) values ('ada@example.test', 'Deleted', 't', 'h')");
       for (const email of [mail.to, "bob@example.test"]) await invite(email);
       const { items } = await sent.list(mail.to, { limit: 1 });
