@@ -22,7 +22,7 @@ export function registerUserFileCommands(command: ReturnType<typeof managementCo
     }));
     return { value: rows, text: rows.map((row) => asJsonLine(row)).join("\n") };
   });
-  command("import <file>", "add users from lines of JSON, with bcrypt or argon2 hashes as passwordHash: all, or none", importFile);
+  command("import <file>", "add users from lines of JSON, with hashes of their passwords as passwordHash: all, or none", importFile);
 }
 
 interface Line {

@@ -1,9 +1,14 @@
 import { z } from "zod";
-import { isImportable } from "../accounts/imported-hash.ts";
+import { verifierOf } from "../accounts/imported-hash.ts";
 import { ROLES } from "../accounts/ports.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 
 const ImportedUser = z.strictObject({
+  /** The `sub` under which applications know the user; without one, a new UUID. */
+  id: z
+    .uuid({ error: "is not a UUID" })
+    .transform((id) => id.toLowerCase())
+    .optional(),
   email: z.email({ error: "is not an e-mail address" }).max(254),
   emailVerified: z.boolean().default(false),
   firstName: DisplayName.nullable().default(null),
@@ -14,7 +19,10 @@ const ImportedUser = z.strictObject({
   passwordHash: z
     .string()
     .max(300)
-    .refine(isImportable, "is neither bcrypt (cost 4 to 14) nor argon2 (version 19, at most 128 MiB)")
+    .refine(
+      (encoded) => verifierOf(encoded) !== undefined,
+      "is neither bcrypt (cost 4 to 14), argon2 (version 19), PBKDF2 (at most 2,000,000 iterations) nor scrypt, of at most 128 MiB",
+    )
     .optional(),
 });
 export type ImportedUser = z.output<typeof ImportedUser>;

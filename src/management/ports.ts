@@ -90,12 +90,15 @@ export interface Notices {
 }
 
 export interface ImportedUsers {
-  /** Stores all users or none; with `dryRun` none. @returns the indexes of users whose address has an account or is named twice; empty: all are stored */
+  /**
+   * Stores all users or none; with `dryRun` none.
+   * @returns the members that have an account already, or are named twice; empty: all are stored
+   */
   import(
     users: readonly (ImportedUser & { readonly id: string; readonly role: Role })[],
     audits: readonly AuditEntry[],
     dryRun: boolean,
-  ): Promise<readonly number[]>;
+  ): Promise<readonly { readonly index: number; readonly member: "email" | "id" }[]>;
 }
 
 export const REALM_SORTS = ["created", "name"] as const;

@@ -4,9 +4,16 @@ import { entriesIn, insertAudit } from "./audit-log.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
-const TAKEN = statement("import_taken", "select email_key from users where email_key = any($1::text[])");
+// Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.
+const TAKEN = statement(
+  "import_taken",
+  `select email_key as key from users where email_key = any($1::text[])
+   union all select id::text from users where id = any($2::uuid[])
+   union all select key from revocation_events where kind = 'user' and key = any($2::text[])
+   union all select client_id from clients where client_id = any($2::text[])`,
+);
 
-// Two imports of one address at once: the unique key fails the second as a whole.
+// Two imports of one address or id at once: the unique key fails the second as a whole.
 const IMPORT = statement(
   "import_users",
   `with input as (
@@ -27,11 +34,14 @@ const IMPORT = statement(
 export const importedUsers = (sql: Sql): ImportedUsers => ({
   import: (users, audits: readonly AuditEntry[], dryRun) =>
     sql.transaction(async (tx) => {
-      const keys = users.map(({ email }) => emailKey(email));
-      const found = await tx.query<{ email_key: string }>(TAKEN, [keys]);
-      const taken = new Set(found.map((row) => row.email_key));
-      const indexes = keys.flatMap((key, index) => (taken.has(key) || keys.indexOf(key) < index ? [index] : []));
-      if (dryRun || indexes.length > 0) return indexes;
+      const [keys, ids] = [users.map(({ email }) => emailKey(email)), users.map(({ id }) => id)];
+      const found = new Set((await tx.query<{ key: string }>(TAKEN, [keys, ids])).map(({ key }) => key));
+      const takenIn = (values: readonly string[], member: "email" | "id") => {
+        const seen = new Set(found);
+        return values.flatMap((value, index) => (seen.size === seen.add(value).size ? [{ index, member }] : []));
+      };
+      const taken = [...takenIn(keys, "email"), ...takenIn(ids, "id")];
+      if (dryRun || taken.length > 0) return taken;
       const rows = users.map((user, index) => ({ ...user, email_key: keys[index] }));
       await tx.query(IMPORT, [jsonRows(rows), jsonRows(audits)]);
       return [];

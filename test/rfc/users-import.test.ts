@@ -1,10 +1,11 @@
+import { pbkdf2Sync, scryptSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import argon2 from "argon2";
 import bcrypt from "bcrypt";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { isImportable } from "../../src/accounts/imported-hash.ts";
+import { verifierOf } from "../../src/accounts/imported-hash.ts";
 import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
@@ -33,18 +34,22 @@ async function users(words: readonly string[], lines?: readonly string[]) {
 
 const signIn = (email: string, password = PASSWORD) => aBrowser(server.url).json("/auth/login", { email, password });
 
-test("users with bcrypt and argon2 hashes sign in with their passwords, and their hashes become argon2id of this server", async () => {
+const base64 = (bytes: Uint8Array | string): string => Buffer.from(bytes).toString("base64").replaceAll("=", "");
+
+test("users with hashes of other servers sign in with their passwords, and their hashes become argon2id of this server", async () => {
   const hashes = {
     bcrypt: await bcrypt.hash(PASSWORD, 4),
     php: (await bcrypt.hash(PASSWORD, 4)).replace("$2b$", "$2y$"),
     argon2i: await argon2.hash(PASSWORD, { type: argon2.argon2i, memoryCost: 64, timeCost: 2, parallelism: 1 }),
+    pbkdf2: `$pbkdf2-sha512$i=1000$${base64("a salt")}$${base64(pbkdf2Sync(PASSWORD, "a salt", 1000, 64, "sha512"))}`,
+    scrypt: `$scrypt$ln=10,r=8,p=1$${base64("a salt")}$${base64(scryptSync(PASSWORD, "a salt", 64, { cost: 1024 }))}`,
   };
   const rows = Object.entries(hashes).map(([name, passwordHash]) =>
     JSON.stringify({ email: `${name}@example.test`, emailVerified: true, firstName: name, passwordHash }),
   );
   expect(await users(["import"], [...rows, "", JSON.stringify({ email: "none@example.test" })])).toMatchObject({
     code: 0,
-    out: "Imported 4 users.\n",
+    out: "Imported 6 users.\n",
   });
   for (const name of Object.keys(hashes)) {
     expect((await signIn(`${name}@example.test`, "not the password")).status).toBe(401);
@@ -67,6 +72,25 @@ test("users with bcrypt and argon2 hashes sign in with their passwords, and thei
   });
 });
 
+const OF_OTHER_SERVER = "4F0B5C3E-9C61-4b5e-8f0a-1d2c3b4a5968";
+
+test("a user keeps the UUID by which applications know them, which no other user or client has, also not while tokens of a deleted one could live", async () => {
+  const line = (email: string) => JSON.stringify({ email, id: OF_OTHER_SERVER });
+  expect(await users(["import"], [line("kept@example.test")])).toMatchObject({ code: 0 });
+  const idOf = () => runText(server.database.sql, "select id from users where email = 'kept@example.test'");
+  expect(await idOf()).toEqual([{ id: OF_OTHER_SERVER.toLowerCase() }]);
+  const again = () => users(["import"], [line("other@example.test")]);
+  const refused = { code: 1, err: expect.stringContaining("line 1: id has an account already, or is named twice") };
+  expect(await again()).toMatchObject(refused);
+  await runText(server.database.sql, "delete from users where email = 'kept@example.test'");
+  expect(await again()).toMatchObject(refused);
+  await runText(server.database.sql, "delete from revocation_events where kind = 'user'");
+  const aClient = `insert into clients select (jsonb_populate_record(web, jsonb_build_object('id', gen_random_uuid(), 'client_id', $1::text))).*
+    from clients web where client_id = 'web'`;
+  await runText(server.database.sql, aClient, [OF_OTHER_SERVER.toLowerCase()]);
+  expect(await again()).toMatchObject(refused);
+});
+
 test("export escapes what would change a terminal", async () => {
   const email = "hostile@example.test";
   await users(["import"], [JSON.stringify({ email, firstName: "Ada" })]);
@@ -80,6 +104,7 @@ test.for([
   ["no address", JSON.stringify({ email: "x" }), "line 3: email is not an e-mail address"],
   ["an unknown hash", JSON.stringify({ email: "x@example.test", passwordHash: "$1$md5" }), "line 3: passwordHash is neither"],
   ["an address with an account", JSON.stringify({ email: OPERATOR.email.toUpperCase() }), "line 3: email has an account already"],
+  ["an id that is no UUID", JSON.stringify({ email: "x@example.test", id: "auth0|1" }), "line 3: id is not a UUID"],
   ["an address named twice", JSON.stringify({ email: "FINE@example.test" }), "line 3: email is named twice"],
 ] as const)("a file with %s in one line imports nothing, and the line is named", async ([, bad, fault]) => {
   const said = await users(["import"], [JSON.stringify({ email: "fine@example.test" }), "", bad]);
@@ -110,7 +135,18 @@ test.for([
   [`$argon2id$v=19$m=131073,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$argon2id$v=19$m=65536,t=11,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$argon2id$v=16$m=65536,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$pbkdf2-sha256$i=27500$c2FsdHNhbHQ$${"a".repeat(86)}`, true],
+  [`$pbkdf2-sha512$i=2000000,l=32$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
+  [`$pbkdf2-sha512$i=2000001$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$pbkdf2-sha512$i=0$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$pbkdf2-md5$i=1000$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$pbkdf2-sha256$i=1000$c2FsdHNhbHQ$${"a".repeat(21)}`, false],
+  [`$scrypt$ln=17,r=8,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
+  [`$scrypt$ln=18,r=8,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$scrypt$ln=14,r=8,p=5$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$scrypt$ln=0,r=8,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$scrypt$ln=14,r=0,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   ["plain", false],
 ] as const)("%s can be taken over: %s", ([encoded, expected]) => {
-  expect(isImportable(encoded)).toBe(expected);
+  expect(verifierOf(encoded) !== undefined).toBe(expected);
 });

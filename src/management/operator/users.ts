@@ -84,11 +84,18 @@ export const operatorUsersRouter = router({
   /** Takes over users of another server with their password hashes: all of them, or none. */
   import: provenOperatorProcedure.input(UserImport).mutation(async ({ ctx, input }) => {
     const { importedUsers, signUpPolicy, clock, randomBytes } = ctx.ports;
-    const users = input.users.map((user) => ({ ...user, id: newId(clock, randomBytes), role: user.role ?? roleOfSignUp(signUpPolicy) }));
+    const users = input.users.map((user) => ({
+      ...user,
+      id: user.id ?? newId(clock, randomBytes),
+      role: user.role ?? roleOfSignUp(signUpPolicy),
+    }));
     const audits = users.map(({ id }) => ctx.audit("user.registered", { userId: id, reason: "imported" }));
     const taken = await importedUsers.import(users, audits, input.dryRun);
     if (taken.length === 0) return { imported: input.dryRun ? 0 : users.length };
-    const issues = taken.map((index) => ({ path: `users.${index}.email`, message: "has an account already, or is named twice" }));
+    const issues = taken.map(({ index, member }) => ({
+      path: `users.${index}.${member}`,
+      message: "has an account already, or is named twice",
+    }));
     throw new Refusal("conflict", "email_taken", { description: "Nothing was imported.", issues });
   }),
 

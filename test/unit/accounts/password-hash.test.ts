@@ -58,6 +58,12 @@ describe("argon2id with 19 MiB, two passes and one lane", () => {
     expect(await passwords.verify(encoded, "caf\u00e9 au lait")).toMatchObject({ kind: "right" });
   });
 
+  test("a password that another server hashed as it was typed is right when it is typed the same way", async () => {
+    const typed = "cafe\u0301 au lait";
+    const foreign = await argon2.hash(typed, { memoryCost: 8192, timeCost: 1, parallelism: 1 });
+    expect(await passwords.verify(foreign, typed)).toEqual({ kind: "right", outdated: true });
+  });
+
   test("a hash with other parameters verifies and is reported as outdated", async () => {
     const old = await argon2.hash("correct horse battery", { memoryCost: 8192, timeCost: 1, parallelism: 1 });
     expect(await passwords.verify(old, "correct horse battery")).toEqual({ kind: "right", outdated: true });
