@@ -30,11 +30,11 @@ const BY_CREDENTIAL = statement(
 );
 
 /** Locks the user, so that two changes of their ways to sign in do not cross. */
-const HOLD_USER = statement("factor_hold_user", "select 1 as one from users where id = $1::uuid and enabled for no key update");
+const HOLD_USER = statement("factor_hold_user", "select enabled from users where id = $1::uuid for no key update");
 
 /** @returns whether the user exists and is enabled */
 export const holdUser = async (tx: Pick<Sql, "query">, userId: string): Promise<boolean> =>
-  (await tx.query(HOLD_USER, [userId])).length === 1;
+  (await tx.query<{ enabled: boolean }>(HOLD_USER, [userId]))[0]?.enabled === true;
 
 const HOLD_SESSION = statement(
   "factor_hold_session",

@@ -145,6 +145,25 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     expect(await keys.ofUser(userId)).toMatchObject([{ id }]);
   });
 
+  test("two operators do not remove the last two ways in of a disabled user", async () => {
+    const { id: userId } = await aUser(sql);
+    const { id: sessionId } = await aSessionOf(sql, userId);
+    const [store, own] = [passkeys(sql), [anId(), anId()] as const];
+    for (const id of own) {
+      const key = { credentialId: aHash(), publicKey: aHash(), transports: [], counter: 0, backedUp: false, aaguid: "", name: "own" };
+      await store.add({ id, userId, ...key }, sessionId, MESSAGE, anAudit("passkey.added"));
+    }
+    await runText(sql, "delete from credentials where user_id = $1::uuid", [userId]);
+    await managedUsers(sql).setEnabled(userId, false, anAudit("user.changed"));
+    const remove = (tx: Sql, id: string) => passkeys(tx).remove(id, userId, undefined, MESSAGE, anAudit("passkey.removed"));
+    const second = Promise.withResolvers<string>();
+    const first = await commitAfter(
+      (tx) => remove(tx, own[0]),
+      async () => second.resolve(await remove(sql, own[1])),
+    );
+    expect([first, await second.promise]).toEqual(["removed", "last"]);
+  });
+
   test("no other address is asked for in a session that is being ended", async () => {
     const { id, proof, request } = await aRequest();
     await commitAfter(
