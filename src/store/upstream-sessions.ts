@@ -34,6 +34,13 @@ const SESSIONS_OF = statement(
    order by sessions.user_id, sessions.id limit ${BATCH}`,
 );
 
+/** Sign-ins by it that wait for a second factor. */
+const END_HALVES = statement(
+  "identity_end_halves",
+  `delete from proof_challenges
+   where upstream ->> 'issuer' = $1 and (upstream ->> 'subject' = $2 or $2 is null) and (upstream ->> 'sid' = $3 or $3 is null)`,
+);
+
 /** Sessions that an identity started, and that end with the provider's. */
 export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSessions"> => ({
   endSessions: async (issuer, { jti, subject, sid, remember }, audit) => {
@@ -41,8 +48,10 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
     return sql.transaction(async (tx) => {
       if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
       if (![subject, sid].every((value) => value === undefined || isStorable(value))) return true;
+      const whose = [issuer, subject ?? null, sid ?? null];
+      await tx.query(END_HALVES, whose);
       for (let more = true; more; ) {
-        const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, [issuer, subject ?? null, sid ?? null]);
+        const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, whose);
         for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
         more = found.length === BATCH;
       }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { identityLinks } from "../../src/store/identity-links.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { users } from "../../src/store/users.ts";
 import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
@@ -165,5 +166,31 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
     expect(
       await runText(database.sql, "select 1 from sessions where id = $1::uuid and ended_at is not null", [live?.id ?? ""]),
     ).toHaveLength(1);
+  });
+
+  test("a logout of the provider ends sign-ins that wait for a second factor too, and no others", async () => {
+    const [challenges, identity] = [proofChallenges(database.sql), anIdentity()];
+    await open(identity);
+    const userId = (await links().userOf(identity))?.user.id ?? "";
+    const half = async (upstream: { issuer: string; subject: string; sid?: string } | null) => {
+      const idHash = aHash();
+      const about = { userId, generation: null, upstream: upstream && { sid: undefined, ...upstream } };
+      await challenges.put(idHash, "second_factor", about, 300, { holder: anId(), limit: 5 });
+      return async () => (await challenges.byId(idHash, "second_factor")) !== undefined;
+    };
+    const { subject } = identity;
+    const [today, yesterday, password, another] = [
+      await half({ issuer: ISSUER, subject, sid: "today" }),
+      await half({ issuer: ISSUER, subject, sid: "yesterday" }),
+      await half(null),
+      await half({ issuer: "https://other.example.test", subject, sid: "today" }),
+    ];
+    const waiting = async () => [await today(), await yesterday(), await password(), await another()];
+    const logout = (member: { subject?: string; sid?: string }) =>
+      links().endSessions(ISSUER, { jti: anId(), remember: 60, subject: undefined, sid: undefined, ...member }, anAudit("session.ended"));
+    await logout({ sid: "today" });
+    expect(await waiting()).toEqual([false, true, true, true]);
+    await logout({ subject });
+    expect(await waiting()).toEqual([false, false, true, true]);
   });
 });
