@@ -12,7 +12,8 @@ export function registerUserFileCommands(command: ReturnType<typeof managementCo
       (at) => admin.operator.users.list.query(at),
       (page) => page.users,
     );
-    const rows = users.toReversed().map(({ email, emailVerified, firstName, lastName, role, enabled }) => ({
+    const rows = users.toReversed().map(({ id, email, emailVerified, firstName, lastName, role, enabled }) => ({
+      id,
       email,
       emailVerified,
       firstName,

@@ -90,7 +90,7 @@ const groups = (): readonly (readonly Step[])[] => [
       shows: "Deleted grace@example.test.",
     },
     { words: `users import ${join(home, "users.ndjson")}`, shows: "Imported 1 user." },
-    { words: "users export", shows: '{"email":"imported@example.test"' },
+    { words: "users export", shows: '"email":"imported@example.test"' },
     { words: "users role unknown@example.test user", code: 4, shows: "No user has the e-mail address unknown@example.test." },
   ],
   [

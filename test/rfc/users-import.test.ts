@@ -63,6 +63,7 @@ test("users with hashes of other servers sign in with their passwords, and their
     .split("\n")
     .map((line) => JSON.parse(line));
   expect(exported.find(({ email }) => email === "bcrypt@example.test")).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
     email: "bcrypt@example.test",
     emailVerified: true,
     firstName: "bcrypt",
