@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
+import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newId, newSecret, type RandomBytes } from "../random.ts";
 import type { Authenticator, ProvedAccount } from "./authenticators/authenticator.ts";
@@ -12,6 +13,7 @@ import { proveSecondFactor, type SecondFactorPorts, wrongCode } from "./second-f
 import { EMAIL_UNVERIFIED, needsProof, type SignUpPolicy } from "./sign-up-policy.ts";
 
 export interface SignInPorts extends PasswordPorts {
+  readonly clock: Clock;
   readonly refusals: RefusalLog;
   readonly sessions: Sessions;
   readonly signUpPolicy: SignUpPolicy;
@@ -55,16 +57,13 @@ export function newSession(
   return { secret, record: { id: newId(clock, randomBytes), hash: hashSecret(secret), userId, ttl: sessionTtl, place } };
 }
 
-/** An account, and how its user just proved that it is theirs. */
-type Proof = Pick<ProvedAccount, "account" | "acr" | "amr">;
-
 /**
  * Starts a session for a proved account; one of the same user in this browser goes on, with a new secret.
  * @param raises whether the proof only raises that one
  * @returns undefined for a disabled user, when the password was just changed, or when the session to be raised has ended
  */
 async function startSession(
-  { account: { user, generation }, acr, amr }: Proof,
+  { account: { user, generation }, acr, amr }: ProvedAccount,
   authenticator: string,
   ports: SignInPorts,
   caller: Caller,

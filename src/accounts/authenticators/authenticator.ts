@@ -1,11 +1,10 @@
 import type { Caller } from "../caller.ts";
 import type { Account, User } from "../ports.ts";
 
-/** How and when (seconds since the epoch) a user proved who they are. @see OIDC Core §2, RFC 9470 §3, RFC 8176 §2 */
-export type Authentication = { readonly acr: string; readonly amr: readonly string[]; readonly provedAt: number };
-
-/** `generation` is that of a password that was proved. */
-export type ProvedAccount = Authentication & {
+/** An account, and how its user proved that it is theirs. `generation` is that of a proved password. @see RFC 9470 §3, RFC 8176 §2 */
+export type ProvedAccount = {
+  readonly acr: string;
+  readonly amr: readonly string[];
   readonly account: Pick<Account, "user"> & Partial<Pick<Account, "generation" | "hasSecondFactor">>;
 };
 

@@ -106,7 +106,7 @@ export function passkeyAuthenticator(ports: PasskeyPorts): Authenticator<Passkey
       if (reason !== undefined || passkey === undefined)
         return { kind: "refused", reason: reason ?? "passkey_unknown", user: passkey?.user };
       const amr = [passkey.backedUp ? "swk" : "hwk", "user"];
-      const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr, provedAt: ports.clock() });
+      const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr });
       if (result === undefined) return { kind: "refused", reason: "account_disabled", user: passkey.user };
       return { kind: "proved", result };
     },

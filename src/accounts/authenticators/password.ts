@@ -1,4 +1,3 @@
-import type { Clock } from "../../clock.ts";
 import { isRefusal } from "../../errors.ts";
 import { PASSWORD_ACR } from "../../protocol/authentication-context.ts";
 import type { Caller } from "../caller.ts";
@@ -11,7 +10,6 @@ export interface PasswordPorts {
   readonly users: Users;
   readonly attempts: PasswordAttempts;
   readonly passwords: PasswordHashing;
-  readonly clock: Clock;
 }
 
 export type Credentials = { readonly email: string; readonly password: string };
@@ -27,7 +25,7 @@ type Attempt<Result> = ProofOutcome<Result> & {
 export const BY_PASSWORD = { acr: PASSWORD_ACR, amr: ["pwd"] } as const;
 
 /** Authenticates by password. An unknown address, a wrong and an empty password cost the same work. */
-export function passwordAuthenticator({ users, attempts, passwords, clock }: PasswordPorts): Authenticator<Credentials> {
+export function passwordAuthenticator({ users, attempts, passwords }: PasswordPorts): Authenticator<Credentials> {
   /** Replaces a hash with outdated parameters. When the hashing queue is full, a later attempt does it. */
   async function renewHash({ user, passwordHash }: Account, password: string, { limitKey }: Caller): Promise<void> {
     if (passwordHash === null) return;
@@ -51,7 +49,7 @@ export function passwordAuthenticator({ users, attempts, passwords, clock }: Pas
         const verdict = await passwords.verify(account?.passwordHash, password, lane);
         const refused = (reason: string) => ({ verdict: "wrong", kind: "refused", reason, user: account?.user }) as const;
         if (!account || verdict.kind === "wrong") return refused(account ? "password_wrong" : "account_unknown");
-        const result = await use({ account, ...BY_PASSWORD, provedAt: clock() });
+        const result = await use({ account, ...BY_PASSWORD });
         if (result === undefined) return refused("account_disabled");
         return {
           verdict: account.hasSecondFactor ? "none" : "right",
