@@ -47,5 +47,4 @@ export const provedForm = (
     // Pages that are opened with a fresh proof have fields, and what was typed there is lost.
     const late = PROVED_PAGES.includes(path) ? `&${TOO_LATE}=yes` : "";
     sendRedirect(ctx, proofPath(kit.site, path, returnToOf(kit.site, form), late), 303);
-    return undefined;
   });

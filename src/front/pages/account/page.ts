@@ -10,12 +10,12 @@ import { sendJson } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
-import { sendPage } from "../views/layout.ts";
+import { type FailedForm, sendPage } from "../views/layout.ts";
 import { SET_UP_DONE } from "../views/sections.ts";
 import { withRecords } from "../views/words.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
-type Shown = Partial<Pick<AccountPage, "done" | "typed" | "faults" | "offersPasskey" | "offersConsole">> & { readonly status?: number };
+type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "offersConsole">> & FailedForm;
 
 async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
   const consents = await ports.consents.ofUser(user.id);
@@ -96,7 +96,6 @@ export const profilePage = (kit: PageKit): Handler =>
       return "/account?done=named";
     } catch (error) {
       await show(kit, ctx, user, { typed, ...failedForm(ctx, error, ["firstName", "lastName"]) });
-      return undefined;
     }
   });
 

@@ -16,7 +16,7 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import { ACCOUNT_PURPOSE, accountForm, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
+import { type FailedForm, sendPage } from "../views/layout.ts";
 import { CONFIRM_ADDRESS } from "../views/sections.ts";
 import {
   addressView,
@@ -30,12 +30,11 @@ import {
 } from "./view.ts";
 
 type Page = { readonly GET: Handler; readonly POST: Handler };
-type Shown = { readonly email?: string; readonly faults?: readonly Fault[]; readonly status?: number };
 
 /** GET and POST /account/security/address: the user, who has just proved that it is them, asks for another address. */
 export function addressPage(kit: PageKit): Page {
   const { ports, guard, site } = kit;
-  const show = (ctx: FrontContext, user: User, { email, faults = [], status }: Shown): void => {
+  const show = (ctx: FrontContext, user: User, { email, faults = [], status }: FailedForm & { readonly email?: string }): void => {
     const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), user, email, faults };
     sendPage(ctx, addressView(site, languageOf(ctx), page), status);
   };
@@ -48,7 +47,6 @@ export function addressPage(kit: PageKit): Page {
         return "/account?done=addressSent";
       } catch (error) {
         show(ctx, signedIn.user, { email, ...failedForm(ctx, error, ["email"]) });
-        return undefined;
       }
     }),
   };
@@ -67,7 +65,7 @@ async function forLink(kit: PageKit, ctx: FrontContext, show: () => Promise<void
 /** GET and POST /account/security/address/confirm: the link to the new address, which works only where its user is signed in. */
 export function confirmAddressPage(kit: PageKit): Page {
   const { ports, guard, site } = kit;
-  const show = (ctx: FrontContext, user: User, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> =>
+  const show = (ctx: FrontContext, user: User, link: string, { faults = [], status }: FailedForm = {}): Promise<void> =>
     forLink(kit, ctx, async () => {
       const change = await changeToConfirm(link, user, ports);
       const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), link, change, faults };
@@ -87,9 +85,7 @@ export function confirmAddressPage(kit: PageKit): Page {
         await confirmAddressChange(link, signedIn, ports, callerOf(ctx));
         return "/account?done=address";
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, []);
-        await show(ctx, signedIn.user, link, faults, status);
-        return undefined;
+        await show(ctx, signedIn.user, link, failedForm(ctx, error, []));
       }
     }),
   };
@@ -102,7 +98,7 @@ const STOPPED = "address-stopped";
 /** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
 export function stopAddressPage(kit: PageKit): Page {
   const { ports, guard, site } = kit;
-  const show = (ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> => {
+  const show = (ctx: FrontContext, link: string, { faults = [], status }: FailedForm = {}): Promise<void> => {
     const showForm = async () => {
       const change = await changeToStop(link, ports);
       sendPage(ctx, stopAddressView(site, languageOf(ctx), { token: guard.token(ctx, STOP), link, change, faults }), status);
@@ -122,8 +118,7 @@ export function stopAddressPage(kit: PageKit): Page {
         await stopAddressChange(link, ports, callerOf(ctx));
       } catch (error) {
         if (isRefusal(error) && error.code === "conflict") return sendPage(ctx, takenAddressView(site, languageOf(ctx)), 409);
-        const { faults, status } = failedForm(ctx, error, []);
-        return show(ctx, link, faults, status);
+        return show(ctx, link, failedForm(ctx, error, []));
       }
       sendRedirect(ctx, site.path(`/address/stop?done=${guard.token(ctx, STOPPED)}`), 303);
     },

@@ -7,30 +7,28 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import { ACCOUNT_PURPOSE, failedForm, type PageKit, signedInTo } from "../kit.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
+import { type FailedForm, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
 
 /** GET /account/delete says what would happen, POST /account/delete does it, both after a fresh proof. */
 export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site, cookies } = kit;
 
-  async function show(ctx: FrontContext, user: User, faults: readonly Fault[], status = 200): Promise<void> {
+  async function show(ctx: FrontContext, user: User, { faults = [], status }: FailedForm = {}): Promise<void> {
     const clients = (await ports.clients.ofOwner(user.id)).map(({ name }) => name);
     sendPage(ctx, deleteAccountView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), clients, faults }), status);
   }
 
   return {
-    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user, [])),
+    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user)),
     POST: provedForm(kit, async (ctx, _form, { user }) => {
       try {
         await closeAccount(user, ports, callerOf(ctx));
+        cookies.endSession(ctx);
+        return "/account/deleted";
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, []);
-        await show(ctx, user, faults, status);
-        return undefined;
+        await show(ctx, user, failedForm(ctx, error, []));
       }
-      cookies.endSession(ctx);
-      return "/account/deleted";
     }),
   };
 }

@@ -5,7 +5,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
-import { type FormPage, sendPage } from "../views/layout.ts";
+import { type FailedForm, sendPage } from "../views/layout.ts";
 import { deviceDoneView, deviceView } from "./view.ts";
 
 const PURPOSE = "device";
@@ -13,10 +13,10 @@ const PURPOSE = "device";
 /** GET /device and POST /device: takes the code that a device shows, then continues as an application's request. @see RFC 8628 §3.3 */
 export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, flow, site } = kit;
-  const show = (ctx: FrontContext, userCode: string | undefined, { faults, status }: Pick<FormPage, "faults"> & { status: number }) =>
+  const show = (ctx: FrontContext, userCode: string | undefined, { faults = [], status }: FailedForm = {}) =>
     sendPage(ctx, deviceView(site, languageOf(ctx), { token: guard.token(ctx, PURPOSE), userCode, faults }), status);
   return {
-    GET: async (ctx) => show(ctx, queryMember(ctx, "user_code"), { faults: [], status: 200 }),
+    GET: async (ctx) => show(ctx, queryMember(ctx, "user_code")),
     async POST(ctx) {
       const form = await formBody(ctx);
       guard.assert(ctx, form, PURPOSE);

@@ -16,7 +16,7 @@ import {
   returnToOf,
   returnToStarted,
 } from "../kit.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
+import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } from "./view.ts";
 
 const FORGOT = "forgot";
@@ -27,11 +27,10 @@ const CHANGED = "changed";
 /** GET /forgot and POST /forgot: sends a link; the response is the same for every address. */
 export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
+  const show = (ctx: FrontContext, returnTo: ReturnTo, email?: string, { faults = [], status }: FailedForm = {}): void =>
+    sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, email, faults }), status);
   return {
-    GET(ctx) {
-      const returnTo = returnToOf(site, queryForm(ctx));
-      sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, faults: [] }));
-    },
+    GET: (ctx) => show(ctx, returnToOf(site, queryForm(ctx))),
     async POST(ctx) {
       const form = await formBody(ctx);
       guard.assert(ctx, form, FORGOT);
@@ -39,9 +38,7 @@ export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST
       try {
         await forgotPassword(assertShape(EmailBody, { email }).email, ports, browserCaller(kit, ctx));
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, ["email"]);
-        const page = forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, email, faults });
-        return sendPage(ctx, page, status);
+        return show(ctx, returnTo, email, failedForm(ctx, error, ["email"]));
       }
       await beginPendingAction(kit, ctx, email, returnTo);
       sendRedirect(ctx, site.path("/forgot/sent", returnTo), 303);
@@ -58,7 +55,7 @@ export const forgotSentPage =
 /** GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not. */
 export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
-  async function show(ctx: FrontContext, link: string, faults: readonly Fault[] = [], status = 200): Promise<void> {
+  async function show(ctx: FrontContext, link: string, { faults = [], status }: FailedForm = {}): Promise<void> {
     try {
       const { email } = await ownerOfReset(link, ports);
       sendPage(ctx, resetView(site, languageOf(ctx), { token: guard.token(ctx, RESET), link, email, faults }), status);
@@ -82,8 +79,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
         const { token, password } = assertShape(ResetBody, { token: link, password: form.get("password") ?? "" });
         await rememberBrowser(kit, ctx, await resetPassword(token, password, ports, callerOf(ctx)));
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, ["password"]);
-        return show(ctx, link, faults, status);
+        return show(ctx, link, failedForm(ctx, error, ["password"]));
       }
       sendRedirect(ctx, site.path(`/reset?done=${guard.token(ctx, CHANGED)}`), 303);
     },

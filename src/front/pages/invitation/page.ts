@@ -8,14 +8,12 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserCaller, failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
+import { type FailedForm, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { invitationView, staleInvitationView } from "./view.ts";
 
 const PURPOSE = "invitation";
 const MUST_WAIT: readonly RefusalCode[] = ["too_many_requests", "temporarily_unavailable"];
-
-type Attempt = { readonly email?: string | undefined; readonly faults?: readonly Fault[]; readonly status?: number };
 
 /**
  * GET and POST of a page that opens an account by a link: /invitation for an invited address, /setup for the first operator, who types
@@ -25,7 +23,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
   const { ports, guard, site, cookies } = kit;
   const isSetup = path === "/setup";
 
-  async function show(ctx: FrontContext, link: string, { email: typed, faults = [], status }: Attempt = {}): Promise<void> {
+  async function show(ctx: FrontContext, link: string, typed?: string, { faults = [], status }: FailedForm = {}): Promise<void> {
     try {
       const { email } = await invitationOf(link, ports);
       if ((email === null) !== isSetup) return sendPage(ctx, staleInvitationView(site, languageOf(ctx), isSetup), 400);
@@ -65,7 +63,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
       } catch (error) {
         const isUsed = isRefusal(error) && error.reason === INVITATION_UNUSABLE;
         const session = isUsed ? await opened(ctx, email, password) : undefined;
-        if (session === undefined) return show(ctx, link, { email, ...(await failedAccountForm(ctx, error, form)) });
+        if (session === undefined) return show(ctx, link, email, await failedAccountForm(ctx, error, form));
         await startBrowserSession(kit, ctx, session);
       }
       sendRedirect(ctx, site.path(isSetup ? `${ACCOUNT_START}?done=${SET_UP_DONE}` : ACCOUNT_START), 303);

@@ -16,7 +16,7 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import { ACCOUNT_PURPOSE, failedForm, goneAfter, type PageKit, queryForm, returnToOf, startBrowserSession } from "../kit.ts";
-import { type Fault, type ReturnTo, sendPage } from "../views/layout.ts";
+import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { appView, recoveryCodesView } from "./app-view.ts";
 import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
 
@@ -34,7 +34,7 @@ export const beginAppPage = (kit: PageKit): Handler =>
 export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site, cookies } = kit;
 
-  async function show(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo, faults: readonly Fault[], status?: number) {
+  async function show(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}) {
     const app = await waitingApp(user, ports);
     if (app === undefined) return sendRedirect(ctx, site.path(SECURITY), ctx.method === "POST" ? 303 : 302);
     const page = { ...app, token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, faults };
@@ -49,7 +49,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
   }
 
   return {
-    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn, returnToOf(site, queryForm(ctx)), [])),
+    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn, returnToOf(site, queryForm(ctx)))),
     POST: provedForm(kit, async (ctx, form, signedIn) => {
       const returnTo = returnToOf(site, form);
       try {
@@ -57,8 +57,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
         await raise(ctx, signedIn);
         sendPage(ctx, recoveryCodesView(site, languageOf(ctx), codes, afterFactor(site, returnTo, SECURITY)));
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, [CODE_FIELD]);
-        await show(ctx, signedIn, returnTo, faults, status);
+        await show(ctx, signedIn, returnTo, failedForm(ctx, error, [CODE_FIELD]));
       }
       return undefined;
     }),

@@ -5,19 +5,16 @@ import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter, type PageKit } from "../kit.ts";
-import { sendPage } from "../views/layout.ts";
+import { type FailedForm, sendPage } from "../views/layout.ts";
 import { type SecurityPage, securityView } from "./view.ts";
-
-type Shown = Partial<Pick<SecurityPage, "done" | "faults">> & { readonly status?: number };
 
 /** The page about password, other accounts and sessions. */
 export async function showSecurity(
   { ports, guard, site }: PageKit,
   ctx: FrontContext,
   { user, session }: SignedIn,
-  shown: Shown,
+  { done, faults = [], status }: Partial<Pick<SecurityPage, "done">> & FailedForm,
 ): Promise<void> {
-  const { done, faults = [], status } = shown;
   const [sessions, linked, connections, passkeys, secondFactor] = await Promise.all([
     ports.sessions.ofUser(user.id),
     ports.identityLinks.ofUser(user.id),

@@ -5,16 +5,16 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import { ACCOUNT_PURPOSE, failedForm, type PageKit } from "../kit.ts";
-import { type Fault, sendPage } from "../views/layout.ts";
+import { type FailedForm, sendPage } from "../views/layout.ts";
 import { passwordView } from "./password-view.ts";
 
 /** GET and POST /account/security/password: a new password, and a new session for this browser with it. */
 export function passwordPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
-  const show = (ctx: FrontContext, { email }: { readonly email: string }, faults: readonly Fault[], status?: number): void =>
+  const show = (ctx: FrontContext, { email }: { readonly email: string }, { faults = [], status }: FailedForm = {}): void =>
     sendPage(ctx, passwordView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), email, faults }), status);
   return {
-    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user, [])),
+    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user)),
     POST: provedForm(kit, async (ctx, form, { user }) => {
       try {
         const { password } = assertShape(PasswordBody, { password: form.get("password") ?? "" });
@@ -22,9 +22,7 @@ export function passwordPage(kit: PageKit): { readonly GET: Handler; readonly PO
         cookies.startSession(ctx, secret, ports.sessionTtl);
         return "/account/security?done=password";
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, ["password"]);
-        show(ctx, user, faults, status);
-        return undefined;
+        show(ctx, user, failedForm(ctx, error, ["password"]));
       }
     }),
   };

@@ -26,7 +26,7 @@ import {
   signInFor,
   unreachedByRealm,
 } from "../kit.ts";
-import { type Fault, type ReturnTo, sendPage } from "../views/layout.ts";
+import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
 import { shownClient } from "../views/words.ts";
 import { setUpView } from "./view.ts";
@@ -59,11 +59,10 @@ async function missingFactor(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo
   return { needed: step.needed, signedIn, valid };
 }
 
-type Shown = { readonly faults?: readonly Fault[]; readonly status?: number };
-
 /** Offers what the user has to set up before they go on, after a fresh proof. */
-export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, { faults = [], status }: Shown): Promise<void> {
+export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, failed: FailedForm = {}): Promise<void> {
   const { ports, guard, site } = kit;
+  const { faults = [], status } = failed;
   const redirect = ctx.method === "POST" ? 303 : 302;
   const missing = await missingFactor(kit, ctx, returnTo, redirect);
   if (missing === undefined) return;
@@ -80,7 +79,7 @@ export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: Retur
 /** GET /login/set-up: what the user has to set up first. POST, not now: the application gets the reason, other users go on. */
 export function setUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   return {
-    GET: (ctx) => showSetUp(kit, ctx, returnToOf(kit.site, queryForm(ctx)), {}),
+    GET: (ctx) => showSetUp(kit, ctx, returnToOf(kit.site, queryForm(ctx))),
     POST: accountForm(kit, async (ctx, form, { user }) => {
       const returnTo = returnToOf(kit.site, form);
       if (returnTo.requestId === undefined) return returnTo.next ?? ACCOUNT_START;
@@ -89,7 +88,6 @@ export function setUpPage(kit: PageKit): { readonly GET: Handler; readonly POST:
       await answerRequest(kit, await openRequest(kit, ctx, returnTo.requestId, NOTHING_ASKED, user.id), NOTHING_ASKED, user.id);
       const description = "The user has no sign-in method of this strength.";
       kit.flow.refuse(ctx, missing.valid.request, "unmet_authentication_requirements", description, 303);
-      return undefined;
     }),
   };
 }

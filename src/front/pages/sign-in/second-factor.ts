@@ -12,7 +12,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
 import { lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
 import { browserCaller, enterBrowser, failedForm, type PageKit, queryForm, returnToOf, signedInTo } from "../kit.ts";
-import { type Fault, type ReturnTo, sendPage } from "../views/layout.ts";
+import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { secondFactorView } from "./view.ts";
 
 /** Names a sign-in that waits. */
@@ -52,7 +52,7 @@ type Waiting = { readonly key: SecretHash; readonly half: HalfSignedIn } | { rea
 export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, cookies, guard, site } = kit;
 
-  const show = (ctx: FrontContext, step: string, returnTo: ReturnTo, faults: readonly Fault[], status?: number): void => {
+  const show = (ctx: FrontContext, step: string, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}): void => {
     const page = { token: guard.token(ctx, purpose(step)), step: [STEP_MEMBER, step] as const, returnTo, faults };
     sendPage(ctx, secondFactorView(site, languageOf(ctx), page), status);
   };
@@ -80,7 +80,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
       const query = queryForm(ctx);
       const [step, returnTo] = [query.get(STEP_MEMBER) ?? "", returnToOf(site, query)];
       if ((await waiting(ctx, step)) === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo), 302);
-      show(ctx, step, returnTo, []);
+      show(ctx, step, returnTo);
     },
     async POST(ctx) {
       const form = await formBody(ctx);
@@ -94,8 +94,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
         if (found.key !== undefined) await ports.challenges.take(found.key, "second_factor");
         sendRedirect(ctx, await enterBrowser(kit, ctx, session, returnTo), 303);
       } catch (error) {
-        const { faults, status } = failedForm(ctx, error, [CODE_FIELD]);
-        show(ctx, step, returnTo, faults, status);
+        show(ctx, step, returnTo, failedForm(ctx, error, [CODE_FIELD]));
       }
     },
   };

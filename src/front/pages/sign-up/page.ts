@@ -18,7 +18,7 @@ import {
   returnToStarted,
   startBrowserSession,
 } from "../kit.ts";
-import { type ReturnTo, returnToMember, sendPage } from "../views/layout.ts";
+import { type FailedForm, type ReturnTo, returnToMember, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
 import { checkMailView, noSignUpView, signUpView } from "./view.ts";
 
@@ -30,18 +30,18 @@ export const RESEND = "resend";
 export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
   const { signUpPolicy } = ports;
+  const show = (ctx: FrontContext, returnTo: ReturnTo, email?: string, { faults = [], status }: FailedForm = {}) => {
+    if (!hasSignUp(signUpPolicy)) return sendPage(ctx, noSignUpView(site, languageOf(ctx), signUpPolicy, returnTo), 403);
+    const page = { token: guard.token(ctx, purpose(returnTo.requestId)), returnTo, email, faults, domains: signUpPolicy.domains };
+    sendPage(ctx, signUpView(site, languageOf(ctx), page), status);
+  };
   return {
-    GET(ctx) {
-      const returnTo = returnToOf(site, queryForm(ctx));
-      if (!hasSignUp(signUpPolicy)) return sendPage(ctx, noSignUpView(site, languageOf(ctx), signUpPolicy, returnTo), 403);
-      const token = guard.token(ctx, purpose(returnTo.requestId));
-      sendPage(ctx, signUpView(site, languageOf(ctx), { token, returnTo, faults: [], domains: signUpPolicy.domains }));
-    },
+    GET: (ctx) => show(ctx, returnToOf(site, queryForm(ctx))),
     async POST(ctx) {
       const form = await formBody(ctx);
       const returnTo = returnToOf(site, form);
       guard.assert(ctx, form, purpose(returnTo.requestId));
-      if (!hasSignUp(signUpPolicy)) return sendPage(ctx, noSignUpView(site, languageOf(ctx), signUpPolicy, returnTo), 403);
+      if (!hasSignUp(signUpPolicy)) return show(ctx, returnTo);
       const email = form.get("email");
       try {
         const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password") });
@@ -49,16 +49,7 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
         await beginPendingAction(kit, ctx, account.user.email, returnTo);
         if (!needsProof(account.user, signUpPolicy)) return await enter(kit, ctx, account, returnTo);
       } catch (error) {
-        const { faults, status } = await failedAccountForm(ctx, error, form);
-        const token = guard.token(ctx, purpose(returnTo.requestId));
-        const page = signUpView(site, languageOf(ctx), {
-          token,
-          returnTo,
-          email,
-          faults,
-          domains: signUpPolicy.domains,
-        });
-        return sendPage(ctx, page, status);
+        return show(ctx, returnTo, email, await failedAccountForm(ctx, error, form));
       }
       sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);
     },

@@ -18,7 +18,6 @@ export const identitiesPage = (kit: PageKit): Handler =>
       return "/account/security?done=unlinked";
     } catch (error) {
       await showSecurity(kit, ctx, signedIn, failedForm(ctx, error, []));
-      return undefined;
     }
   });
 

@@ -241,6 +241,9 @@ export interface Fault {
   readonly message: string;
 }
 
+/** What a form shows after a refusal that the user can correct; nothing the first time. */
+export type FailedForm = { readonly faults?: readonly Fault[]; readonly status?: number };
+
 /** What a page needs for a form that leads on to where the user is going. */
 export interface FormPage {
   readonly token: string;
