@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import { setImmediate } from "node:timers/promises";
+import { setTimeout as pause, setImmediate } from "node:timers/promises";
 import { closeUnused, openSockets } from "../../open-sockets.ts";
 import type { Lifecycle } from "./steps.ts";
 
@@ -132,5 +132,3 @@ function addressOf(server: Server): AddressInfo {
 
 const WITHOUT_IPV6: ReadonlySet<unknown> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-
-const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));

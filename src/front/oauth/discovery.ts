@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { ADVERTISED_WITH_PLATFORMS, AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
@@ -104,28 +105,13 @@ function storedFacts({ realms, resources, trustsPlatforms, defaultScopes, clock 
     return { scopes, trustsPlatforms: trusts };
   };
   const look = shared(async () => {
-    try {
-      const current = await within(PATIENCE, read());
-      if (!isDeepStrictEqual(current, facts)) facts = current;
-      freshUntil = clock() + FRESH;
-    } catch {
-      freshUntil = clock() + PAUSE;
-    }
+    const late = setTimeout(PATIENCE, undefined, { ref: false });
+    const current = await Promise.race([read(), late]).catch(() => undefined);
+    if (current !== undefined && !isDeepStrictEqual(current, facts)) facts = current;
+    freshUntil = clock() + (current === undefined ? PAUSE : FRESH);
     return facts;
   });
   return async () => (clock() < freshUntil ? facts : look());
-}
-
-/** The result of `work`. @throws {Error} when it takes longer than `milliseconds`, or fails */
-function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
-  const late = new Promise<never>((_, reject) => {
-    const timer = setTimeout(() => reject(new Error("the realm does not answer")), milliseconds);
-    work.then(
-      () => clearTimeout(timer),
-      () => clearTimeout(timer),
-    );
-  });
-  return Promise.race([work, late]);
 }
 
 const ServerMetadata = lazily(() =>

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import type { Brandings } from "../../branding/branding.ts";
 import type { ClockState } from "../../clock.ts";
@@ -82,15 +83,11 @@ async function servicesOf(options: HealthOptions): Promise<Services> {
   return { database, redis, core };
 }
 
-const ask = (probe: Probe): Promise<Connectivity> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(() => resolve("disconnected"), PATIENCE);
-    const look = async () => probe();
-    look()
-      .then((fine) => resolve(fine ? "connected" : "disconnected"))
-      .catch(() => resolve("disconnected"))
-      .finally(() => clearTimeout(timer));
-  });
+async function ask(probe: Probe): Promise<Connectivity> {
+  const late = setTimeout(PATIENCE, false, { ref: false });
+  const isFine = await Promise.race([probe(), late]).catch(() => false);
+  return isFine ? "connected" : "disconnected";
+}
 
 /** Shares one check among all requests while it runs and for a while after. */
 function cached(look: () => Promise<Services>): () => Promise<Services> {
