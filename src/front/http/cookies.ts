@@ -59,7 +59,7 @@ function formIn([value, ...more]: readonly string[]): Form | undefined {
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
-function cookieValues(header: string | undefined, name: string): readonly string[] {
+export function cookieValues(header: string | undefined, name: string): readonly string[] {
   const values: string[] = [];
   for (const text of (header ?? "").split(";")) {
     const pair = text.trim();

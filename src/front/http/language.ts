@@ -1,5 +1,6 @@
 import Negotiator from "negotiator";
 import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from "../../texts/languages.ts";
+import { cookieValues } from "./cookies.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** Characters of a header or parameter that are read: thousands of languages would take long to parse. */
@@ -20,19 +21,12 @@ const languageNamed = (name = ""): Language | undefined => (Object.hasOwn(TEXTS,
  * prefers. @see RFC 9110 §12.5.4, OpenID Connect Core §3.1.2.1 (ui_locales)
  */
 export function languageOf({ req }: Pick<FrontContext, "req">): Language {
-  const { cookie: cookies = "", "accept-language": accepted } = req.headers;
-  for (const { name } of [CHOSEN, REQUESTED]) {
-    const remembered = cookies.includes(name) ? languageIn(cookies, name) : undefined;
-    if (remembered !== undefined) return remembered;
-  }
+  const { cookie, "accept-language": accepted } = req.headers;
+  const names = [CHOSEN, REQUESTED].flatMap(({ name }) => cookieValues(cookie, name));
+  const remembered = names.map(languageNamed).find((language) => language !== undefined);
+  if (remembered !== undefined) return remembered;
   const preferred = new Negotiator({ headers: { "accept-language": accepted?.slice(0, MAX_ACCEPTED) } }).language([...LANGUAGES]);
   return languageNamed(preferred) ?? DEFAULT_LANGUAGE;
-}
-
-/** The first language in cookies of a name. */
-function languageIn(cookies: string, name: string): Language | undefined {
-  const values = cookies.split(";").flatMap((pair) => (pair.trim().startsWith(`${name}=`) ? [pair.trim().slice(name.length + 1)] : []));
-  return values.map(languageNamed).find((language) => language !== undefined);
 }
 
 /** The best language of a `ui_locales` parameter: BCP 47 tags separated by spaces, the preferred one first. Pure. */

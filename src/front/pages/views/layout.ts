@@ -3,7 +3,7 @@ import { directionIn, shownDay, shownMoment } from "../../../texts/format.ts";
 import { LANGUAGES, type Language, TEXTS } from "../../../texts/languages.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { pageHeaders } from "../../http/headers.ts";
-import type { FrontContext } from "../../http/routes.ts";
+import type { FrontContext, FrontState } from "../../http/routes.ts";
 import { MARK, PAGE_SCRIPT, STYLE } from "../assets.ts";
 import { brandFiles } from "../brand-files.ts";
 import { SECTIONS } from "./sections.ts";
@@ -97,14 +97,7 @@ export interface HostedPage {
 export const layout = (site: Site, frame: Frame, content: Part): HostedPage => ({ site, frame, content });
 
 /** What surrounds a page for one request. */
-export interface Surroundings {
-  /** The address of the page up to a language, to show it in another one; undefined where that cannot be done. */
-  readonly sameInLanguage?: string | undefined;
-  /** Of the signed-in user; undefined: the default realm. */
-  readonly realmId?: string | undefined;
-  /** Whether the signed-in user has something to do in the console. */
-  readonly hasConsole?: boolean | undefined;
-}
+type Surroundings = Pick<FrontState, "sameInLanguage" | "realmId" | "hasConsole">;
 
 /** A page as a document. */
 export function printPage({ site, frame, content }: HostedPage, { sameInLanguage, realmId, hasConsole }: Surroundings = {}): string {
