@@ -7,12 +7,10 @@ import { githubIdentity } from "./github.ts";
 import { readLogoutToken } from "./logout-token.ts";
 import type { Providers, SignInSecrets, UpstreamIdentity } from "./ports.ts";
 
-const unavailable = (reason: string, cause?: unknown): Refusal =>
-  new Refusal("temporarily_unavailable", reason, {
-    description: "The identity provider cannot be reached at the moment.",
-    retryAfter: 5,
-    ...(cause !== undefined && { cause }),
-  });
+function unreachable(cause: unknown): never {
+  const description = "The identity provider cannot be reached at the moment.";
+  throw new Refusal("temporarily_unavailable", "upstream_unreachable", { description, retryAfter: 5, cause });
+}
 
 /** Why an exchange with a provider failed, as a fixed word; undefined when it could not be reached. */
 function failureOf(error: unknown): string | undefined {
@@ -30,14 +28,9 @@ function failureOf(error: unknown): string | undefined {
 export function providers(ports: ProviderPorts): Providers {
   const { discover, configured } = configurations(ports);
 
-  const reached = <Result>(work: Promise<Result>): Promise<Result> =>
-    work.catch((error: unknown) => {
-      throw unavailable("upstream_unreachable", error);
-    });
-
   async function prove(connection: Connection, url: URL, secrets: SignInSecrets) {
     const { state, nonce, verifier, maxAge } = secrets;
-    const config = await reached(configured(connection));
+    const config = await configured(connection).catch(unreachable);
     const isOidc = connection.protocol === "oidc";
     const ofIdToken = { expectedNonce: nonce, idTokenExpected: true, ...(maxAge !== undefined && { maxAge }) };
     const checks = { expectedState: state, pkceCodeVerifier: verifier, ...(isOidc && ofIdToken) };
@@ -52,7 +45,7 @@ export function providers(ports: ProviderPorts): Providers {
 
   return {
     async authorizationUrl(connection, { state, nonce, verifier }, { loginHint, again }) {
-      const config = await reached(configured(connection));
+      const config = await configured(connection).catch(unreachable);
       const isOidc = connection.protocol === "oidc";
       return client.buildAuthorizationUrl(config, {
         redirect_uri: ports.callback(connection.name),
@@ -73,7 +66,7 @@ export function providers(ports: ProviderPorts): Providers {
         if (error instanceof client.AuthorizationResponseError)
           throw new Refusal("access_denied", error.error === "access_denied" ? "upstream_denied" : "upstream_error", { cause: error });
         const reason = failureOf(error);
-        if (reason === undefined) throw unavailable("upstream_unreachable", error);
+        if (reason === undefined) return unreachable(error);
         throw new Refusal("access_denied", reason, { cause: error });
       }
     },

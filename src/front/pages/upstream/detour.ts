@@ -1,9 +1,9 @@
 import { assertWithin } from "../../../accounts/caller.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { Refusal } from "../../../errors.ts";
+import { parseForm } from "../../../protocol/form.ts";
 import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
-import type { Connection, OfferedConnection } from "../../../upstream/connection.ts";
-import { isTrustedFor } from "../../../upstream/connection.ts";
+import { type Connection, isTrustedFor, type OfferedConnection } from "../../../upstream/connection.ts";
 import type { SignInSecrets } from "../../../upstream/ports.ts";
 import { csrfToken } from "../../http/cookies.ts";
 import type { FrontContext } from "../../http/routes.ts";
@@ -85,14 +85,13 @@ export async function endDetour(
   const used = hashSecret(`upstream used ${state} ${browser}`);
   const pending = await ports.pendingRequests.take(detourHash(state, browser), used, 1);
   if (pending === undefined) throw expired();
-  const members = new URLSearchParams(pending.query);
-  const read = { get: (name: string) => members.get(name) ?? undefined };
-  const again = members.has("again");
+  const members = parseForm(pending.query);
+  const again = members.get("again") !== undefined;
   const maxAge = again ? { maxAge: Math.max(0, ports.clock() - pending.createdAt) } : {};
   return {
-    connectionId: read.get("connection") ?? "",
-    returnTo: returnToOf(site, read),
-    linkFor: read.get("session"),
+    connectionId: members.get("connection") ?? "",
+    returnTo: returnToOf(site, members),
+    linkFor: members.get("session"),
     again,
     secrets: { ...secretsOf(state, browser), ...maxAge },
   };
