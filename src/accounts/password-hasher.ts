@@ -78,8 +78,7 @@ function start(): Hasher {
 
 /** Whether this process waits for the other one before it ends. */
 function keepAlive(child: ChildProcess, isNeeded: boolean): void {
-  if (isNeeded) child.ref();
-  else child.unref();
-  if (isNeeded) child.channel?.ref();
-  else child.channel?.unref();
+  const change = isNeeded ? "ref" : "unref";
+  child[change]();
+  child.channel?.[change]();
 }

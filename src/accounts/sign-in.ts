@@ -36,8 +36,8 @@ export interface HalfSignedIn extends ProofChallenge {
 
 export const isHalf = (outcome: NewSession | HalfSignedIn): outcome is HalfSignedIn => !("session" in outcome);
 
-/** Does not record the address that was typed: users type passwords in its place. */
-const refused = (reason: string, user: User | undefined, caller: Caller): AuditEntry => ({
+/** The audit record of a sign-in that was refused, without the address that was typed: users type passwords in its place. */
+export const signInRefused = (reason: string, user: Pick<User, "id"> | undefined, caller: Caller): AuditEntry => ({
   event: "session.refused",
   outcome: "failure",
   reason,
@@ -100,14 +100,14 @@ async function signInBy<Proof>(
   const outcome = await authenticator.verify(proof, caller, async (proved): Promise<NewSession | HalfSignedIn | undefined> => {
     const { user, hasSecondFactor, generation } = proved.account;
     if (needsProof(user, ports.signUpPolicy)) {
-      await ports.refusals.record(refused(EMAIL_UNVERIFIED, user, caller));
+      await ports.refusals.record(signInRefused(EMAIL_UNVERIFIED, user, caller));
       throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
     }
     if (hasSecondFactor && generation !== undefined) return user.enabled ? { userId: user.id, generation, upstream: null } : undefined;
     return startSession(proved, authenticator.name, ports, caller, replaces);
   });
   if (outcome.kind === "proved") return outcome.result;
-  await ports.refusals.record(refused(outcome.reason, outcome.user, caller));
+  await ports.refusals.record(signInRefused(outcome.reason, outcome.user, caller));
   throw new Refusal("unauthenticated", outcome.reason, { description: authenticator.refusal });
 }
 
@@ -168,7 +168,7 @@ export async function proveWaiting(
   const user = await ports.users.byId(userId);
   if (user === undefined) throw wrongCode();
   const proved = await proveSecondFactor(user, code, first, ports, caller).catch(async (error: unknown) => {
-    if (isRefusal(error) && error.reason === "second_factor_wrong") await ports.refusals.record(refused(error.reason, user, caller));
+    if (isRefusal(error) && error.reason === "second_factor_wrong") await ports.refusals.record(signInRefused(error.reason, user, caller));
     throw error;
   });
   return { user, ...proved };

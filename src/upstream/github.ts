@@ -1,5 +1,6 @@
 import type { ServerMetadata } from "openid-client";
 import type { GuardedSend } from "../clients/guarded-fetch.ts";
+import { isObject } from "../clients/key-set.ts";
 import { Refusal } from "../errors.ts";
 import type { UpstreamIdentity } from "./ports.ts";
 
@@ -12,10 +13,6 @@ export const githubMetadata: ServerMetadata = {
 };
 
 const MAX_BYTES = 262_144;
-
-type Json = Readonly<Record<string, unknown>>;
-
-const isRecord = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
 async function read(fetch: GuardedSend, path: string, token: string): Promise<unknown> {
   const headers = { accept: "application/vnd.github+json", authorization: `Bearer ${token}` };
@@ -35,15 +32,15 @@ export async function githubIdentity(fetch: GuardedSend, token: string): Promise
 
 /** Pure. @throws {Refusal} access_denied */
 export function identityOfProfile(profile: unknown, emails: unknown): UpstreamIdentity {
-  const id = isRecord(profile) ? profile.id : undefined;
+  const id = isObject(profile) ? profile.id : undefined;
   if (typeof id !== "number" || !Number.isSafeInteger(id)) throw new Refusal("access_denied", "upstream_subject_invalid");
-  const primary = (Array.isArray(emails) ? emails : []).find((each: unknown) => isRecord(each) && each.primary === true);
-  const email = isRecord(primary) && typeof primary.email === "string" ? primary.email : undefined;
+  const primary = (Array.isArray(emails) ? emails : []).find((each: unknown) => isObject(each) && each.primary === true);
+  const email = isObject(primary) && typeof primary.email === "string" ? primary.email : undefined;
   return {
     issuer: githubMetadata.issuer,
     subject: String(id),
     email,
-    emailVerified: email !== undefined && isRecord(primary) && primary.verified === true,
+    emailVerified: email !== undefined && isObject(primary) && primary.verified === true,
     ...{ firstName: undefined, lastName: undefined, acr: undefined, amr: [], sid: undefined },
   };
 }

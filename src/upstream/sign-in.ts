@@ -1,8 +1,8 @@
-import { auditOfUser, auditOrigin, type Caller } from "../accounts/caller.ts";
+import { auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { UpstreamProof } from "../accounts/factors.ts";
 import type { User, Users } from "../accounts/ports.ts";
 import { type SecondFactorPorts, wrongCode } from "../accounts/second-factor.ts";
-import { type HalfSignedIn, type NewSession, newSession, proveWaiting, type SignInPorts } from "../accounts/sign-in.ts";
+import { type HalfSignedIn, type NewSession, newSession, proveWaiting, type SignInPorts, signInRefused } from "../accounts/sign-in.ts";
 import { EMAIL_UNVERIFIED, needsProof, roleOfSignUp } from "../accounts/sign-up-policy.ts";
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
@@ -24,14 +24,9 @@ export type ArrivedUser =
   | { readonly kind: "link_first" | "no_account" };
 
 /** The audit record of an upstream sign-in that was refused. */
-export const upstreamRefused = ({ issuer }: Pick<Connection, "issuer">, reason: string, caller: Caller, userId?: string): AuditEntry => ({
-  event: "session.refused",
-  outcome: "failure",
-  reason,
+export const upstreamRefused = ({ issuer }: Pick<Connection, "issuer">, reason: string, caller: Caller, user?: User): AuditEntry => ({
+  ...signInRefused(reason, user, caller),
   resources: [issuer],
-  actor: { type: "service", id: "sign-in" },
-  ...(userId !== undefined && { userId }),
-  ...auditOrigin(caller),
 });
 
 /**
@@ -116,7 +111,7 @@ async function enter(
 ): Promise<ArrivedUser> {
   const { issuer, subject, sid } = identity;
   if (needsProof(user, ports.signUpPolicy)) {
-    await ports.refusals.record(upstreamRefused({ issuer }, EMAIL_UNVERIFIED, caller, user.id));
+    await ports.refusals.record(upstreamRefused({ issuer }, EMAIL_UNVERIFIED, caller, user));
     throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
   }
   const proved = authenticationOf(identity, connection);
@@ -125,7 +120,7 @@ async function enter(
     return { kind: "half", half: { userId: user.id, generation: null, upstream } };
   const session = await startProvided(user, upstream, { ...proved, reason: "connection" }, ports, caller, replaces);
   if (session) return { kind: "signed_in", session };
-  await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user.id));
+  await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user));
   throw new Refusal("unauthenticated", "account_disabled", { description: "This account cannot sign in." });
 }
 

@@ -103,8 +103,7 @@ export function passkeyAuthenticator(ports: PasskeyPorts): Authenticator<Passkey
         throw error;
       });
       if (reason === "passkey_copied" && passkey) await reportCopy(passkey, caller);
-      if (reason !== undefined || passkey === undefined)
-        return { kind: "refused", reason: reason ?? "passkey_unknown", user: passkey?.user };
+      if (reason !== undefined) return { kind: "refused", reason, user: passkey?.user };
       const amr = [passkey.backedUp ? "swk" : "hwk", "user"];
       const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr });
       if (result === undefined) return { kind: "refused", reason: "account_disabled", user: passkey.user };
