@@ -11,7 +11,6 @@ import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { SecondFactorPorts } from "../accounts/second-factor.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
-import type { Brandings } from "../branding/branding.ts";
 import type { NamedTargets } from "../clients/find-client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
@@ -39,7 +38,6 @@ export interface UserPorts
     LinkPorts,
     Pick<FrontTelemetry, "fault"> {
   readonly core: TokenCore;
-  readonly brandings: Brandings;
   readonly connections: Connections;
   /** Loads the library at its first use. */
   readonly providers: () => Promise<Providers>;

@@ -1,21 +1,14 @@
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
-import type { Connections, IdentityLinks, Providers } from "../../upstream/ports.ts";
 import { formBody } from "../http/body.ts";
 import { form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { noStore } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
-
-interface UpstreamLogoutPorts {
-  readonly issuer: string;
-  readonly connections: Connections;
-  readonly identityLinks: IdentityLinks;
-  readonly providers: () => Promise<Providers>;
-}
+import type { UserPorts } from "../user-ports.ts";
 
 /** `POST /signin/{name}/logout`: a provider reports a logout, which ends the sessions that its sign-in started. @see OpenID Connect Back-Channel Logout 1.0 §2.5 */
-export const upstreamLogoutRoute = ({ issuer, connections, identityLinks, providers }: UpstreamLogoutPorts): Route => ({
+export const upstreamLogoutRoute = ({ issuer, connections, identityLinks, providers }: UserPorts): Route => ({
   method: "POST",
   path: "/signin/:name/logout",
   print: oauthErrorPrinter(issuer),

@@ -14,14 +14,15 @@ import { queryText, type Route } from "../http/routes.ts";
 /** Requests that one address may begin. */
 export const DEVICE_RATE = { points: 60, seconds: 60 } as const;
 
-export interface DeviceAuthorizationOptions {
+/** What the endpoints take whose requests are stored before a user sees them. `limiter`: of the requests of one address. */
+export interface LimitedEndpointOptions {
   readonly core: TokenCore;
   readonly issuer: string;
   readonly limiter: RateLimiter;
 }
 
 /** `POST /oauth/device_authorization`. @see RFC 8628 §3.1, docs/protocol.md#device-authorization */
-export const deviceAuthorizationRoute = ({ core, issuer, limiter }: DeviceAuthorizationOptions): Route => ({
+export const deviceAuthorizationRoute = ({ core, issuer, limiter }: LimitedEndpointOptions): Route => ({
   method: "POST",
   path: "/oauth/device_authorization",
   cors: true,

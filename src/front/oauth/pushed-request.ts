@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { assertWithin } from "../../accounts/caller.ts";
-import type { RateLimiter } from "../../accounts/ports.ts";
 import { isRefusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { type PushedReference, parseAuthorizationRequest, uiLocalesIn } from "../../protocol/authorization-request.ts";
@@ -14,6 +13,7 @@ import { oauthErrorPrinter } from "../http/errors.ts";
 import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { authorizeParameters } from "./authorization-parameters.ts";
+import type { LimitedEndpointOptions } from "./device-authorization.ts";
 import { browserSecret, expired } from "./pending-request.ts";
 
 /** Requests that one address may push: 20 a second, enough for the server of a busy application. */
@@ -21,14 +21,8 @@ export const PUSH_RATE = { points: 1200, seconds: 60 } as const;
 
 const PATH = "/oauth/par";
 
-export interface PushOptions {
-  readonly core: TokenCore;
-  readonly issuer: string;
-  readonly limiter: RateLimiter;
-}
-
 /** `POST /oauth/par`. @see RFC 9126 §2, docs/protocol.md#pushed-authorization-requests */
-export const pushRoute = ({ core, issuer, limiter }: PushOptions): Route => ({
+export const pushRoute = ({ core, issuer, limiter }: LimitedEndpointOptions): Route => ({
   method: "POST",
   path: PATH,
   cors: true,

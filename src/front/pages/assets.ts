@@ -6,18 +6,15 @@ import type { FrontContext } from "../http/routes.ts";
 
 const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml", js: "text/javascript; charset=utf-8" } as const;
 
-/**
- * A file whose path contains a hash of its content, so that caches may keep it forever.
- * @param parts files of a folder with the asset's name, or of a package, in this order; without parts the asset is one file
- */
-function asset(file: string, type: keyof typeof TYPES, parts: readonly (string | URL)[] = []) {
-  const files = parts.length === 0 ? [file] : parts.map((part) => (typeof part === "string" ? `${file}/${part}` : part));
-  const addresses = files.map((name) => (typeof name === "string" ? new URL(`./assets/${name}.${type}`, import.meta.url) : name));
-  const content = Buffer.concat(addresses.map((address) => readFileSync(address)));
+const file = (path: string): URL => new URL(`./assets/${path}`, import.meta.url);
+
+/** A file whose path contains a hash of its content, so that caches may keep it forever. @param parts of it, in this order */
+function asset(name: string, type: keyof typeof TYPES, parts: readonly URL[] = [file(`${name}.${type}`)]) {
+  const content = Buffer.concat(parts.map((part) => readFileSync(part)));
   const tag = hash("sha256", content, "hex").slice(0, 16);
   const etag = `"${tag}"`;
   return {
-    path: `/assets/${file}.${tag}.${type}`,
+    path: `/assets/${name}.${tag}.${type}`,
     content,
     handler(ctx: FrontContext): void {
       ctx.set("Cache-Control", "public, max-age=31536000, immutable");
@@ -34,8 +31,9 @@ function asset(file: string, type: keyof typeof TYPES, parts: readonly (string |
 
 /** In this order: later files override. */
 const STYLES = ["base", "frame", "forms", "notices", "consent", "account", "wallet", "reference", "edges"];
+const STYLE_FILES = STYLES.map((name) => file(`style/${name}.css`));
 
-export const STYLE = asset("style", "css", STYLES);
+export const STYLE = asset("style", "css", STYLE_FILES);
 export const MARK = asset("mark", "svg");
 /** On every page, where the browser runs scripts: keeps forms from being sent twice, shows passwords, and local times. */
 export const PAGE_SCRIPT = asset("page", "js");
@@ -47,4 +45,4 @@ const webauthnScript = new URL(
   pathToFileURL(createRequire(import.meta.url).resolve("@simplewebauthn/browser")),
 );
 /** Passkeys, which need scripts. */
-export const PASSKEY_SCRIPT = asset("passkey", "js", [webauthnScript, "page"]);
+export const PASSKEY_SCRIPT = asset("passkey", "js", [webauthnScript, file("passkey/page.js")]);

@@ -114,13 +114,11 @@ const Health = lazily(() => {
     .meta({ id: "Health" });
 });
 
-/** The metrics in Prometheus format. */
-type Exposition = () => Promise<{ readonly contentType: string; readonly text: string }>;
-
 interface SystemOptions {
   readonly issuer: string;
   readonly brandings: Brandings;
-  readonly exposition: Exposition;
+  /** The metrics in Prometheus format. */
+  readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
 /** `GET /` and `GET /metrics`. @see docs/protocol.md#system-endpoints */
