@@ -5,10 +5,6 @@ import { directionIn, shownDuration } from "../texts/format.ts";
 import { type Language, TEXTS } from "../texts/languages.ts";
 import type { MailMessage } from "./ports.ts";
 
-const verificationLink = (issuer: string, token: string): string => `${issuer}/auth/verify?token=${token}`;
-
-const resetLink = (issuer: string, token: string): string => `${issuer}/reset?token=${token}`;
-
 /** A link that cannot be used, or not again. */
 export const unusableLink = (reason: string): Refusal =>
   new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
@@ -41,24 +37,24 @@ export const senderOf = ({ issuer, brandings }: MailSenderPorts, realmId: string
 });
 
 export const verificationMail = (language: Language, sender: Sender, token: string, hours: number): MailMessage =>
-  message(language, sender, TEXTS[language].mails.verification(sender.host, hours), verificationLink(sender.issuer, token));
+  message(language, sender, TEXTS[language].mails.verification(sender.host, hours), `/auth/verify?token=${token}`);
 
 export const resetMail = (language: Language, sender: Sender, token: string, minutes: number): MailMessage =>
-  message(language, sender, TEXTS[language].mails.reset(sender.host, minutes), resetLink(sender.issuer, token));
+  message(language, sender, TEXTS[language].mails.reset(sender.host, minutes), `/reset?token=${token}`);
 
 /** Notifies the user of a new password. Its link leads to another one, for a user who did not choose it. */
 export const passwordChangedMail = (language: Language, sender: Sender): MailMessage =>
-  message(language, sender, TEXTS[language].mails.passwordChanged(sender.host), `${sender.issuer}/forgot`);
+  message(language, sender, TEXTS[language].mails.passwordChanged(sender.host), "/forgot");
 
 /** Its link leads to a new password too: who did not set up the app cannot turn it off, which needs its code. */
 export const secondFactorAddedMail = (language: Language, sender: Sender): MailMessage =>
-  message(language, sender, TEXTS[language].mails.secondFactorAdded(sender.host), `${sender.issuer}/forgot`);
+  message(language, sender, TEXTS[language].mails.secondFactorAdded(sender.host), "/forgot");
 
 /** Notices about a user's ways to sign in. Their link leads to them. */
 const noticeMail =
   (kind: "passkeyAdded" | "passkeyRemoved" | "passkeyCopied" | "secondFactorRemoved" | "recoveryCodeUsed") =>
   (language: Language, sender: Sender): MailMessage =>
-    message(language, sender, TEXTS[language].mails[kind](sender.host), `${sender.issuer}/account/security`);
+    message(language, sender, TEXTS[language].mails[kind](sender.host), "/account/security");
 
 export const secondFactorRemovedMail = noticeMail("secondFactorRemoved");
 export const recoveryCodeUsedMail = noticeMail("recoveryCodeUsed");
@@ -77,11 +73,11 @@ export const accountClosedMail = (language: Language, sender: Sender, byOperator
 
 /** Notifies the user that an identity provider can now sign in to the account. @param title of the provider */
 export const identityLinkedMail = (language: Language, sender: Sender, title: string): MailMessage =>
-  message(language, sender, TEXTS[language].mails.identityLinked(sender.host, title), `${sender.issuer}/account/security`);
+  message(language, sender, TEXTS[language].mails.identityLinked(sender.host, title), "/account/security");
 
 /** Notifies the user that an identity provider can no longer sign in to the account. @param title of the provider */
 export const identityUnlinkedMail = (language: Language, sender: Sender, title: string): MailMessage =>
-  message(language, sender, TEXTS[language].mails.identityUnlinked(sender.host, title), `${sender.issuer}/account/security`);
+  message(language, sender, TEXTS[language].mails.identityUnlinked(sender.host, title), "/account/security");
 
 /** @param hours for which the link works */
 export const invitationMail = (language: Language, sender: Sender, token: string, hours: number): MailMessage =>
@@ -89,7 +85,7 @@ export const invitationMail = (language: Language, sender: Sender, token: string
     language,
     sender,
     TEXTS[language].mails.invitation(sender.host, shownDuration(language, hours * 3600)),
-    `${sender.issuer}/invitation?token=${token}`,
+    `/invitation?token=${token}`,
   );
 
 /** Proves a new address. @param hours for which the link works */
@@ -98,7 +94,7 @@ export const addressProofMail = (language: Language, sender: Sender, token: stri
     language,
     sender,
     TEXTS[language].mails.addressProof(sender.host, shownDuration(language, hours * 3600)),
-    `${sender.issuer}/account/security/address/confirm?token=${token}`,
+    `/account/security/address/confirm?token=${token}`,
   );
 
 /** Notifies the present address, with a link that stops the change. @param hours for which the link works */
@@ -107,7 +103,7 @@ export const addressChangeMail = (language: Language, sender: Sender, token: str
     language,
     sender,
     TEXTS[language].mails.addressChange(sender.host, email, shownDuration(language, hours * 3600)),
-    `${sender.issuer}/address/stop?token=${token}`,
+    `/address/stop?token=${token}`,
   );
 
 /** Notifies the former address, which has the link of the message before. @param email the new address */
@@ -115,7 +111,8 @@ export const addressChangedMail = (language: Language, sender: Sender, email: st
   message(language, sender, TEXTS[language].mails.addressChanged(sender.host, email));
 
 /** A message as text and as HTML that every mail program can show. The HTML loads nothing. Lists of mails preview its hidden first line. */
-function message(language: Language, { branding }: Sender, texts: MailTexts, link?: string): MailMessage {
+function message(language: Language, { issuer, branding }: Sender, texts: MailTexts, path?: string): MailMessage {
+  const link = path && issuer + path;
   const { hello, copyLink } = TEXTS[language].mails.frame;
   const { subject, lead, action, close } = texts;
   const foot = footOf(language, branding);
