@@ -61,16 +61,7 @@ function assertNoWait(retryAfter: number): void {
 }
 
 /** Attempts to prove a password, within the failure budgets of account, address and device. */
-export interface PasswordAttempts {
-  /**
-   * Runs one attempt, which does not count if it throws.
-   * @param attempt gets the key by which it takes turns in further queues
-   * @throws {Refusal} too_many_requests, temporarily_unavailable
-   */
-  run<Outcome extends Judged>(email: string, caller: Origin, attempt: Attempt<Outcome>): Promise<Outcome>;
-  /** Clears the failures of a caller who has proved in another way who they are. */
-  clear(email: string, caller: Origin): Promise<void>;
-}
+export type PasswordAttempts = ReturnType<typeof passwordAttempts>;
 
 /** Remembers spent budgets, so that a flood does not reach the database. */
 function spentBudgets(now: () => number) {
@@ -95,7 +86,7 @@ export function passwordAttempts(
   devices: KnownDevices,
   now: () => number,
   refusals: FairQueue = fairQueue(DELAYED_REFUSALS),
-): PasswordAttempts {
+) {
   const queue = fairQueue(IN_FLIGHT);
   const spent = spentBudgets(now);
 
@@ -135,7 +126,12 @@ export function passwordAttempts(
   }
 
   return {
-    async run(email, caller, attempt) {
+    /**
+     * Runs one attempt, which does not count if it throws.
+     * @param attempt gets the key by which it takes turns in further queues
+     * @throws {Refusal} too_many_requests, temporarily_unavailable
+     */
+    async run<Outcome extends Judged>(email: string, caller: Origin, attempt: Attempt<Outcome>): Promise<Outcome> {
       const device = await knownDeviceOf(email, caller, devices);
       const keys = device === undefined ? keysOf(email, caller) : keysOfDevice(device);
       try {
@@ -146,7 +142,8 @@ export function passwordAttempts(
         throw error;
       }
     },
-    async clear(email, caller) {
+    /** Clears the failures of a caller who has proved in another way who they are. */
+    async clear(email: string, caller: Origin): Promise<void> {
       const { pair } = keysOf(email, caller);
       await failures.clear(pair);
       spent.remove(pair);

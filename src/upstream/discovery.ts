@@ -55,13 +55,7 @@ async function authenticationOf(connection: Connection, metadata: client.ServerM
 }
 
 /** Reads the metadata of providers. @throws {Error} of the library, or the fetch, when it cannot be used */
-export interface Configurations {
-  discover(connection: Connection): Promise<client.Configuration>;
-  /** The same, remembered for ten minutes, or until the connection changes. Calls at once share one attempt, and for five seconds its failure. */
-  configured(connection: Connection): Promise<client.Configuration>;
-}
-
-export function configurations(ports: ProviderPorts): Configurations {
+export function configurations(ports: ProviderPorts) {
   const custom = fetchOver(ports.fetch);
   const known = new LRUCache<string, client.Configuration>(REMEMBERED);
   const failed = new LRUCache<string, { readonly error: unknown; readonly at: number }>({ max: REMEMBERED.max });
@@ -105,6 +99,7 @@ export function configurations(ports: ProviderPorts): Configurations {
     }
   });
 
+  /** The same, remembered for ten minutes, or until the connection changes. Calls at once share one attempt, and for five seconds its failure. */
   async function configured(connection: Connection): Promise<client.Configuration> {
     const key = `${connection.id} ${connection.updatedAt ?? 0} ${behind()}`;
     return known.get(key) ?? discovered(key, connection);

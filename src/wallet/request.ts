@@ -94,27 +94,21 @@ const callbacks = (signer: RequestSigner | undefined) => ({
   },
 });
 
-type Life = { readonly from: number; readonly to: number };
+export type WalletRequests = ReturnType<typeof walletRequests>;
 
-/** Builds requests to wallets. A link always yields the same request. */
-export interface WalletRequests {
-  /** The URI that opens a wallet. @see OpenID4VP 1.0 §5.10 for signed requests, which the wallet fetches */
-  invocationUri(state: string): Promise<string>;
-  /** The signed request that an invocation refers to, if requests are signed. @param life in seconds since the epoch */
-  requestObject(state: string, life: Life, walletNonce: string | undefined): Promise<string | undefined>;
-}
-
-/** @param issuer base URL of this server; plain http only on a development machine */
-export function walletRequests(issuer: string, verifier: Verifier, query: CredentialQuery): WalletRequests {
+/** Builds requests to wallets. A link always yields the same request. @param issuer base URL; plain http only on a development machine */
+export function walletRequests(issuer: string, verifier: Verifier, query: CredentialQuery) {
   const { signer, clientId } = verifier;
   return {
-    async invocationUri(state) {
+    /** The URI that opens a wallet. @see OpenID4VP 1.0 §5.10 for signed requests, which the wallet fetches */
+    async invocationUri(state: string): Promise<string> {
       const payload = parametersOf(verifier, query, state);
       if (signer === undefined) return (await buildRequest(payload)).authorizationRequest;
       const reference = { client_id: clientId, request_uri: `${issuer}/auth/link/wallet/request/${state}`, request_uri_method: "post" };
       return `${SCHEME}?${new URLSearchParams(reference)}`;
     },
-    async requestObject(state, life, walletNonce) {
+    /** The signed request that an invocation refers to, if requests are signed. @param life in seconds since the epoch */
+    async requestObject(state: string, life: { readonly from: number; readonly to: number }, walletNonce: string | undefined) {
       if (signer === undefined) return undefined;
       const { jar } = await buildRequest(parametersOf(verifier, query, state), signer, {
         aud: ANY_WALLET,

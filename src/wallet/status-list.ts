@@ -36,15 +36,12 @@ function inflate(text: string): Uint8Array {
   }
 }
 
-/** Reads the status of a credential from its issuer's list. */
-export interface StatusLists {
-  /** @throws {Refusal} access_denied; {FetchFailure} when the list cannot be fetched */
-  statusOf(reference: StatusReference, issuer: string, now: number): Promise<number>;
-}
+export type StatusLists = ReturnType<typeof statusLists>;
 
-export function statusLists(fetch: GuardedFetch, trust: IssuerTrust): StatusLists {
+export function statusLists(fetch: GuardedFetch, trust: IssuerTrust) {
   return {
-    async statusOf({ uri, index }, issuer, now) {
+    /** The status in the issuer's list. @throws {Refusal} access_denied; {FetchFailure} when the list cannot be fetched */
+    async statusOf({ uri, index }: StatusReference, issuer: string, now: number): Promise<number> {
       const jwt = readJwt(await fetch.text(uri, MEDIA_TYPE, MAX_BYTES), "status_list_malformed", MAX_BYTES);
       const { typ, alg } = jwt.header;
       if (typ !== "statuslist+jwt" || !isWalletAlgorithm(alg)) return refuse("status_list_malformed");
