@@ -7,12 +7,6 @@ const LOGO_TYPES = { "image/svg+xml": "svg", "image/png": "png", "image/jpeg": "
 /** Bytes: every page loads it. */
 export const MAX_LOGO = 65_536;
 
-/** Why an image cannot be a logo, with the remedy. */
-export interface LogoFault {
-  readonly fault: string;
-  readonly remedy: string;
-}
-
 const SVG = "http://www.w3.org/2000/svg";
 const XLINK = "http://www.w3.org/1999/xlink";
 
@@ -74,8 +68,8 @@ function typeOf(bytes: Uint8Array): keyof typeof LOGO_TYPES | undefined {
   return /^(?:\u00ef\u00bb\u00bf)?\s*</.test(head) ? "image/svg+xml" : undefined;
 }
 
-/** Why an image file cannot be a logo: undefined for PNG, JPEG, WebP, and SVG that does nothing but draw. Pure. */
-export function logoFault(bytes: Uint8Array): LogoFault | undefined {
+/** Why an image file cannot be a logo, with the remedy: undefined for PNG, JPEG, WebP, and SVG that does nothing but draw. Pure. */
+export function logoFault(bytes: Uint8Array): { readonly fault: string; readonly remedy: string } | undefined {
   if (bytes.byteLength > MAX_LOGO) return { fault: `is larger than ${MAX_LOGO / 1024} KiB`, remedy: "give a smaller image" };
   const type = typeOf(bytes);
   if (type === undefined) return { fault: "is neither a PNG, JPEG, WebP nor SVG image", remedy: "give one of these" };

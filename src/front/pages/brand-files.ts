@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { Branding, Brandings } from "../../branding/branding.ts";
 import { accentStyle } from "../../branding/colour.ts";
 import { logoFile } from "../../branding/logo.ts";
@@ -26,16 +27,11 @@ function brandFile(body: string | Buffer, type: string, ending: string): BrandFi
 }
 
 /** Files by what they are made of: a logo or a colour. Old ones are dropped, so that changes of brandings do not fill the memory. */
-const made = new Map<string, BrandFile>();
-const MOST_FILES = 256;
+const made = new LRUCache<string, BrandFile>({ max: 256 });
 
 function fileOf(source: string, make: (source: string) => BrandFile): BrandFile {
-  const known = made.get(source);
-  if (known !== undefined) return known;
-  const file = make(source);
+  const file = made.get(source) ?? make(source);
   made.set(source, file);
-  const [oldest] = made.keys();
-  if (made.size > MOST_FILES && oldest !== undefined) made.delete(oldest);
   return file;
 }
 
