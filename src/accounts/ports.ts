@@ -119,7 +119,7 @@ export interface NewSessionRecord {
   /** For a proof that is not enough without the session before it: that one goes on, and where it has ended, none starts. */
   readonly raises?: boolean;
   /** Of the proved password: no session starts when it has been changed since. Absent for other proofs. */
-  readonly generation?: number;
+  readonly generation?: number | undefined;
   /** How the user proved who they are; a password if absent. */
   readonly acr?: string;
   readonly amr?: readonly string[];

@@ -72,14 +72,7 @@ async function startSession(
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
   const session = await ports.sessions.start(
-    {
-      ...record,
-      acr,
-      amr,
-      raises,
-      ...(generation !== undefined && { generation }),
-      ...(replaces !== undefined && { replaces: hashSecret(replaces) }),
-    },
+    { ...record, acr, amr, raises, generation, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
     auditOfUser("session.started", user.id, caller, { reason: authenticator }),
   );
   return session && { user, session, secret };

@@ -39,10 +39,10 @@ export interface Bearer {
   readonly scopes: readonly string[];
   readonly role: Role;
   /** How the user last proved who they are, and how many seconds ago, where the token says it. */
-  readonly acr?: string;
-  readonly proofAge?: number;
+  readonly acr?: string | undefined;
+  readonly proofAge?: number | undefined;
   /** The nonce for later proofs, if it replaces the one that was sent. */
-  readonly dpopNonce?: string;
+  readonly dpopNonce?: string | undefined;
 }
 
 export interface Bearers {

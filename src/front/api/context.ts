@@ -21,16 +21,9 @@ export interface ManagementRoutesOptions extends Pick<FrontTelemetry, "fault"> {
 export const bearersOf = (core: TokenCore): Bearers => ({
   async judge(accessToken, signal, dpop) {
     const use = AccessTokenUse.MANAGEMENT;
-    const bearer = await core.verifyAccessToken({ accessToken, use, ...(dpop && { dpop }) }, { ...(signal && { signal }) });
-    return {
-      userId: bearer.sub,
-      clientId: bearer.clientId,
-      scopes: bearer.scopes,
-      role: ROLES.find((role) => role === bearer.role) ?? "user",
-      ...(bearer.acr !== undefined && { acr: bearer.acr }),
-      ...(bearer.proofAge !== undefined && { proofAge: bearer.proofAge }),
-      ...(bearer.dpopNonce !== undefined && { dpopNonce: bearer.dpopNonce }),
-    };
+    const bearer = await core.verifyAccessToken({ accessToken, use, dpop }, { ...(signal && { signal }) });
+    const { sub: userId, clientId, scopes, acr, proofAge, dpopNonce } = bearer;
+    return { userId, clientId, scopes, role: ROLES.find((role) => role === bearer.role) ?? "user", acr, proofAge, dpopNonce };
   },
 });
 

@@ -38,9 +38,8 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
   /** @returns undefined for an invalid request */
   async function validated(ctx: FrontContext, idTokenHint: string, request: LogoutRequest): Promise<ValidateLogoutResponse | undefined> {
     const { clientId, postLogoutRedirectUri } = request;
-    const named = { ...(clientId !== undefined && { clientId }), ...(postLogoutRedirectUri !== undefined && { postLogoutRedirectUri }) };
     try {
-      return await ports.core.validateLogout({ idTokenHint, ...named }, { signal: ctx.state.signal });
+      return await ports.core.validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }, { signal: ctx.state.signal });
     } catch (error) {
       if (isRefusal(error) && error.code === "invalid_request") return undefined;
       throw error;
