@@ -44,14 +44,12 @@ export const endAgentPage = (kit: PageKit): Handler =>
     return "/account/agents?done=ended";
   });
 
-/** POST /account/agents/pause */
 export const pauseAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     await pauseForUser(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
     return "/account/agents?done=paused";
   });
 
-/** POST /account/agents/resume */
 export const resumeAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     const agent = form.get("agent") ?? "";

@@ -72,7 +72,6 @@ export const renewCodesPage = (kit: PageKit): Handler =>
     return undefined;
   });
 
-/** POST /account/security/app/remove */
 export const removeAppPage = (kit: PageKit): Handler =>
   factorForm(
     kit,

@@ -62,14 +62,12 @@ export const newPasskeyPage = (kit: PageKit): Handler =>
     },
   );
 
-/** POST /account/security/passkeys/rename */
 export const renamePasskeyPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     await renamePasskey(form.get("passkey") ?? "", user, form.get("name") ?? "", kit.ports, callerOf(ctx));
     return `${SECURITY}?done=renamed`;
   });
 
-/** POST /account/security/passkeys/remove */
 export const removePasskeyPage = (kit: PageKit): Handler =>
   factorForm(
     kit,

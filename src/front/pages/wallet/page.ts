@@ -48,7 +48,6 @@ const beginPage = (kit: WalletKit): Handler =>
     return `/account/wallet?handle=${handle}`;
   });
 
-/** POST /account/wallet/unlink. */
 const unlinkPage = (kit: WalletKit): Handler =>
   accountForm(kit, async (ctx, _form, signedIn) => {
     await goneAfter(unlinkWallet(signedIn, kit.linking, callerOf(ctx)));
