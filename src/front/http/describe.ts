@@ -32,6 +32,11 @@ export const jsonRequest = (schema: z.ZodType): ZodOpenApiRequestBodyObject => (
   content: { "application/json": { schema } },
 });
 
+/** A route that anyone may call. */
+export function publicOperation(tag: string, summary: string, responses: ZodOpenApiResponsesObject) {
+  return { tags: [tag], summary, security: [], responses };
+}
+
 export const OauthError = lazily(() =>
   z.object({ error: z.string().meta({ example: "invalid_request" }), error_description: z.string().optional() }).meta({ id: "OAuthError" }),
 );

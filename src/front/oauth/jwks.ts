@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { shared } from "../../load-once.ts";
-import { apiError, json } from "../http/describe.ts";
+import { apiError, json, publicOperation } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
@@ -26,16 +26,12 @@ export function jwksRoute({ core, issuer, clock }: { readonly core: TokenCore; r
     cors: true,
     essential: true,
     print: apiErrorPrinter(issuer),
-    openapi: () => ({
-      tags: ["Discovery"],
-      summary: "Public keys of every token",
-      security: [],
-      responses: {
+    openapi: () =>
+      publicOperation("Discovery", "Public keys of every token", {
         "200": json("The set; cacheable.", jwkSet()),
         "304": { description: "Not changed." },
         "503": apiError("No key is known yet."),
-      },
-    }),
+      }),
     answer: async (ctx) => sendDocument(ctx, await current(), MAX_AGE),
   };
 }

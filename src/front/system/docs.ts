@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { Brandings } from "../../branding/branding.ts";
 import { loadOnce } from "../../load-once.ts";
-import { json, text } from "../http/describe.ts";
+import { json, publicOperation, text } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { pageHeaders, prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
@@ -29,7 +29,7 @@ export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readon
       method: "GET",
       path: "/docs",
       print,
-      openapi: () => ({ tags: ["System"], summary: "This reference", security: [], responses: { "200": text("A page.", "text/html") } }),
+      openapi: () => publicOperation("System", "This reference", { "200": text("A page.", "text/html") }),
       answer: async (ctx) => sendPage(ctx, await page()),
     },
     {
@@ -37,12 +37,7 @@ export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readon
       path: "/openapi.json",
       print,
       cors: true,
-      openapi: () => ({
-        tags: ["System"],
-        summary: "This description",
-        security: [],
-        responses: { "200": json("OpenAPI 3.1.", openApi()) },
-      }),
+      openapi: () => publicOperation("System", "This description", { "200": json("OpenAPI 3.1.", openApi()) }),
       async answer(ctx) {
         pageHeaders(ctx);
         ctx.remove("Pragma");

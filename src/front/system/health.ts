@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import type { Brandings } from "../../branding/branding.ts";
 import type { ClockState } from "../../clock.ts";
-import { json, lazily, text as textResponse } from "../http/describe.ts";
+import { json, lazily, publicOperation, text as textResponse } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { noStore, sendJson } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
@@ -40,12 +40,11 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
       path: "/health",
       essential: true,
       print,
-      openapi: () => ({
-        tags: ["System"],
-        summary: "Whether traffic should come here",
-        security: [],
-        responses: { "200": json("It should.", Health()), "503": json("It should not.", Health()) },
-      }),
+      openapi: () =>
+        publicOperation("System", "Whether traffic should come here", {
+          "200": json("It should.", Health()),
+          "503": json("It should not.", Health()),
+        }),
       async answer(ctx) {
         const services = await look();
         const status = options.lifecycle.draining ? "draining" : statusOf(services);
@@ -62,12 +61,7 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
       path: "/health/live",
       essential: true,
       print,
-      openapi: () => ({
-        tags: ["System"],
-        summary: "Whether the process lives; looks at nothing else",
-        security: [],
-        responses: { "200": json("It does.", z.object({ status: z.literal("ok") }).meta({ id: "Liveness" })) },
-      }),
+      openapi: () => publicOperation("System", "Whether the process lives; looks at nothing else", { "200": json("It does.", liveness()) }),
       answer: (ctx) => sendJson(ctx, { status: "ok" }),
     },
   ];
@@ -98,6 +92,8 @@ function cached(look: () => Promise<Services>): () => Promise<Services> {
     return latest.services;
   };
 }
+
+const liveness = () => z.object({ status: z.literal("ok") }).meta({ id: "Liveness" });
 
 const Health = lazily(() => {
   const connectivity = z.enum(["connected", "disconnected"]);
@@ -131,12 +127,7 @@ export function systemRoutes({ issuer, brandings, exposition }: SystemOptions): 
       path: "/metrics",
       essential: true,
       print,
-      openapi: () => ({
-        tags: ["System"],
-        summary: "Metrics for Prometheus",
-        security: [],
-        responses: { "200": textResponse("The metrics.") },
-      }),
+      openapi: () => publicOperation("System", "Metrics for Prometheus", { "200": textResponse("The metrics.") }),
       async answer(ctx) {
         const { text, contentType } = await exposition();
         noStore(ctx);

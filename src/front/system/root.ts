@@ -1,6 +1,6 @@
 import type { Brandings } from "../../branding/branding.ts";
 import { type Language, TEXTS } from "../../texts/languages.ts";
-import { text as textResponse } from "../http/describe.ts";
+import { publicOperation } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { languageOf } from "../http/language.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
@@ -15,12 +15,8 @@ export function rootRoute(issuer: string, brandings: Brandings): Route {
     method: "GET",
     path: "/",
     print: apiErrorPrinter(issuer),
-    openapi: () => ({
-      tags: ["System"],
-      summary: "A greeting; a page with links for browsers",
-      security: [],
-      responses: { "200": { ...textResponse("A greeting."), content: CONTENT } },
-    }),
+    openapi: () =>
+      publicOperation("System", "A greeting; a page with links for browsers", { "200": { description: "A greeting.", content: CONTENT } }),
     answer(ctx: FrontContext) {
       ctx.vary("Accept");
       if (ctx.accepts("text", "html") === "html") return sendPage(ctx, view(site, languageOf(ctx)));
