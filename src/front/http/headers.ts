@@ -74,11 +74,11 @@ export function answerPreflight(ctx: HotContext, methods: readonly string[]): vo
 }
 
 /** Redirects the browser: 302 after a GET, 303 after a form, so that a form is never sent on (OAuth 2.1 §7.5.3). */
-export function sendRedirect(ctx: HotContext, location: string, status: 302 | 303): void {
+export function sendRedirect(ctx: HotContext, location: string): void {
   noStore(ctx);
   ctx.set("Referrer-Policy", "no-referrer");
   ctx.set("Location", location);
-  ctx.status = status;
+  ctx.status = ctx.method === "POST" ? 303 : 302;
   ctx.body = "";
 }
 

@@ -40,7 +40,7 @@ export interface ValidRequest {
   readonly signedIn: SignedIn | undefined;
 }
 
-/** The steps of an authorization request in the front; `status` is that of the redirect: 302 after a GET, 303 after a form. */
+/** The steps of an authorization request in the front. */
 export interface AuthorizationFlow {
   /**
    * Lets the core validate a request.
@@ -48,17 +48,11 @@ export interface AuthorizationFlow {
    * @returns undefined when the response is written: a redirect to the client with an error or the code
    * @throws {Refusal} when client or redirect URI are not valid, so that a redirect is forbidden
    */
-  validate(
-    ctx: FrontContext,
-    request: Request,
-    signedIn: SignedIn | undefined,
-    status: 302 | 303,
-    ready?: "ready",
-  ): Promise<ValidRequest | undefined>;
+  validate(ctx: FrontContext, request: Request, signedIn: SignedIn | undefined, ready?: "ready"): Promise<ValidRequest | undefined>;
   /** Redirects to the client with a code or an error. @param decision a secret that stands for one code, however often this is called */
-  issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, status: 302 | 303, decision?: string): Promise<void>;
+  issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, decision?: string): Promise<void>;
   /** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
-  refuse(ctx: FrontContext, request: Request, error: string, description: string, status: 302 | 303): void;
+  refuse(ctx: FrontContext, request: Request, error: string, description: string): void;
   /**
    * Stores the request for this browser until sign-in and consent are done.
    * @param browser its secret, where it is known  @returns the request's id  @throws {Refusal} too_many_requests
@@ -85,23 +79,23 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
   const deviceAnswer = (error?: string): string =>
     error === undefined ? `${issuer}/device/done` : redirectWith(`${issuer}/device/done`, { error });
-  const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>, status: 302 | 303) => {
+  const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>) => {
     // A device has no redirect URI: it gets its answer at the token endpoint.
-    if (request.deviceRequest !== undefined) return sendRedirect(ctx, deviceAnswer(parameters.error), status);
-    sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }), status);
+    if (request.deviceRequest !== undefined) return sendRedirect(ctx, deviceAnswer(parameters.error));
+    sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }));
   };
-  const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description, status) =>
-    redirect(ctx, request, { error, error_description: description || undefined }, status);
+  const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description) =>
+    redirect(ctx, request, { error, error_description: description || undefined });
   /** Redirects to the client with the error of a failed call: the client was valid, so the error may be sent to it. */
-  const refuseFor = (ctx: FrontContext, request: Request, error: unknown, status: 302 | 303) => {
+  const refuseFor = (ctx: FrontContext, request: Request, error: unknown) => {
     const refusal = isRefusal(error) ? error : undefined;
     if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
     const code = refusal && BY_REDIRECT.has(refusal.code) ? refusal.code : "server_error";
-    redirect(ctx, request, { error: code, error_description: refusal?.detail.description }, status);
+    redirect(ctx, request, { error: code, error_description: refusal?.detail.description });
   };
   return {
     refuse,
-    async validate(ctx, request, signedIn, status, ready) {
+    async validate(ctx, request, signedIn, ready) {
       const session = ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime };
       const question = {
         request,
@@ -115,16 +109,16 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
         case "authorization":
           return { request, authorization: outcome.value, signedIn };
         case "code":
-          redirect(ctx, request, { code: outcome.value }, status);
+          redirect(ctx, request, { code: outcome.value });
           return undefined;
         case "error":
-          refuse(ctx, request, outcome.value.error, outcome.value.errorDescription, status);
+          refuse(ctx, request, outcome.value.error, outcome.value.errorDescription);
           return undefined;
         case undefined:
           throw new Error("the core gave no outcome");
       }
     },
-    async issue(ctx, { request, signedIn: { user, session } }, status, decision) {
+    async issue(ctx, { request, signedIn: { user, session } }, decision) {
       try {
         const { code } = await core.issueCode(
           {
@@ -138,9 +132,9 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
           },
           { signal: ctx.state.signal },
         );
-        redirect(ctx, request, { code }, status);
+        redirect(ctx, request, { code });
       } catch (error) {
-        refuseFor(ctx, request, error, status);
+        refuseFor(ctx, request, error);
       }
     },
     async keep(ctx, { request, signedIn }, browser = browserSecret(ctx, cookies, randomBytes)) {
@@ -169,17 +163,14 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
     const pushed = pushedReference(query);
     const opened = pushed && (await openPushed(ctx, pushed, ports, cookies));
     const { request, uiLocales } = opened ?? { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
-    const valid = await flow.validate(ctx, request, signedIn, 302, "ready");
+    const valid = await flow.validate(ctx, request, signedIn, "ready");
     if (!valid) return;
     const step = nextStep(valid.authorization, signedIn, false, ports.clock(), settableAcr(ports));
-    if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn }, 302);
-    if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description, 302);
+    if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn });
+    if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description);
     if (uiLocales !== undefined) rememberRequested(ctx, uiLocales, ports.issuer.startsWith("https:"));
-    sendRedirect(
-      ctx,
-      site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId: await flow.keep(ctx, valid, opened?.browser) }),
-      302,
-    );
+    const requestId = await flow.keep(ctx, valid, opened?.browser);
+    sendRedirect(ctx, site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId }));
   });
   // A browser sends no cookies with a form of another site (SameSite=Lax), so the request continues as a GET of this site.
   const post: Handler = async (ctx) => {
@@ -188,12 +179,12 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
     if (pushed) {
       const { clientId, requestUri } = pushed;
       const named = new URLSearchParams({ client_id: clientId, request_uri: requestUri });
-      return sendRedirect(ctx, `${site.path("/oauth/authorize")}?${named}`, 303);
+      return sendRedirect(ctx, `${site.path("/oauth/authorize")}?${named}`);
     }
-    const valid = await flow.validate(ctx, parseAuthorizationRequest(text), undefined, 303);
+    const valid = await flow.validate(ctx, parseAuthorizationRequest(text), undefined);
     const uiLocales = uiLocalesIn(text);
     const shown = uiLocales === undefined ? "" : `&ui_locales=${encodeURIComponent(uiLocales)}`;
-    if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}${shown}`, 303);
+    if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}${shown}`);
   };
   const route = { path: "/oauth/authorize", print: authorizeErrorPrinter(ports.issuer, site) };
   return [

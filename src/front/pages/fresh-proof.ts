@@ -33,7 +33,7 @@ export const proofPath = (site: Site, path: string, returnTo: ReturnTo, late = "
 export const provedPage = (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
   accountPageHandler(kit, (ctx, page) => {
     if (isFresh(page.signedIn)) return show(ctx, page);
-    sendRedirect(ctx, proofPath(kit.site, pathText(ctx), returnToOf(kit.site, queryForm(ctx))), 302);
+    sendRedirect(ctx, proofPath(kit.site, pathText(ctx), returnToOf(kit.site, queryForm(ctx))));
   });
 
 /** POST of a form that needs one. Nothing is done, and the user returns to the section, where the form is opened again. */
@@ -46,5 +46,5 @@ export const provedForm = (
     const path = pathText(ctx);
     // Pages that are opened with a fresh proof have fields, and what was typed there is lost.
     const late = PROVED_PAGES.includes(path) ? `&${TOO_LATE}=yes` : "";
-    sendRedirect(ctx, proofPath(kit.site, path, returnToOf(kit.site, form), late), 303);
+    sendRedirect(ctx, proofPath(kit.site, path, returnToOf(kit.site, form), late));
   });

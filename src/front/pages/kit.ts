@@ -16,7 +16,16 @@ import { sendRedirect } from "../http/headers.ts";
 import { languageOf } from "../http/language.ts";
 import { type FrontContext, type Handler, pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
-import { settableAcr, shortClass, waitingHash, waitingRequest } from "../oauth/pending-request.ts";
+import {
+  hasSignedInSince,
+  nextStep,
+  settableAcr,
+  shortClass,
+  storedRequest,
+  type WaitingRequest,
+  waitingHash,
+  waitingRequest,
+} from "../oauth/pending-request.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
 import type { AccountPage } from "./views/account-frame.ts";
@@ -90,7 +99,7 @@ export const accountPageHandler =
   (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
   async (ctx) => {
     const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)), 302);
+    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)));
     await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: queryMember(ctx, "done") });
   };
 
@@ -125,14 +134,14 @@ export const accountForm =
   async (ctx) => {
     const form = await formBody(ctx);
     assertOwnForm(kit, ctx, form);
-    const toSignIn = () => void sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)), 303);
+    const toSignIn = () => void sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)));
     const signedIn = await signedInTo(kit, ctx);
     if (!signedIn) return toSignIn();
     const next = await act(ctx, form, signedIn).catch((error: unknown) => {
       if (isRefusal(error) && error.reason === SESSION_ENDED) return toSignIn();
       throw error;
     });
-    if (next !== undefined) sendRedirect(ctx, kit.site.path(next), 303);
+    if (next !== undefined) sendRedirect(ctx, kit.site.path(next));
   };
 
 /** The path to sign in and return to the destination, or else to the account page with this path, or to the page whose form has it. Pure. */
@@ -188,6 +197,14 @@ export async function startBrowserSession(
 /** Where a user goes who has signed in. */
 export const destinationOf = (site: Site, returnTo: ReturnTo): string =>
   returnTo.requestId === undefined ? site.path(returnTo.next ?? ACCOUNT_START) : site.path("/consent", returnTo);
+
+/** A waiting request that the core finds valid, and its next step. @returns undefined when the response is written */
+export async function validRequest({ ports, flow, cookies }: PageKit, ctx: FrontContext, waiting: WaitingRequest, signedIn?: SignedIn) {
+  const valid = await flow.validate(ctx, storedRequest(waiting.query), signedIn);
+  if (!valid) return undefined;
+  const renewed = hasSignedInSince(waiting, signedIn, cookies.session(ctx));
+  return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports)) };
+}
 
 /** The page that helps a user to the class of sign-in that is demanded of them. */
 export const SET_UP = "/login/set-up";

@@ -43,7 +43,7 @@ export const inChosenLanguage =
     ctx.state.sameInLanguage = `${here}${kept.size > 0 ? "&" : "?"}${LANGUAGE_MEMBER}=`;
     const chosen = query.get(LANGUAGE_MEMBER);
     if (chosen === null || !rememberChosen(ctx, chosen, ports.issuer.startsWith("https:"))) return answer(ctx);
-    sendRedirect(ctx, here, 302);
+    sendRedirect(ctx, here);
   };
 
 type Page = (path: string, methods: { readonly [M in Method]?: Handler }) => readonly Route[];

@@ -66,12 +66,14 @@ test("a page is neither cached nor framed, and sends no referrer", () => {
   expect(written((ctx) => pageHeaders(ctx, "wider")).headers["Content-Security-Policy"]).toBe("wider");
 });
 
-test("a redirect is not cached and sends no referrer", () => {
-  expect(written((ctx) => sendRedirect(ctx, "/there", 303))).toEqual({
+test("a redirect is not cached and sends no referrer, and a form is not sent on", () => {
+  const redirected = (method: string) => written((ctx) => sendRedirect(Object.assign(ctx, { method }), "/there"));
+  expect(redirected("POST")).toEqual({
     status: 303,
     body: "",
     headers: { ...NO_STORE, "Referrer-Policy": "no-referrer", Location: "/there" },
   });
+  expect(redirected("GET").status).toBe(302);
 });
 
 test("CORS: responses are readable from any origin, and preflight requests are answered", () => {

@@ -120,7 +120,7 @@ export function stopAddressPage(kit: PageKit): Page {
         if (isRefusal(error) && error.code === "conflict") return sendPage(ctx, takenAddressView(site, languageOf(ctx)), 409);
         return show(ctx, link, failedForm(ctx, error, []));
       }
-      sendRedirect(ctx, site.path(`/address/stop?done=${guard.token(ctx, STOPPED)}`), 303);
+      sendRedirect(ctx, site.path(`/address/stop?done=${guard.token(ctx, STOPPED)}`));
     },
   };
 }

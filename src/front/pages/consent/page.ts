@@ -9,19 +9,8 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
-import {
-  type Answer,
-  answerRequest,
-  decisionSecret,
-  hasSignedInSince,
-  NOTHING_ASKED,
-  nextStep,
-  type OpenRequest,
-  openRequest,
-  settableAcr,
-  storedRequest,
-} from "../../oauth/pending-request.ts";
-import { type PageKit, queryMember, SET_UP, signedInTo } from "../kit.ts";
+import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
+import { type PageKit, queryMember, SET_UP, signedInTo, validRequest } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
@@ -47,7 +36,7 @@ type PendingDecision = ValidRequest & { readonly open: OpenRequest; readonly sig
 export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   return {
     GET: exceptHead(async (ctx) => {
-      const pending = await pendingDecision(kit, ctx, queryMember(ctx, "request"), NOTHING_ASKED, 302);
+      const pending = await pendingDecision(kit, ctx, queryMember(ctx, "request"), NOTHING_ASKED);
       if (pending) await show(kit, ctx, pending);
     }),
     async POST(ctx) {
@@ -55,10 +44,10 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       kit.guard.assert(ctx, form, purpose(form.get("request") ?? ""));
       const decision = form.get("decision");
       if (decision !== "approve" && decision !== "deny") throw new Refusal("invalid_request", "decision_missing");
-      const pending = await pendingDecision(kit, ctx, form.get("request"), decision, 303);
+      const pending = await pendingDecision(kit, ctx, form.get("request"), decision);
       if (!pending) return;
       if (form.get("offer") !== offerOf(pending.authorization)) {
-        return sendRedirect(ctx, kit.site.path("/consent", pending.open), 303);
+        return sendRedirect(ctx, kit.site.path("/consent", pending.open));
       }
       const again = await answerRequest(kit, pending.open, decision, pending.signedIn.user.id);
       const decided = { ...pending, open: { ...pending.open, again } };
@@ -69,27 +58,20 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
 }
 
 /** Handles every request that needs no decision of the user. @returns undefined when the response has been written */
-async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: string | undefined, answer: Answer, status: 302 | 303) {
-  const { ports, flow, site } = kit;
+async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: string | undefined, answer: Answer) {
+  const { flow, site } = kit;
   const signedIn = await signedInTo(kit, ctx);
   const open = await openRequest(kit, ctx, requestId, answer, signedIn?.user.id);
-  const valid = await flow.validate(ctx, storedRequest(open.query), signedIn, status);
-  if (!valid) return undefined;
-  const renewed = hasSignedInSince(open, signedIn, kit.cookies.session(ctx));
-  const step = nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports));
-  if (step.kind === "sign_in" || !signedIn) {
-    sendRedirect(ctx, site.path("/login", open), status);
-    return undefined;
-  }
-  if (step.kind === "set_up") {
-    sendRedirect(ctx, site.path(SET_UP, open), status);
-    return undefined;
-  }
+  const found = await validRequest(kit, ctx, open, signedIn);
+  if (!found) return undefined;
+  const { step, ...valid } = found;
+  if (step.kind === "sign_in" || !signedIn) return void sendRedirect(ctx, site.path("/login", open));
+  if (step.kind === "set_up") return void sendRedirect(ctx, site.path(SET_UP, open));
   // A decision also counts where the consent covers the request by now, as by the first of two clicks.
   if (step.kind === "consent" || (step.kind === "issue" && answer !== NOTHING_ASKED)) return { ...valid, signedIn, open };
   await answerRequest(kit, open, answer, signedIn.user.id);
-  if (step.kind === "issue") await flow.issue(ctx, { ...valid, signedIn }, status, decisionSecret(open, signedIn.user.id));
-  else flow.refuse(ctx, valid.request, step.error, step.description, status);
+  if (step.kind === "issue") await flow.issue(ctx, { ...valid, signedIn }, decisionSecret(open, signedIn.user.id));
+  else flow.refuse(ctx, valid.request, step.error, step.description);
   return undefined;
 }
 
@@ -125,7 +107,7 @@ async function approve({ ports, flow }: PageKit, ctx: FrontContext, decided: Pen
   // After the first of two clicks the consent is already stored, unless that click is still being handled.
   if (!open.again || newScopes.length + newResources.length > 0)
     await giveConsent({ userId: signedIn.user.id, clientId, clientName: name, scopes, resources }, ports, callerOf(ctx));
-  await flow.issue(ctx, decided, 303, decisionSecret(open, signedIn.user.id));
+  await flow.issue(ctx, decided, decisionSecret(open, signedIn.user.id));
 }
 
 async function deny({ ports, flow }: PageKit, ctx: FrontContext, decided: PendingDecision): Promise<void> {
@@ -135,5 +117,5 @@ async function deny({ ports, flow }: PageKit, ctx: FrontContext, decided: Pendin
     await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
   if (request.deviceRequest !== undefined)
     await ports.core.denyDeviceRequest({ deviceRequest: request.deviceRequest }, { signal: ctx.state.signal });
-  flow.refuse(ctx, request, "access_denied", "The user denied the request.", 303);
+  flow.refuse(ctx, request, "access_denied", "The user denied the request.");
 }

@@ -38,6 +38,6 @@ export const accountGonePage =
   (kit: PageKit): Handler =>
   async (ctx) => {
     const { site, ports } = kit;
-    if ((await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"), 302);
+    if ((await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"));
     sendPage(ctx, accountGoneView(site, languageOf(ctx), hasSignUp(ports.signUpPolicy)));
   };

@@ -25,7 +25,7 @@ export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST
       try {
         const { deviceRequest } = await withUserCodeBudget(ports.userCodeFailures, callerOf(ctx), find);
         const requestId = await flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(kit, ctx) });
-        sendRedirect(ctx, site.path("/consent", { requestId }), 303);
+        sendRedirect(ctx, site.path("/consent", { requestId }));
       } catch (error) {
         show(ctx, userCode, failedForm(ctx, error, ["user_code"]));
       }

@@ -41,7 +41,7 @@ export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST
         return show(ctx, returnTo, email, failedForm(ctx, error, ["email"]));
       }
       await beginPendingAction(kit, ctx, email, returnTo);
-      sendRedirect(ctx, site.path("/forgot/sent", returnTo), 303);
+      sendRedirect(ctx, site.path("/forgot/sent", returnTo));
     },
   };
 }
@@ -81,7 +81,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
       } catch (error) {
         return show(ctx, link, failedForm(ctx, error, ["password"]));
       }
-      sendRedirect(ctx, site.path(`/reset?done=${guard.token(ctx, CHANGED)}`), 303);
+      sendRedirect(ctx, site.path(`/reset?done=${guard.token(ctx, CHANGED)}`));
     },
   };
 }

@@ -66,7 +66,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
         if (session === undefined) return show(ctx, link, email, await failedAccountForm(ctx, error, form));
         await startBrowserSession(kit, ctx, session);
       }
-      sendRedirect(ctx, site.path(isSetup ? `${ACCOUNT_START}?done=${SET_UP_DONE}` : ACCOUNT_START), 303);
+      sendRedirect(ctx, site.path(isSetup ? `${ACCOUNT_START}?done=${SET_UP_DONE}` : ACCOUNT_START));
     },
   };
 }

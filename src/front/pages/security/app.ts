@@ -36,7 +36,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
 
   async function show(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}) {
     const app = await waitingApp(user, ports);
-    if (app === undefined) return sendRedirect(ctx, site.path(SECURITY), ctx.method === "POST" ? 303 : 302);
+    if (app === undefined) return sendRedirect(ctx, site.path(SECURITY));
     const page = { ...app, token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, faults };
     sendPage(ctx, appView(site, languageOf(ctx), page), status);
   }

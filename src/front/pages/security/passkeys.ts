@@ -31,7 +31,7 @@ export const factorForm = (
     const returnTo = returnToOf(kit.site, form);
     try {
       await act(ctx, form, signedIn);
-      sendRedirect(ctx, next(returnTo), 303);
+      sendRedirect(ctx, next(returnTo));
     } catch (error) {
       const failed = failedForm(ctx, error, []);
       if (returnTo.requestId === undefined) await showSecurity(kit, ctx, signedIn, failed);

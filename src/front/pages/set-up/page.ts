@@ -3,16 +3,7 @@ import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/headers.t
 import { languageOf } from "../../http/language.ts";
 import { type FrontContext, type Handler, pathText } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
-import {
-  answerRequest,
-  hasSignedInSince,
-  NOTHING_ASKED,
-  nextStep,
-  openRequest,
-  settableAcr,
-  storedRequest,
-  waitingHash,
-} from "../../oauth/pending-request.ts";
+import { answerRequest, NOTHING_ASKED, openRequest, waitingHash } from "../../oauth/pending-request.ts";
 import { isFresh, proofPath } from "../fresh-proof.ts";
 import {
   ACCOUNT_PURPOSE,
@@ -25,6 +16,7 @@ import {
   signedInTo,
   signInFor,
   unreachedByRealm,
+  validRequest,
 } from "../kit.ts";
 import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
@@ -40,34 +32,31 @@ interface Missing {
 }
 
 /** @returns undefined when nothing is missing, and the response is a redirect to where the user was going */
-async function missingFactor(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, status: 302 | 303): Promise<Missing | undefined> {
-  const { ports, cookies, flow, site } = kit;
+async function missingFactor(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo): Promise<Missing | undefined> {
+  const { ports, site } = kit;
   const signedIn = await signedInTo(kit, ctx);
-  const goOn = (path: string): undefined => void sendRedirect(ctx, path, status);
+  const goOn = (path: string): undefined => void sendRedirect(ctx, path);
   if (!signedIn) return goOn(signInFor(site, pathText(ctx), returnTo));
   if (returnTo.requestId === undefined) {
     const needed = unreachedByRealm(signedIn.session, ports);
     return needed === undefined ? goOn(destinationOf(site, returnTo)) : { needed, signedIn };
   }
   const open = await openRequest(kit, ctx, returnTo.requestId, NOTHING_ASKED, signedIn.user.id);
-  const valid = await flow.validate(ctx, storedRequest(open.query), signedIn, status);
+  const valid = await validRequest(kit, ctx, open, signedIn);
   if (!valid) return undefined;
-  const renewed = hasSignedInSince(open, signedIn, cookies.session(ctx));
-  const step = nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports));
-  if (step.kind !== "set_up") return goOn(destinationOf(site, returnTo));
+  if (valid.step.kind !== "set_up") return goOn(destinationOf(site, returnTo));
   await ports.pendingRequests.extend(waitingHash(open.requestId, open.browser), PENDING_ACTION_TTL);
-  return { needed: step.needed, signedIn, valid };
+  return { needed: valid.step.needed, signedIn, valid };
 }
 
 /** Offers what the user has to set up before they go on, after a fresh proof. */
 export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, failed: FailedForm = {}): Promise<void> {
   const { ports, guard, site } = kit;
   const { faults = [], status } = failed;
-  const redirect = ctx.method === "POST" ? 303 : 302;
-  const missing = await missingFactor(kit, ctx, returnTo, redirect);
+  const missing = await missingFactor(kit, ctx, returnTo);
   if (missing === undefined) return;
   const { needed, signedIn, valid } = missing;
-  if (!isFresh(signedIn)) return sendRedirect(ctx, proofPath(site, pathText(ctx), returnTo), redirect);
+  if (!isFresh(signedIn)) return sendRedirect(ctx, proofPath(site, pathText(ctx), returnTo));
   const [language, passkeys] = [languageOf(ctx), ports.relyingParty !== undefined];
   const client = valid && shownClient(language, valid.authorization, valid.request.redirectUri ?? "");
   const app = needed === "mfa" && ports.box.usable();
@@ -83,11 +72,11 @@ export function setUpPage(kit: PageKit): { readonly GET: Handler; readonly POST:
     POST: accountForm(kit, async (ctx, form, { user }) => {
       const returnTo = returnToOf(kit.site, form);
       if (returnTo.requestId === undefined) return returnTo.next ?? ACCOUNT_START;
-      const missing = await missingFactor(kit, ctx, returnTo, 303);
+      const missing = await missingFactor(kit, ctx, returnTo);
       if (missing?.valid === undefined) return undefined;
       await answerRequest(kit, await openRequest(kit, ctx, returnTo.requestId, NOTHING_ASKED, user.id), NOTHING_ASKED, user.id);
       const description = "The user has no sign-in method of this strength.";
-      kit.flow.refuse(ctx, missing.valid.request, "unmet_authentication_requirements", description, 303);
+      kit.flow.refuse(ctx, missing.valid.request, "unmet_authentication_requirements", description);
     }),
   };
 }

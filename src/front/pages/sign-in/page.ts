@@ -10,15 +10,7 @@ import { formBody } from "../../http/body.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendJson, sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import {
-  browserSecret,
-  expired,
-  hasSignedInSince,
-  nextStep,
-  settableAcr,
-  storedRequest,
-  waitingRequest,
-} from "../../oauth/pending-request.ts";
+import { browserSecret, expired, waitingRequest } from "../../oauth/pending-request.ts";
 import { isFresh, lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
 import {
   beginPendingAction,
@@ -30,6 +22,7 @@ import {
   queryMember,
   returnToOf,
   signedInTo,
+  validRequest,
 } from "../kit.ts";
 import { connectionFor, upstreamPath } from "../upstream/detour.ts";
 import { type ReturnTo, sendPage } from "../views/layout.ts";
@@ -48,7 +41,7 @@ const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 type ShowForm = (ctx: FrontContext, returnTo: ReturnTo, attempt: Attempt) => Promise<void>;
 
 function formShower(kit: PageKit): ShowForm {
-  const { ports, cookies, guard, site } = kit;
+  const { ports, guard, site } = kit;
   const passkeys = ports.relyingParty !== undefined;
 
   const show = async (
@@ -69,16 +62,13 @@ function formShower(kit: PageKit): ShowForm {
     const pending = await waitingRequest(kit, ctx, requestId);
     if (!pending) throw expired();
     const signedIn = await signedInTo(kit, ctx);
-    const status = ctx.method === "POST" ? 303 : 302;
-    const valid = await kit.flow.validate(ctx, storedRequest(pending.query), signedIn, status);
+    const valid = await validRequest(kit, ctx, pending, signedIn);
     if (!valid) return;
-    const renewed = hasSignedInSince(pending, signedIn, cookies.session(ctx));
-    const step = nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports));
+    const { step } = valid;
     const proving = signedIn !== undefined && queryMember(ctx, PROVE_AGAIN) !== undefined && !isFresh(signedIn);
     const switching = attempt !== FIRST || queryMember(ctx, "switch") !== undefined;
-    if (step.kind !== "sign_in" && !proving && !switching) return sendRedirect(ctx, site.path("/consent", { requestId }), status);
-    if (attempt === FIRST && !switching && signedIn && lacksCodeOnly(signedIn))
-      return sendRedirect(ctx, raisePath(kit, { requestId }), status);
+    if (step.kind !== "sign_in" && !proving && !switching) return sendRedirect(ctx, site.path("/consent", { requestId }));
+    if (attempt === FIRST && !switching && signedIn && lacksCodeOnly(signedIn)) return sendRedirect(ctx, raisePath(kit, { requestId }));
     const client = shownClient(languageOf(ctx), valid.authorization, valid.request.redirectUri ?? "");
     const again = signedIn !== undefined && (step.kind === "sign_in" || proving);
     const stronger = step.kind === "sign_in" ? step.stronger : undefined;
@@ -91,9 +81,9 @@ function formShower(kit: PageKit): ShowForm {
   const showPlain = async (ctx: FrontContext, returnTo: ReturnTo, attempt: Attempt) => {
     const signedIn = await signedInTo(kit, ctx);
     const isDone = signedIn !== undefined && (queryMember(ctx, PROVE_AGAIN) === undefined || isFresh(signedIn));
-    if (attempt === FIRST && isDone) return sendRedirect(ctx, site.path(returnTo.next ?? ACCOUNT_START), 302);
+    if (attempt === FIRST && isDone) return sendRedirect(ctx, site.path(returnTo.next ?? ACCOUNT_START));
     if (attempt === FIRST && signedIn && lacksCodeOnly(signedIn) && queryMember(ctx, "switch") === undefined)
-      return sendRedirect(ctx, raisePath(kit, returnTo), 302);
+      return sendRedirect(ctx, raisePath(kit, returnTo));
     return show(ctx, { returnTo, client: undefined, again: signedIn !== undefined }, attempt, { hint: signedIn?.user.email });
   };
 
@@ -116,16 +106,16 @@ const signInForm =
     let path: string;
     try {
       const outcome = await signInBy(ctx, form, returnTo);
-      if (typeof outcome === "string") return sendRedirect(ctx, outcome, 303);
+      if (typeof outcome === "string") return sendRedirect(ctx, outcome);
       path = await enterBrowser(kit, ctx, outcome, returnTo);
     } catch (error) {
       if (isRefusal(error) && error.reason === EMAIL_UNVERIFIED && email !== undefined) {
         await beginPendingAction(kit, ctx, email, returnTo);
-        return sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);
+        return sendRedirect(ctx, site.path("/signup/sent", returnTo));
       }
       return showForm(ctx, returnTo, { email, ...failedForm(ctx, error, ["email", "password"]) });
     }
-    sendRedirect(ctx, path, 303);
+    sendRedirect(ctx, path);
   };
 
 /** GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one. */

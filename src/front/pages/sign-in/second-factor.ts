@@ -79,7 +79,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
     async GET(ctx) {
       const query = queryForm(ctx);
       const [step, returnTo] = [query.get(STEP_MEMBER) ?? "", returnToOf(site, query)];
-      if ((await waiting(ctx, step)) === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo), 302);
+      if ((await waiting(ctx, step)) === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo));
       show(ctx, step, returnTo);
     },
     async POST(ctx) {
@@ -87,12 +87,12 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
       const [step, returnTo] = [form.get(STEP_MEMBER) ?? "", returnToOf(site, form)];
       guard.assert(ctx, form, purpose(step));
       const found = await waiting(ctx, step);
-      if (found === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo), 303);
+      if (found === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo));
       const [code, caller, replaces] = [form.get(CODE_FIELD) ?? "", browserCaller(kit, ctx), cookies.session(ctx)];
       try {
         const session = await proved(found, code, caller, replaces);
         if (found.key !== undefined) await ports.challenges.take(found.key, "second_factor");
-        sendRedirect(ctx, await enterBrowser(kit, ctx, session, returnTo), 303);
+        sendRedirect(ctx, await enterBrowser(kit, ctx, session, returnTo));
       } catch (error) {
         show(ctx, step, returnTo, failedForm(ctx, error, [CODE_FIELD]));
       }

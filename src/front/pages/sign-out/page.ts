@@ -62,7 +62,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       if (hint === undefined) return sendPage(ctx, badLogoutRequestView(site, languageOf(ctx)), 400);
       if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(ctx, signedIn);
       await endSession(ctx, signedIn, false);
-      sendRedirect(ctx, addressOf(hint, request, site), 302);
+      sendRedirect(ctx, addressOf(hint, request, site));
     }),
     async POST(ctx) {
       const text = await formText(ctx);
@@ -70,10 +70,10 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       // A form without a token comes from an application. A browser sends no session cookie with a form of another site, but with a GET of
       // this site (SameSite=Lax).
       if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
-        return sendRedirect(ctx, `${site.path("/logout")}?${printLogoutRequest(parseLogoutRequest(text))}`, 303);
+        return sendRedirect(ctx, `${site.path("/logout")}?${printLogoutRequest(parseLogoutRequest(text))}`);
       assertOwnForm(kit, ctx, form);
       await endSession(ctx, await signedInTo(kit, ctx), form.get("everywhere") === "yes");
-      sendRedirect(ctx, site.path("/logout"), 303);
+      sendRedirect(ctx, site.path("/logout"));
     },
   };
 }

@@ -51,7 +51,7 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
       } catch (error) {
         return show(ctx, returnTo, email, await failedAccountForm(ctx, error, form));
       }
-      sendRedirect(ctx, site.path("/signup/sent", returnTo), 303);
+      sendRedirect(ctx, site.path("/signup/sent", returnTo));
     },
   };
 }
@@ -62,7 +62,7 @@ async function enter(kit: PageKit, ctx: FrontContext, account: NewAccount, retur
   const session = await signInNewcomer(account, "sign_up", ports, callerOf(ctx), cookies.session(ctx));
   await startBrowserSession(kit, ctx, session);
   const page = returnTo.next ?? `${ACCOUNT_START}?done=joined`;
-  sendRedirect(ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo), 303);
+  sendRedirect(ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo));
 }
 
 /** The value of `done` after another mail was requested. */
@@ -74,7 +74,7 @@ export const signUpSentPage =
   (ctx) => {
     const { site, guard } = kit;
     const [returnTo, email] = [returnToOf(site, queryForm(ctx)), mailedTo(kit, ctx)];
-    if (email === undefined) return sendRedirect(ctx, site.path("/login", returnTo), 302);
+    if (email === undefined) return sendRedirect(ctx, site.path("/login", returnTo));
     const again = queryMember(ctx, "done") === AGAIN;
     sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), returnTo, again }));
   };
@@ -92,5 +92,5 @@ export const resendPage =
     // The page of an expired link does not know the destination.
     const returnTo = returnToMember(named) !== undefined ? named : await returnToStarted(kit, ctx);
     await beginPendingAction(kit, ctx, email, returnTo);
-    sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, returnTo), 303);
+    sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, returnTo));
   };

@@ -24,7 +24,7 @@ export const identitiesPage = (kit: PageKit): Handler =>
 /** Sends the browser to the provider of which an account is linked. */
 async function startLink(kit: PageKit, ctx: FrontContext, { session }: SignedIn, name: string): Promise<undefined> {
   const connection = await connectionNamed(kit, name);
-  await leave(kit, ctx, connection, { connectionId: connection.id, returnTo: {}, linkFor: session.id, again: false }, 303);
+  await leave(kit, ctx, connection, { connectionId: connection.id, returnTo: {}, linkFor: session.id, again: false });
 }
 
 /** @param named issuer and subject, as the page wrote them */

@@ -24,17 +24,17 @@ export const upstreamPage =
     const connection = await connectionNamed(kit, nameIn(ctx));
     const returnTo = returnToOf(kit.site, queryForm(ctx));
     const again = await mustProveAgain(kit, ctx, returnTo);
-    await leave(kit, ctx, connection, { connectionId: connection.id, returnTo, linkFor: undefined, again }, 302);
+    await leave(kit, ctx, connection, { connectionId: connection.id, returnTo, linkFor: undefined, again });
   };
 
 /** Sends the browser to a provider. */
-export async function leave(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, status: 302 | 303): Promise<void> {
+export async function leave(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour): Promise<void> {
   const loginHint = queryMember(ctx, "login_hint")?.slice(0, 254);
   try {
     if (detour.again && connection.protocol === "github") throw new Refusal("access_denied", "upstream_cannot_confirm");
     const providers = await kit.ports.providers();
     const secrets = await beginDetour(kit, ctx, await signedInTo(kit, ctx), detour);
-    sendRedirect(ctx, await providers.authorizationUrl(connection, secrets, { loginHint, again: detour.again }), status);
+    sendRedirect(ctx, await providers.authorizationUrl(connection, secrets, { loginHint, again: detour.again }));
   } catch (error) {
     await fail(kit, ctx, connection, detour, error);
   }
@@ -78,14 +78,14 @@ async function enter(
 ): Promise<void> {
   const { ports, cookies, site } = kit;
   const arrived = await arrive(connection, identity, ports, callerOf(ctx), cookies.session(ctx));
-  if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo), 302);
+  if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo));
   if (arrived.kind !== "signed_in")
     return sendPage(
       ctx,
       notLinkedView(site, languageOf(ctx), { ...arrived, title: connection.title, returnTo, policy: ports.signUpPolicy }),
       403,
     );
-  sendRedirect(ctx, await enterBrowser(kit, ctx, arrived.session, returnTo), 302);
+  sendRedirect(ctx, await enterBrowser(kit, ctx, arrived.session, returnTo));
 }
 
 /** Links the identity to the user who has asked for it, in the same session. @throws {Refusal} conflict */
@@ -93,7 +93,7 @@ async function link(kit: PageKit, ctx: FrontContext, connection: Connection, ide
   const signedIn = await signedInTo(kit, ctx);
   if (signedIn?.session.id !== session) throw expired();
   await linkIdentity(signedIn, connection, identity, kit.ports, callerOf(ctx));
-  sendRedirect(ctx, kit.site.path("/account/security?done=linked"), 302);
+  sendRedirect(ctx, kit.site.path("/account/security?done=linked"));
 }
 
 /** Shows why a provider did not sign the user in, and records it. @throws any error that is no such reason */
