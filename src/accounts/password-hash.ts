@@ -16,12 +16,7 @@ const HASHING = { width: HASHES_AT_ONCE, queue: 32, share: 16, wait: 1000 } as c
 
 export type PasswordVerdict = { readonly kind: "wrong" } | { readonly kind: "right"; readonly outdated: boolean };
 
-export interface PasswordHashing {
-  /** @param address the key in the fair queue  @returns the encoded hash */
-  hash(password: string, address: string): Promise<string>;
-  /** Does the same work without a hash to compare with. `outdated`: made with other parameters than the current ones. */
-  verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict>;
-}
+export type PasswordHashing = ReturnType<typeof passwordHashing>;
 
 /**
  * Hashes a few passwords at a time. Only tests set `cost`: their cheap hashes are computed in this process.
@@ -35,15 +30,16 @@ export function passwordHashing({
   readonly randomBytes: RandomBytes;
   readonly cost?: PasswordCost;
   readonly queue?: FairQueue;
-}): PasswordHashing {
+}) {
   const run: (job: HashingJob) => Promise<string | boolean> = cost === PRODUCTION_COST ? hashInProcess : runHashingJob;
-  const encode = (password: string, address: string) =>
-    queue(address, async () => String(await run({ kind: "hash", normalized: normalizePassword(password), salt: randomBytes(16), cost })));
   // A random hash for unknown accounts, which no password matches.
   const unmatchable = argon2Text(cost, randomBytes(16), randomBytes(32));
   return {
-    hash: encode,
-    async verify(encoded, password, address) {
+    /** @param address the key in the fair queue  @returns the encoded hash */
+    hash: (password: string, address: string): Promise<string> =>
+      queue(address, async () => String(await run({ kind: "hash", normalized: normalizePassword(password), salt: randomBytes(16), cost }))),
+    /** Does the same work without a hash to compare with. `outdated`: made with other parameters than the current ones. */
+    async verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict> {
       const job = { kind: "verify", encoded: encoded ?? unmatchable, password, normalized: normalizePassword(password) } as const;
       const right = await queue(address, () => run(job));
       if (!right || !encoded) return { kind: "wrong" };

@@ -11,11 +11,11 @@ export interface Explanation {
     readonly demand: string;
     readonly source: string;
     readonly verdict: RuleVerdict;
-    readonly error?: string;
-    readonly reason?: string;
+    readonly error?: string | undefined;
+    readonly reason?: string | undefined;
   }[];
   readonly granted?: {
-    readonly sub?: string;
+    readonly sub?: string | undefined;
     readonly scope: string;
     readonly aud: readonly string[];
     /** Seconds. */
@@ -29,11 +29,11 @@ export interface Explanation {
   /** Requested scopes that the client may not have, of an authorization request. */
   readonly droppedScope?: readonly string[];
   /** The client that the token of a platform stands for. */
-  readonly clientId?: string;
+  readonly clientId?: string | undefined;
   readonly refused?: {
     readonly clientId: string;
     readonly grantType: string;
-    readonly error?: string;
+    readonly error?: string | undefined;
     readonly reason: string;
     /** Seconds since the epoch, with their fraction. */
     readonly at: number;

@@ -1,4 +1,4 @@
-import { type ExplainResponse, Verdict } from "../../gen/countersign/token/v1/token_pb.ts";
+import { type ExplainResponse, type RefusedTokenRequest, Verdict, type WouldBeGranted } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import type { Explainer, Explanation, RuleVerdict } from "../../management/explainer.ts";
 
@@ -32,30 +32,17 @@ const explanationOf = ({ rules, granted, refused, droppedScope, clientId }: Expl
     source,
     // A later core may send a verdict that this front does not know.
     verdict: WORDS[verdict] ?? "not_reached",
-    ...(error !== undefined && { error }),
-    ...(reason !== undefined && { reason }),
+    error,
+    reason,
   })),
-  ...(granted && {
-    granted: {
-      ...(granted.sub !== undefined && { sub: granted.sub }),
-      scope: granted.scope,
-      aud: granted.aud,
-      expiresIn: granted.expiresIn,
-      issuedTokenType: granted.issuedTokenType,
-      refreshToken: granted.refreshToken,
-      idToken: granted.idToken,
-      actors: granted.actors,
-    },
-  }),
+  ...(granted && { granted: grantedOf(granted) }),
   ...(droppedScope.length > 0 && { droppedScope }),
-  ...(clientId !== undefined && { clientId }),
-  ...(refused && {
-    refused: {
-      clientId: refused.clientId,
-      grantType: refused.grantType,
-      reason: refused.reason,
-      at: refused.at,
-      ...(refused.error !== undefined && { error: refused.error }),
-    },
-  }),
+  clientId,
+  ...(refused && { refused: refusedOf(refused) }),
 });
+
+const grantedOf = ({ sub, scope, aud, expiresIn, issuedTokenType, refreshToken, idToken, actors }: WouldBeGranted) => {
+  return { sub, scope, aud, expiresIn, issuedTokenType, refreshToken, idToken, actors };
+};
+
+const refusedOf = ({ clientId, grantType, reason, at, error }: RefusedTokenRequest) => ({ clientId, grantType, reason, at, error });
