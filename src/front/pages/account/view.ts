@@ -5,7 +5,7 @@ import { wideLink } from "../views/cards.ts";
 import {
   buttonForm,
   day,
-  type Fault,
+  type FormPage,
   faultSummary,
   field,
   type HostedPage,
@@ -16,17 +16,15 @@ import {
 } from "../views/layout.ts";
 import { type Described, scopeWords, shownHost, shownName, shownTarget, type Targets } from "../views/words.ts";
 
-export interface AccountPage {
+export interface AccountPage extends Pick<FormPage, "token" | "faults"> {
   readonly user: User;
   readonly consents: readonly Consent[];
   /** Clients among the resources of the consents. */
   readonly targets: Targets;
   readonly described: Described;
-  readonly token: string;
   readonly done?: string | undefined;
   /** The name as typed, where it could not be saved. */
   readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
-  readonly faults: readonly Fault[];
   /** For the first operator, who has just opened the account. */
   readonly offersConsole?: boolean | undefined;
   /** For a user who has just signed in without a passkey, and has none. */

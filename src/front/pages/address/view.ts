@@ -2,15 +2,11 @@ import type { AddressChange } from "../../../accounts/address-change.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
-import { type Fault, type HostedPage, hidden, html, type ReturnTo, type Site } from "../views/layout.ts";
+import { type FormPage, type HostedPage, hidden, html, type ReturnTo, type Site } from "../views/layout.ts";
 import { CONFIRM_ADDRESS } from "../views/sections.ts";
 
-export interface AddressPage {
-  readonly token: string;
+export interface AddressPage extends Omit<FormPage, "returnTo"> {
   readonly user: Pick<User, "email" | "emailVerified">;
-  /** As typed, where it could not be used. */
-  readonly email: string | undefined;
-  readonly faults: readonly Fault[];
 }
 
 export function addressView(site: Site, language: Language, { token, user, email, faults }: AddressPage): HostedPage {
@@ -27,12 +23,10 @@ export function addressView(site: Site, language: Language, { token, user, email
   });
 }
 
-export interface AddressLinkPage {
-  readonly token: string;
+export interface AddressLinkPage extends Pick<FormPage, "token" | "faults"> {
   /** The token of the link. */
   readonly link: string;
   readonly change: AddressChange;
-  readonly faults: readonly Fault[];
 }
 
 const linkMembers = ({ token, link }: AddressLinkPage) => html`${hidden(token)}<input type="hidden" name="token" value="${link}">`;

@@ -1,14 +1,12 @@
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { accountFrame } from "../views/account-frame.ts";
 import { noticeView, wideLink } from "../views/cards.ts";
-import { type Fault, faultSummary, type HostedPage, hidden, html, type Site } from "../views/layout.ts";
+import { type FormPage, faultSummary, type HostedPage, hidden, html, type Site } from "../views/layout.ts";
 import { shownName } from "../views/words.ts";
 
-export interface DeleteAccountPage {
-  readonly token: string;
+export interface DeleteAccountPage extends Pick<FormPage, "token" | "faults"> {
   /** Names of the clients that go with the account. */
   readonly clients: readonly string[];
-  readonly faults: readonly Fault[];
 }
 
 export function deleteAccountView(site: Site, language: Language, { token, clients, faults }: DeleteAccountPage): HostedPage {

@@ -4,7 +4,7 @@ import { accountFrame } from "../views/account-frame.ts";
 import { wideLink } from "../views/cards.ts";
 import {
   buttonForm,
-  type Fault,
+  type FormPage,
   faultSummary,
   field,
   type HostedPage,
@@ -12,17 +12,13 @@ import {
   html,
   moment,
   type Part,
-  type ReturnTo,
   type Site,
 } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
 
 const PATH = "/account/security/app";
 
-interface AppPage {
-  readonly token: string;
-  readonly returnTo: ReturnTo;
-  readonly faults: readonly Fault[];
+interface AppPage extends Pick<FormPage, "token" | "returnTo" | "faults"> {
   /** Base32. */
   readonly secret: string;
   /** The link that apps read. */

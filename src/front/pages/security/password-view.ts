@@ -1,11 +1,9 @@
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { accountFrame } from "../views/account-frame.ts";
-import { accountName, type Fault, faultSummary, field, type HostedPage, hidden, html, type Site } from "../views/layout.ts";
+import { accountName, type FormPage, faultSummary, field, type HostedPage, hidden, html, type Site } from "../views/layout.ts";
 
-interface PasswordPage {
+interface PasswordPage extends Pick<FormPage, "token" | "faults"> {
   readonly email: string;
-  readonly token: string;
-  readonly faults: readonly Fault[];
 }
 
 /** Asks for a new password, or the first one. */
