@@ -104,16 +104,14 @@ export interface SignInFailures {
   failures(key: SecretHash): Promise<number>;
 }
 
-/** Device and network address where a session was started. */
-export type SessionOrigin = Device & { readonly address: string };
-
 export interface NewSessionRecord {
   readonly id: string;
   readonly hash: SecretHash;
   readonly userId: string;
   /** Seconds. */
   readonly ttl: number;
-  readonly place?: SessionOrigin;
+  /** Device and network address where it is started. */
+  readonly place?: Device & { readonly address: string };
   /** Hash of the session cookie in the request. That session ends in the same statement, or goes on if it is of the same user. */
   readonly replaces?: SecretHash;
   /** For a proof that is not enough without the session before it: that one goes on, and where it has ended, none starts. */

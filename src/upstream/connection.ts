@@ -1,8 +1,7 @@
 import { domainOf } from "../accounts/sign-up-policy.ts";
 import { Refusal } from "../errors.ts";
 
-export const CONNECTION_PROTOCOLS = ["oidc", "github"] as const;
-export type ConnectionProtocol = (typeof CONNECTION_PROTOCOLS)[number];
+export type ConnectionProtocol = "oidc" | "github";
 
 /** How the provider authenticates this server. The way of sending a secret follows the provider's metadata. */
 export const CONNECTION_AUTH_METHODS = ["client_secret", "private_key_jwt", "none"] as const;
@@ -86,9 +85,6 @@ export interface ConnectionRequest extends Optional<Omit<ConnectionSettings, "cl
   readonly authMethod?: ConnectionAuthMethod | undefined;
 }
 
-/** A connection as its request describes it, without the members that storing it adds. */
-export type DescribedConnection = Omit<NewConnection, "id" | "realmId" | "secret" | "publicKey">;
-
 export const incoherent = (path: string, message: string): Refusal =>
   new Refusal("invalid_request", "connection_incoherent", { description: "The connection cannot be stored.", issues: [{ path, message }] });
 
@@ -109,7 +105,7 @@ export function assertScopes({ protocol, scopes }: Pick<Connection, "protocol" |
 }
 
 /** Completes a request by its preset and the defaults. Pure. @throws {Refusal} invalid_request with the issue */
-export function describedConnection(request: ConnectionRequest): DescribedConnection {
+export function describedConnection(request: ConnectionRequest): Omit<NewConnection, "id" | "realmId" | "secret" | "publicKey"> {
   const provider = providerOf(request);
   const name = request.name ?? request.preset;
   if (name === undefined) throw incoherent("name", "is required without a preset");

@@ -104,8 +104,6 @@ export interface LinkedIdentity extends Identity {
 /** An account for a new identity. */
 export type UpstreamUser = Pick<User, "id" | "realmId" | "email" | "firstName" | "lastName" | "role">;
 
-export type NewUpstreamSession = NewSessionRecord & { readonly upstream: UpstreamProof };
-
 /** The user of an identity. */
 export interface LinkedUser extends Pick<Account, "user" | "hasSecondFactor"> {
   /** False: an identity assertion linked it to an account with other ways in. */
@@ -131,5 +129,5 @@ export interface IdentityLinks {
   /** Ends the sessions that the provider's session or user started. @returns false for a token that was used before */
   endSessions(issuer: string, logout: UpstreamLogout, audit: AuditEntry): Promise<boolean>;
   /** Starts a session that ends with the upstream session. @returns undefined for a disabled user, an unlinked identity, or without an enabled connection */
-  startSession(session: NewUpstreamSession, audit: AuditEntry): Promise<Session | undefined>;
+  startSession(session: NewSessionRecord & { readonly upstream: UpstreamProof }, audit: AuditEntry): Promise<Session | undefined>;
 }

@@ -11,9 +11,6 @@ const MAX_BINDING_AGE = 300;
 /** Older wallets use the second type (SD-JWT VC §2.1). */
 const CREDENTIAL_TYPES = ["dc+sd-jwt", "vc+sd-jwt"];
 
-/** What an acceptable credential says. Its signature has not been verified. */
-export type CredentialClaims = { readonly issuer: string; readonly holderKey: PublishedKey };
-
 /** A NumericDate claim (RFC 7519 §2); undefined if absent. @throws {Refusal} access_denied for anything else */
 function timeOf(claims: ParsedJwt["claims"], name: string): number | undefined {
   const value = claims[name];
@@ -28,11 +25,11 @@ function assertCurrent({ claims }: ParsedJwt, now: number): void {
 }
 
 /**
- * Checks the claims of a credential that are not selectively disclosed, before anything is fetched for it. Pure.
+ * Checks the claims of a credential that are not selectively disclosed, before its signature is verified and anything is fetched for it. Pure.
  * @param now seconds since the epoch
  * @throws {Refusal} access_denied @see SD-JWT VC §2.2 and §3.4
  */
-export function checkCredential(credential: ParsedJwt, policy: CredentialPolicy, now: number): CredentialClaims {
+export function checkCredential(credential: ParsedJwt, policy: CredentialPolicy, now: number) {
   const { header, claims } = credential;
   if (!CREDENTIAL_TYPES.some((type) => type === header.typ)) refuse("credential_of_another_kind");
   if (!isWalletAlgorithm(header.alg)) return refuse("credential_algorithm_not_accepted");

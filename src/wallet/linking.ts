@@ -30,16 +30,13 @@ export interface LinkingPorts {
 /** A link as its owner sees it; `expiresAt` in seconds since the epoch. */
 export interface SeenLink extends LinkStatus, Pick<WalletLink, "sameDevice" | "expiresAt"> {}
 
-/** A started link; `expiresAt` in seconds since the epoch. */
-export type StartedLink = { readonly handle: string; readonly invocationUri: string; readonly expiresAt: number };
-
 const refusedEntry = (userId: string, caller: Caller, reason: string): AuditEntry =>
   auditOfUser("wallet.refused", userId, caller, { outcome: "failure", reason });
 
 const noLink = () => new Refusal("not_found", "link_unknown", { description: "There is no such link." });
 
 /**
- * Starts a link: one request to a wallet, for the signed-in user and session.
+ * Starts a link: one request to a wallet, for the signed-in user and session. `expiresAt` is in seconds since the epoch.
  * @param sameDevice the wallet is on this device: completing the link then requires the value that the wallet was sent
  * @throws {Refusal} too_many_requests @see docs/protocol.md#wallet-linking
  */
@@ -48,7 +45,7 @@ export async function startLink(
   sameDevice: boolean,
   { links, requests, limits, randomBytes }: LinkingPorts,
   caller: Caller,
-): Promise<StartedLink> {
+) {
   await assertWithin(limits.user, user.id);
   await assertWithin(limits.address, caller.limitKey);
   const handle = newSecret(randomBytes);

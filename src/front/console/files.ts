@@ -21,11 +21,8 @@ interface Asset {
   readonly as: (encoding: Encoding) => Buffer;
 }
 
-/** The name of each asset contains a hash of its content. */
-export type Assets = ReadonlyMap<string, Asset>;
-
-/** @throws for a file without a known type: the build has to name it */
-export function readAssets(): Assets {
+/** The assets by their names, which contain a hash of the content. @throws for a file without a known type: the build has to name it */
+export function readAssets(): ReadonlyMap<string, Asset> {
   const folder = new URL("assets/", BUILT);
   return new Map(
     readdirSync(folder).map((file) => {
