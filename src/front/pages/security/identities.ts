@@ -3,9 +3,11 @@ import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { buttonForm, html, type Markup, moment, type Part, type Site } from "../views/layout.ts";
 
-interface Identities {
+/** What the security page knows about other accounts and their providers. */
+export interface Identities {
   readonly token: string;
   readonly identities: readonly LinkedIdentity[];
+  /** Those of which an account can be connected. */
   readonly connections: readonly OfferedConnection[];
 }
 

@@ -2,24 +2,19 @@ import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession } from "../../../accounts/ports.ts";
 import { shownMoment } from "../../../texts/format.ts";
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
-import type { OfferedConnection } from "../../../upstream/connection.ts";
-import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
 import { buttonForm, type Fault, faultSummary, type HostedPage, hidden, html, type Markup, moment, type Site } from "../views/layout.ts";
 import { passkeyHead } from "../views/passkey-form.ts";
 import { type AppCard, appCard } from "./app-view.ts";
 import { passkeyCard } from "./factors-view.ts";
-import { identitiesCard } from "./identities.ts";
+import { type Identities, identitiesCard } from "./identities.ts";
 
-export interface SecurityPage extends Pick<AccountPage, "done">, AppCard {
+export interface SecurityPage extends Pick<AccountPage, "done">, AppCard, Identities {
   /** Undefined where browsers make no passkeys. */
   readonly passkeys: readonly Passkey[] | undefined;
   readonly sessions: readonly LiveSession[];
   /** The id of the session of this browser. */
   readonly current: string;
-  /** Other accounts that sign in to this one, and the providers of which one can be connected. */
-  readonly identities: readonly LinkedIdentity[];
-  readonly connections: readonly OfferedConnection[];
   /** What could not be done to the page's lists. */
   readonly faults: readonly Fault[];
 }
@@ -81,7 +76,5 @@ ${!here && buttonForm(site.path("/account/sessions/end"), token, { words: texts.
 </li>`;
 }
 
-const deviceWords = (texts: SecurityTexts, { browser, system }: LiveSession): string =>
+const deviceWords = (texts: Texts["security"], { browser, system }: LiveSession): string =>
   browser !== null && system !== null ? texts.device(browser, system) : (browser ?? system ?? texts.unknownDevice);
-
-type SecurityTexts = Texts["security"];
