@@ -76,6 +76,10 @@ export class Refusal extends Error {
   }
 }
 
+/** A refusal for one member of a form or a body, in words that say what is wrong with the whole too. */
+export const memberRefusal = (code: RefusalCode, reason: string, path: string, message: string): Refusal =>
+  new Refusal(code, reason, { description: message, issues: [{ path, message }] });
+
 /** @returns a function that throws a refusal of this code for a reason, with a public description if one is given */
 export const refusing =
   (code: RefusalCode) =>

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import { Refusal } from "../errors.ts";
+import { memberRefusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
 import { assertMayMail, auditOfUser, auditOrigin, type Caller, type MailLimits } from "./caller.ts";
 import type { KnownDevices } from "./known-devices.ts";
@@ -88,10 +88,8 @@ export async function requestAddressChange(
   caller: Caller,
 ): Promise<void> {
   const { addressChanges, resendLimits, knownDevices, signUpPolicy, randomBytes } = ports;
-  if (email.toLowerCase() === user.email.toLowerCase()) {
-    const message = "This is the address of your account already.";
-    throw new Refusal("invalid_request", "address_unchanged", { description: message, issues: [{ path: "email", message }] });
-  }
+  if (email.toLowerCase() === user.email.toLowerCase())
+    throw memberRefusal("invalid_request", "address_unchanged", "email", "This is the address of your account already.");
   assertDomain(email, signUpPolicy);
   await assertMayMail(email, caller, resendLimits, knownDevices);
   const [proof, stop] = [newHexSecret(randomBytes), newHexSecret(randomBytes)];

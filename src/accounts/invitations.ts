@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
-import { Refusal } from "../errors.ts";
+import { memberRefusal, Refusal } from "../errors.ts";
 import type { Page, Part } from "../paging.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes, type SecretHash } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
@@ -130,7 +130,8 @@ export async function acceptInvitation(
   caller: Caller,
 ): Promise<User> {
   const invited = await invitationOf(token, ports);
-  if (invited.email !== null && invited.email.toLowerCase() !== email.toLowerCase()) throw otherAddress();
+  if (invited.email !== null && invited.email.toLowerCase() !== email.toLowerCase())
+    throw memberRefusal("invalid_request", "invitation_of_other_address", "email", "The invitation is for another e-mail address.");
   await assertGoodPassword(password, email);
   const id = newId(ports.clock, ports.randomBytes);
   const passwordHash = await ports.passwords.hash(password, caller.limitKey);
@@ -140,9 +141,4 @@ export async function acceptInvitation(
   if (user === undefined) throw unusableLink(INVITATION_UNUSABLE);
   if (user === "taken") throw emailTaken();
   return user;
-}
-
-function otherAddress(): Refusal {
-  const message = "The invitation is for another e-mail address.";
-  return new Refusal("invalid_request", "invitation_of_other_address", { description: message, issues: [{ path: "email", message }] });
 }

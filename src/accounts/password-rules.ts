@@ -1,4 +1,4 @@
-import { Refusal } from "../errors.ts";
+import { memberRefusal } from "../errors.ts";
 import { loadOnce } from "../load-once.ts";
 
 const MIN_LENGTH = 8;
@@ -7,8 +7,7 @@ const MAX_LENGTH = 128;
 /** The form in which a password is checked and hashed. Two keyboards may encode the same letters differently. */
 export const normalizePassword = (password: string): string => password.normalize("NFKC");
 
-const refuse = (reason: string, message: string) =>
-  new Refusal("invalid_request", reason, { description: message, issues: [{ path: "password", message }] });
+const refuse = (reason: string, message: string) => memberRefusal("invalid_request", reason, "password", message);
 
 /** Common passwords, loaded at the first registration: most processes never need them. */
 const loadCommonPasswords = loadOnce(async (): Promise<ReadonlySet<string>> => {

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import { isRefusal, Refusal } from "../errors.ts";
+import { isRefusal, memberRefusal, type Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
 import type { NewName } from "./account.ts";
 import { assertMayMail, assertWithin, auditOfUser, auditOrigin, type Caller, evenly, type MailLimits } from "./caller.ts";
@@ -45,8 +45,7 @@ async function realmOf(realmId: string | undefined, realms: RegistrationPorts["r
   if (realmId === undefined) return (await realms.default()).id;
   const realm = await realms.byId(realmId.toLowerCase());
   if (realm) return realm.id;
-  const message = "There is no such realm.";
-  throw new Refusal("invalid_request", "realm_unknown", { description: message, issues: [{ path: "realmId", message }] });
+  throw memberRefusal("invalid_request", "realm_unknown", "realmId", "There is no such realm.");
 }
 
 /**
@@ -83,10 +82,8 @@ export async function register(signUp: SignUp, ports: RegistrationPorts, caller:
 }
 
 /** The refusal of an address that has an account. */
-export function emailTaken(): Refusal {
-  const message = "There is already an account with this e-mail address.";
-  return new Refusal("conflict", "email_taken", { description: message, issues: [{ path: "email", message }] });
-}
+export const emailTaken = (): Refusal =>
+  memberRefusal("conflict", "email_taken", "email", "There is already an account with this e-mail address.");
 
 /** A new account, whose user has just chosen the password. */
 export type NewAccount = Pick<Account, "user" | "generation">;

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import { Refusal } from "../errors.ts";
+import { memberRefusal, Refusal } from "../errors.ts";
 import { loadOnce } from "../load-once.ts";
 import { TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { hashSecret, type RandomBytes, type SecretHash } from "../random.ts";
@@ -101,7 +101,7 @@ export const CODE_FIELD = "code";
 
 export function wrongCode(): Refusal {
   const message = "That code is not right. Wait for the next one, or use a recovery code.";
-  return new Refusal("unauthenticated", "second_factor_wrong", { description: message, issues: [{ path: CODE_FIELD, message }] });
+  return memberRefusal("unauthenticated", "second_factor_wrong", CODE_FIELD, message);
 }
 
 /** The app is not confirmed, so there are no recovery codes yet. */

@@ -1,4 +1,4 @@
-import { Refusal } from "../errors.ts";
+import { memberRefusal, Refusal } from "../errors.ts";
 import type { Role, User } from "./ports.ts";
 
 /** Who may make clients (DEVELOPERS): every user, those with the role developer, or operators alone. */
@@ -33,10 +33,8 @@ export function assertMaySignUp(email: string, policy: SignUpPolicy): void {
 
 /** Checks that an account may have an address, as one that its user changes to. @throws {Refusal} forbidden */
 export function assertDomain(email: string, { mode, domains }: SignUpPolicy): void {
-  if (mode === "domains" && !domains.includes(domainOf(email))) {
-    const message = "Addresses of this domain cannot open an account here.";
-    throw new Refusal("forbidden", "sign_up_domain", { description: message, issues: [{ path: "email", message }] });
-  }
+  if (mode === "domains" && !domains.includes(domainOf(email)))
+    throw memberRefusal("forbidden", "sign_up_domain", "email", "Addresses of this domain cannot open an account here.");
 }
 
 /**
