@@ -1,5 +1,4 @@
 import type { AuthenticatorTransport, PublicKeyCredentialCreationOptionsJSON } from "@simplewebauthn/server";
-import type { AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import { newId } from "../random.ts";
 import { type PasskeyPorts, type PasskeyProof, userHandle } from "./authenticators/passkey.ts";
@@ -103,24 +102,23 @@ export async function addPasskey(
     },
     session.id,
     passkeyAddedMail(caller.language, senderOf(ports, user.realmId)),
-    audited("passkey.added", user, caller),
+    auditOfUser("passkey.added", user.id, caller),
   );
   if (!added) throw new Refusal("conflict", "passkey_not_added", { description: "This passkey is known already, or you have too many." });
 }
-
-const audited = (event: AuditEvent, user: User, caller: Caller) => auditOfUser(event, user.id, caller);
 
 const unknown = () => new Refusal("not_found", "passkey_unknown", { description: "There is no such passkey." });
 
 /** @throws {Refusal} not_found, also for another user's */
 export async function renamePasskey(id: string, user: User, name: string, { passkeys }: PasskeyPorts, caller: Caller): Promise<void> {
-  if (!(await passkeys.rename(id, user.id, shownName(name, nameHere(caller)), audited("passkey.changed", user, caller)))) throw unknown();
+  if (!(await passkeys.rename(id, user.id, shownName(name, nameHere(caller)), auditOfUser("passkey.changed", user.id, caller))))
+    throw unknown();
 }
 
 /** Removes a passkey and notifies the user. @throws {Refusal} not_found; conflict for the last way to sign in */
 export async function removePasskey(id: string, { user, session }: SignedIn, ports: PasskeyPorts, caller: Caller): Promise<void> {
   const message = passkeyRemovedMail(caller.language, senderOf(ports, user.realmId));
-  const outcome = await ports.passkeys.remove(id, user.id, session.id, message, audited("passkey.removed", user, caller));
+  const outcome = await ports.passkeys.remove(id, user.id, session.id, message, auditOfUser("passkey.removed", user.id, caller));
   if (outcome === "unknown") throw unknown();
   if (outcome === "last")
     throw new Refusal("conflict", "last_way_in", { description: "This is your only way to sign in. Add another one first." });

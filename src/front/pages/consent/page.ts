@@ -32,7 +32,6 @@ const offerOf = ({ scopes, resources, resourceClients }: Authorization): string 
 /** A request that waits for the decision of a signed-in user. */
 type PendingDecision = ValidRequest & { readonly open: OpenRequest; readonly signedIn: SignedIn };
 
-/** GET /consent and POST /consent. */
 export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   return {
     GET: exceptHead(async (ctx) => {

@@ -26,7 +26,6 @@ const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
 /** The purpose of the token in a form that asks for another verification mail. */
 export const RESEND = "resend";
 
-/** GET /signup and POST /signup. */
 export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
   const { signUpPolicy } = ports;
