@@ -86,23 +86,15 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   };
   const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description) =>
     redirect(ctx, request, { error, error_description: description || undefined });
-  /** Redirects to the client with the error of a failed call: the client was valid, so the error may be sent to it. */
-  const refuseFor = (ctx: FrontContext, request: Request, error: unknown) => {
-    const refusal = isRefusal(error) ? error : undefined;
-    if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
-    const code = refusal && BY_REDIRECT.has(refusal.code) ? refusal.code : "server_error";
-    redirect(ctx, request, { error: code, error_description: refusal?.detail.description });
-  };
   return {
     refuse,
     async validate(ctx, request, signedIn, ready) {
-      const session = ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime };
       const question = {
         request,
         userId: signedIn?.user.id,
         address: limitKey(ctx.state.address),
         requestId: ctx.state.requestId,
-        ...(session && { session }),
+        session: ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime },
       };
       const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal });
       switch (outcome.case) {
@@ -134,7 +126,11 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
         );
         redirect(ctx, request, { code });
       } catch (error) {
-        refuseFor(ctx, request, error);
+        // The client was valid, so the error may be sent to it.
+        const refusal = isRefusal(error) ? error : undefined;
+        if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
+        const code = refusal && BY_REDIRECT.has(refusal.code) ? refusal.code : "server_error";
+        redirect(ctx, request, { error: code, error_description: refusal?.detail.description });
       }
     },
     async keep(ctx, { request, signedIn }, browser = browserSecret(ctx, cookies, randomBytes)) {
