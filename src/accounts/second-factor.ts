@@ -175,13 +175,8 @@ async function useCode(
   const plain = plainCode(code);
   if (!CODE.test(plain)) {
     const message = recoveryCodeUsedMail(caller.language, senderOf(ports, realmId));
-    const used = await secondFactors.useCode(
-      userId,
-      recoveryHash(userId, plain),
-      message,
-      auditOfUser("recovery_code.used", userId, caller),
-    );
-    return used ? "recovery" : undefined;
+    const audit = auditOfUser("recovery_code.used", userId, caller);
+    return (await secondFactors.useCode(userId, recoveryHash(userId, plain), message, audit)) ? "recovery" : undefined;
   }
   const app = await secondFactors.appOf(userId);
   const step = app?.confirmed ? await stepOf(box.open(app.secret, appSecretPlace(userId)), plain, app.now) : undefined;

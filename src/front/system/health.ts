@@ -49,11 +49,8 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
         const services = await look();
         const status = options.lifecycle.draining ? "draining" : statusOf(services);
         const clock = options.clock();
-        sendJson(
-          ctx,
-          { status, services, ...(clock && { clock }), ...(options.diskIsFull() && { disk: "full" }) },
-          status === "ok" || status === "degraded" ? 200 : 503,
-        );
+        const body = { status, services, ...(clock && { clock }), ...(options.diskIsFull() && { disk: "full" }) };
+        sendJson(ctx, body, status === "ok" || status === "degraded" ? 200 : 503);
       },
     },
     {

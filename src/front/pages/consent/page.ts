@@ -22,12 +22,10 @@ const effectiveScopes = (scopes: readonly string[], lifetimes: Authorization["li
   lifetimes !== undefined && lifetimes.refreshToken === undefined ? scopes.filter((scope) => scope !== "offline_access") : scopes;
 
 /** A digest of what was shown: a decision counts for exactly that, should the request mean more by the time it arrives. */
-const offerOf = ({ scopes, resources, resourceClients }: Authorization): string =>
-  hash(
-    "sha256",
-    JSON.stringify([scopes, resources, resourceClients.map(({ clientId, name, agent }) => [clientId, name, agent])]),
-    "base64url",
-  );
+function offerOf({ scopes, resources, resourceClients }: Authorization): string {
+  const shown = [scopes, resources, resourceClients.map(({ clientId, name, agent }) => [clientId, name, agent])];
+  return hash("sha256", JSON.stringify(shown), "base64url");
+}
 
 /** A request that waits for the decision of a signed-in user. */
 type PendingDecision = ValidRequest & { readonly open: OpenRequest; readonly signedIn: SignedIn };

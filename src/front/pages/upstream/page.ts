@@ -79,12 +79,10 @@ async function enter(
   const { ports, cookies, site } = kit;
   const arrived = await arrive(connection, identity, ports, callerOf(ctx), cookies.session(ctx));
   if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo));
-  if (arrived.kind !== "signed_in")
-    return sendPage(
-      ctx,
-      notLinkedView(site, languageOf(ctx), { ...arrived, title: connection.title, returnTo, policy: ports.signUpPolicy }),
-      403,
-    );
+  if (arrived.kind !== "signed_in") {
+    const page = { ...arrived, title: connection.title, returnTo, policy: ports.signUpPolicy };
+    return sendPage(ctx, notLinkedView(site, languageOf(ctx), page), 403);
+  }
   sendRedirect(ctx, await enterBrowser(kit, ctx, arrived.session, returnTo));
 }
 
