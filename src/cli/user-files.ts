@@ -23,7 +23,10 @@ export function registerUserFileCommands(command: ReturnType<typeof managementCo
     }));
     return { value: rows, text: rows.map((row) => asJsonLine(row)).join("\n") };
   });
-  command("import <file>", "add users from lines of JSON, with hashes of their passwords as passwordHash: all, or none", importFile);
+  command("import <file>", "add users from lines of JSON, with hashes of their passwords as passwordHash: all, or none", importFile).option(
+    "--skip-existing",
+    "leave out the lines whose address or id has an account",
+  );
 }
 
 interface Line {
@@ -38,30 +41,46 @@ const CHUNK = { users: 2_000, bytes: 500_000 };
  * Imports a file. A longer one takes several requests, so all of them are checked before the first changes anything.
  * @throws {CommandFailure} which names the faulty lines, and what was imported if an address was taken after the check
  */
-async function importFile({ operator }: AdminClient, file: string): Promise<Output> {
+async function importFile(admin: AdminClient, file: string, { skipExisting }: { readonly skipExisting?: boolean }): Promise<Output> {
   const lines = contentOf(file)
     .toString()
     .split("\n")
     .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
+  assertDistinct(lines);
   const chunks = chunksOf(lines);
-  const send = async (chunk: readonly Line[], dryRun: boolean, before: string) => {
-    const users = chunk.map(({ user }) => user);
-    await operator.users.import.mutate({ users, dryRun }).catch(async (error: unknown) => {
+  const existing = new Set<Line>();
+  if (chunks.length > 1 || skipExisting)
+    for (const chunk of chunks) for (const line of await existingIn(admin, chunk, skipExisting)) existing.add(line);
+  const others = lines.filter((line) => !existing.has(line));
+  let last = 0;
+  for (const chunk of chunksOf(others)) {
+    const before = last === 0 ? NOTHING : `The lines up to ${last} were imported. Remove them from the file, and import the rest.`;
+    await admin.operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: false }).catch(async (error: unknown) => {
       throw await namingLines(error, chunk, before);
     });
-  };
-  assertDistinct(lines);
-  if (chunks.length > 1) for (const chunk of chunks) await send(chunk, true, NOTHING);
-  let last = 0;
-  for (const chunk of chunks) {
-    await send(
-      chunk,
-      false,
-      last === 0 ? NOTHING : `The lines up to ${last} were imported. Remove them from the file, and import the rest.`,
-    );
     last = chunk.at(-1)?.line ?? last;
   }
-  return { value: { imported: lines.length }, text: `Imported ${lines.length} user${lines.length === 1 ? "" : "s"}.` };
+  const skipped = skipExisting ? ` ${countOf(existing.size)} had an account already.` : "";
+  return {
+    value: { imported: others.length, ...(skipExisting && { skipped: existing.size }) },
+    text: `Imported ${countOf(others.length)}.${skipped}`,
+  };
+}
+
+const countOf = (users: number): string => `${users} user${users === 1 ? "" : "s"}`;
+
+/** Checks lines. @returns those with an account, where they are skipped  @throws {CommandFailure} which names the faulty lines */
+async function existingIn({ operator }: AdminClient, chunk: readonly Line[], skipExisting = false): Promise<readonly Line[]> {
+  try {
+    await operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: true });
+    return [];
+  } catch (error) {
+    const { refusalOf } = await import("@countersign/admin");
+    const refusal = refusalOf(error);
+    if (!skipExisting || refusal?.error !== "conflict") throw await namingLines(error, chunk, NOTHING);
+    const indexes = new Set(refusal.issues.map(({ path }) => Number(path.split(".")[1])));
+    return chunk.filter((_, index) => indexes.has(index));
+  }
 }
 
 const NOTHING = "Nothing was imported.";
@@ -82,15 +101,17 @@ function chunksOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   return chunks;
 }
 
-/** The server sees an address twice only within one request. */
+/** The server sees an address or id twice only within one request. */
 function assertDistinct(lines: readonly Line[]): void {
   const seen = new Set<string>();
-  for (const { line, user } of lines) {
-    if (typeof user?.email !== "string") continue; // the server refuses it
-    const key = user.email.normalize("NFC").toLowerCase();
-    if (seen.has(key)) throw new CommandFailure(EXIT.failed, `${NOTHING}\n  line ${line}: email is named twice`);
-    seen.add(key);
-  }
+  for (const { line, user } of lines)
+    for (const member of ["email", "id"] as const) {
+      const value = user?.[member];
+      if (typeof value !== "string") continue; // the server refuses it
+      const key = value.normalize("NFC").toLowerCase();
+      if (seen.has(key)) throw new CommandFailure(EXIT.failed, `${NOTHING}\n  line ${line}: ${member} is named twice`);
+      seen.add(key);
+    }
 }
 
 function rowOf(text: string, line: number): Line {

@@ -73,6 +73,7 @@ test("users with hashes of other servers sign in with their passwords, and their
   });
 });
 
+const TWICE = "5b7e7b0e-3f5f-4f1e-8f5e-222222222222";
 const OF_OTHER_SERVER = "4F0B5C3E-9C61-4b5e-8f0a-1d2c3b4a5968";
 
 test("a user keeps the UUID by which applications know them, which no other user or client has, also not while tokens of a deleted one could live", async () => {
@@ -106,12 +107,31 @@ test.for([
   ["an unknown hash", JSON.stringify({ email: "x@example.test", passwordHash: "$1$md5" }), "line 3: passwordHash is neither"],
   ["an address with an account", JSON.stringify({ email: OPERATOR.email.toUpperCase() }), "line 3: email has an account already"],
   ["an id that is no UUID", JSON.stringify({ email: "x@example.test", id: "auth0|1" }), "line 3: id is not a UUID"],
+  [
+    "an id named twice",
+    `${JSON.stringify({ email: "y@example.test", id: TWICE })}\n${JSON.stringify({ email: "z@example.test", id: TWICE })}`,
+    "line 4: id is named twice",
+  ],
   ["an address named twice", JSON.stringify({ email: "FINE@example.test" }), "line 3: email is named twice"],
 ] as const)("a file with %s in one line imports nothing, and the line is named", async ([, bad, fault]) => {
   const said = await users(["import"], [JSON.stringify({ email: "fine@example.test" }), "", bad]);
   expect([said.code, said.out]).toEqual([1, ""]);
   expect(said.err).toContain(fault);
   expect((await users(["list", "--search", "fine@"])).out).not.toContain("fine@");
+});
+
+test("a file that is imported again adds those who came since, and leaves out those with an account", async () => {
+  const line = (email: string, more: object = {}) => JSON.stringify({ email, ...more });
+  const id = "0d4c9e5a-7d0c-4f43-9c3e-111111111111";
+  await users(["import"], [line("early@example.test", { id })]);
+  const lines = [line("EARLY@example.test"), line("moved@example.test", { id }), line("late@example.test")];
+  expect(await users(["import", "--skip-existing"], lines)).toMatchObject({
+    code: 0,
+    out: "Imported 1 user. 2 users had an account already.\n",
+  });
+  expect((await users(["list", "--search", "late@"])).out).toContain("late@example.test");
+  const faulty = await users(["import", "--skip-existing"], [...lines, line("x")]);
+  expect([faulty.code, faulty.err]).toEqual([1, expect.stringContaining("line 4: email is not an e-mail address")]);
 });
 
 test("lines without an address are not taken for the same user", async () => {
