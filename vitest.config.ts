@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { COMPILED } from "./test/support/compiled.ts";
 
 // On an older Node the workers crash without a word.
 if (Number.parseInt(process.versions.node, 10) < 24) {
@@ -78,6 +79,7 @@ export default defineConfig({
     // More than the cores of a small machine: much of the time is spent waiting.
     maxWorkers: 4,
     sequence: { sequencer: WaitingSpread },
+    env: { NODE_COMPILE_CACHE: COMPILED },
     projects: [
       project("one process", ["test/**/*.test.ts"], { TEST_SHAPE: "one" }, ["test/browser/**", ...WITH_STORAGE]),
       project("front and core", OVER_GRPC, { TEST_SHAPE: "split" }),

@@ -7,9 +7,10 @@ import { provisionOnly } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { ProvisionError, parseProvisionFile, readProvisionFile } from "../../src/management/provision.ts";
 import { openDatabase } from "../../src/store/orm.ts";
+import { COMPILED } from "../support/compiled.ts";
 import { runText } from "../support/database.ts";
 import { freePort } from "../support/free-port.ts";
-import { aDataDirectory, aDirectory, COMPILED, endProcesses, NODE_ARGS, type ServiceProcess, startProcess } from "../support/processes.ts";
+import { aDataDirectory, aDirectory, endProcesses, NODE_ARGS, type ServiceProcess, startProcess } from "../support/processes.ts";
 
 // Each test starts several processes, each with its own database.
 vi.setConfig({ testTimeout: 120_000 });

@@ -3,12 +3,10 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { COMPILED } from "./compiled.ts";
 import { freshDataDir } from "./data-directory.ts";
 import { freePort } from "./free-port.ts";
 import { PROVISIONED } from "./provisioned.ts";
-
-/** The compile cache that processes share: a start takes a third less time. */
-export const COMPILED = join(tmpdir(), "countersign-test-compiled");
 
 /** The source that processes run, unless a test says otherwise. */
 const ROOT = join(import.meta.dirname, "../..");
