@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, vi } from "vitest";
-import { install, packed, scratch } from "../support/packed.ts";
+import { packed, scratch, unpack } from "../support/packed.ts";
 import { test } from "../support/server.ts";
 
 vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes l
 const readme = readFileSync(join(import.meta.dirname, "../../admin/README.md"), "utf8");
 const { dir, remove } = scratch();
 afterAll(remove);
-await install(dir, await packed("admin"), ["@trpc/client", "@trpc/server"]);
+await unpack(dir, { "@countersign/admin": await packed("admin") }, ["@trpc/client", "@trpc/server"]);
 
 test("the program of the admin client's README works unchanged with the packed tarball", async ({ server }) => {
   const { login, browser } = await server.signedInUser();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type NotesServer, startNotesServer } from "../../examples/mcp-server/server.ts";
 import { blocksOf, filled } from "../support/documents.ts";
 import { freePort } from "../support/free-port.ts";
-import { install, packed, scratch } from "../support/packed.ts";
+import { packed, scratch, unpack } from "../support/packed.ts";
 import { until } from "../support/processes.ts";
 import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 import { kubernetes, type Platform, SERVICE_ACCOUNT } from "../support/workloads.ts";
@@ -22,7 +22,10 @@ let cluster: Platform;
 let server: TestServer;
 let notes: NotesServer;
 beforeAll(async () => {
-  [cluster] = await Promise.all([kubernetes(), install(dir, await packed("agent-sdk"), [], ["@modelcontextprotocol/client"])]);
+  [cluster] = await Promise.all([
+    kubernetes(),
+    unpack(dir, { "@countersign/agent": await packed("agent-sdk") }, ["@modelcontextprotocol/client"]),
+  ]);
   const summary = {
     clientId: "summary-agent",
     name: "Summary agent",

@@ -7,7 +7,7 @@ import { build } from "rolldown";
 import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
-import { install, packed, scratch } from "../support/packed.ts";
+import { packed, scratch, unpack } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { type TestServer, test } from "../support/server.ts";
 
@@ -17,7 +17,7 @@ const { clientId, clientSecret } = AS_RESOURCE_SERVER;
 const { dir, remove } = scratch();
 afterAll(remove);
 const { workerd } = await runtimes();
-await install(dir, await packed("guard-sdk"), ["jose"]);
+await unpack(dir, { "@countersign/guard": await packed("guard-sdk") }, ["jose"]);
 copyFileSync(join(import.meta.dirname, "../runtimes/worker.mjs"), join(dir, "worker.mjs"));
 // One file, bundled as edge platforms do: with the conditions of a worker and without built-in modules.
 const conditionNames = ["workerd", "worker", "browser", "import", "default"];

@@ -7,7 +7,7 @@ import { Client, InsufficientScopeError, StreamableHTTPClientTransport } from "@
 import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
 import { clientSnippets, serverSnippets } from "../../console/src/routes/resources/snippets.ts";
 import { freePort } from "../support/free-port.ts";
-import { install, packed, scratch } from "../support/packed.ts";
+import { packed, scratch, unpack } from "../support/packed.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 import { runAll } from "../support/shell.ts";
 
@@ -41,7 +41,7 @@ const frameworks = [
   "@modelcontextprotocol/server",
   "@modelcontextprotocol/node",
 ];
-await install(dir, await packed("guard-sdk"), ["jose"], [...frameworks, "@grpc/grpc-js", "@bufbuild/protobuf"]);
+await unpack(dir, { "@countersign/guard": await packed("guard-sdk") }, ["jose", ...frameworks, "@grpc/grpc-js", "@bufbuild/protobuf"]);
 
 const MCP = "https://notes.example/mcp";
 const API = "https://notes.example";

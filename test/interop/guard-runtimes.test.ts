@@ -8,7 +8,7 @@ import { keyFor } from "../support/assertions.ts";
 import { aProof } from "../support/dpop.ts";
 import { basicAuth } from "../support/flow.ts";
 import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
-import { install, packed, scratch } from "../support/packed.ts";
+import { packed, scratch, unpack } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 
@@ -31,7 +31,7 @@ afterAll(async () => {
   remove();
 });
 const { servers } = await runtimes();
-await install(dir, await packed("guard-sdk"), ["jose"], ["@grpc/grpc-js", "@bufbuild/protobuf"]);
+await unpack(dir, { "@countersign/guard": await packed("guard-sdk") }, ["jose", "@grpc/grpc-js", "@bufbuild/protobuf"]);
 copyFileSync(join(import.meta.dirname, "../runtimes/server.mjs"), join(dir, "server.mjs"));
 
 /** Runs the guarded server in a runtime. @returns its ports, by the kind of server */

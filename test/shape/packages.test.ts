@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { checkPackage, createPackageFromTarballData, type Problem } from "@arethetypeswrong/core";
 import { publint } from "publint";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { install, packed, scratch } from "../support/packed.ts";
 
 vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
@@ -68,6 +68,8 @@ const USES = { "agent-sdk": AGENT_USE, "guard-sdk": GUARD_USE };
 describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, linked }) => {
   const bytes = new Uint8Array(readFileSync(tarball));
   const { name } = JSON.parse(readFileSync(join(root, workspace, "package.json"), "utf8"));
+  const project = join(dir, workspace);
+  beforeAll(() => install(project, tarball, needs, linked));
 
   test("has no problem that publint reports", async () => {
     const { messages } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
@@ -105,8 +107,6 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
   });
 
   test("compiles in a strict project that installs it", async () => {
-    const project = join(dir, `${workspace}-user`);
-    await install(project, tarball, needs, linked);
     const strictly = ["--module", "nodenext", "--exactOptionalPropertyTypes"];
     if (workspace !== "admin") {
       writeFileSync(join(project, "use.ts"), USES[workspace]);
@@ -118,8 +118,6 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
   });
 
   test("can be loaded by require() from CommonJS", async () => {
-    const project = join(dir, `${workspace}-commonjs`);
-    await install(project, tarball, needs);
     const { stdout } = await promisify(execFile)(process.execPath, ["-e", `console.log(Object.keys(require("${name}")).join())`], {
       cwd: project,
     });

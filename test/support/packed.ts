@@ -109,8 +109,8 @@ export async function install(dir: string, tarball: string, needs: readonly stri
 }
 
 /**
- * An empty project with tarballs unpacked to where npm installs them, their commands, and links to this repository's packages: quicker than
- * `install` where there are many dependencies.
+ * An empty project with tarballs unpacked to where npm installs them, their commands, and links to this repository's packages: a twentieth of
+ * the work of `install`, which test/shape/packages.test.ts does for each package.
  * @param tarballs by the names of their packages
  * @param linked every other package that the project has
  */
