@@ -21,11 +21,10 @@ export const monotonicSeconds = (): number => performance.now() / 1_000;
 
 /** Counts calls in windows that begin with a key's first call, in bounded memory. @param now seconds of a monotonic clock */
 export function memoryRateLimiter(limit: number, windowSeconds: number, now: () => number = monotonicSeconds): RateLimiter {
-  const open = () => new LRUCache<string, { calls: number; readonly endsAt: number }>({ max: KEYS });
-  let windows: ReturnType<typeof open> | undefined; // made at the first call: 4 ms and a megabyte, for some twenty limiters
+  // By size, not by `max`, for which the cache would take a megabyte at once: there are some twenty limiters.
+  const windows = new LRUCache<string, { calls: number; readonly endsAt: number }>({ maxSize: KEYS, sizeCalculation: () => 1 });
   return {
     hit: async (key) => {
-      windows ??= open();
       const at = now();
       const current = windows.get(key);
       const window = current !== undefined && current.endsAt > at ? current : { calls: 0, endsAt: at + windowSeconds };
