@@ -223,12 +223,12 @@ test(`whatever is sent is answered, and no answer is a fault (${RUNS} requests)`
     );
   await fc.assert(
     fc.asyncProperty(request, async ({ path, init, sender }) => {
-      const answer = await fetch(new URL(path, server.url), {
-        ...init,
-        headers: { ...init.headers, ...sender },
-        redirect: "manual",
-        signal: AbortSignal.timeout(20_000),
-      });
+      const send = () => {
+        const headers = { ...init.headers, ...sender };
+        return fetch(new URL(path, server.url), { ...init, headers, redirect: "manual", signal: AbortSignal.timeout(20_000) });
+      };
+      // Again: a connection that was idle while this process was busy may be closed just as it is used. What no server answers fails twice.
+      const answer = await send().catch(send);
       if (answer.headers.get("content-type")?.startsWith("text/event-stream") === true) return answer.body?.cancel();
       const text = await answer.text();
       expect([path, answer.status < 500 || (answer.status === 503 && answer.headers.has("retry-after")), server.faults()]).toEqual([
