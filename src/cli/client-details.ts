@@ -63,20 +63,14 @@ async function counted(admin: AdminClient, id: string): Promise<Output> {
 }
 
 async function whoAllowed({ operator }: AdminClient, clientId: string): Promise<Output> {
-  const consents = await everyPage(
-    (at) => operator.consents.ofClient.query({ clientId, ...at }),
-    (page) => page.consents,
-  );
+  const consents = await everyPage("consents", (at) => operator.consents.ofClient.query({ clientId, ...at }));
   const rows = consents.map(({ id, email, createdAt, lastUsedAt, scopes }) => [id, email, when(createdAt), when(lastUsedAt), scopes]);
   const whenEmpty = "No user allowed anything to this client.";
   return { value: consents, text: table(["ID", "USER", "SINCE", "LAST USED", "SCOPES"], rows), whenEmpty };
 }
 
 async function deleteUnused({ operator: { clients } }: AdminClient, unusedSince: number): Promise<Output> {
-  const found = await everyPage(
-    (at) => clients.list.query({ origin: "dynamic", unusedSince, ...at }),
-    (page) => page.clients,
-  );
+  const found = await everyPage("clients", (at) => clients.list.query({ origin: "dynamic", unusedSince, ...at }));
   const deleted: string[] = [];
   const refused: ManagementOutputs["operator"]["clients"]["deleteMany"]["refused"][number][] = [];
   for (let at = 0; at < found.length; at += MANY) {

@@ -10,7 +10,6 @@ import { userId } from "./users-and-realms.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
 type AnyClient = ManagementOutputs["operator"]["clients"]["get"];
-type OwnPage = ManagementOutputs["clients"]["list"];
 type Shown = (OwnClient | AnyClient) & { readonly clientSecret?: string };
 type Common = Pick<ClientOptions, "operator">;
 
@@ -146,9 +145,9 @@ export async function recordId(admin: AdminClient, given: string, { operator }: 
 
 async function list(admin: AdminClient, { operator, search, limit }: Common & Most & { readonly search?: string }): Promise<Output> {
   const sought = search !== undefined && { search };
-  const { items, total } = await listed<OwnPage, OwnClient>(
+  const { items, total } = await listed(
+    "clients",
     (at) => (operator ? admin.operator : admin).clients.list.query({ ...sought, ...at }),
-    ({ clients }) => clients,
     limit,
   );
   const whenEmpty = sought ? NONE_FOUND : operator ? NO_CLIENTS : NO_OWN_CLIENTS;
@@ -156,10 +155,7 @@ async function list(admin: AdminClient, { operator, search, limit }: Common & Mo
 }
 
 const everyClient = (admin: AdminClient, search?: string): Promise<readonly AnyClient[]> =>
-  everyPage(
-    (at) => admin.operator.clients.list.query({ ...(search && { search }), ...at }),
-    ({ clients }) => clients,
-  );
+  everyPage("clients", (at) => admin.operator.clients.list.query({ ...(search && { search }), ...at }));
 
 const listing = (clients: readonly OwnClient[]): string =>
   table(

@@ -39,11 +39,7 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
 
   const list = async (admin: AdminClient, { realm, limit }: Most & { readonly realm?: string }) => {
     const inside = await realmNamed(admin, realm);
-    const { items, total } = await listed(
-      (at) => admin.operator.connections.list.query({ ...inside, ...at }),
-      (page) => page.connections,
-      limit,
-    );
+    const { items, total } = await listed("connections", (at) => admin.operator.connections.list.query({ ...inside, ...at }), limit);
     const rows = items.map(({ name, title, issuer, domains, enabled }) => [name, title, issuer, domains, enabled]);
     const text = table(["NAME", "TITLE", "ISSUER", "DOMAINS", "ENABLED"], rows);
     return { value: items, text, total, whenEmpty: "No connections yet. Add one: countersign connections add google --client-id ID" };

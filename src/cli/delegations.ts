@@ -76,11 +76,7 @@ async function delegationsFound(
     ...(grant !== undefined && { grantId: asId("--grant", grant) }),
     ...((live || ended) && { live: live === true }),
   };
-  return listed(
-    (at) => admin.operator.delegations.list.query({ ...filter, ...at }),
-    ({ delegations }) => delegations,
-    most,
-  );
+  return listed("delegations", (at) => admin.operator.delegations.list.query({ ...filter, ...at }), most);
 }
 
 /** @throws {CommandFailure} unless exactly one thing is named */
@@ -180,10 +176,7 @@ async function pausedByUsers(admin: AdminClient, clientId: string): Promise<stri
 }
 
 const everyPause = ({ operator }: AdminClient, agent?: string): Promise<readonly Pause[]> =>
-  everyPage(
-    (at) => operator.agents.pauses.query({ ...(agent !== undefined && { agent }), ...at }),
-    ({ pauses }) => pauses,
-  );
+  everyPage("pauses", (at) => operator.agents.pauses.query({ ...(agent !== undefined && { agent }), ...at }));
 
 const pauseListing = (pauses: readonly Pause[]): string =>
   table(

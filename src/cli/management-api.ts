@@ -73,11 +73,12 @@ export async function confirm(terminal: Terminal, question: string, yes: true | 
 export const asksFirst = (command: Command, terminal: Terminal, question: string): Command =>
   command.option("-y, --yes", "do not ask first").hook("preAction", () => confirm(terminal, question, command.opts().yes));
 
-interface ListPage {
+/** A page of a list, whose items are the member `Name`. */
+type ListPage<Name extends string> = { readonly [N in Name]: readonly unknown[] } & {
   readonly nextCursor?: string | null;
   readonly total?: number | null;
   readonly totalIsExact?: boolean;
-}
+};
 
 type FetchPage<Page> = (at: { readonly limit: number; readonly cursor?: string }) => Promise<Page>;
 
@@ -89,17 +90,17 @@ export interface Listed<Item> {
 
 const LONGEST_PAGE = 200;
 
-/** A paged list from its beginning. @param page fetches the page at a cursor; undefined is the first page  @param most how many items; default: all */
-export async function listed<Page extends ListPage, Item>(
+/** A paged list from its beginning. @param most how many items; default: all */
+export async function listed<Name extends string, Page extends ListPage<Name>>(
+  name: Name,
   page: FetchPage<Page>,
-  itemsOf: (page: Page) => readonly Item[],
   most = Number.POSITIVE_INFINITY,
-): Promise<Listed<Item>> {
-  const items: Item[] = [];
+): Promise<Listed<Page[Name][number]>> {
+  const items: Page[Name][number][] = [];
   let total: string | undefined;
   for (let cursor: string | undefined; ; ) {
     const next: Page = await page({ limit: Math.min(LONGEST_PAGE, most - items.length), ...(cursor !== undefined && { cursor }) });
-    items.push(...itemsOf(next));
+    items.push(...next[name]);
     total ??= `${number(next.total ?? items.length)}${next.totalIsExact ? "" : "+"}`;
     cursor = next.nextCursor ?? undefined;
     if (cursor === undefined && items.length <= most) return { items, total: number(items.length) };
@@ -108,8 +109,8 @@ export async function listed<Page extends ListPage, Item>(
 }
 
 /** All items of a paged list. */
-export const everyPage = async <Page extends ListPage, Item>(page: FetchPage<Page>, itemsOf: (page: Page) => readonly Item[]) =>
-  (await listed(page, itemsOf)).items;
+export const everyPage = async <Name extends string, Page extends ListPage<Name>>(name: Name, page: FetchPage<Page>) =>
+  (await listed(name, page)).items;
 
 /** The option `--limit` of a list. */
 export type Most = { readonly limit?: number };

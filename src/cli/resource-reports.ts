@@ -24,11 +24,7 @@ export function registerResourceReports(
 
 async function refusals(admin: AdminClient, resource: string, { realm, limit }: Options): Promise<Output> {
   const named = { ...(await realmNamed(admin, realm)), resource };
-  const { items, total } = await listed(
-    (at) => admin.operator.resources.refusals.query({ ...named, ...at }),
-    (page) => page.records,
-    limit,
-  );
+  const { items, total } = await listed("records", (at) => admin.operator.resources.refusals.query({ ...named, ...at }), limit);
   const rows = items.map(({ at, clientId, userId, reason, requestId }) => [when(at), clientId, userId, reason, requestId]);
   const whenEmpty = "No request for this resource was refused within 90 days.";
   return { value: items, text: table(["AT", "CLIENT", "USER", "REASON", "REQUEST"], rows), total, whenEmpty };

@@ -83,11 +83,7 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
 
 async function list(admin: AdminClient, { realm, search, limit }: Options & Most & { readonly search?: string }): Promise<Output> {
   const filter = { ...(await realmNamed(admin, realm)), ...(search !== undefined && { search }) };
-  const { items, total } = await listed(
-    (at) => admin.operator.resources.list.query({ ...filter, ...at }),
-    (page) => page.resources,
-    limit,
-  );
+  const { items, total } = await listed("resources", (at) => admin.operator.resources.list.query({ ...filter, ...at }), limit);
   const rows = items.map(({ resource, name, scopes, clients, enabled }) => [resource, name, namesOf(scopes), clients, enabled]);
   const text = table(["RESOURCE", "NAME", "SCOPES", "CLIENTS", "ENABLED"], rows);
   const none =

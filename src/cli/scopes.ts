@@ -27,11 +27,7 @@ export function registerScopeCommands(program: Command, terminal: Terminal): voi
     inRealm(
       command("list", "list described scopes", async (admin, { realm, limit }: Options & Most) => {
         const inside = await realmNamed(admin, realm);
-        const { items, total } = await listed(
-          (at) => admin.operator.scopes.list.query({ ...inside, ...at }),
-          (page) => page.scopes,
-          limit,
-        );
+        const { items, total } = await listed("scopes", (at) => admin.operator.scopes.list.query({ ...inside, ...at }), limit);
         return { ...output(items, items), total };
       }),
     ),
@@ -70,9 +66,8 @@ const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWord
 
 /** The id of a realm that is named by id or name. @throws {CommandFailure} for an unknown realm */
 export async function realmId({ operator }: AdminClient, named: string): Promise<string> {
-  const found = await everyPage(
-    (at) => operator.realms.list.query({ ...(named !== "" && { search: named.slice(0, 200) }), ...at }),
-    (page) => page.realms,
+  const found = await everyPage("realms", (at) =>
+    operator.realms.list.query({ ...(named !== "" && { search: named.slice(0, 200) }), ...at }),
   );
   const realm = found.find(({ id, name }) => id === named || name === named);
   if (realm === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(named)}.`);

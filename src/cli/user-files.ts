@@ -8,10 +8,7 @@ type Row = ManagementInputs["operator"]["users"]["import"]["users"][number];
 /** `countersign users export` and `import`: one user a line, as JSON. */
 export function registerUserFileCommands(command: ReturnType<typeof managementCommands>): void {
   command("export", "print every user as a line of JSON (without password hashes), oldest first", async (admin) => {
-    const users = await everyPage(
-      (at) => admin.operator.users.list.query(at),
-      (page) => page.users,
-    );
+    const users = await everyPage("users", (at) => admin.operator.users.list.query(at));
     const rows = users.toReversed().map(({ id, email, emailVerified, firstName, lastName, role, enabled }) => ({
       id,
       email,

@@ -103,11 +103,7 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
 /** `countersign users invitations` and `withdraw`. */
 function registerInvitationCommands(command: ReturnType<typeof managementCommands>): void {
   const open = ({ operator }: AdminClient, search?: string, most?: number) =>
-    listed(
-      (at) => operator.invitations.list.query({ ...(search && { search }), ...at }),
-      ({ invitations }) => invitations,
-      most,
-    );
+    listed("invitations", (at) => operator.invitations.list.query({ ...(search && { search }), ...at }), most);
   withLimit(
     command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
       const { items, total } = await open(admin, undefined, limit);
@@ -171,11 +167,7 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
 
   withLimit(
     command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }, { limit }: Most) => {
-      const { items, total } = await listed(
-        (at) => operator.realms.list.query(at),
-        (page) => page.realms,
-        limit,
-      );
+      const { items, total } = await listed("realms", (at) => operator.realms.list.query(at), limit);
       return { ...output(items, items), total };
     }),
   );
@@ -205,11 +197,7 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
 }
 
 const usersFound = ({ operator }: AdminClient, search: string | undefined, most?: number): Promise<Listed<User>> =>
-  listed(
-    (at) => operator.users.list.query({ ...(search !== undefined && { search }), ...at }),
-    ({ users }) => users,
-    most,
-  );
+  listed("users", (at) => operator.users.list.query({ ...(search !== undefined && { search }), ...at }), most);
 
 /** The id in an option. @throws {CommandFailure} for anything but a UUID, which would silently find nothing */
 export function asId(option: string, value: string): string {

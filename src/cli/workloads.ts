@@ -108,14 +108,9 @@ const settingsOf = ({ jwksUri, bundleEndpoint, algorithm, maxLifetime, singleUse
 });
 
 async function list({ operator }: AdminClient, { limit }: Most): Promise<Output> {
-  const { items, total } = await listed(
-    (at) => operator.workloadIssuers.list.query(at),
-    (page) => page.issuers,
-    limit,
-  );
+  const { items, total } = await listed("issuers", (at) => operator.workloadIssuers.list.query(at), limit);
   const identities = async (issuer: string): Promise<string> => {
-    const page = (at: object) => operator.workloadIdentities.list.query({ ...at, issuer });
-    return (await listed(page, (found) => found.identities, 1)).total;
+    return (await listed("identities", (at) => operator.workloadIdentities.list.query({ ...at, issuer }), 1)).total;
   };
   const counts = await Promise.all(items.map(({ issuer }) => identities(issuer)));
   const rows = items.map(({ issuer, kind, singleUse, maxLifetime }, at) => [issuer, kind, singleUse, `${maxLifetime} s`, counts[at]]);
@@ -125,10 +120,7 @@ async function list({ operator }: AdminClient, { limit }: Most): Promise<Output>
 
 async function show(admin: AdminClient, issuer: string): Promise<Output> {
   const found = await admin.operator.workloadIssuers.get.query({ issuer });
-  const identities = await everyPage(
-    (at) => admin.operator.workloadIdentities.list.query({ issuer, ...at }),
-    (page) => page.identities,
-  );
+  const identities = await everyPage("identities", (at) => admin.operator.workloadIdentities.list.query({ issuer, ...at }));
   const rows = identities.map(({ clientId, subject, claims, id }) => [clientId, subject, claimsText(claims), id]);
   const { text } = shown(found);
   const table_ = rows.length === 0 ? "" : `\n\n${table(["CLIENT", "SUBJECT", "CLAIMS", "ID"], rows)}`;

@@ -53,14 +53,8 @@ async function deploymentSeen(terminal: Terminal): Promise<readonly Finding[]> {
   const [deployment, { signingKeys }, connections, identities] = await Promise.all([
     operator.deployment.get.query(),
     operator.signingKeys.list.query(),
-    everyPage(
-      (at) => operator.connections.list.query({ ...at, enabled: true }),
-      (page) => page.connections,
-    ),
-    everyPage(
-      (at) => operator.workloadIdentities.list.query(at),
-      (page) => page.identities,
-    ),
+    everyPage("connections", (at) => operator.connections.list.query({ ...at, enabled: true })),
+    everyPage("identities", (at) => operator.workloadIdentities.list.query(at)),
   ]);
   const tested = connections.map(async ({ name }) => ({ name, ...(await operator.connections.test.query({ name })) }));
   const { connectionFindings, deploymentFindings, workloadFindings } = await import("./deployment.ts");

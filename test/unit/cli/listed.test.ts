@@ -25,6 +25,6 @@ test.for([
   { name: "fewer items than wanted", list: listOf(3), most: 25, count: 3, total: "3" },
   { name: "nothing", list: listOf(0), most: undefined, count: 0, total: "0" },
 ])("lists $name, with their total", async ({ list, most, count, total }) => {
-  const found = await listed(list, ({ items }) => items, most);
+  const found = await listed("items", list, most);
   expect([found.items, found.total]).toEqual([Array.from({ length: count }, (_, at) => at), total]);
 });
