@@ -130,7 +130,7 @@ async function newestSealed({ operator }: AdminClient, filter: Filter, lines: nu
   const found: Listed[] = [];
   for (let cursor: string | undefined; found.length < lines; ) {
     const limit = Math.min(lines - found.length, TAIL_PAGE);
-    const page = await operator.audit.list.query({ ...filter, limit, ...(cursor !== undefined && { cursor }) });
+    const page = await operator.audit.list.query({ ...filter, limit, cursor });
     found.push(...page.records.filter(({ seq }) => seq !== null && seq <= upTo));
     if (page.nextCursor === null) break;
     cursor = page.nextCursor;
@@ -142,14 +142,11 @@ const filterOf = async (
   { event, outcome, reason, actor, user, client, grant, request }: TailOptions,
   admin: AdminClient,
 ): Promise<Filter> => ({
-  ...(event && { event }),
-  ...(outcome && { outcome }),
-  ...(reason !== undefined && { reason }),
-  ...(actor !== undefined && { actorId: actor }),
-  ...(user !== undefined && { userId: asId("--user", await userId(admin, user)) }),
-  ...(client !== undefined && { clientId: client }),
-  ...(grant !== undefined && { grantId: asId("--grant", grant) }),
-  ...(request !== undefined && { requestId: request }),
+  ...{ reason, actorId: actor, clientId: client, requestId: request },
+  event: event || undefined,
+  outcome: outcome || undefined,
+  userId: user === undefined ? undefined : asId("--user", await userId(admin, user)),
+  grantId: grant === undefined ? undefined : asId("--grant", grant),
 });
 
 /** @throws {CommandFailure} for an export that was altered or is incomplete */

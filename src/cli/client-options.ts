@@ -87,12 +87,14 @@ export const describing = (command: Command): Command =>
     .option("--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none removes them");
 
 /** The single item `none` stands for an empty list. */
-const listed = (items: readonly string[]): readonly string[] => (items.length === 1 && items[0] === "none" ? [] : items);
+const listed = (items: readonly string[] | undefined): string[] | undefined =>
+  items?.length === 1 && items[0] === "none" ? [] : items && [...items];
 
 type KeySet = NonNullable<ManagementInputs["operator"]["clients"]["create"]["jwks"]>;
 
-/** The JSON of a file, which the server validates. @throws {CommandFailure} for an unreadable file */
-function keySetIn(argument: string): KeySet {
+/** The JSON of a file, which the server validates; null for `none`. @throws {CommandFailure} for an unreadable file */
+function keySetIn(argument: string | undefined): KeySet | null | undefined {
+  if (argument === undefined || argument === "none") return argument && null;
   try {
     return JSON.parse(readFileSync(argument.replace(/^@/, ""), "utf8")) as KeySet;
   } catch {
@@ -128,27 +130,25 @@ export function assertOwnOptions(options: ClientOptions): void {
 
 /** The members of a developer's request. */
 export const developerMembers = (options: ClientOptions) => ({
-  ...(options.description !== undefined && { description: options.description }),
-  ...(options.redirectUri && { redirectUris: [...listed(options.redirectUri)] }),
-  ...(options.scope && { scopes: [...listed(options.scope)] }),
-  ...(options.grant && { grantTypes: [...options.grant] }),
-  ...(options.authMethod && { tokenEndpointAuthMethod: options.authMethod }),
-  ...(options.requirePar !== undefined && { requirePushedAuthorizationRequests: options.requirePar }),
+  description: options.description,
+  redirectUris: listed(options.redirectUri),
+  scopes: listed(options.scope),
+  grantTypes: options.grant && [...options.grant],
+  tokenEndpointAuthMethod: options.authMethod,
+  requirePushedAuthorizationRequests: options.requirePar,
 });
 
 /** The members that an operator adds. */
 export const operatorMembers = (options: ClientOptions) => ({
   ...developerMembers(options),
-  ...(options.environment && { environment: options.environment === "unset" ? null : options.environment }),
-  ...(options.agent !== undefined && { isAgent: options.agent }),
-  ...(options.maxAgentMode && { maxAgentMode: options.maxAgentMode === "none" ? null : options.maxAgentMode }),
-  ...(options.dpopBound !== undefined && { dpopBoundAccessTokens: options.dpopBound }),
-  ...(options.securityProfile && { securityProfile: options.securityProfile === "none" ? null : options.securityProfile }),
-  ...(options.audience && { audience: listed(options.audience).length === 0 ? null : [...options.audience] }),
-  ...(options.postLogoutRedirectUri && { postLogoutRedirectUris: [...listed(options.postLogoutRedirectUri)] }),
-  ...(options.backchannelLogoutUri !== undefined && {
-    backchannelLogoutUri: options.backchannelLogoutUri === "none" ? null : options.backchannelLogoutUri,
-  }),
-  ...(options.jwksUri !== undefined && { jwksUri: options.jwksUri === "none" ? null : options.jwksUri }),
-  ...(options.jwks !== undefined && { jwks: options.jwks === "none" ? null : keySetIn(options.jwks) }),
+  environment: options.environment === "unset" ? null : options.environment,
+  isAgent: options.agent,
+  maxAgentMode: options.maxAgentMode === "none" ? null : options.maxAgentMode,
+  dpopBoundAccessTokens: options.dpopBound,
+  securityProfile: options.securityProfile === "none" ? null : options.securityProfile,
+  audience: listed(options.audience)?.length === 0 ? null : listed(options.audience),
+  postLogoutRedirectUris: listed(options.postLogoutRedirectUri),
+  backchannelLogoutUri: options.backchannelLogoutUri === "none" ? null : options.backchannelLogoutUri,
+  jwksUri: options.jwksUri === "none" ? null : options.jwksUri,
+  jwks: keySetIn(options.jwks),
 });

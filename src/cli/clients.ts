@@ -105,35 +105,33 @@ async function created(admin: AdminClient, name: string, options: ClientOptions)
     name,
     ...operatorMembers(options),
     grantTypes: [...grant],
-    ...(clientId !== undefined && { clientId }),
-    ...(owner !== undefined && { ownerId: await ownerId(admin, owner) }),
+    clientId,
+    ownerId: await ownerId(admin, owner),
   });
 }
 
 type Changes = ClientOptions & { readonly enable?: true; readonly disable?: true };
 
 /** The user of `--owner`; null for none. @throws {CommandFailure} */
-const ownerId = async (admin: AdminClient, given: string): Promise<string | null> => (given === "none" ? null : userId(admin, given));
+const ownerId = async (admin: AdminClient, given: string | undefined): Promise<string | null | undefined> =>
+  given === "none" ? null : given && userId(admin, given);
 
 async function updated(admin: AdminClient, id: string, options: Changes): Promise<Shown> {
   assertOwnOptions(options);
   if (options.enable && options.disable) throw new CommandFailure(EXIT.failed, "Give --enable or --disable, not both.");
-  const common = {
-    ...(options.name !== undefined && { name: options.name }),
-    ...((options.enable || options.disable) && { enabled: options.disable !== true }),
-  };
+  const common = { name: options.name, enabled: options.enable || options.disable ? options.disable !== true : undefined };
   const members = { ...common, ...operatorMembers(options) };
-  if (Object.keys(members).length === 0 && options.owner === undefined)
+  if (Object.values({ ...members, owner: options.owner }).every((value) => value === undefined))
     throw new CommandFailure(EXIT.failed, "Nothing to change: give at least one option. See `countersign clients update --help`.");
-  if (options.operator) {
-    const patch = { ...members, ...(options.owner !== undefined && { ownerId: await ownerId(admin, options.owner) }) };
-    return admin.operator.clients.update.mutate({ id, patch });
-  }
+  if (options.operator)
+    return admin.operator.clients.update.mutate({ id, patch: { ...members, ownerId: await ownerId(admin, options.owner) } });
   return admin.clients.update.mutate({ id, patch: asDeveloper({ ...common, ...developerMembers(options) }) });
 }
 
 /** The server refuses grants and methods that only operators may give. */
-const asDeveloper = <Members extends { grantTypes?: readonly string[]; tokenEndpointAuthMethod?: string }>(members: Members) =>
+const asDeveloper = <Members extends { grantTypes?: readonly string[] | undefined; tokenEndpointAuthMethod?: string | undefined }>(
+  members: Members,
+) =>
   members as Omit<Members, "grantTypes" | "tokenEndpointAuthMethod"> &
     Pick<ManagementInputs["clients"]["create"], "grantTypes" | "tokenEndpointAuthMethod">;
 
@@ -144,13 +142,12 @@ export async function recordId(admin: AdminClient, given: string, { operator }: 
 }
 
 async function list(admin: AdminClient, { operator, search, limit }: Common & Most & { readonly search?: string }): Promise<Output> {
-  const sought = search !== undefined && { search };
   const { items, total } = await listed(
     "clients",
-    (at) => (operator ? admin.operator : admin).clients.list.query({ ...sought, ...at }),
+    (at) => (operator ? admin.operator : admin).clients.list.query({ search, ...at }),
     limit,
   );
-  const whenEmpty = sought ? NONE_FOUND : operator ? NO_CLIENTS : NO_OWN_CLIENTS;
+  const whenEmpty = search !== undefined ? NONE_FOUND : operator ? NO_CLIENTS : NO_OWN_CLIENTS;
   return { value: items, text: listing(items), total, whenEmpty };
 }
 

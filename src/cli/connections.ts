@@ -50,9 +50,8 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
   withSettings(
     command("update <name>", "change a connection", async (admin, name: string, { enable, disable, ...options }: UpdateOptions) => {
       const clientSecret = options.secretFile === undefined ? undefined : secretIn(options.secretFile);
-      const enabled = enable || disable ? { enabled: enable === true } : {};
-      const change = { name, ...settingsOf(options), ...enabled, ...(clientSecret !== undefined && { clientSecret }) };
-      return shown(await admin.operator.connections.update.mutate(change));
+      const enabled = enable || disable ? enable === true : undefined;
+      return shown(await admin.operator.connections.update.mutate({ name, ...settingsOf(options), enabled, clientSecret }));
     }),
   )
     .option("--client-id <id>", "this server's client id at the provider")
@@ -92,11 +91,11 @@ function registerAdd(command: ReturnType<typeof managementCommands>, terminal: T
 }
 
 const settingsOf = ({ title, scope, domain, trustAcr, clientId }: Settings) => ({
-  ...(title !== undefined && { title }),
-  ...(scope !== undefined && { scopes: [...scope] }),
-  ...(domain !== undefined && { domains: [...domain] }),
-  ...(trustAcr !== undefined && { trustsAcr: trustAcr }),
-  ...(clientId !== undefined && { clientId }),
+  title,
+  clientId,
+  scopes: scope && [...scope],
+  domains: domain && [...domain],
+  trustsAcr: trustAcr,
 });
 
 async function add(admin: AdminClient, name: string, options: AddOptions, terminal: Terminal): Promise<Output> {
@@ -108,11 +107,7 @@ async function add(admin: AdminClient, name: string, options: AddOptions, termin
   const clientSecret = hasSecret ? await (secretFile === undefined ? asked() : secretIn(secretFile)) : undefined;
   const made = await admin.operator.connections.create.mutate({
     ...{ ...(await realmNamed(admin, options.realm)), name, ...settingsOf(options), clientId },
-    ...(preset !== undefined && { preset }),
-    ...(issuer !== undefined && { issuer }),
-    ...(tenant !== undefined && { tenant }),
-    ...(authMethod !== undefined && { authMethod }),
-    ...(clientSecret !== undefined && { clientSecret }),
+    ...{ preset, issuer, tenant, authMethod, clientSecret },
   });
   return { ...shown(made), warning: () => `Register the redirect URI at the provider, then: countersign connections test ${name}` };
 }

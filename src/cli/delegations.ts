@@ -41,7 +41,7 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     .option("--live", "only valid ones")
     .option("--ended", "only ended ones");
   command("show <grant>", "show the tree of a grant", async ({ operator }, grantId: string, { live }: Filter) => {
-    const tree = await operator.delegations.tree.query({ grantId, ...(live && { live }) });
+    const tree = await operator.delegations.tree.query({ grantId, live });
     return { value: tree, text: shown(tree) };
   }).option("--live", "only valid delegations");
   const cutting = command(
@@ -71,10 +71,10 @@ async function delegationsFound(
 ): Promise<Listed<Delegation>> {
   if (live && ended) throw new CommandFailure(EXIT.failed, "Give --live or --ended, not both.");
   const filter = {
-    ...(user !== undefined && { userId: asId("--user", await userId(admin, user)) }),
-    ...(agent !== undefined && { agent }),
-    ...(grant !== undefined && { grantId: asId("--grant", grant) }),
-    ...((live || ended) && { live: live === true }),
+    agent,
+    userId: user === undefined ? undefined : asId("--user", await userId(admin, user)),
+    grantId: grant === undefined ? undefined : asId("--grant", grant),
+    live: live || ended ? live === true : undefined,
   };
   return listed("delegations", (at) => admin.operator.delegations.list.query({ ...filter, ...at }), most);
 }
@@ -176,7 +176,7 @@ async function pausedByUsers(admin: AdminClient, clientId: string): Promise<stri
 }
 
 const everyPause = ({ operator }: AdminClient, agent?: string): Promise<readonly Pause[]> =>
-  everyPage("pauses", (at) => operator.agents.pauses.query({ ...(agent !== undefined && { agent }), ...at }));
+  everyPage("pauses", (at) => operator.agents.pauses.query({ agent, ...at }));
 
 const pauseListing = (pauses: readonly Pause[]): string =>
   table(

@@ -63,8 +63,8 @@ async function explain(fields: readonly Pair[], { form, authorization, dpop, req
     return operator.explain.authorizationRequest.mutate({ parameters: parametersOf(pairs) });
   return operator.explain.tokenRequest.mutate({
     parameters: parametersOf(pairs),
-    ...(authorization !== undefined && { authorization: headerOf(authorization) }),
-    ...(dpop !== undefined && { dpop: headerOf(dpop) }),
+    authorization: authorization && headerOf(authorization),
+    dpop: dpop && headerOf(dpop),
   });
 }
 

@@ -82,7 +82,7 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
 }
 
 async function list(admin: AdminClient, { realm, search, limit }: Options & Most & { readonly search?: string }): Promise<Output> {
-  const filter = { ...(await realmNamed(admin, realm)), ...(search !== undefined && { search }) };
+  const filter = { ...(await realmNamed(admin, realm)), search };
   const { items, total } = await listed("resources", (at) => admin.operator.resources.list.query({ ...filter, ...at }), limit);
   const rows = items.map(({ resource, name, scopes, clients, enabled }) => [resource, name, namesOf(scopes), clients, enabled]);
   const text = table(["RESOURCE", "NAME", "SCOPES", "CLIENTS", "ENABLED"], rows);
@@ -128,11 +128,11 @@ function settingsOf(
 ): Settings {
   const scopes = scope?.map((each) => before.find((known) => known.name === each) ?? { name: each }) ?? before;
   return {
-    ...(name !== undefined && { name }),
-    ...((scope !== undefined || stepUp.length > 0) && { scopes: demanding(scopes, stepUp) }),
-    ...(client !== undefined && { clients: [...client] }),
-    ...(seconds !== undefined && { accessTokenLifetime: seconds === "default" ? null : seconds }),
-    ...((enable || disable) && { enabled: enable === true }),
+    name,
+    scopes: scope !== undefined || stepUp.length > 0 ? demanding(scopes, stepUp) : undefined,
+    clients: client && [...client],
+    accessTokenLifetime: seconds === "default" ? null : seconds,
+    enabled: enable || disable ? enable === true : undefined,
   };
 }
 

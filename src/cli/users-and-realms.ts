@@ -51,12 +51,7 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
       "invite",
       "send a link by which a user opens an account",
       async ({ operator }, email: string, { role: given, hours, language }: InviteOptions) => {
-        const invited = await operator.users.invite.mutate({
-          email,
-          language,
-          ...(given && { role: given }),
-          ...(hours !== undefined && { hours }),
-        });
+        const invited = await operator.users.invite.mutate({ email, language, role: given, hours });
         const { shownDuration } = await import("../texts/format.ts");
         return {
           value: invited,
@@ -78,7 +73,7 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
           passwordFile === undefined
             ? await terminal.ask("Password of the new account: ", { hidden: true, instead })
             : secretIn(passwordFile);
-        const user = await operator.users.create.mutate({ email, password, ...(given && { role: given }) });
+        const user = await operator.users.create.mutate({ email, password, role: given });
         return output([user], user);
       },
     )
@@ -103,7 +98,7 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
 /** `countersign users invitations` and `withdraw`. */
 function registerInvitationCommands(command: ReturnType<typeof managementCommands>): void {
   const open = ({ operator }: AdminClient, search?: string, most?: number) =>
-    listed("invitations", (at) => operator.invitations.list.query({ ...(search && { search }), ...at }), most);
+    listed("invitations", (at) => operator.invitations.list.query({ search: search || undefined, ...at }), most);
   withLimit(
     command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
       const { items, total } = await open(admin, undefined, limit);
@@ -197,7 +192,7 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
 }
 
 const usersFound = ({ operator }: AdminClient, search: string | undefined, most?: number): Promise<Listed<User>> =>
-  listed("users", (at) => operator.users.list.query({ ...(search !== undefined && { search }), ...at }), most);
+  listed("users", (at) => operator.users.list.query({ search, ...at }), most);
 
 /** The id in an option. @throws {CommandFailure} for anything but a UUID, which would silently find nothing */
 export function asId(option: string, value: string): string {

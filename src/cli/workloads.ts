@@ -99,12 +99,10 @@ function registerIdentityCommands(command: ReturnType<typeof managementCommands>
 }
 
 const settingsOf = ({ jwksUri, bundleEndpoint, algorithm, maxLifetime, singleUse, allowPrivate }: Settings) => ({
-  ...(jwksUri !== undefined && { jwksUri: jwksUri === "none" ? null : jwksUri }),
-  ...(bundleEndpoint !== undefined && { bundleEndpoint: bundleEndpoint === "none" ? null : bundleEndpoint }),
-  ...(algorithm && { algorithms: algorithm as Algorithm[] }), // the server refuses any other
-  ...(maxLifetime !== undefined && { maxLifetime }),
-  ...(singleUse !== undefined && { singleUse }),
-  ...(allowPrivate !== undefined && { allowPrivate }),
+  ...{ maxLifetime, singleUse, allowPrivate },
+  jwksUri: jwksUri === "none" ? null : jwksUri,
+  bundleEndpoint: bundleEndpoint === "none" ? null : bundleEndpoint,
+  algorithms: algorithm as Algorithm[] | undefined, // the server refuses any other
 });
 
 async function list({ operator }: AdminClient, { limit }: Most): Promise<Output> {
