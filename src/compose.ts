@@ -172,7 +172,7 @@ async function openClock(ready: Readiness, { log, failed, closing }: Essentials,
   await read();
   await warn();
   const work = [periodically(CLOCK_EVERY, read, failed), periodically(WARN_EVERY, warn, failed)];
-  closing.push(async () => void (await Promise.all(work.map(({ stop }) => stop()))));
+  closing.push(async () => void (await Promise.all(work.map((stop) => stop()))));
   return clock;
 }
 

@@ -79,6 +79,5 @@ export function retainingAudit(
     const dropped = await partitions.drop();
     if (dropped > 0) metrics.backgroundRows("audit_drop", dropped);
   };
-  const turns = periodically(EVERY, turn, failed, "audit_archive");
-  return () => turns.stop();
+  return periodically(EVERY, turn, failed, "audit_archive");
 }

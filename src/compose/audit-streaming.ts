@@ -116,9 +116,9 @@ export function streamingAudit(
     }
     metrics.auditStream(await stream.waiting());
   };
-  const turns = periodically(EVERY, turn, failed, "audit_stream");
+  const stop = periodically(EVERY, turn, failed, "audit_stream");
   return async () => {
-    await turns.stop();
+    await stop();
     await stream.release(holder);
   };
 }

@@ -102,9 +102,8 @@ async function composeCore(
 ): Promise<TokenCoreImplementation> {
   const logWait = () => keys.current() === undefined && log.warn("signing_key_waits");
   logWait();
-  const refreshing = periodically(KEYS_EVERY, () => keys.refresh().then(logWait), failed, "keys");
   const clock = databaseClock.seconds;
-  closing.push(() => refreshing.stop());
+  closing.push(periodically(KEYS_EVERY, () => keys.refresh().then(logWait), failed, "keys"));
   background.push(notifyingLogouts(config, sql, keys, { log, failed, clock }));
   const audit = auditLog(sql);
   const sources = clientSources(config, sql, keys, { ephemeral, audit, clock });
@@ -170,14 +169,14 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
       revocations: revocationEvents(sql),
     }),
   );
-  const heartbeat = periodically(HEALTH_EVERY, async () => listener.setServing(await answers(ready)), failed);
+  const stopHeartbeat = periodically(HEALTH_EVERY, async () => listener.setServing(await answers(ready)), failed);
   listener.setServing(true);
   return {
     core,
     port: listener.port,
     loads: [listener.load],
     async drain(lingerSeconds: number) {
-      await heartbeat.stop();
+      await stopHeartbeat();
       listener.setServing(false);
       await setTimeout(lingerSeconds * 1000);
       await listener.close(GRACE);

@@ -76,6 +76,6 @@ export function housekeeping({ sql, kind }: Database, observers: Observers): () 
   const removing = periodically(LOOK_EVERY, (signal) => remove(sql, signal, observers), failed, "removal");
   const works = [sweeping, removing, ...(kind === "embedded" ? [vacuuming(sql, failed)] : [])];
   return async () => {
-    await Promise.all(works.map((work) => work.stop()));
+    await Promise.all(works.map((stop) => stop()));
   };
 }

@@ -32,6 +32,5 @@ export function notifyingLogouts(
     clock,
     randomBytes,
   };
-  const looking = periodically(LOOK_EVERY, (signal) => sendLogouts(ports, signal), failed, "logout");
-  return () => looking.stop();
+  return periodically(LOOK_EVERY, (signal) => sendLogouts(ports, signal), failed, "logout");
 }

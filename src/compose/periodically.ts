@@ -5,14 +5,15 @@ export type Failed = (error: unknown, work?: string) => void;
 
 /**
  * Repeats work, never twice at once, until it is stopped. Errors go to `failed`, and the next turn follows.
- * @param work its signal is aborted by stop(), which waits for the running turn  @param name of the work
+ * @param work its signal is aborted at the end  @param name of the work
+ * @returns a function that stops it, and waits for the running turn
  */
 export function periodically(
   seconds: number,
   work: (signal: AbortSignal) => Promise<unknown>,
   failed: Failed,
   name?: string,
-): { stop(): Promise<void> } {
+): () => Promise<void> {
   const stopping = new AbortController();
   let latest: Promise<unknown> | undefined;
   const turn = shared(() => work(stopping.signal).catch((error: unknown) => failed(error, name)));
@@ -20,11 +21,9 @@ export function periodically(
     latest = turn();
   }, seconds * 1000);
   timer.unref();
-  return {
-    async stop() {
-      clearInterval(timer);
-      stopping.abort();
-      await latest;
-    },
+  return async () => {
+    clearInterval(timer);
+    stopping.abort();
+    await latest;
   };
 }

@@ -28,9 +28,9 @@ export function sealing(issuer: string, keys: Keys | undefined, { sql, kind }: D
     await seal();
     rest = 0;
   };
-  const turns = periodically(EVERY, turn, failed, "audit_seal");
+  const stop = periodically(EVERY, turn, failed, "audit_seal");
   return async () => {
-    await turns.stop();
+    await stop();
     await seal();
   };
 }
