@@ -189,45 +189,30 @@ function userPorts(
   };
 }
 
+type Verb = (...given: readonly unknown[]) => Promise<unknown>;
+
 /** Stores that queue mails, and wake the outbox so that these leave at once. */
 export function mailingStores(sql: Sql, wake: () => void) {
-  const waking =
-    <Given extends readonly unknown[], Result>(verb: (...given: Given) => Promise<Result>) =>
-    async (...given: Given): Promise<Result> => {
-      const result = await verb(...given);
-      wake();
-      return result;
-    };
-  const factors = secondFactors(sql);
-  const [accounts, passwords, closing, invited, keys] = [
-    users(sql),
-    passwordChanges(sql),
-    accountClosing(sql),
-    invitations(sql),
-    passkeys(sql),
-  ];
-  const identities = identityLinks(sql);
-  const addresses = addressChanges(sql);
+  const waking = <Store extends object>(store: Store, ...verbs: readonly (keyof Store & string)[]): Store => {
+    const awake =
+      (verb: keyof Store): Verb =>
+      async (...given) => {
+        const result = await (store[verb] as Verb)(...given); // only verbs are named below
+        wake();
+        return result;
+      };
+    return { ...store, ...Object.fromEntries(verbs.map((verb) => [verb, awake(verb)])) };
+  };
   return {
-    users: { ...accounts, register: waking(accounts.register), issueVerification: waking(accounts.issueVerification) },
-    passwordChanges: {
-      ...passwords,
-      issueReset: waking(passwords.issueReset),
-      reset: waking(passwords.reset),
-      change: waking(passwords.change),
-    },
-    identityLinks: { ...identities, link: waking(identities.link), unlink: waking(identities.unlink) },
-    addressChanges: { ...addresses, request: waking(addresses.request), confirm: waking(addresses.confirm) },
-    closing: { close: waking(closing.close) },
-    secondFactors: {
-      ...factors,
-      confirm: waking(factors.confirm),
-      useCode: waking(factors.useCode),
-      remove: waking(factors.remove),
-    },
-    passkeys: { ...keys, add: waking(keys.add), remove: waking(keys.remove), reportCopy: waking(keys.reportCopy) },
-    notices: { send: waking(notices(sql).send) },
-    invitations: { ...invited, issue: waking(invited.issue) },
+    users: waking(users(sql), "register", "issueVerification"),
+    passwordChanges: waking(passwordChanges(sql), "issueReset", "reset", "change"),
+    identityLinks: waking(identityLinks(sql), "link", "unlink"),
+    addressChanges: waking(addressChanges(sql), "request", "confirm"),
+    closing: waking(accountClosing(sql), "close"),
+    secondFactors: waking(secondFactors(sql), "confirm", "useCode", "remove"),
+    passkeys: waking(passkeys(sql), "add", "remove", "reportCopy"),
+    notices: waking(notices(sql), "send"),
+    invitations: waking(invitations(sql), "issue"),
   };
 }
 
