@@ -7,7 +7,7 @@ import { MAIL_INPUT, NOTICE_TTL, queueMail } from "./outbox.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";
 import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
 import { endAllSessions } from "./session-revocation.ts";
-import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 
 const ROLE = statement("account_role", "select role from users where id = $1::uuid");
 // Locked in one order: of two operators who close their accounts, or disable or demote each other, at once, the second is refused.
@@ -117,11 +117,11 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
   },
 });
 
-const queueLastMail = (tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<unknown> =>
+const queueLastMail = (tx: Tx, userId: string, mail: MailMessage): Promise<unknown> =>
   tx.query(LAST_MAIL, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
 
 /** Closes an account of any size at once; its rows, and the consents that others gave its clients, are deleted after the commit. */
-async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients: readonly string[], mail: MailMessage): Promise<void> {
+async function leaveToBackground(tx: Tx, userId: string, clients: readonly string[], mail: MailMessage): Promise<void> {
   await queueLastMail(tx, userId, mail);
   for (const each of [MARK_DELETED, DROP_LINK_MAILS]) await tx.query(each, [userId]);
   // Clients that were being registered when the first were deleted; from here on the mark keeps others out.
@@ -132,7 +132,7 @@ async function leaveToBackground(tx: Pick<Sql, "query">, userId: string, clients
 }
 
 /** Whether no other operator is enabled. Until the transaction ends, all of them stay as they are. */
-export async function isLastOperator(tx: Pick<Sql, "query">, userId: string): Promise<boolean> {
+export async function isLastOperator(tx: Tx, userId: string): Promise<boolean> {
   const operators = await tx.query<{ id: string }>(LOCK_OPERATORS, []);
   return operators.length === 1 && operators[0]?.id === userId.toLowerCase();
 }

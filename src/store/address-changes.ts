@@ -4,7 +4,7 @@ import { isUniqueViolation } from "./availability.ts";
 import { MAIL_INPUT, notifyUser, queueMail } from "./outbox.ts";
 import { holdSession } from "./passkeys.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { deleteInOrder, hex, jsonRows, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, hex, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { ADDRESS_CHANGES } from "./tables/accounts.ts";
 import { emailKey } from "./users.ts";
 
@@ -92,8 +92,6 @@ const unlessTaken = <Outcome>(work: Promise<Outcome>): Promise<Outcome | "taken"
     if (isUniqueViolation(error)) return "taken" as const;
     throw error;
   });
-
-type Tx = Pick<Sql, "query">;
 
 /** Links that were mailed to the address before must not work any more. */
 async function setAddress(tx: Tx, userId: string, email: string): Promise<void> {

@@ -7,7 +7,7 @@ import type { AuditLog, RefusedRequest } from "../core/ports.ts";
 import { newId, pooled } from "../random.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { touchClients } from "./grant-rows.ts";
-import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import { without } from "./tables/table.ts";
 
@@ -45,7 +45,7 @@ const RECORD_IN_TRANSACTION = statement(
 );
 
 /** Writes one record, in the transaction of its effect. */
-export const record = (tx: Pick<Sql, "query">, audit: AuditEntry): Promise<unknown> => tx.query(RECORD_IN_TRANSACTION, [jsonRows([audit])]);
+export const record = (tx: Tx, audit: AuditEntry): Promise<unknown> => tx.query(RECORD_IN_TRANSACTION, [jsonRows([audit])]);
 
 /** SQL for a hash as its text: base64url without padding. */
 export const hashText = (column: string): string => `translate(encode(${column}, 'base64'), '+/=', '-_')`;

@@ -1,9 +1,7 @@
 import { expiringLimit, nextStep, type Partitions, type Step } from "./audit-partition-step.ts";
 import { SEAL_LOCK } from "./audit-sealer.ts";
 import { firstId } from "./audit-trail.ts";
-import { type Sql, seconds, statement } from "./sql.ts";
-
-type Tx = Pick<Sql, "query">;
+import { type Sql, seconds, statement, type Tx } from "./sql.ts";
 
 /** The partitioned tables, which have the same ranges, in the order in which statements lock them; and the functions that keep their rows. */
 const TABLES = { audit_records: "audit_trail_is_kept", audit_links: "audit_numbers_are_kept" } as const;

@@ -2,7 +2,7 @@ import type { ClientConsent, ClientConsents, ConsentCounts } from "../management
 import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
 import { CONSENT } from "./consents.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, type Sql, statement } from "./sql.ts";
+import { isStorable, statement, type Tx } from "./sql.ts";
 import { CONSENTS } from "./tables/accounts.ts";
 
 const LIST: ListDescription<"created"> = {
@@ -19,7 +19,7 @@ const COUNTS = statement(
    from (select last_used_at from consents where client_id = $1 limit ${TOTAL_LIMIT + 1}) as counted`,
 );
 
-export const clientConsents = (sql: Pick<Sql, "query">): ClientConsents => ({
+export const clientConsents = (sql: Tx): ClientConsents => ({
   list: async (clientId, { search }, part) =>
     isStorable(clientId) ? listPage<ClientConsent, "created">(sql, LIST, { where: { clientId }, search }, part) : EMPTY_PAGE,
   counts: async (clientId) => {

@@ -1,6 +1,6 @@
 import type { DocumentVersions } from "../clients/ports.ts";
 import type { DocumentHistory, DocumentVersion } from "../management/client-ports.ts";
-import { isStorable, type Sql, statement } from "./sql.ts";
+import { isStorable, statement, type Tx } from "./sql.ts";
 import { CLIENT_DOCUMENTS } from "./tables/clients.ts";
 
 /** Documents that are kept of one client. */
@@ -30,7 +30,7 @@ const OF = statement(
    from client_documents where client_id = $1 order by version desc`,
 );
 
-export const documentVersions = (sql: Pick<Sql, "query">): DocumentVersions => ({
+export const documentVersions = (sql: Tx): DocumentVersions => ({
   store: async (url, document) => {
     if (!isStorable(document)) return false;
     const [row] = await sql.query<{ stored: boolean }>(STORE, [url, document]);
@@ -38,6 +38,6 @@ export const documentVersions = (sql: Pick<Sql, "query">): DocumentVersions => (
   },
 });
 
-export const documentHistory = (sql: Pick<Sql, "query">): DocumentHistory => ({
+export const documentHistory = (sql: Tx): DocumentHistory => ({
   of: async (clientId) => (isStorable(clientId) ? sql.query<DocumentVersion>(OF, [clientId]) : []),
 });

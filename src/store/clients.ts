@@ -7,11 +7,9 @@ import { isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
-import { jsonRows, type Sql, type Statement, statement } from "./sql.ts";
+import { jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
 import { CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
-
-type Tx = Pick<Sql, "query">;
 
 /** The members of a client; the store keeps its epoch to itself. */
 export const CLIENT = without(CLIENTS.members, ["epoch"]);

@@ -6,11 +6,9 @@ import { type Connection, type OfferedConnection, SETTING_MEMBERS } from "../ups
 import type { ConnectionSort, Connections, ManagedConnections } from "../upstream/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { CONNECTIONS } from "./tables/connections.ts";
 import { without } from "./tables/table.ts";
-
-type Tx = Pick<Sql, "query">;
 
 const OFFERED = statement(
   "connections_offered",

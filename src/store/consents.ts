@@ -11,7 +11,7 @@ import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import type { Outcome } from "./provisioned-users.ts";
-import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
 import { CONSENTS, SCOPE_DESCRIPTIONS } from "./tables/accounts.ts";
 import { without } from "./tables/table.ts";
 
@@ -147,7 +147,7 @@ const REMOVE = statement(
 
 /** Stores a description, with its record. @returns undefined for an unknown realm */
 export async function describeScope(
-  tx: Pick<Sql, "query">,
+  tx: Tx,
   realmId: string,
   { name, title, detail }: ScopeDescription,
   audit: AuditEntry,

@@ -2,7 +2,7 @@ import type { ConsumedIds } from "../core/ports.ts";
 import { identifierHash } from "../random.ts";
 import { inTime } from "./audit-log.ts";
 import { coalesceWrites, verdicts } from "./coalesce.ts";
-import { hex, jsonRows, type Sql, statement } from "./sql.ts";
+import { hex, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 
 // Of equal ids in a batch the first is used. Sorted, so that two processes with the same ids cannot deadlock.
 const CONSUME = statement(
@@ -21,7 +21,7 @@ const CONSUMED = statement("consumed_id_find", "select 1 as consumed from consum
 
 type Use = Parameters<ConsumedIds["consume"]>;
 
-async function consumeAll(sql: Pick<Sql, "query">, uses: readonly Use[]): Promise<readonly boolean[]> {
+async function consumeAll(sql: Tx, uses: readonly Use[]): Promise<readonly boolean[]> {
   const rows = uses.map(([kind, issuer, id, ttlSeconds, notAfter], n) => ({
     n,
     kind,
@@ -33,10 +33,10 @@ async function consumeAll(sql: Pick<Sql, "query">, uses: readonly Use[]): Promis
 }
 
 /** Consumes an id, in a transaction or by itself. @returns whether this was its first use */
-export const consume = async (sql: Pick<Sql, "query">, ...use: Use): Promise<boolean> => (await consumeAll(sql, [use]))[0] === true;
+export const consume = async (sql: Tx, ...use: Use): Promise<boolean> => (await consumeAll(sql, [use]))[0] === true;
 
 /** Whether an id was consumed. */
-export const isConsumed = async (sql: Pick<Sql, "query">, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
+export const isConsumed = async (sql: Tx, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
   (await sql.query(CONSUMED, [kind, identifierHash(issuer, id)])).length === 1;
 
 export const consumedIds = (sql: Sql): ConsumedIds => {

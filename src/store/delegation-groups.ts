@@ -1,7 +1,7 @@
 import type { DelegationGroup, DelegationRepository, GroupsOf } from "../accounts/delegations.ts";
 import { isUuid } from "../random.ts";
 import { APPLICATION, CHAIN, END } from "./delegation-rows.ts";
-import { isStorable, type Sql, statement } from "./sql.ts";
+import { isStorable, statement, type Tx } from "./sql.ts";
 
 /** Groups of one picture, and delegations that are counted for it. */
 const MOST_GROUPS = 150;
@@ -44,7 +44,7 @@ const BY = {
 };
 
 export const delegationGroups =
-  (sql: Pick<Sql, "query">): DelegationRepository["groups"] =>
+  (sql: Tx): DelegationRepository["groups"] =>
   async (of: GroupsOf) => {
     const key = of.kind === "agent" ? of.clientId : of.id;
     if (of.kind === "agent" ? !isStorable(key) : !isUuid(key)) return { groups: [], complete: true };

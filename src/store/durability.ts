@@ -1,4 +1,4 @@
-import { type Sql, statement } from "./sql.ts";
+import { statement, type Tx } from "./sql.ts";
 
 const READ_SETTINGS = statement(
   "durability_settings",
@@ -6,7 +6,7 @@ const READ_SETTINGS = statement(
 );
 
 /** The settings of PostgreSQL that decide whether an acknowledged change survives a crash, and its version, by name. */
-export async function durabilitySettings(sql: Pick<Sql, "query">): Promise<Readonly<Record<string, string>>> {
+export async function durabilitySettings(sql: Tx): Promise<Readonly<Record<string, string>>> {
   const rows = await sql.query<{ name: string; setting: string }>(READ_SETTINGS, []);
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }

@@ -1,6 +1,6 @@
 import type { Figure, Figures, Span } from "../management/ports.ts";
 import { isUuid } from "../random.ts";
-import { type Sql, seconds, statement } from "./sql.ts";
+import { seconds, statement, type Tx } from "./sql.ts";
 
 /** Seconds between a refresh and a second use of the same token that still look like two requests of one client at once. */
 const RACE = 10;
@@ -53,7 +53,7 @@ const COUNT = statement(
 );
 
 /** Counts sealed records, in the transaction that seals them: each once. @param records in the order of their ids */
-export async function countRecords(tx: Pick<Sql, "query">, records: readonly { readonly id: string; readonly event: unknown }[]) {
+export async function countRecords(tx: Tx, records: readonly { readonly id: string; readonly event: unknown }[]) {
   const ids = records.filter(({ event }) => COUNTED.some((counted) => counted === event)).map(({ id }) => id);
   if (ids.length > 0) await tx.query(COUNT, [ids, ids[0] ?? null, ids.at(-1) ?? null]);
 }
@@ -70,7 +70,7 @@ const OF_CLIENT = reading("figures_of_client", "client_id = $3");
 
 const REACHES: Readonly<Record<Span, string>> = { hour: "48 hours", day: "90 days" };
 
-export const figures = (sql: Pick<Sql, "query">): Figures => ({
+export const figures = (sql: Tx): Figures => ({
   ofRealms: async (span, realmId) =>
     realmId === undefined || isUuid(realmId) ? sql.query<Figure>(OF_REALMS, [span, REACHES[span], realmId ?? null]) : [],
   ofOwner: (span, userId) => sql.query<Figure>(OF_OWNER, [span, REACHES[span], userId]),

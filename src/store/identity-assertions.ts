@@ -6,10 +6,9 @@ import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
-import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
-type Tx = Pick<Sql, "query">;
 type LinkedUser = Pick<User, "id" | "enabled">;
 
 const LINKED = statement(

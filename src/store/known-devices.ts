@@ -1,7 +1,7 @@
 import type { KnownDevices } from "../accounts/known-devices.ts";
 import type { SecretHash } from "../random.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { amongKeys, hex, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { amongKeys, hex, readRows, rowsStatement, statement, type Tx } from "./sql.ts";
 
 const KNOWN = rowsStatement(
   "device_known",
@@ -15,7 +15,7 @@ const REMEMBER = statement(
    on conflict (key_hash) do update set expires_at = excluded.expires_at`,
 );
 
-export function knownDevices(sql: Pick<Sql, "query">): KnownDevices {
+export function knownDevices(sql: Tx): KnownDevices {
   const load = coalesceReads(async (keys: readonly SecretHash[]) => {
     const rows = await readRows<{ readonly key: string }>(sql, KNOWN, [keys.map(hex)]);
     return new Map(rows.map(({ key }) => [key, true]));

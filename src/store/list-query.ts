@@ -3,7 +3,7 @@ import { loadOnce } from "../load-once.ts";
 import { EMPTY_PAGE, type Order, type Page, type Part, TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { cursorAt, type NamedSort, positionOf, type SortKey } from "./list-cursor.ts";
-import { isStorable, type Parameter, type Sql } from "./sql.ts";
+import { isStorable, type Parameter, type Tx } from "./sql.ts";
 import type { Table } from "./tables/table.ts";
 
 /** A list over one table, which is its own alias. SQL in it is fixed; values become parameters. */
@@ -90,7 +90,7 @@ const asParameter = (value: unknown): Parameter => (value instanceof Date ? valu
  * Runs a statement that MikroORM composes. It has no name, so that the database plans it for its values: one plan for all of them would read
  * a large table for a rare value.
  */
-async function run<Row>(sql: Pick<Sql, "query">, list: Composition): Promise<Row[]> {
+async function run<Row>(sql: Tx, list: Composition): Promise<Row[]> {
   const composed = (await composer())(list);
   const parameters: Parameter[] = [];
   const place = (value: unknown): string => `$${parameters.push(asParameter(value))}`;
@@ -119,7 +119,7 @@ const VALUE = "sortValue";
  * @throws {Refusal} invalid_request for a cursor of another list or order; temporarily_unavailable, as Sql.query
  */
 export async function listPage<Row extends { readonly id: string }, Sort extends string>(
-  sql: Pick<Sql, "query">,
+  sql: Tx,
   { table: { name: table }, select, joins = {}, search: searched = [], sorts }: ListDescription<Sort>,
   { where = {}, conditions = [], search }: ListFilter,
   { limit, cursor, sort, order, count }: Part<Sort>,

@@ -1,5 +1,5 @@
 import type { LogoutDeliveries, LogoutDelivery, LogoutSubscriptions } from "../core/backchannel-logout.ts";
-import { type Sql, statement } from "./sql.ts";
+import { statement, type Tx } from "./sql.ts";
 
 // Waits for a session that is being ended, whose trigger would not see the new row.
 const SUBSCRIBE = statement(
@@ -33,13 +33,13 @@ const UNANSWERED = statement(
    where id in (select id from logout_deliveries where client_id = $1 and due_at <= now() for update skip locked)`,
 );
 
-export const logoutSubscriptions = (sql: Pick<Sql, "query">): LogoutSubscriptions => ({
+export const logoutSubscriptions = (sql: Tx): LogoutSubscriptions => ({
   subscribe: async (sessionId, clientId) => {
     await sql.query(SUBSCRIBE, [sessionId, clientId]);
   },
 });
 
-export const logoutDeliveries = (sql: Pick<Sql, "query">): LogoutDeliveries => ({
+export const logoutDeliveries = (sql: Tx): LogoutDeliveries => ({
   claim: (limit, lease) => sql.query<LogoutDelivery>(CLAIM, [limit, lease]),
   done: async (id) => {
     await sql.query(REMOVE, [id]);

@@ -7,11 +7,9 @@ import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { without } from "./tables/table.ts";
 import { WORKLOAD_IDENTITIES, WORKLOAD_ISSUERS } from "./tables/workloads.ts";
-
-type Tx = Pick<Sql, "query">;
 
 const TRUST = without(WORKLOAD_ISSUERS.members, ["id", "createdAt", "updatedAt"]);
 const trustRow = WORKLOAD_ISSUERS.writer(TRUST);

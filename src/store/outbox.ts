@@ -1,6 +1,6 @@
 import type { MailMessage, Outbox, QueuedMail } from "../accounts/ports.ts";
 import type { Notices } from "../management/ports.ts";
-import { deleteInOrder, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, type Sql, statement, type Tx } from "./sql.ts";
 
 /** The members of a MailMessage, for jsonb_to_recordset. */
 export const MAIL_INPUT = "subject text, text text, html text";
@@ -28,12 +28,7 @@ const NOTICE = statement(
 );
 
 /** Queues a mail to a user, in the transaction of its cause. @param to an address other than the user's own */
-export async function notifyUser(
-  tx: Pick<Sql, "query">,
-  userId: string,
-  { subject, text, html }: MailMessage,
-  to: string | null = null,
-): Promise<void> {
+export async function notifyUser(tx: Tx, userId: string, { subject, text, html }: MailMessage, to: string | null = null): Promise<void> {
   await tx.query(NOTICE, [userId, to, subject, text, html]);
 }
 
@@ -55,7 +50,7 @@ const POSTPONE = statement(
 const POSTPONED = statement("outbox_postponed", "select count(*)::int as count from outbox where attempts > 0");
 
 /** How many mails wait that could not be sent at least once. */
-export async function postponedMails(sql: Pick<Sql, "query">): Promise<number> {
+export async function postponedMails(sql: Tx): Promise<number> {
   const [row] = await sql.query<{ count: number }>(POSTPONED, []);
   return row?.count ?? 0;
 }

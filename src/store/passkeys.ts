@@ -6,7 +6,7 @@ import { Refusal } from "../errors.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { notifyUser } from "./outbox.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { PASSKEYS } from "./tables/factors.ts";
 import { without } from "./tables/table.ts";
@@ -33,7 +33,7 @@ const BY_CREDENTIAL = statement(
 const HOLD_USER = statement("factor_hold_user", "select enabled from users where id = $1::uuid for no key update");
 
 /** @returns whether the user exists and is enabled */
-export const holdUser = async (tx: Pick<Sql, "query">, userId: string): Promise<boolean> =>
+export const holdUser = async (tx: Tx, userId: string): Promise<boolean> =>
   (await tx.query<{ enabled: boolean }>(HOLD_USER, [userId]))[0]?.enabled === true;
 
 const HOLD_SESSION = statement(
@@ -47,7 +47,7 @@ const HOLD_SESSION = statement(
  * and the session has ended.
  * @throws {Refusal} login_required when the session has ended
  */
-export async function holdSession(tx: Pick<Sql, "query">, { id, userId }: OwnSession): Promise<void> {
+export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<void> {
   if ((await holdUser(tx, userId)) && (await tx.query(HOLD_SESSION, [id, userId])).length === 1) return;
   throw new Refusal("login_required", SESSION_ENDED, { description: "The session has ended. Sign in again." });
 }
@@ -57,7 +57,7 @@ export async function holdSession(tx: Pick<Sql, "query">, { id, userId }: OwnSes
  * @param sessionId undefined where an operator removes
  * @throws {Refusal} login_required when the session has ended
  */
-export const holdRemover = (tx: Pick<Sql, "query">, userId: string, sessionId: string | undefined): Promise<unknown> =>
+export const holdRemover = (tx: Tx, userId: string, sessionId: string | undefined): Promise<unknown> =>
   sessionId === undefined ? holdUser(tx, userId) : holdSession(tx, { id: sessionId, userId });
 
 const NEW = without(PASSKEYS.members, ["createdAt", "lastUsedAt", "copiedAt"]);
@@ -96,14 +96,7 @@ const REPORT_COPY = statement(
 /** Undoes a removal after which the user could not sign in. */
 class LastWayIn extends Error {}
 
-async function removePasskey(
-  tx: Pick<Sql, "query">,
-  id: string,
-  userId: string,
-  sessionId: string | undefined,
-  message: MailMessage,
-  audit: AuditEntry,
-) {
+async function removePasskey(tx: Tx, id: string, userId: string, sessionId: string | undefined, message: MailMessage, audit: AuditEntry) {
   await holdRemover(tx, userId, sessionId);
   if ((await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
   const [left] = await tx.query<{ found: boolean }>(HAS_WAY_IN, [userId]);

@@ -7,7 +7,7 @@ import { MAIL_INPUT, notifyUser, queueMail, unsend } from "./outbox.ts";
 import { holdUser } from "./passkeys.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { hex, isStorable, jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { hex, isStorable, jsonRows, type Sql, seconds, statement, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
@@ -71,7 +71,7 @@ const PROVED_SESSION = statement(
 const DROP_RESET = statement("password_reset_drop", "delete from password_resets where user_id = $1::uuid");
 const DROP_RESET_MAILS = statement("password_drop_reset_mails", unsend("$1::uuid"));
 
-async function notify(tx: Pick<Sql, "query">, userId: string, mail: MailMessage): Promise<void> {
+async function notify(tx: Tx, userId: string, mail: MailMessage): Promise<void> {
   await tx.query(DROP_RESET_MAILS, [userId]);
   await notifyUser(tx, userId, mail);
 }
@@ -80,7 +80,7 @@ async function notify(tx: Pick<Sql, "query">, userId: string, mail: MailMessage)
 type Proof = Required<Pick<NewSessionRecord, "acr" | "amr" | "provedAt">>;
 
 /** The link came by mail, which verifies the address. */
-async function verifyAddress(tx: Pick<Sql, "query">, userId: string, audit: AuditEntry): Promise<void> {
+async function verifyAddress(tx: Tx, userId: string, audit: AuditEntry): Promise<void> {
   await endUnproven(tx, userId);
   await tx.query(VERIFY, [userId]);
   await record(tx, { ...audit, event: "user.verified", reason: "password_reset" });

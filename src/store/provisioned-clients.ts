@@ -5,7 +5,7 @@ import { provisionedChange } from "../management/client-rules.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { CLIENT, storeChange, storeNewClient } from "./clients.ts";
 import { realms } from "./realms.ts";
-import { type Sql, statement } from "./sql.ts";
+import { statement, type Tx } from "./sql.ts";
 import { CLIENTS } from "./tables/clients.ts";
 
 type FileClient = ProvisionFile["clients"][number];
@@ -21,7 +21,7 @@ export async function applyClient(
   file: FileClient,
   ownerId: string | null | undefined,
   actor: AuditActor,
-  tx: Pick<Sql, "query">,
+  tx: Tx,
 ): Promise<"created" | "changed" | "unchanged"> {
   const { clientId } = file;
   const [before] = await tx.query<Client>(LOCK, [clientId]);

@@ -8,7 +8,7 @@ import { type Connection, describedConnection } from "../upstream/connection.ts"
 import { changedConnection, newConnection } from "../upstream/stored-secret.ts";
 import { addConnection, changeConnection } from "./connections.ts";
 import type { Outcome } from "./provisioned-users.ts";
-import type { Sql } from "./sql.ts";
+import type { Tx } from "./sql.ts";
 
 type FileConnection = Omit<ProvisionFile["connections"][number], "realm">;
 
@@ -18,7 +18,7 @@ export async function applyConnection(
   realmId: string,
   box: SecretBox,
   audit: Pick<AuditEntry, "outcome" | "actor">,
-  tx: Pick<Sql, "query">,
+  tx: Tx,
 ): Promise<Outcome> {
   const { name } = describedConnection(connection);
   const added = newConnection(connection, newId(systemClock, randomBytes), realmId, box);

@@ -5,11 +5,10 @@ import type { ProvisionFile } from "../management/provision.ts";
 import { record } from "./audit-log.ts";
 import { SET_PASSWORD } from "./password-changes.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
-import { type Sql, statement } from "./sql.ts";
+import { statement, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey } from "./users.ts";
 
-type Tx = Pick<Sql, "query">;
 type FileUser = ProvisionFile["users"][number];
 export type Outcome = "created" | "changed" | "unchanged";
 

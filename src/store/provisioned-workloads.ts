@@ -4,9 +4,8 @@ import type { ProvisionFile } from "../management/provision.ts";
 import { changedTrust, newTrust } from "../management/workload-rules.ts";
 import { addWorkloadIssuer, assignIdentity, changeWorkloadIssuer, identitiesOf, unassignIdentity } from "./managed-workloads.ts";
 import type { Outcome } from "./provisioned-users.ts";
-import type { Sql } from "./sql.ts";
+import type { Tx } from "./sql.ts";
 
-type Tx = Pick<Sql, "query">;
 type FileIssuer = ProvisionFile["workloadIssuers"][number];
 type Event = Pick<AuditEntry, "outcome" | "actor">;
 

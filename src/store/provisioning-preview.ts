@@ -2,10 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { ProvisionDifference } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { resourceKey } from "../resources/resource.ts";
-import { type Sql, statement } from "./sql.ts";
+import { type Sql, statement, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
-
-type Tx = Pick<Sql, "query">;
 
 /** All that a file can name. Names of scopes and resources may be found in other realms too: those do not change. */
 const NAMED = statement(

@@ -13,10 +13,9 @@ import { applyIdentities, applyWorkloadIssuer } from "./provisioned-workloads.ts
 import { differencesMade } from "./provisioning-preview.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { lockResource, resourceRegistry, storeResource } from "./resources.ts";
-import { type Sql, statement } from "./sql.ts";
+import { type Sql, statement, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
-type Tx = Pick<Sql, "query">;
 /** The actor for a file applied at start or by the command line. */
 const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 

@@ -7,7 +7,7 @@ import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { REALMS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -15,7 +15,7 @@ const REALM = ["id", "name", "dynamicRegistrationScopes"] as const;
 const BY_ID = statement("realm_by_id", `select ${REALMS.select(REALM)} from realms where id = $1::uuid`);
 const DEFAULT = statement("realm_default", `select ${REALMS.select(REALM)} from realms where name = 'default'`);
 
-export function realms(sql: Pick<Sql, "query">): Realms {
+export function realms(sql: Tx): Realms {
   const load = coalesceReads(async () => new Map((await sql.query<Realm>(DEFAULT, [])).map((realm) => [realm.name, realm])), String);
   return {
     byId: async (id) => (isUuid(id) ? (await sql.query<Realm>(BY_ID, [id]))[0] : undefined),
@@ -77,7 +77,7 @@ const BRANDINGS = statement(
 
 /** Reads the branding of every realm that has its own. */
 export const realmBrandings =
-  (sql: Pick<Sql, "query">): RealmBrandings =>
+  (sql: Tx): RealmBrandings =>
   async () => {
     const rows = await sql.query<{ id: string; isDefault: boolean; branding: Branding | null }>(BRANDINGS, []);
     return {

@@ -1,4 +1,4 @@
-import { type Sql, type Statement, statement } from "./sql.ts";
+import { type Statement, statement, type Tx } from "./sql.ts";
 import type { REMOVALS, RemovalKind } from "./tables/records.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -138,7 +138,7 @@ const PLANS: Readonly<Record<RemovalKind, Plan>> = {
   user_deleted: { deletions: OF_DELETED_USER, last: DELETE_USER },
 };
 
-async function grantsOf(tx: Pick<Sql, "query">, removal: Removal, page: Statement): Promise<RemovalBatch> {
+async function grantsOf(tx: Tx, removal: Removal, page: Statement): Promise<RemovalBatch> {
   const { key, epoch, afterClientId, afterId } = removal;
   const [row] = await tx.query<Page>(page, [key, epoch, afterClientId, afterId]);
   if (row === undefined) throw new Error("a page of grants has one row");
@@ -147,7 +147,7 @@ async function grantsOf(tx: Pick<Sql, "query">, removal: Removal, page: Statemen
 }
 
 /** Runs one batch of a removal. */
-export async function removeBatch(tx: Pick<Sql, "query">, removal: Removal): Promise<RemovalBatch> {
+export async function removeBatch(tx: Tx, removal: Removal): Promise<RemovalBatch> {
   const { deletions, grants, cut, last } = PLANS[removal.kind];
   const removed: Record<string, number> = {};
   const isDone = async ({ name, statement: step }: Deletion): Promise<boolean> => {

@@ -1,11 +1,9 @@
 import { insertAudit } from "./audit-log.ts";
 import { storageUnavailable } from "./availability.ts";
 import { type Removal, removeBatch } from "./removal-steps.ts";
-import { type Sql, statement } from "./sql.ts";
+import { type Sql, statement, type Tx } from "./sql.ts";
 import { REMOVALS, type RemovalKind } from "./tables/records.ts";
 import { type RowOf, without } from "./tables/table.ts";
-
-type Tx = Pick<Sql, "query">;
 
 /** Above every epoch: all rows of a deleted client or user are removed. */
 export const EVERY_EPOCH = 2_147_483_647;

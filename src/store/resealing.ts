@@ -1,7 +1,7 @@
 import { appSecretPlace } from "../accounts/second-factor.ts";
 import type { SecretBox } from "../secret-box.ts";
 import { secretPlace } from "../upstream/connection.ts";
-import { type Sql, statement } from "./sql.ts";
+import { statement, type Tx } from "./sql.ts";
 
 /** Rows that are read at a time. */
 const BATCH = 200;
@@ -33,11 +33,7 @@ function opened(box: SecretBox, sealed: string, place: string): string | undefin
  * Seals by the present key what another key has sealed. Of two processes each secret is replaced once.
  * @returns how many it has replaced, and how many no key opens
  */
-export async function reseal(
-  sql: Pick<Sql, "query">,
-  box: SecretBox,
-  signal: AbortSignal,
-): Promise<{ replaced: number; unreadable: number }> {
+export async function reseal(sql: Tx, box: SecretBox, signal: AbortSignal): Promise<{ replaced: number; unreadable: number }> {
   const counts = { replaced: 0, unreadable: 0 };
   for (const { next, replace, place } of COLUMNS) {
     let rows: readonly { readonly key: string; readonly secret: string }[] = [];

@@ -4,7 +4,7 @@ import { isUuid } from "../random.ts";
 import { resourceKey } from "../resources/resource.ts";
 import { AUDIT_RECORD, type AuditRow, recordOf } from "./audit-trail.ts";
 import { positionOf } from "./list-cursor.ts";
-import { isStorable, type Sql, statement } from "./sql.ts";
+import { isStorable, statement, type Tx } from "./sql.ts";
 
 // A resource is named as its record is, in the realm of the client.
 const COUNT = statement(
@@ -23,7 +23,7 @@ const COUNT = statement(
 export type SealedRefusal = { readonly id: string; readonly event: unknown; readonly resources: unknown };
 
 /** Notes refusals under the resources that they named, in the transaction that seals them. Without such there is no statement. */
-export async function countResourceRefusals(tx: Pick<Sql, "query">, records: readonly SealedRefusal[]): Promise<void> {
+export async function countResourceRefusals(tx: Tx, records: readonly SealedRefusal[]): Promise<void> {
   const ids = records.filter(({ event, resources }) => event === "token.refused" && Array.isArray(resources)).map(({ id }) => id);
   if (ids.length > 0) await tx.query(COUNT, [ids]);
 }
@@ -53,7 +53,7 @@ const REASONS = statement(
 
 const BY_AGE = { by: null, name: "created", order: "desc" } as const;
 
-export const resourceRefusals = (sql: Pick<Sql, "query">): ResourceRefusals => {
+export const resourceRefusals = (sql: Tx): ResourceRefusals => {
   const isKnown = (realmId: string, resource: string) => isUuid(realmId) && isStorable(resource);
   return {
     list: async (realmId, named, { limit, cursor, count }) => {

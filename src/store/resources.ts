@@ -15,11 +15,9 @@ import { type ResourceRecord, type ResourceSettings, type ResourceTerms, resourc
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, jsonRows, readRows, rowsStatement, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
 import { RESOURCES } from "./tables/resources.ts";
 import { without } from "./tables/table.ts";
-
-type Tx = Pick<Sql, "query">;
 
 const TERMS = `${RESOURCES.select(["realmId", "resource", "clients", "accessTokenLifetime", "enabled"])},
   jsonb_path_query_array(resources.scopes, '$[*].name') as "scopeNames",

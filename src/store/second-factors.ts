@@ -3,9 +3,7 @@ import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { notifyUser } from "./outbox.ts";
 import { holdRemover, holdSession } from "./passkeys.ts";
-import { hex, preciseSeconds, type Sql, seconds, statement } from "./sql.ts";
-
-type Tx = Pick<Sql, "query">;
+import { hex, preciseSeconds, type Sql, seconds, statement, type Tx } from "./sql.ts";
 
 const CONFIRMED = "user_id = $1::uuid and confirmed_at is not null";
 

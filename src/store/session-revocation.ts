@@ -4,7 +4,7 @@ import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { removeOfUser } from "./removals.ts";
-import { deleteInOrder, jsonRows, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 
 const living = "user_id = $1::uuid and expires_at > now()";
 /** Ends the sessions for which `which` holds, in the order of ids (docs/decisions/0014). */
@@ -30,25 +30,25 @@ const END_THEIR_GRANTS = statement(
 const END_ALL = statement("session_end_all", endSessions("user_id = $1::uuid"));
 
 /** Ends a user's sessions. Waits for codes and grants that are being stored for them, which later statements see. */
-export const endAllSessions = (tx: Pick<Sql, "query">, userId: string): Promise<unknown> => tx.query(END_ALL, [userId]);
+export const endAllSessions = (tx: Tx, userId: string): Promise<unknown> => tx.query(END_ALL, [userId]);
 
 /**
  * Ends a user's sessions, codes and refresh families. Sessions end first: storing a code or grant locks its session (Grants.open,
  * AuthorizationCodes.issue), so that later statements see it.
  */
-export const endSignIns = (tx: Pick<Sql, "query">, userId: string): Promise<void> => removeOfUser(tx, "user_signed_out", userId);
+export const endSignIns = (tx: Tx, userId: string): Promise<void> => removeOfUser(tx, "user_signed_out", userId);
 
 export type EndedColumns = { readonly id: string; readonly grant_id: string | null };
 
 /** Ends one session of a user, with its codes and its token set, within a transaction. @returns false for any other session */
-export async function endSession(tx: Pick<Sql, "query">, id: string, userId: string, audit: AuditEntry): Promise<boolean> {
+export async function endSession(tx: Tx, id: string, userId: string, audit: AuditEntry): Promise<boolean> {
   const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([audit])]);
   if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
   return ended.length > 0;
 }
 
 /** Runs after the end of the sessions, so that it sees the codes and grants that were being stored for them. */
-export async function endCodesAndGrants(tx: Pick<Sql, "query">, userId: string, ended: readonly EndedColumns[]): Promise<void> {
+export async function endCodesAndGrants(tx: Tx, userId: string, ended: readonly EndedColumns[]): Promise<void> {
   await tx.query(DROP_THEIR_CODES, [userId, ended.map(({ id }) => id)]);
   await tx.query(END_THEIR_GRANTS, [ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 }
@@ -95,7 +95,7 @@ const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id"
  * user, and replaces the password in the same transaction. The account's clients stay: they give no access to the user, and others may rely
  * on them.
  */
-export async function endUnproven(tx: Pick<Sql, "query">, userId: string): Promise<void> {
+export async function endUnproven(tx: Tx, userId: string): Promise<void> {
   for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS, DROP_PASSKEYS, DROP_APPS, DROP_RECOVERY_CODES])
     await tx.query(each, [userId]);
   await endAllSessions(tx, userId);

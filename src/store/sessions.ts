@@ -7,7 +7,7 @@ import { isUnavailable } from "./availability.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
 import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
-import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, type Tx } from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { USER } from "./users.ts";
 
@@ -87,7 +87,7 @@ type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user
 
 /** Starts a session, by itself or within another transaction; within one where it may replace another user's, whose codes and token set end. */
 export async function startSession(
-  tx: Pick<Sql, "query">,
+  tx: Tx,
   { id, hash, userId, ttl, place, replaces, generation, acr = PASSWORD_ACR, amr = ["pwd"], provedAt, raises = false }: NewSessionRecord,
   audit: AuditEntry | undefined,
 ): Promise<Session | undefined> {

@@ -1,5 +1,5 @@
 import type { SignInFailures } from "../accounts/ports.ts";
-import { type Sql, statement } from "./sql.ts";
+import { statement, type Tx } from "./sql.ts";
 
 /** Seconds until a reserved attempt without an outcome no longer counts: longer than a request may take. */
 const LEASE = 30;
@@ -53,7 +53,7 @@ const COUNT = statement(
 );
 const FAILURES = statement("sign_in_count_of", "select failures from sign_in_failures where key = $1::bytea and window_ends_at > now()");
 
-export const signInFailures = (sql: Pick<Sql, "query">): SignInFailures => ({
+export const signInFailures = (sql: Tx): SignInFailures => ({
   reserve: async (key, { limit, window }) => {
     const [row] = await sql.query<{ wait: number }>(RESERVE, [key, limit, window]);
     return row?.wait ?? window;

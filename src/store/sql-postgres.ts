@@ -1,6 +1,6 @@
 import pg from "pg";
 import { asRefusedBy, leavesConnection, mayBeRepeated, repeatedOnce, storageUnavailable, translated } from "./availability.ts";
-import { type Sql, statement } from "./sql.ts";
+import { type Sql, statement, type Tx } from "./sql.ts";
 
 /** Milliseconds. */
 const CONNECT = 1_000;
@@ -77,11 +77,7 @@ async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-async function inTransaction<Result>(
-  client: pg.PoolClient,
-  isNamed: boolean,
-  work: (tx: Pick<Sql, "query">) => Promise<Result>,
-): Promise<Result> {
+async function inTransaction<Result>(client: pg.PoolClient, isNamed: boolean, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   await translated(() => client.query("begin"));
   try {
     const result = await work({
@@ -145,7 +141,7 @@ const READ_SESSION = statement(
 );
 
 /** @throws {Error} when the connections that a pooler opens lack the settings that this process gives to its own */
-export async function assertPoolerSettings(sql: Pick<Sql, "query">): Promise<void> {
+export async function assertPoolerSettings(sql: Tx): Promise<void> {
   const [session] = await sql.query<{ durable: boolean; bounded: boolean }>(READ_SESSION, []);
   if (session?.durable === true && session.bounded) return;
   throw new Error(

@@ -16,8 +16,11 @@ export interface Sql {
    */
   query<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>;
   /** Runs `work` in one transaction, and once more after a conflict with others (mayBeRepeated). */
-  transaction<Result>(work: (tx: Pick<Sql, "query">) => Promise<Result>): Promise<Result>;
+  transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>;
 }
+
+/** A transaction, or a database on which each statement is one. */
+export type Tx = Pick<Sql, "query">;
 
 /** Whole seconds since the epoch of a timestamptz expression. */
 export const seconds = (expression: string): string => `floor(extract(epoch from ${expression}))::float8`;
@@ -30,7 +33,7 @@ export const rowsStatement = (name: string, text: string): Statement =>
   statement(name, `select coalesce(json_agg(found), '[]')::text as rows from (${text}) as found`);
 
 /** The rows of a rowsStatement. */
-export async function readRows<Row>(sql: Pick<Sql, "query">, rows: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
+export async function readRows<Row>(sql: Tx, rows: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
   const [found] = await sql.query<{ rows: string }>(rows, parameters);
   return found === undefined ? [] : (JSON.parse(found.rows) as Row[]);
 }

@@ -9,7 +9,7 @@ import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { hex, isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { hex, isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 
 /** The members of an account that leave the store. */
@@ -59,7 +59,7 @@ const REGISTER = statement(
 
 const BY_ID = statement("user_by_id", `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`);
 
-const userById = async (sql: Pick<Sql, "query">, id: string): Promise<User | undefined> =>
+const userById = async (sql: Tx, id: string): Promise<User | undefined> =>
   isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined;
 
 /** Of a row of `users`. */
@@ -163,7 +163,7 @@ const SET_ENABLED = setting("user_set_enabled", "enabled", "$2::boolean");
 const SET_ROLE = setting("user_set_role", "role", "$2");
 
 /** @throws {Refusal} conflict */
-async function assertNotLastOperator(tx: Pick<Sql, "query">, id: string): Promise<void> {
+async function assertNotLastOperator(tx: Tx, id: string): Promise<void> {
   if (await isLastOperator(tx, id)) throw lastOperator();
 }
 

@@ -1,7 +1,7 @@
 import { isUuid } from "../random.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { deleteInOrder, jsonRows, preciseSeconds, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, jsonRows, preciseSeconds, type Sql, statement, type Tx } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -104,7 +104,7 @@ type LinkRow = Pick<RowOf<typeof WALLET_LINKS>, (typeof LINK)[number]> & Pick<Wa
 const linkOf = ([row]: readonly LinkRow[]): WalletLink | undefined =>
   row && { ...row, reason: row.reason ?? undefined, returnHash: row.returnHash ?? undefined };
 
-async function addCredential(tx: Pick<Sql, "query">, { userId, issuer, subject }: Presented): Promise<Completion> {
+async function addCredential(tx: Tx, { userId, issuer, subject }: Presented): Promise<Completion> {
   if ((await tx.query(ADD, [userId, issuer, subject])).length === 1) return { state: "linked" };
   const [owner] = await tx.query<{ userId: string }>(OWNER, [issuer, subject]);
   if (owner?.userId === userId) return { state: "linked" };
