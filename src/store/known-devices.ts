@@ -1,7 +1,7 @@
 import type { KnownDevices } from "../accounts/known-devices.ts";
 import type { SecretHash } from "../random.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { amongKeys, hex, readRows, rowsStatement, statement, type Tx } from "./sql.ts";
+import { amongKeys, execute, hex, readRows, rowsStatement, statement, type Tx } from "./sql.ts";
 
 const KNOWN = rowsStatement(
   "device_known",
@@ -22,8 +22,6 @@ export function knownDevices(sql: Tx): KnownDevices {
   }, hex);
   return {
     isKnown: async (key) => (await load(key)) === true,
-    remember: async (key, userId, ttl) => {
-      await sql.query(REMEMBER, [key, userId, ttl]);
-    },
+    remember: (key, userId, ttl) => execute(sql, REMEMBER, [key, userId, ttl]),
   };
 }

@@ -1,5 +1,5 @@
 import type { LogoutDeliveries, LogoutDelivery, LogoutSubscriptions } from "../core/backchannel-logout.ts";
-import { statement, type Tx } from "./sql.ts";
+import { execute, statement, type Tx } from "./sql.ts";
 
 // Waits for a session that is being ended, whose trigger would not see the new row.
 const SUBSCRIBE = statement(
@@ -34,20 +34,12 @@ const UNANSWERED = statement(
 );
 
 export const logoutSubscriptions = (sql: Tx): LogoutSubscriptions => ({
-  subscribe: async (sessionId, clientId) => {
-    await sql.query(SUBSCRIBE, [sessionId, clientId]);
-  },
+  subscribe: (sessionId, clientId) => execute(sql, SUBSCRIBE, [sessionId, clientId]),
 });
 
 export const logoutDeliveries = (sql: Tx): LogoutDeliveries => ({
   claim: (limit, lease) => sql.query<LogoutDelivery>(CLAIM, [limit, lease]),
-  done: async (id) => {
-    await sql.query(REMOVE, [id]);
-  },
-  postponed: async (id, seconds) => {
-    await sql.query(POSTPONE, [id, seconds]);
-  },
-  unanswered: async (clientId, seconds) => {
-    await sql.query(UNANSWERED, [clientId, seconds]);
-  },
+  done: (id) => execute(sql, REMOVE, [id]),
+  postponed: (id, seconds) => execute(sql, POSTPONE, [id, seconds]),
+  unanswered: (clientId, seconds) => execute(sql, UNANSWERED, [clientId, seconds]),
 });

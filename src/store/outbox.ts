@@ -1,6 +1,6 @@
 import type { MailMessage, Outbox, QueuedMail } from "../accounts/ports.ts";
 import type { Notices } from "../management/ports.ts";
-import { deleteInOrder, type Sql, statement, type Tx } from "./sql.ts";
+import { deleteInOrder, execute, type Sql, statement, type Tx } from "./sql.ts";
 
 /** The members of a MailMessage, for jsonb_to_recordset. */
 export const MAIL_INPUT = "subject text, text text, html text";
@@ -56,15 +56,11 @@ export async function postponedMails(sql: Tx): Promise<number> {
 }
 
 export function outbox(sql: Sql): Outbox {
-  const remove = async (id: string): Promise<void> => {
-    await sql.query(REMOVE, [id]);
-  };
+  const remove = (id: string): Promise<void> => execute(sql, REMOVE, [id]);
   return {
     claim: (limit, lease) => sql.query<QueuedMail>(CLAIM, [limit, lease]),
     delivered: remove,
-    postponed: async (id, afterSeconds) => {
-      await sql.query(POSTPONE, [id, afterSeconds]);
-    },
+    postponed: (id, afterSeconds) => execute(sql, POSTPONE, [id, afterSeconds]),
     abandoned: remove,
   };
 }

@@ -1,5 +1,5 @@
 import type { ProofChallenge, ProofChallenges, UpstreamProof } from "../accounts/factors.ts";
-import { isStorable, type Sql, statement } from "./sql.ts";
+import { execute, isStorable, type Sql, statement } from "./sql.ts";
 import { PROOF_CHALLENGES } from "./tables/factors.ts";
 
 // Deletes the holder's oldest challenges above the limit, but skips those that another call is deleting.
@@ -26,9 +26,8 @@ const storable = ({ sid, ...identity }: UpstreamProof): UpstreamProof =>
   sid === undefined || !isStorable(sid) ? identity : { ...identity, sid };
 
 export const proofChallenges = (sql: Sql): ProofChallenges => ({
-  put: async (idHash, kind, { userId, generation, upstream }, ttl, { holder, limit }) => {
-    await sql.query(PUT, [idHash, kind, userId, generation, ttl, holder, limit, upstream && JSON.stringify(storable(upstream))]);
-  },
+  put: (idHash, kind, { userId, generation, upstream }, ttl, { holder, limit }) =>
+    execute(sql, PUT, [idHash, kind, userId, generation, ttl, holder, limit, upstream && JSON.stringify(storable(upstream))]),
   byId: async (idHash, kind) => (await sql.query<ProofChallenge>(BY_ID, [idHash, kind]))[0],
   take: async (idHash, kind) => (await sql.query<ProofChallenge>(TAKE, [idHash, kind]))[0],
 });

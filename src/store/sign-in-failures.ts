@@ -1,5 +1,5 @@
 import type { SignInFailures } from "../accounts/ports.ts";
-import { statement, type Tx } from "./sql.ts";
+import { execute, statement, type Tx } from "./sql.ts";
 
 /** Seconds until a reserved attempt without an outcome no longer counts: longer than a request may take. */
 const LEASE = 30;
@@ -58,14 +58,8 @@ export const signInFailures = (sql: Tx): SignInFailures => ({
     const [row] = await sql.query<{ wait: number }>(RESERVE, [key, limit, window]);
     return row?.wait ?? window;
   },
-  settle: async ({ pair, address }, verdict, window) => {
-    await sql.query(SETTLE, [pair ?? null, address, verdict, window]);
-  },
-  count: async (key, window) => {
-    await sql.query(COUNT, [key, window]);
-  },
+  settle: ({ pair, address }, verdict, window) => execute(sql, SETTLE, [pair ?? null, address, verdict, window]),
+  count: (key, window) => execute(sql, COUNT, [key, window]),
   failures: async (key) => (await sql.query<{ failures: number }>(FAILURES, [key]))[0]?.failures ?? 0,
-  clear: async (pair) => {
-    await sql.query(CLEAR, [pair]);
-  },
+  clear: (pair) => execute(sql, CLEAR, [pair]),
 });

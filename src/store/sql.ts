@@ -22,6 +22,11 @@ export interface Sql {
 /** A transaction, or a database on which each statement is one. */
 export type Tx = Pick<Sql, "query">;
 
+/** Runs a statement for its effect alone. */
+export async function execute(sql: Tx, effect: Statement, parameters: readonly Parameter[]): Promise<void> {
+  await sql.query(effect, parameters);
+}
+
 /** Whole seconds since the epoch of a timestamptz expression. */
 export const seconds = (expression: string): string => `floor(extract(epoch from ${expression}))::float8`;
 

@@ -4,7 +4,7 @@ import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
 import { isClientEnabled } from "./grant-rows.ts";
-import { jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { execute, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { subjectOf } from "./users.ts";
 
 // A delegated token depends on its whole path: what is cut, revoked or disabled above it ends it too. `limit 1` makes the planner look up
@@ -86,8 +86,7 @@ export function tokenStates(sql: Sql): TokenStates {
   }, keyOf);
   return {
     of: async (token) => (await load(token)) ?? UNKNOWN,
-    revoke: async (token, expiresAt, audit) => {
-      await sql.query(REVOKE, [token.jti, token.clientId, expiresAt, jsonRows([audit]), uuidOrNull(token.delegationId)]);
-    },
+    revoke: (token, expiresAt, audit) =>
+      execute(sql, REVOKE, [token.jti, token.clientId, expiresAt, jsonRows([audit]), uuidOrNull(token.delegationId)]),
   };
 }

@@ -1,7 +1,7 @@
 import { isUuid } from "../random.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { deleteInOrder, jsonRows, preciseSeconds, type Sql, statement, type Tx } from "./sql.ts";
+import { deleteInOrder, execute, jsonRows, preciseSeconds, type Sql, statement, type Tx } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -124,12 +124,8 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
   byReturn: async (returnHash) => linkOf(await sql.query<LinkRow>(BY_RETURN, [returnHash])),
   unanswered: async (stateHash) => (await sql.query<{ expiresAt: number }>(UNANSWERED, [stateHash]))[0]?.expiresAt,
   answer: async (stateHash) => (await sql.query<{ userId: string; sameDevice: boolean }>(ANSWER, [stateHash]))[0],
-  present: async (stateHash, { issuer, subject }, returnHash) => {
-    await sql.query(PRESENT, [stateHash, issuer, subject, returnHash ?? null]);
-  },
-  reject: async (stateHash, reason, returnHash, audit) => {
-    await sql.query(REJECT, [stateHash, reason, returnHash ?? null, jsonRows([audit])]);
-  },
+  present: (stateHash, { issuer, subject }, returnHash) => execute(sql, PRESENT, [stateHash, issuer, subject, returnHash ?? null]),
+  reject: (stateHash, reason, returnHash, audit) => execute(sql, REJECT, [stateHash, reason, returnHash ?? null, jsonRows([audit])]),
   complete: (handleHash, audit) =>
     sql.transaction(async (tx) => {
       const [presented] = await tx.query<Presented>(HOLD, [handleHash]);
@@ -139,9 +135,7 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
       await tx.query(DECIDE, [handleHash, completion.state, reason, jsonRows([audit(completion)])]);
       return completion;
     }),
-  expire: async (handleHash, audit) => {
-    await sql.query(EXPIRE, [handleHash, jsonRows([audit])]);
-  },
+  expire: (handleHash, audit) => execute(sql, EXPIRE, [handleHash, jsonRows([audit])]),
 });
 
 export const linkedWallets = (sql: Sql): LinkedWallets => ({
