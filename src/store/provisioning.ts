@@ -23,7 +23,6 @@ type FileRealm = ProvisionFile["realms"][number];
 type FileClient = ProvisionFile["clients"][number];
 type FileResource = ProvisionFile["resources"][number];
 type FileConnection = ProvisionFile["connections"][number];
-type FileWorkloadIssuer = ProvisionFile["workloadIssuers"][number];
 type FileScope = ProvisionFile["scopes"][number];
 
 /** Processes that start with the same file at once apply it one after the other. */
@@ -137,43 +136,23 @@ async function applyResource({ realm, resource, ...settings }: FileResource, ind
   return stored === current ? "unchanged" : "changed";
 }
 
-/** @throws {Refusal} invalid_request, with the path of the issuer */
-async function applyWorkloadIssuers(issuers: readonly FileWorkloadIssuer[], actor: AuditActor, tx: Tx): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for (const [index, issuer] of issuers.entries()) {
-    try {
-      outcomes.push(await applyWorkloadIssuer(issuer, { outcome: "success", actor }, tx));
-    } catch (error) {
-      throw atEntry(error, `workloadIssuers.${index}`);
-    }
-  }
-  return outcomes;
-}
+/** Applies an entry; the issues of a refusal get its place in the file. */
+const atEntry = (entry: string, applying: Promise<Outcome>): Promise<Outcome> =>
+  applying.catch((error: unknown) => {
+    const issues = issuesOf(error).map(({ path, message }) => ({ path: `${entry}${path && `.${path}`}`, message }));
+    throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
+  });
 
-/** The issues of a refusal, with the place of its entry in the file. */
-function atEntry(error: unknown, entry: string): Refusal {
-  const issues = issuesOf(error).map(({ path, message }) => ({ path: `${entry}${path && `.${path}`}`, message }));
-  return new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
-}
-
-/** @throws {Refusal} invalid_request, with the path of the connection */
-async function applyConnections(
-  connections: readonly FileConnection[],
+async function applyConnectionIn(
+  { realm, ...connection }: FileConnection,
+  index: number,
   box: SecretBox,
   actor: AuditActor,
   tx: Tx,
-): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for (const [index, { realm, ...connection }] of connections.entries()) {
-    const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
-    if (named === undefined) throw realmUnknown(`connections.${index}`);
-    try {
-      outcomes.push(await applyConnection(connection, named.id, box, { outcome: "success", actor }, tx));
-    } catch (error) {
-      throw atEntry(error, `connections.${index}`);
-    }
-  }
-  return outcomes;
+): Promise<Outcome> {
+  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
+  if (named === undefined) throw realmUnknown(`connections.${index}`);
+  return atEntry(`connections.${index}`, applyConnection(connection, named.id, box, { outcome: "success", actor }, tx));
 }
 
 /** Users with their hashes, and the file that names them. */
@@ -183,17 +162,15 @@ async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor
   await tx.query(LOCK, []);
   await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
   await tx.query(LOCK_CLIENTS, [clientIds]);
-  const realms: Outcome[] = [];
-  for (const realm of file.realms) realms.push(await applyRealm(realm, actor, tx));
-  const accounts: Outcome[] = [];
-  for (const user of users) accounts.push(await applyUser(user, actor, tx));
-  const workloadIssuers = await applyWorkloadIssuers(file.workloadIssuers, actor, tx);
+  const realms = await Array.fromAsync(file.realms, (realm) => applyRealm(realm, actor, tx));
+  const accounts = await Array.fromAsync(users, (user) => applyUser(user, actor, tx));
+  const workloadIssuers = await Array.fromAsync(file.workloadIssuers, (issuer, index) =>
+    atEntry(`workloadIssuers.${index}`, applyWorkloadIssuer(issuer, { outcome: "success", actor }, tx)),
+  );
   const clients = await applyClients(file.clients, actor, tx);
-  const scopes: Outcome[] = [];
-  for (const [index, scope] of file.scopes.entries()) scopes.push(await applyScope(scope, index, actor, tx));
-  const resources: Outcome[] = [];
-  for (const [index, resource] of file.resources.entries()) resources.push(await applyResource(resource, index, actor, tx));
-  const connections = await applyConnections(file.connections, box, actor, tx);
+  const scopes = await Array.fromAsync(file.scopes, (scope, index) => applyScope(scope, index, actor, tx));
+  const resources = await Array.fromAsync(file.resources, (resource, index) => applyResource(resource, index, actor, tx));
+  const connections = await Array.fromAsync(file.connections, (connection, index) => applyConnectionIn(connection, index, box, actor, tx));
   return {
     ...{ realms: count(realms), users: count(accounts), clients: count(clients) },
     ...(scopes.length > 0 && { scopes: count(scopes) }),
@@ -205,8 +182,7 @@ async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor
 
 export function provisioner(sql: Sql, passwords: ProvisioningPasswords, box: SecretBox): Provisioner {
   const prepare = async (file: ProvisionFile): Promise<Prepared> => {
-    const users: PreparedUser[] = [];
-    for (const user of file.users) users.push(await prepareUser(sql, passwords, user));
+    const users = await Array.fromAsync(file.users, (user) => prepareUser(sql, passwords, user));
     return { file, users, clientIds: file.clients.map(({ clientId }) => clientId) };
   };
   return {
