@@ -4,7 +4,7 @@ import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
-import { hex, jsonRows, type Sql, statement } from "./sql.ts";
+import { hex, jsonRows, type Sql, statement, undoable } from "./sql.ts";
 import { INVITATIONS, USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
@@ -71,9 +71,6 @@ const WITHDRAW = statement(
    select email from withdrawn`,
 );
 
-/** Undoes the transaction, so that the link stays unused. */
-class AddressTaken extends Error {}
-
 export const invitations = (sql: Sql): Invitations => ({
   issue: async ({ tokenHash, email, role, ttl, inviterId }, mail, audit) => {
     const key = email === null ? "" : emailKey(email);
@@ -83,19 +80,14 @@ export const invitations = (sql: Sql): Invitations => ({
   },
   byToken: async (tokenHash) => (await sql.query<Invitation>(BY_TOKEN, [tokenHash]))[0],
   accept: (tokenHash, { id, email, passwordHash }, audit) =>
-    sql
-      .transaction(async (tx) => {
-        const [link] = await tx.query<{ email: string; role: string }>(CONSUME, [tokenHash, email]);
-        if (link === undefined) return undefined;
-        const [user] = await tx.query<User>(OPEN_ACCOUNT, [id, link.email, emailKey(link.email), link.role, passwordHash]);
-        if (user === undefined) throw new AddressTaken();
-        await record(tx, audit);
-        return user;
-      })
-      .catch((error: unknown) => {
-        if (error instanceof AddressTaken) return "taken";
-        throw error;
-      }),
+    undoable(sql, async (tx, undo) => {
+      const [link] = await tx.query<{ email: string; role: string }>(CONSUME, [tokenHash, email]);
+      if (link === undefined) return undefined;
+      const [user] = await tx.query<User>(OPEN_ACCOUNT, [id, link.email, emailKey(link.email), link.role, passwordHash]);
+      if (user === undefined) return undo("taken"); // the link stays unused
+      await record(tx, audit);
+      return user;
+    }),
   open: ({ id, email, role, passwordHash }, audit) =>
     sql.transaction(async (tx) => {
       const [user] = await tx.query<User>(OPEN_ACCOUNT, [id, email, emailKey(email), role, passwordHash]);

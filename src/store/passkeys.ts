@@ -1,12 +1,11 @@
 import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
-import type { MailMessage, OwnSession, User } from "../accounts/ports.ts";
+import type { OwnSession, User } from "../accounts/ports.ts";
 import { SESSION_ENDED } from "../accounts/sessions.ts";
-import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { notifyUser } from "./outbox.ts";
-import { jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { jsonRows, type Sql, statement, type Tx, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { PASSKEYS } from "./tables/factors.ts";
 import { without } from "./tables/table.ts";
@@ -93,19 +92,6 @@ const REPORT_COPY = statement(
   "update passkeys set copied_at = now() where id = $1::uuid and copied_at is null returning 1 as one",
 );
 
-/** Undoes a removal after which the user could not sign in. */
-class LastWayIn extends Error {}
-
-async function removePasskey(tx: Tx, id: string, userId: string, sessionId: string | undefined, message: MailMessage, audit: AuditEntry) {
-  await holdRemover(tx, userId, sessionId);
-  if ((await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
-  const [left] = await tx.query<{ found: boolean }>(HAS_WAY_IN, [userId]);
-  if (left?.found !== true) throw new LastWayIn();
-  await notifyUser(tx, userId, message);
-  await record(tx, audit);
-  return "removed";
-}
-
 export const passkeys = (sql: Sql): Passkeys => ({
   ofUser: async (userId) => (isUuid(userId) ? sql.query<Passkey>(OF_USER, [userId]) : []),
   keysOf: async (userId) => (isUuid(userId) ? sql.query<PasskeyKey>(KEYS_OF, [userId]) : []),
@@ -121,12 +107,15 @@ export const passkeys = (sql: Sql): Passkeys => ({
   rename: async (id, userId, name, audit) => isUuid(id) && (await sql.query(RENAME, [id, userId, name, jsonRows([audit])])).length === 1,
   remove: async (id, userId, sessionId, message, audit) => {
     if (!isUuid(id)) return "unknown";
-    return sql
-      .transaction((tx) => removePasskey(tx, id, userId, sessionId, message, audit))
-      .catch((error: unknown) => {
-        if (error instanceof LastWayIn) return "last";
-        throw error;
-      });
+    return undoable(sql, async (tx, undo) => {
+      await holdRemover(tx, userId, sessionId);
+      if ((await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
+      const [left] = await tx.query<{ found: boolean }>(HAS_WAY_IN, [userId]);
+      if (left?.found !== true) return undo("last");
+      await notifyUser(tx, userId, message);
+      await record(tx, audit);
+      return "removed";
+    });
   },
   use: async (id, counter) => (await sql.query(USE, [id, counter])).length === 1,
   reportCopy: (id, userId, message, audit) =>

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ProvisionDifference } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { resourceKey } from "../resources/resource.ts";
-import { type Sql, statement, type Tx } from "./sql.ts";
+import { type Sql, statement, type Tx, undoable } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
 /** All that a file can name. Names of scopes and resources may be found in other realms too: those do not change. */
@@ -77,28 +77,14 @@ function differences(before: readonly Entry[], after: readonly Entry[]): readonl
     });
 }
 
-/** Carries the result out of a transaction that is rolled back. */
-class Undone {
-  readonly found: readonly ProvisionDifference[];
-
-  constructor(found: readonly ProvisionDifference[]) {
-    this.found = found;
-  }
-}
-
 /** What `apply` changes of all that the file names. It is undone. @throws what `apply` throws */
-export async function differencesMade(
+export const differencesMade = (
   sql: Sql,
   file: ProvisionFile,
   apply: (tx: Tx) => Promise<unknown>,
-): Promise<readonly ProvisionDifference[]> {
-  const work = async (tx: Tx): Promise<never> => {
+): Promise<readonly ProvisionDifference[]> =>
+  undoable(sql, async (tx, undo) => {
     const before = await namedBy(tx, file);
     await apply(tx);
-    throw new Undone(differences(before, await namedBy(tx, file)));
-  };
-  return sql.transaction(work).catch((error: unknown) => {
-    if (error instanceof Undone) return error.found;
-    throw error;
+    return undo(differences(before, await namedBy(tx, file)));
   });
-}

@@ -22,6 +22,21 @@ export interface Sql {
 /** A transaction, or a database on which each statement is one. */
 export type Tx = Pick<Sql, "query">;
 
+/** Runs work in a transaction, which it may undo with a result. */
+export function undoable<Result>(sql: Sql, work: (tx: Tx, undo: (result: Result) => never) => Promise<Result>): Promise<Result> {
+  let undone: { readonly result: Result } | undefined;
+  const undo = (result: Result): never => {
+    undone = { result };
+    throw undone;
+  };
+  return sql
+    .transaction((tx) => work(tx, undo))
+    .catch((error: unknown) => {
+      if (undone === undefined || error !== undone) throw error;
+      return undone.result;
+    });
+}
+
 /** Runs a statement for its effect alone. */
 export async function execute(sql: Tx, effect: Statement, parameters: readonly Parameter[]): Promise<void> {
   await sql.query(effect, parameters);
