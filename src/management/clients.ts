@@ -29,9 +29,9 @@ import {
 } from "./trpc.ts";
 import { clientView, countsView, type PageEnd, pageView } from "./views.ts";
 
-/** Refuses an unknown record and one out of reach alike. @throws {Refusal} not_found */
-export function found<Found>(record: Found | undefined): Found {
-  if (record === undefined) throw new Refusal("not_found", "no_such_record", { description: "Not found." });
+/** Refuses an unknown record and one out of reach alike. @throws {Refusal} not_found, unless another one is given */
+export function found<Found>(record: Found | undefined, unknown?: () => Refusal): Found {
+  if (record === undefined) throw unknown?.() ?? new Refusal("not_found", "no_such_record", { description: "Not found." });
   return record;
 }
 

@@ -5,6 +5,7 @@ import { newId } from "../../random.ts";
 import { type Connection, incoherent } from "../../upstream/connection.ts";
 import { CONNECTION_SORTS, type ConnectionSort } from "../../upstream/ports.ts";
 import { changedConnection, newConnection as sealed } from "../../upstream/stored-secret.ts";
+import { found } from "../clients.ts";
 import { ConnectionName, connectionSettings, newConnection } from "../connection-inputs.ts";
 import { inParts, listing, RecordId, realmInput, search } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
@@ -37,11 +38,7 @@ const connectionView = (connection: Connection, issuer: string) => ({
   updatedAt: milliseconds(connection.updatedAt ?? connection.createdAt),
 });
 
-async function found({ managedConnections }: ManagementPorts, name: string): Promise<Connection> {
-  const connection = await managedConnections.one(name);
-  if (connection === undefined) throw unknown();
-  return connection;
-}
+const namedConnection = async ({ managedConnections }: ManagementPorts, name: string) => found(await managedConnections.one(name), unknown);
 
 /** Identity providers that users sign in by. @see docs/protocol.md#upstream-sign-in */
 export const operatorConnectionsRouter = router({
@@ -54,7 +51,7 @@ export const operatorConnectionsRouter = router({
 
   get: operatorProcedure
     .input(named)
-    .query(async ({ ctx, input: { name } }) => connectionView(await found(ctx.ports, name), ctx.ports.issuer)),
+    .query(async ({ ctx, input: { name } }) => connectionView(await namedConnection(ctx.ports, name), ctx.ports.issuer)),
 
   create: provenOperatorProcedure
     .input(z.strictObject({ ...realmInput, ...newConnection }))
@@ -76,9 +73,7 @@ export const operatorConnectionsRouter = router({
           throw incoherent("clientSecret", `does not go with authMethod ${connection.authMethod}`);
         return changedConnection(connection, change, box);
       };
-      const changed = await managedConnections.change(name, decide, ctx.audit("connection.changed"));
-      if (changed === undefined) throw unknown();
-      return connectionView(changed, issuer);
+      return connectionView(found(await managedConnections.change(name, decide, ctx.audit("connection.changed")), unknown), issuer);
     }),
 
   remove: provenOperatorProcedure.input(named).mutation(async ({ ctx, input: { name } }) => {
@@ -98,7 +93,7 @@ export const operatorConnectionsRouter = router({
 
   /** Reads the provider's metadata and tries the credentials. Writes nothing. */
   test: operatorProcedure.input(named).query(async ({ ctx, input: { name } }) => {
-    const verdict = await (await ctx.ports.providers()).test(await found(ctx.ports, name));
+    const verdict = await (await ctx.ports.providers()).test(await namedConnection(ctx.ports, name));
     return verdict.kind === "works"
       ? { works: true, stage: null, reason: null }
       : { works: false, stage: verdict.stage, reason: verdict.reason };

@@ -5,6 +5,7 @@ import { isWebResource } from "../../protocol/access.ts";
 import { metadataUrl, type ResourceMetadata } from "../../resources/metadata.ts";
 import { RESOURCE_SORTS, type ResourceSort } from "../../resources/ports.ts";
 import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord, withSettings } from "../../resources/resource.ts";
+import { found } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search } from "../inputs.ts";
 import { ResourceUri, resourceSettings } from "../resource-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
@@ -50,9 +51,7 @@ export const operatorResourcesRouter = router({
   }),
 
   get: operatorProcedure.input(z.strictObject(named)).query(async ({ ctx, input: { realmId, resource } }) => {
-    const record = await ctx.ports.managedResources.one(await realmOf(ctx.ports, realmId), resource);
-    if (record === undefined) throw unknown();
-    return resourceView(record);
+    return resourceView(found(await ctx.ports.managedResources.one(await realmOf(ctx.ports, realmId), resource), unknown));
   }),
 
   create: operatorProcedure
@@ -77,9 +76,9 @@ export const operatorResourcesRouter = router({
         if (read !== undefined && read !== resourceView(record).updatedAt) throw changedSince();
         return withSettings(record, settings);
       };
-      const changed = await ctx.ports.managedResources.change(inRealm, resource, decide, ctx.audit("resource.changed"));
-      if (changed === undefined) throw unknown();
-      return resourceView(changed);
+      return resourceView(
+        found(await ctx.ports.managedResources.change(inRealm, resource, decide, ctx.audit("resource.changed")), unknown),
+      );
     }),
 
   remove: provenOperatorProcedure.input(z.strictObject(named)).mutation(async ({ ctx, input: { realmId, resource } }) => {

@@ -9,6 +9,7 @@ import {
 } from "../../clients/workload-ports.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
+import { found } from "../clients.ts";
 import { clientId, inParts, listing, RecordId, search } from "../inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { pageView } from "../views.ts";
@@ -41,11 +42,9 @@ export const operatorWorkloadIssuersRouter = router({
     return pageView("issuers", await ctx.ports.workloads.issuers(filter, part), issuerView);
   }),
 
-  get: operatorProcedure.input(named).query(async ({ ctx, input: { issuer } }) => {
-    const found = await ctx.ports.workloads.issuer(issuer);
-    if (found === undefined) throw unknown();
-    return issuerView(found);
-  }),
+  get: operatorProcedure
+    .input(named)
+    .query(async ({ ctx, input: { issuer } }) => issuerView(found(await ctx.ports.workloads.issuer(issuer), unknown))),
 
   create: provenOperatorProcedure.input(WorkloadIssuerInput).mutation(async ({ ctx, input }) => {
     const added = await ctx.ports.workloads.add(newTrust(input), ctx.audit("workload_issuer.created"));
@@ -57,9 +56,7 @@ export const operatorWorkloadIssuersRouter = router({
     .input(z.strictObject({ issuer: Issuer, ...workloadSettings }))
     .mutation(async ({ ctx, input: { issuer, ...change } }) => {
       const decide = (current: WorkloadIssuer) => changedTrust(current, change);
-      const changed = await ctx.ports.workloads.change(issuer, decide, ctx.audit("workload_issuer.changed"));
-      if (changed === undefined) throw unknown();
-      return issuerView(changed);
+      return issuerView(found(await ctx.ports.workloads.change(issuer, decide, ctx.audit("workload_issuer.changed")), unknown));
     }),
 
   /** With all identities on it. */
