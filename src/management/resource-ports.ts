@@ -1,4 +1,5 @@
 import type { Page, Part } from "../paging.ts";
+import type { Report } from "../resources/report.ts";
 import type { AuditRecord } from "./audit-ports.ts";
 
 /** How often requests that named a resource were refused for a reason, within the last 24 hours. */
@@ -15,20 +16,5 @@ export interface ResourceRefusals {
   reasons(realmId: string, resource: string): Promise<readonly RefusalCount[]>;
 }
 
-/** What `countersign doctor` reports of a URL. */
-export interface ResourceReport {
-  readonly url: string;
-  readonly kind: "authorization-server" | "protected-resource" | "unknown";
-  readonly verdict: "ok" | "warning" | "fault";
-  readonly findings: readonly {
-    readonly check: string;
-    readonly verdict: "ok" | "warning" | "fault";
-    readonly about: string;
-    readonly found: string;
-    /** What to do about it. */
-    readonly change?: string;
-  }[];
-}
-
 /** Examines a resource as its clients see it, by guarded requests, within seconds. */
-export type ResourceDoctor = (resource: string) => Promise<ResourceReport>;
+export type ResourceDoctor = (resource: string) => Promise<Report>;

@@ -1,16 +1,7 @@
+import type { Finding, Report } from "../../resources/report.ts";
 import { asJson, printable } from "../table.ts";
 
-/** The result of one check. A fault must be fixed; a warning may be intended. */
-export interface Finding {
-  /** Stable name of the check, for programs that read `--json`. */
-  readonly check: string;
-  readonly verdict: "ok" | "warning" | "fault";
-  /** What the check is about: the URL of a resource or an authorization server, or "MCP hosts", or "database". */
-  readonly about: string;
-  readonly found: string;
-  /** What to do about it; absent for `ok`. */
-  readonly change?: string;
-}
+export type { Finding, Report };
 
 /** Makes the findings about one thing. */
 export function findingsAbout(about: string) {
@@ -20,17 +11,7 @@ export function findingsAbout(about: string) {
   return { ok, warning, fault };
 }
 
-export type Kind = "authorization-server" | "protected-resource" | "unknown";
-
-/** All that `countersign doctor` reports, which is also its JSON document. */
-export interface Report {
-  readonly url: string;
-  readonly kind: Kind;
-  readonly verdict: Finding["verdict"];
-  readonly findings: readonly Finding[];
-}
-
-export function reportOf(url: string, kind: Kind, findings: readonly Finding[]): Report {
+export function reportOf(url: string, kind: Report["kind"], findings: readonly Finding[]): Report {
   const has = (wanted: Finding["verdict"]) => findings.some(({ verdict }) => verdict === wanted);
   return { url, kind, verdict: has("fault") ? "fault" : has("warning") ? "warning" : "ok", findings };
 }
