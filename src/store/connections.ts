@@ -4,8 +4,8 @@ import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { type Connection, type OfferedConnection, SETTING_MEMBERS } from "../upstream/connection.ts";
 import type { ConnectionSort, Connections, ManagedConnections } from "../upstream/ports.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
+import { adding, changing, removing } from "./managed-records.ts";
 import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { CONNECTIONS } from "./tables/connections.ts";
 import { without } from "./tables/table.ts";
@@ -36,34 +36,12 @@ export const connections = (sql: Tx): Connections => ({
 
 const NEW = without(CONNECTIONS.members, ["createdAt", "updatedAt"]);
 const newRow = CONNECTIONS.writer(NEW);
-const ADD = statement(
-  "connection_add",
-  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${CONNECTIONS.recordset(NEW)})),
-   added as (
-     insert into connections (${CONNECTIONS.names(NEW)})
-     select ${CONNECTIONS.values(NEW, "input")} from input join realms on realms.id = input.realm_id
-     on conflict (name) do nothing returning *),
-   logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
-   select ${CONNECTIONS.select(CONNECTIONS.members, "added")} from added`,
-);
+const ADD = adding("connection_add", CONNECTIONS, NEW, "name", "join realms on realms.id = input.realm_id");
 
 const CHANGEABLE = [...SETTING_MEMBERS, "secret"] as const;
 const changedRow = CONNECTIONS.writer(CHANGEABLE);
-const CHANGE = statement(
-  "connection_change",
-  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${CONNECTIONS.recordset(CHANGEABLE)})),
-   changed as (
-     update connections set ${CONNECTIONS.assignments(CHANGEABLE, "input")}, updated_at = now() from input
-     where connections.id = $1::uuid returning connections.*),
-   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${CONNECTIONS.select(CONNECTIONS.members, "changed")} from changed`,
-);
-const REMOVE = statement(
-  "connection_remove",
-  `with removed as (delete from connections where name = $1 returning id),
-   logged as (${insertAudit(`removed, ${entriesIn("$2")}`)})
-   select id::text as id from removed`,
-);
+const CHANGE = changing("connection_change", CONNECTIONS, CHANGEABLE);
+const REMOVE = removing("connection_remove", "connections", "name = $1", "$2");
 
 /** An audit record that names the provider. */
 const entry = (audit: AuditEntry, issuer: string): string => jsonRows([{ ...audit, resources: [issuer] }]);

@@ -7,13 +7,13 @@ import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
+import { adding, changing, removing } from "./managed-records.ts";
 import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { without } from "./tables/table.ts";
 import { WORKLOAD_IDENTITIES, WORKLOAD_ISSUERS } from "./tables/workloads.ts";
 
 const TRUST = without(WORKLOAD_ISSUERS.members, ["id", "createdAt", "updatedAt"]);
 const trustRow = WORKLOAD_ISSUERS.writer(TRUST);
-const INPUT = `input as (select * from jsonb_to_recordset($1::jsonb) as i(${WORKLOAD_ISSUERS.recordset(TRUST)}))`;
 
 const ISSUERS: ListDescription<WorkloadIssuerSort> = {
   table: WORKLOAD_ISSUERS,
@@ -23,30 +23,9 @@ const ISSUERS: ListDescription<WorkloadIssuerSort> = {
 };
 const ONE = statement("workload_issuer_one", `select ${WORKLOAD_ISSUERS.select()} from workload_issuers where issuer = $1`);
 const LOCK = statement("workload_issuer_lock", `select ${WORKLOAD_ISSUERS.select()} from workload_issuers where issuer = $1 for update`);
-const ADD = statement(
-  "workload_issuer_add",
-  `with ${INPUT},
-   added as (
-     insert into workload_issuers (${WORKLOAD_ISSUERS.names(TRUST)}) select ${WORKLOAD_ISSUERS.values(TRUST, "input")} from input
-     on conflict (issuer) do nothing returning *),
-   logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
-   select ${WORKLOAD_ISSUERS.select(WORKLOAD_ISSUERS.members, "added")} from added`,
-);
-const CHANGE = statement(
-  "workload_issuer_change",
-  `with ${INPUT},
-   changed as (
-     update workload_issuers set ${WORKLOAD_ISSUERS.assignments(TRUST, "input")}, updated_at = now() from input
-     where workload_issuers.issuer = input.issuer returning workload_issuers.*),
-   logged as (${insertAudit(`changed, ${entriesIn("$2")}`)})
-   select ${WORKLOAD_ISSUERS.select(WORKLOAD_ISSUERS.members, "changed")} from changed`,
-);
-const REMOVE = statement(
-  "workload_issuer_remove",
-  `with removed as (delete from workload_issuers where issuer = $1 returning id),
-   logged as (${insertAudit(`removed, ${entriesIn("$2")}`)})
-   select id::text as id from removed`,
-);
+const ADD = adding("workload_issuer_add", WORKLOAD_ISSUERS, TRUST, "issuer");
+const CHANGE = changing("workload_issuer_change", WORKLOAD_ISSUERS, TRUST);
+const REMOVE = removing("workload_issuer_remove", "workload_issuers", "issuer = $1", "$2");
 
 const identityColumns = (identity: string): string =>
   `${WORKLOAD_IDENTITIES.select(without(WORKLOAD_IDENTITIES.members, ["issuerId", "clientId"]), identity)},
@@ -117,7 +96,7 @@ export async function changeWorkloadIssuer(tx: Tx, ...[issuer, decide, audit]: P
   if (found === undefined) return undefined;
   const row = trustRow({ ...decide(found), issuer: found.issuer, kind: found.kind });
   if (isDeepStrictEqual(row, trustRow(found))) return found;
-  return (await tx.query<WorkloadIssuer>(CHANGE, [jsonRows([row]), entry(audit, issuer)]))[0];
+  return (await tx.query<WorkloadIssuer>(CHANGE, [found.id, jsonRows([row]), entry(audit, issuer)]))[0];
 }
 
 const invalid = (path: string, message: string) =>

@@ -12,9 +12,9 @@ import type {
   ShownResources,
 } from "../resources/ports.ts";
 import { type ResourceRecord, type ResourceSettings, type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
+import { adding, changing, removing } from "./managed-records.ts";
 import { isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
 import { RESOURCES } from "./tables/resources.ts";
 import { without } from "./tables/table.ts";
@@ -75,16 +75,7 @@ export const shownResources = (sql: Tx): ShownResources => ({
 const NEW = without(RESOURCES.members, ["id", "createdAt", "updatedAt"]);
 const newRow = RESOURCES.writer(NEW);
 
-const ADD = statement(
-  "resource_add",
-  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${RESOURCES.recordset(NEW)})),
-   added as (
-     insert into resources (${RESOURCES.names(NEW)})
-     select ${RESOURCES.values(NEW, "input")} from input join realms on realms.id = input.realm_id
-     on conflict (resource, realm_id) do nothing returning *),
-   logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
-   select ${RESOURCES.select(RESOURCES.members, "added")} from added`,
-);
+const ADD = adding("resource_add", RESOURCES, NEW, "resource, realm_id", "join realms on realms.id = input.realm_id");
 
 /** An audit record that names the resource, and its scopes. */
 const entry = (audit: AuditEntry, resource: string, scopes: ResourceRecord["scopes"]): string =>
@@ -114,23 +105,10 @@ const LOCK = statement(
   `select ${RESOURCES.select()} from resources where resource = $1 and realm_id = $2::uuid for update`,
 );
 
-const CHANGE = statement(
-  "resource_change",
-  `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${RESOURCES.recordset(SETTING_MEMBERS)})),
-   changed as (
-     update resources set ${RESOURCES.assignments(SETTING_MEMBERS, "input")}, updated_at = now() from input where resources.id = $1::uuid
-     returning resources.*),
-   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${RESOURCES.select(RESOURCES.members, "changed")} from changed`,
-);
+const CHANGE = changing("resource_change", RESOURCES, SETTING_MEMBERS);
 const changedRow = RESOURCES.writer(SETTING_MEMBERS);
 
-const REMOVE = statement(
-  "resource_remove",
-  `with removed as (delete from resources where resource = $1 and realm_id = $2::uuid returning id),
-   logged as (${insertAudit(`removed, ${entriesIn("$3")}`)})
-   select id::text as id from removed`,
-);
+const REMOVE = removing("resource_remove", "resources", "resource = $1 and realm_id = $2::uuid", "$3");
 
 export const lockResource = async (tx: Tx, realmId: string, resource: string): Promise<ResourceRecord | undefined> =>
   (await tx.query<ResourceRecord>(LOCK, [resourceKey(resource), realmId]))[0];

@@ -63,7 +63,7 @@ export const reference = (
   { onDelete = "cascade", ...options }: ColumnOptions & { readonly onDelete?: "cascade" | "no action" } = {},
 ): Column<string> => ({ ...uuid(options), references: { table, onDelete } });
 
-type Columns = Readonly<Record<string, Column>>;
+export type Columns = Readonly<Record<string, Column>>;
 
 /** Constraints and indexes over more than one column, by their full names. */
 export interface TableExtras {
