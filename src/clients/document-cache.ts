@@ -82,14 +82,8 @@ export interface DocumentPorts {
  * effect at once. Failures are not cached, and expired documents are not used.
  * @see draft-ietf-oauth-client-id-metadata-document §5, docs/protocol.md#metadata-documents
  */
-export function clientDocuments({
-  fetch,
-  shared,
-  realms,
-  registrationScopes,
-  versions,
-  clock,
-}: DocumentPorts): ClientDocuments & KeptDocuments {
+export function clientDocuments(ports: DocumentPorts): ClientDocuments & KeptDocuments {
+  const { fetch, shared, realms, registrationScopes, versions, clock } = ports;
   /** Expired ones are not used, but say where a client was found. */
   const kept = new LRUCache<string, KeptDocument>({ max: REMEMBERED_DOCUMENTS });
   /** What this process stored of each URL. */

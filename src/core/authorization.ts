@@ -98,14 +98,7 @@ export async function validateAuthorization(
 
 /** What a code for a valid request of this user is bound to, whichever way it takes to the client. */
 export function bindingOf(
-  {
-    client,
-    scopes,
-    resources,
-    acrValues,
-    maxAge,
-    demand,
-  }: Pick<ValidRequest, "client" | "scopes" | "resources" | "acrValues" | "maxAge" | "demand">,
+  { client, scopes, resources, acrValues, maxAge, demand }: Omit<AskedAccess, "prompt" | "hintedSub">,
   session: Pick<RequestSession, "userId" | "sessionId" | "authTime">,
 ) {
   const mark = consentFingerprint(client);

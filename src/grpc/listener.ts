@@ -158,17 +158,8 @@ export const intake =
  * The gRPC listener: introspection for resource servers, the token core for fronts (in a core), health and reflection.
  * @throws {Error} when the address is not available, or when a core would be open to the network without a credential
  */
-export async function startGrpcListener({
-  host,
-  port,
-  core,
-  tls,
-  fronts,
-  onFault,
-  maxInFlight,
-  addressOf = (peer) => peer,
-  revocations,
-}: GrpcListenerOptions): Promise<GrpcListener> {
+export async function startGrpcListener(options: GrpcListenerOptions): Promise<GrpcListener> {
+  const { host, port, core, tls, fronts, onFault, maxInFlight = MAX_IN_FLIGHT, addressOf = (peer) => peer, revocations } = options;
   const mutualTls = tls?.clientCa !== undefined;
   if (fronts && fronts.secret === undefined && !mutualTls && !isLoopback(host)) {
     throw new Error(`a token core that listens on ${host} needs TOKEN_CORE_SECRET or mutual TLS`);
@@ -177,7 +168,7 @@ export async function startGrpcListener({
   setLogVerbosity(logVerbosity.NONE);
   const standardCalls = standardStreams();
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000, bodyBudget(BODY_BYTES, 0)), standardCalls.interceptor] });
-  const run = callRunner(admission(maxInFlight ?? MAX_IN_FLIGHT), onFault);
+  const run = callRunner(admission(maxInFlight), onFault);
   serveIntrospection(server, core, run, addressOf);
   const streams: RevocationStreams | undefined =
     revocations &&

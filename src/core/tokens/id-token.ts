@@ -14,26 +14,16 @@ interface IdTokenContents extends Pick<AccessTokenContents, "issuer" | "clientId
 }
 
 /** The claims of an ID token. @see docs/protocol.md#id-tokens, OIDC Core §2 */
-export function idTokenClaims({
-  issuer,
-  subject,
-  clientId,
-  scopes,
-  authTime,
-  nonce,
-  now,
-  lifetime,
-  authentication,
-  sid,
-}: IdTokenContents): object {
+export function idTokenClaims(token: IdTokenContents): object {
+  const { subject, scopes, nonce, sid, authentication } = token;
   const name = [subject.firstName, subject.lastName].filter((part) => part !== null && part !== "").join(" ");
   return {
-    iss: issuer,
+    iss: token.issuer,
     sub: subject.userId,
-    aud: clientId,
-    exp: now + lifetime,
-    iat: now,
-    auth_time: authTime,
+    aud: token.clientId,
+    exp: token.now + token.lifetime,
+    iat: token.now,
+    auth_time: token.authTime,
     ...(nonce !== null && { nonce }),
     ...(sid !== undefined && { sid }),
     ...(authentication?.inIdToken && authenticationClaims(authentication)),
