@@ -3,31 +3,10 @@ import { isUuid, type SecretHash } from "../random.ts";
 import { documentClientOf, storedClient } from "./grant-rows.ts";
 import { jsonRows, type Sql, seconds, statement } from "./sql.ts";
 import { DEVICE_REQUESTS, type DocumentClient } from "./tables/grants.ts";
+import { without } from "./tables/table.ts";
 
-const NEW = [
-  "id",
-  "deviceCodeHash",
-  "userCodeHash",
-  "clientId",
-  "scopes",
-  "resources",
-  "documentClient",
-  "address",
-  "pollInterval",
-  "dpopJkt",
-] as const;
-const STATE = [
-  "id",
-  "deviceCodeHash",
-  "clientId",
-  "scopes",
-  "resources",
-  "documentClient",
-  "address",
-  "expiresAt",
-  "deniedAt",
-  "dpopJkt",
-] as const;
+const NEW = without(DEVICE_REQUESTS.members, ["createdAt", "expiresAt", "polledAt", "deniedAt"]);
+const STATE = without(DEVICE_REQUESTS.members, ["userCodeHash", "createdAt", "pollInterval", "polledAt"]);
 
 const OPEN = statement(
   "device_open",
