@@ -37,17 +37,13 @@ interface ObservedRequest {
 /** Whether a refusal followed the fetch of a client metadata document; a bad URL is refused before it. */
 const isOfDocument = ({ reason }: Refusal): boolean => reason.startsWith("document_") && !reason.startsWith("document_url_");
 
-export interface RefusalLog {
-  /** @param where `route` is the route's pattern */
-  atRoute(refusal: Refusal, where: { readonly route: string; readonly requestId: string }): void;
-  byCore(refusal: Refusal, method: TokenCoreMethod, request: ObservedRequest): void;
-}
+export type RefusalLog = ReturnType<typeof refusalLog>;
 
 /**
  * Logs the private reason of a refused token request, pushed request or client metadata document, once, in the process that knows it. A fetch that many
  * requests waited for is logged once, so that the fetch budget bounds the lines.
  */
-export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
+export function refusalLog(log: Pick<Log, "info" | "warn">) {
   const logged = new WeakSet<Refusal>();
   let overloadLogged = Number.NEGATIVE_INFINITY;
   const isNew = (refusal: Refusal): boolean => !logged.has(refusal) && logged.add(refusal) !== undefined;
@@ -68,11 +64,12 @@ export function refusalLog(log: Pick<Log, "info" | "warn">): RefusalLog {
     log.warn("client_document_refused", { reason, host: documentHost(clientId), ...(requestId !== "" && { requestId }) });
   };
   return {
-    atRoute: (refusal, { route, requestId }) => {
+    /** @param route its pattern */
+    atRoute(refusal: Refusal, { route, requestId }: { readonly route: string; readonly requestId: string }): void {
       if (refusal.reason === "front_overloaded") logOverload();
       else if (isLogged(route)) logRefused(refusal, route, requestId);
     },
-    byCore(refusal, method, { requestId = "", clientId = "", request, client }) {
+    byCore(refusal: Refusal, method: TokenCoreMethod, { requestId = "", clientId = "", request, client }: ObservedRequest): void {
       if (method === "token") logRefused(refusal, "/oauth/token", requestId);
       if (method === "validateAuthorization" || method === "issueCode") logDocument(refusal, request?.clientId ?? "", requestId);
       if (method === "authorizeDevice" || method === "pushAuthorization") logDocument(refusal, client?.clientId ?? "", requestId);

@@ -63,18 +63,12 @@ const PATIENCE = { quiet: 400, answer: 550, opening: 500 } as const;
 /** Milliseconds to read what has arrived, so that a process that was stopped itself does not blame the other side. */
 const LAST_CHANCE = 50;
 
-interface Heartbeat {
-  /** To be called for everything that arrives. */
-  received(): void;
-  stop(): void;
-}
-
 /**
  * Detects within a second that the other side of a stream has stopped answering. The connection does not show it: the kernel keeps it open
  * for a process that hangs, and so does a proxy in between.
  * @param ask sends a ping  @param hung called once, when nothing arrived
  */
-function heartbeat(ask: () => void, hung: () => void): Heartbeat {
+function heartbeat(ask: () => void, hung: () => void) {
   let last = 0;
   let step: "opening" | "quiet" | "asked" | "last chance" = "opening";
   let timer = setTimeout(turn, PATIENCE.opening);
@@ -95,7 +89,8 @@ function heartbeat(ask: () => void, hung: () => void): Heartbeat {
   }
   timer.unref();
   return {
-    received() {
+    /** To be called for everything that arrives. */
+    received(): void {
       last = performance.now();
       receivedSince = true;
     },

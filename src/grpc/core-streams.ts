@@ -2,15 +2,6 @@ import type { Client, Metadata } from "@grpc/grpc-js";
 import type { Connections } from "./core-channel.ts";
 import { type CoreStream, openCoreStream, type StreamEnd } from "./core-stream.ts";
 
-/** The streams of a front, kept open and renewed. */
-export interface CoreStreams {
-  /** A stream that takes questions now; undefined: use unary methods. */
-  pick(): CoreStream | undefined;
-  /** Whether a stream is about to open: cores have accepted streams before, and one is opening. */
-  readonly opening: () => boolean;
-  close(): void;
-}
-
 /** Milliseconds after which a stream is replaced, so that new cores get their share; less than a connection's grace. */
 const RENEWAL = 15_000;
 /** Milliseconds until the next attempt, by how the last stream ended. */
@@ -24,11 +15,14 @@ interface StreamSlot {
   notBefore: number;
 }
 
+export type CoreStreams = ReturnType<typeof keepCoreStreams>;
+
 /**
+ * The streams of a front, kept open and renewed.
  * @param connections over which the streams are spread in turn  @param count of streams
  * @param now milliseconds of a monotonic clock
  */
-export function keepCoreStreams(connections: Connections, count: number, metadata: Metadata, now: () => number): CoreStreams {
+export function keepCoreStreams(connections: Connections, count: number, metadata: Metadata, now: () => number) {
   const slots: StreamSlot[] = Array.from({ length: count }, () => ({ openedAt: 0, notBefore: 0 }));
   let turn = 0;
   let closed = false;
@@ -58,7 +52,8 @@ export function keepCoreStreams(connections: Connections, count: number, metadat
   };
 
   return {
-    pick() {
+    /** A stream that takes questions now; undefined: use unary methods. */
+    pick(): CoreStream | undefined {
       if (closed) return undefined;
       turn = (turn + 1) % slots.length;
       const usable = slots.map(tend).filter((stream) => stream !== undefined);
@@ -66,8 +61,9 @@ export function keepCoreStreams(connections: Connections, count: number, metadat
       const rotated = [...usable.slice(turn), ...usable.slice(0, turn)];
       return rotated.find((stream) => !stream.busy()) ?? rotated[0];
     },
-    opening: () => understood && slots.some(({ next }) => next?.state() === "opening"),
-    close() {
+    /** Whether a stream is about to open: cores have accepted streams before, and one is opening. */
+    opening: (): boolean => understood && slots.some(({ next }) => next?.state() === "opening"),
+    close(): void {
       closed = true;
       for (const { current, next } of slots) {
         current?.retire();

@@ -1,23 +1,13 @@
-/** Gathers what is pushed while the socket is busy into one write. There is no timer, so an idle socket adds no wait. */
-export interface Outbox {
-  /** @param sent called when the bytes are passed to the socket; from then on they may arrive */
-  push(bytes: Uint8Array, sent?: () => void): void;
-  /** Discards waiting bytes, and everything pushed from now on. */
-  drop(): void;
-  /** Calls `sent` once, when everything is written; never where the socket does not report the end of a write, as one that has closed may. */
-  finish(sent: () => void): void;
-  readonly writing: () => boolean;
-}
-
 /** Bytes of a batch; a larger piece is sent alone. */
 const BATCH_BYTES = 256 * 1024;
 
 /**
+ * Gathers what is pushed while the socket is busy into one write. There is no timer, so an idle socket adds no wait.
  * For encoded messages of one type with only repeated fields: protobuf merges them when their bytes are concatenated, so a batch needs no
  * encoding of its own.
  * @param write passes a batch to the socket and calls back when it can take more
  */
-export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox {
+export function outbox(write: (batch: Buffer, done: () => void) => void) {
   let queue: { bytes: Uint8Array; sent?: (() => void) | undefined }[] = [];
   let writing = false;
   let scheduled = false;
@@ -55,11 +45,13 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
     );
   };
   return {
-    drop() {
+    /** Discards waiting bytes, and everything pushed from now on. */
+    drop(): void {
       dropped = true;
       queue = [];
     },
-    push(bytes, sent) {
+    /** @param sent called when the bytes are passed to the socket; from then on they may arrive */
+    push(bytes: Uint8Array, sent?: () => void): void {
       if (dropped) return;
       queue.push({ bytes, sent });
       if (writing || scheduled) return;
@@ -67,10 +59,11 @@ export function outbox(write: (batch: Buffer, done: () => void) => void): Outbox
       scheduled = true;
       setImmediate(flush);
     },
-    finish(sent) {
+    /** Calls `sent` once, when everything is written; never where the socket does not report the end of a write, as one that has closed may. */
+    finish(sent: () => void): void {
       finished = sent;
       finishWhenWritten();
     },
-    writing: () => writing,
+    writing: (): boolean => writing,
   };
 }

@@ -3,13 +3,6 @@ import { type Server, ServerInterceptingCall, type ServerInterceptingCallInterfa
 import type { HealthImplementation, ServingStatus } from "grpc-health-check";
 import { loadOnce } from "../load-once.ts";
 
-export interface StandardServices {
-  /** The state that health checking reports, for the server and for each of its services. */
-  setServing(serving: boolean): void;
-  /** Loads and offers health checking and reflection. */
-  load(): Promise<void>;
-}
-
 const HEALTH = "grpc.health.v1.Health";
 const DESCRIPTORS = new URL("../gen/api.binpb", import.meta.url);
 
@@ -19,7 +12,7 @@ const DESCRIPTORS = new URL("../gen/api.binpb", import.meta.url);
  * @param offered full names of the server's services
  * @see https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  */
-export function standardServices(server: Server, offered: readonly string[]): StandardServices {
+export function standardServices(server: Server, offered: readonly string[]) {
   let state: ServingStatus = "NOT_SERVING";
   let health: HealthImplementation | undefined;
   const load = loadOnce(async () => {
@@ -31,10 +24,12 @@ export function standardServices(server: Server, offered: readonly string[]): St
     new ReflectionService(descriptors, { services: [...offered, HEALTH] }).addToServer(server);
   });
   return {
-    setServing(serving) {
+    /** Sets the state that health checking reports, for the server and for each of its services. */
+    setServing(serving: boolean): void {
       state = serving ? "SERVING" : "NOT_SERVING";
       for (const name of ["", ...offered]) health?.setStatus(name, state);
     },
+    /** Loads and offers health checking and reflection. */
     load,
   };
 }

@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import { type Sql, statement } from "./sql.ts";
+import { execute, type Sql, statement } from "./sql.ts";
 
 /** SQLSTATEs of temporary failures. @see PostgreSQL documentation, Appendix A */
 const TEMPORARY = new Set([
@@ -105,15 +105,6 @@ const WRITE = statement(
 );
 const NOW = statement("database_clock", "select extract(epoch from clock_timestamp())::float8 as now");
 
-export interface Readiness {
-  /** @throws {Refusal} temporarily_unavailable when the database does not answer */
-  ping(): Promise<void>;
-  /** Also checks writes: by writing, if one failed because the disk was full. @throws {Refusal} temporarily_unavailable */
-  writes(): Promise<void>;
-  /** The database's clock, in seconds since the epoch with their fraction. */
-  time(): Promise<number>;
-}
-
 /** A database, and whether a write to it has failed because disk or quota are full. */
 export type WatchedSql = { readonly sql: Sql; readonly full: { since: boolean } };
 
@@ -133,19 +124,22 @@ export function watchWrites(sql: Sql): WatchedSql {
   };
 }
 
+export type Readiness = ReturnType<typeof readiness>;
+
 /** @param full see watchWrites */
-export const readiness = (sql: Sql, full: WatchedSql["full"] = { since: false }): Readiness => ({
-  ping: async () => {
-    await sql.query(PING, []);
-  },
-  writes: async () => {
+export const readiness = (sql: Sql, full: WatchedSql["full"] = { since: false }) => ({
+  /** @throws {Refusal} temporarily_unavailable when the database does not answer */
+  ping: (): Promise<void> => execute(sql, PING, []),
+  /** Also checks writes: by writing, if one failed because the disk was full. @throws {Refusal} temporarily_unavailable */
+  writes: async (): Promise<void> => {
     const [row] = await sql.query<{ read_only: boolean }>(READ_ONLY, []);
     if (row?.read_only !== false) throw storageUnavailable(new Error("the database is read-only"));
     if (!full.since) return;
     await sql.query(WRITE, []);
     full.since = false;
   },
-  time: async () => {
+  /** The database's clock, in seconds since the epoch with their fraction. */
+  time: async (): Promise<number> => {
     const [row] = await sql.query<{ now: number }>(NOW, []);
     if (row === undefined) throw new Error("the database did not say what time it is");
     return row.now;
