@@ -9,7 +9,7 @@ import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
 import { managing } from "./management-api.ts";
 import { asJsonLine } from "./table.ts";
-import { running, type Terminal } from "./terminal.ts";
+import { ifAway, running, type Terminal } from "./terminal.ts";
 import { asId, userId } from "./users-and-realms.ts";
 
 type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "after">;
@@ -113,16 +113,9 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
   let away = false;
   while (options.follow && (await pause())) {
     const wasAway = away;
-    away = await showNew().then(() => false, ifAway);
+    away = await showNew().then(() => false, ifAway(true));
     if (away && !wasAway) terminal.complain("The server does not answer. What it records until it does again follows then.");
   }
-}
-
-/** @returns true  @throws any error but of a server that may answer later */
-async function ifAway(error: unknown): Promise<true> {
-  const { isAway } = await import("./as-failure.ts"); // loads the admin client
-  if (isAway(error)) return true;
-  throw error;
 }
 
 /** The newest sealed records up to a number of the chain, newest first. */

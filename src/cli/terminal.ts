@@ -121,3 +121,12 @@ export const running =
       terminal.complain(failure.message, "red");
       terminal.end(failure.exitCode);
     });
+
+/** Answers for a server that may answer later. @throws any other error */
+export const ifAway =
+  <Answer>(answer: Answer) =>
+  async (error: unknown): Promise<Answer> => {
+    const { isAway } = await import("./as-failure.ts"); // loads the admin client
+    if (isAway(error)) return answer;
+    throw error;
+  };

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { DEVICE_CODE } from "../../protocol/grants.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
 import { printable } from "../table.ts";
-import type { Terminal } from "../terminal.ts";
-import { failureOf, type OAuthError, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
+import { ifAway, type Terminal } from "../terminal.ts";
+import { failureOf, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
 
 const Started = z.object({
   device_code: z.string(),
@@ -45,18 +45,12 @@ export async function tokensByDevice(
   const until = terminal.clock() + expires_in;
   for (let { interval } = started.answer; terminal.clock() < until; ) {
     await pause(interval);
-    const result = await postForTokens(server, poll).catch(ifAway);
+    // A poll that was not answered is repeated, more slowly (RFC 8628 §3.5).
+    const result = await postForTokens(server, poll).catch(ifAway({ error: "temporarily_unavailable" }));
     if ("answer" in result) return result.answer;
     if (result.error === "expired_token") break;
     if (result.error === "slow_down" || result.error === "temporarily_unavailable") interval += SLOWER;
     else if (result.error !== "authorization_pending") throw failureOf(result, clientId);
   }
   throw new CommandFailure(EXIT.notSignedIn, "The code has expired. Run the command again.");
-}
-
-/** RFC 8628 §3.5: a poll that was not answered is repeated, more slowly. @throws any error but of a server that may answer later */
-async function ifAway(error: unknown): Promise<OAuthError> {
-  const { isAway } = await import("../as-failure.ts"); // loads the admin client
-  if (isAway(error)) return { error: "temporarily_unavailable" };
-  throw error;
 }
