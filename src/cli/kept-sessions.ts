@@ -29,14 +29,16 @@ const fileOf = ({ configDir }: Terminal): string => join(configDir, "sessions.js
 /** A user has one session, however they write the address. */
 const key = (email: string): string => email.trim().toLowerCase();
 
-/** An unreadable file counts as empty: the user signs in again. */
-function readSessions(terminal: Terminal): z.infer<typeof ByServer> {
+/** The content of a file of `replaceFile`. An unreadable one counts as empty. */
+export function readKept<Content>(file: string, schema: z.ZodType<Record<string, Content>>): Record<string, Content> {
   try {
-    return ByServer.parse(JSON.parse(readFileSync(fileOf(terminal), "utf8")));
+    return schema.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch {
     return {};
   }
 }
+
+const readSessions = (terminal: Terminal) => readKept(fileOf(terminal), ByServer);
 
 /** Writes a file that this user alone can read, under `withSessionLock`. An interrupted command leaves the old one. */
 export function replaceFile(file: string, content: object): void {

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { DEVICE_CODE } from "../../protocol/grants.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
-import { replaceFile, withSessionLock } from "../kept-sessions.ts";
+import { readKept, replaceFile, withSessionLock } from "../kept-sessions.ts";
 import { assertAnswers, request } from "../request.ts";
 import { printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -90,16 +89,10 @@ export function failureOf({ error, error_description: description }: OAuthError,
 const Kept = z.record(z.string(), z.string());
 const fileOf = ({ configDir }: Terminal): string => join(configDir, "clients.json");
 
-/** The client_ids of this command line by issuer. An unreadable file counts as empty. */
-function readKept(terminal: Terminal): z.infer<typeof Kept> {
-  try {
-    return Kept.parse(JSON.parse(readFileSync(fileOf(terminal), "utf8")));
-  } catch {
-    return {};
-  }
-}
+/** The client_ids of this command line by issuer. */
+const keptClients = (terminal: Terminal) => readKept(fileOf(terminal), Kept);
 
-export const keptClient = ({ issuer }: Server, terminal: Terminal): string | undefined => readKept(terminal)[issuer];
+export const keptClient = ({ issuer }: Server, terminal: Terminal): string | undefined => keptClients(terminal)[issuer];
 
 /** The redirect URI of the command line. The port is that of each command (RFC 8252 §7.3). */
 export const CALLBACK = "/callback";
@@ -113,7 +106,7 @@ export const registeredClient = (server: Server, unknown: string | undefined, te
     const kept = keptClient(server, terminal);
     if (kept !== undefined && kept !== unknown) return kept;
     const clientId = await register(server);
-    replaceFile(fileOf(terminal), { ...readKept(terminal), [server.issuer]: clientId });
+    replaceFile(fileOf(terminal), { ...keptClients(terminal), [server.issuer]: clientId });
     return clientId;
   });
 
