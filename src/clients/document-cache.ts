@@ -17,17 +17,14 @@ export interface SharedTexts {
 /** A document with its expiry in seconds since the epoch. Copies of an earlier release lack the text that was fetched. */
 export type KeptDocument = { readonly document: unknown; readonly text?: string | undefined; readonly until: number };
 
-export interface SharedDocuments {
-  get(url: string): Promise<KeptDocument | undefined>;
-  set(url: string, kept: KeptDocument): Promise<void>;
-}
+type SharedDocuments = ReturnType<typeof sharedDocuments>;
 
 /**
  * Documents that one process fetched, for the others. They are authenticated with a secret of the token cores: write access to the cache
  * does not suffice to forge them. Readers validate the content.
  * @param longest the most seconds for which a copy is used
  */
-export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest: number, clock: Clock): SharedDocuments {
+export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest: number, clock: Clock) {
   const sealOf = (body: string): Buffer => createHmac("sha256", secret).update(body).digest();
 
   const opened = (url: string, text: string): KeptDocument | undefined => {
@@ -39,11 +36,11 @@ export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest:
   };
 
   return {
-    get: async (url) => {
+    get: async (url: string): Promise<KeptDocument | undefined> => {
       const text = await texts.get(url);
       return text === undefined ? undefined : opened(url, text);
     },
-    set: async (url, { until, ...kept }) => {
+    set: async (url: string, { until, ...kept }: KeptDocument): Promise<void> => {
       const body = JSON.stringify({ of: url, ...kept, until });
       await texts.set(url, sealOf(body).toString("hex") + body, until - clock());
     },

@@ -53,31 +53,26 @@ export function frontMetadata({ secret }: CoreAddress): Metadata {
 }
 
 /** The connections of a front to one address. */
-export interface Connections {
-  /** Any index: the connections take turns. */
-  at(index: number): Client;
-  all(): readonly Client[];
-  /** Replaces a connection to a core that hangs; calls in flight on the old one continue. */
-  replace(client: Client): void;
-  close(): void;
-}
+export type Connections = ReturnType<typeof keepConnections>;
 
-export function keepConnections(connect: () => Client, count: number): Connections {
+export function keepConnections(connect: () => Client, count: number) {
   const clients = Array.from({ length: count }, connect);
   return {
-    at(index) {
+    /** Any index: the connections take turns. */
+    at(index: number): Client {
       const client = clients[index % clients.length];
       if (client === undefined) throw new Error("a front has at least one connection");
       return client;
     },
-    all: () => clients,
-    replace(client) {
+    all: (): readonly Client[] => clients,
+    /** Replaces a connection to a core that hangs; calls in flight on the old one continue. */
+    replace(client: Client): void {
       const index = clients.indexOf(client);
       if (index < 0) return;
       clients[index] = connect();
       client.close();
     },
-    close() {
+    close(): void {
       for (const client of clients) client.close();
     },
   };

@@ -46,16 +46,6 @@ export interface GrpcListenerOptions {
   readonly revocations?: RevocationEvents | undefined;
 }
 
-export interface GrpcListener {
-  readonly port: number;
-  /** The state that health checking reports; false at first and while draining. */
-  setServing(serving: boolean): void;
-  /** Loads health checking and reflection. */
-  load(): Promise<void>;
-  /** Accepts nothing new, sends GOAWAY, lets calls in flight finish for `graceSeconds`, then closes all connections. */
-  close(graceSeconds: number): Promise<void>;
-}
-
 const SERVER_OPTIONS = {
   "grpc.max_receive_message_length": REQUEST_BYTES.relayedBatch,
   "grpc.max_concurrent_streams": 100,
@@ -154,11 +144,13 @@ export const intake =
     });
   };
 
+export type GrpcListener = Awaited<ReturnType<typeof startGrpcListener>>;
+
 /**
  * The gRPC listener: introspection for resource servers, the token core for fronts (in a core), health and reflection.
  * @throws {Error} when the address is not available, or when a core would be open to the network without a credential
  */
-export async function startGrpcListener(options: GrpcListenerOptions): Promise<GrpcListener> {
+export async function startGrpcListener(options: GrpcListenerOptions) {
   const { host, port, core, tls, fronts, onFault, maxInFlight = MAX_IN_FLIGHT, addressOf = (peer) => peer, revocations } = options;
   const mutualTls = tls?.clientCa !== undefined;
   if (fronts && fronts.secret === undefined && !mutualTls && !isLoopback(host)) {
@@ -190,9 +182,12 @@ export async function startGrpcListener(options: GrpcListenerOptions): Promise<G
   const sockets = openSockets((Reflect.get(server, "http2Servers") as ReadonlyMap<NetServer, unknown>).keys());
   return {
     port: bound,
+    /** Sets the state that health checking reports; false at first and while draining. */
     setServing: standard.setServing,
+    /** Loads health checking and reflection. */
     load: standard.load,
-    async close(graceSeconds) {
+    /** Accepts nothing new, sends GOAWAY, lets calls in flight finish for `graceSeconds`, then closes all connections. */
+    async close(graceSeconds: number): Promise<void> {
       standard.setServing(false);
       standardCalls.end();
       streams?.close();
