@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import { execute, type Sql, statement } from "./sql.ts";
+import { execute, type Sql, statement, Undone } from "./sql.ts";
 
 /** SQLSTATEs of temporary failures. @see PostgreSQL documentation, Appendix A */
 const TEMPORARY = new Set([
@@ -48,7 +48,7 @@ export const changedNothing = (error: unknown): boolean => !isUnavailable(error)
 
 /** Whether the connection can be reused: after an ordinary error of the server, which has not closed it. */
 export const leavesConnection = (error: unknown): boolean => {
-  if (error instanceof Refusal && error.reason !== "storage_unavailable") return true;
+  if (error instanceof Undone || (error instanceof Refusal && error.reason !== "storage_unavailable")) return true;
   const cause = error instanceof Refusal ? error.detail.cause : error;
   return sqlState(cause) !== undefined && (cause as { readonly severity?: string }).severity === "ERROR";
 };

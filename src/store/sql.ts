@@ -22,20 +22,28 @@ export interface Sql {
 /** A transaction, or a database on which each statement is one. */
 export type Tx = Pick<Sql, "query">;
 
+/** Undoes a transaction on purpose: the connection is as good as before. */
+export class Undone<Result> extends Error {
+  readonly result: Result;
+
+  constructor(result: Result) {
+    super("the transaction was undone");
+    this.result = result;
+  }
+}
+
 /** Runs work in a transaction, which it may undo with a result. */
-export function undoable<Result>(sql: Sql, work: (tx: Tx, undo: (result: Result) => never) => Promise<Result>): Promise<Result> {
-  let undone: { readonly result: Result } | undefined;
+export const undoable = <Result>(sql: Sql, work: (tx: Tx, undo: (result: Result) => never) => Promise<Result>): Promise<Result> => {
   const undo = (result: Result): never => {
-    undone = { result };
-    throw undone;
+    throw new Undone(result);
   };
   return sql
     .transaction((tx) => work(tx, undo))
     .catch((error: unknown) => {
-      if (undone === undefined || error !== undone) throw error;
-      return undone.result;
+      if (error instanceof Undone) return error.result as Result;
+      throw error;
     });
-}
+};
 
 /** Runs a statement for its effect alone. */
 export async function execute(sql: Tx, effect: Statement, parameters: readonly Parameter[]): Promise<void> {

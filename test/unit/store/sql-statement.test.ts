@@ -1,6 +1,6 @@
 import type { PoolClient } from "pg";
 import { expect, test } from "vitest";
-import { statement } from "../../../src/store/sql.ts";
+import { statement, undoable } from "../../../src/store/sql.ts";
 import { poolSql } from "../../../src/store/sql-postgres.ts";
 
 const fault = (code: string, severity = "ERROR") => Object.assign(new Error("from the server"), { code, severity });
@@ -38,4 +38,13 @@ test.for([
   );
   expect([error?.reason, pool.released]).toEqual([reason, released]);
   expect(pool.left.length).toBe(ends.length - released.length);
+});
+
+test("a transaction that is undone on purpose is rolled back, and its connection kept, with the statements that it has prepared", async () => {
+  const pool = poolOf("rows", "rows", "rows");
+  const result = await undoable<string>(pool.sql, async (tx, undo) => {
+    await tx.query(ONE, []);
+    return undo("taken");
+  });
+  expect([result, pool.released, pool.left]).toEqual(["taken", [false], []]); // begin, the statement and rollback
 });
