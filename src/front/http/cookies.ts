@@ -60,8 +60,10 @@ const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
 export function cookieValues(header: string | undefined, name: string): readonly string[] {
-  const pairs = (header ?? "").split(";").map((pair) => pair.trim());
-  return pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
+  return (header ?? "").split(";").flatMap((text) => {
+    const pair = text.trim();
+    return pair.startsWith(`${name}=`) ? [pair.slice(name.length + 1)] : [];
+  });
 }
 
 /** The secret in a cookie. @returns undefined without the cookie, for several of the name, and for any other value */

@@ -45,7 +45,8 @@ export interface PageKit {
 export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
 
 /** A member of the query. @throws {Refusal} invalid_request */
-export const queryMember = (ctx: FrontContext, name: string): string | undefined => queryForm(ctx).get(name);
+export const queryMember = (ctx: FrontContext, name: string): string | undefined =>
+  queryText(ctx) === "" ? undefined : queryForm(ctx).get(name);
 
 /** The session of the browser. What follows has the branding of its user's realm, and the links that the user's role gives. */
 export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
