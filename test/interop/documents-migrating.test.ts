@@ -69,7 +69,7 @@ test("users of a Keycloak keep their passwords, whichever way it hashed them, an
     { username: "no-address" },
     { username: "service-account-job", email: "job@keycloak.test", serviceAccountClientId: "job" },
   ];
-  expect(await follow("keycloak", "realm.json", JSON.stringify({ users: [...users, ...others] }))).toBe("Imported 4 users.\n");
+  expect(await follow("keycloak", "acme-realm.json", JSON.stringify({ users: [...users, ...others] }))).toBe("Imported 4 users.\n");
   for (const { id, email } of users) expect([email, await idOf(email), await signedIn(email)]).toEqual([email, id, 200]);
 });
 
@@ -128,7 +128,7 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
     { clientId: "job", enabled: true, secret: "of-the-job", serviceAccountsEnabled: true, defaultClientScopes: ["basic", "jobs:run"] },
     { clientId: "api", enabled: true, bearerOnly: true },
   ];
-  const said = await follow("clients", "realm.json", JSON.stringify({ clients }));
+  const said = await follow("clients", "acme-realm.json", JSON.stringify({ clients }));
   expect(said).toContain("clients");
   const stored = await runText(
     server.database.sql,
