@@ -55,8 +55,9 @@ function scryptVerifier(encoded: string): Verify | undefined {
   const { ln, r, p, salt, key } = SCRYPT.exec(encoded)?.groups ?? {};
   const [cost, blockSize, parallelization] = [2 ** Number(ln), Number(r), Number(p)];
   const memory = 128 * cost * blockSize;
-  const isBearable = cost > 1 && memory > 0 && memory <= MAX_MEMORY && parallelization >= 1 && parallelization <= MAX_LANES_OF_SCRYPT;
-  if (!isBearable) return undefined; // so are numbers that are not there
+  const isDefined = cost > 1 && Number(ln) < 16 * blockSize; // RFC 7914 §2: another N has no key
+  const isBearable = memory <= MAX_MEMORY && parallelization >= 1 && parallelization <= MAX_LANES_OF_SCRYPT;
+  if (!isDefined || !isBearable) return undefined; // so are numbers that are not there
   const expected = bytesOf(key);
   const options = { cost, blockSize, parallelization, maxmem: 2 * MAX_MEMORY };
   return async (text) => timingSafeEqual(await derive.scrypt(text, bytesOf(salt), expected.length, options), expected);

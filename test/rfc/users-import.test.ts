@@ -165,6 +165,8 @@ test.for([
   [`$scrypt$ln=17,r=8,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
   [`$scrypt$ln=18,r=8,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$scrypt$ln=14,r=8,p=5$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$scrypt$ln=15,r=1,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
+  [`$scrypt$ln=16,r=1,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$scrypt$ln=0,r=8,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$scrypt$ln=14,r=0,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   ["plain", false],
