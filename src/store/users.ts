@@ -176,7 +176,10 @@ const LIST: ListDescription<UserSort> = {
   table: USERS,
   select: USERS.select(USER),
   search: ["email", "firstName", "lastName"],
-  sorts: { created: { by: null, order: "desc" }, email: { by: "users.email_key", type: "text", order: "asc" } },
+  sorts: {
+    created: { by: "users.created_at", type: "timestamptz", order: "desc" }, // an imported id says nothing about the time
+    email: { by: "users.email_key", type: "text", order: "asc" },
+  },
 };
 
 export const managedUsers = (sql: Sql): ManagedUsers => ({

@@ -93,6 +93,15 @@ test("a user keeps the UUID by which applications know them, which no other user
   expect(await again()).toMatchObject(refused);
 });
 
+test("users are listed by the time of their import, whatever their ids are", async () => {
+  const line = (email: string, first: string) => JSON.stringify({ email, id: `${first}d4c9e5a-7d0c-4f43-9c3e-222222222222` });
+  await users(["import"], [line("order-1@example.test", "f")]);
+  await users(["import"], [line("order-2@example.test", "1")]);
+  await users(["import"], [JSON.stringify({ email: "order-3@example.test" })]);
+  const { out } = await users(["list", "--search", "order-"]);
+  expect(out.match(/order-\d/g)).toEqual(["order-3", "order-2", "order-1"]);
+});
+
 test("export escapes what would change a terminal", async () => {
   const email = "hostile@example.test";
   await users(["import"], [JSON.stringify({ email, firstName: "Ada" })]);

@@ -64,10 +64,11 @@ export const USERS = table(
     checks: { users_role_check: "role = any (array['user'::text, 'developer'::text, 'operator'::text])" },
     // Besides these, users_search_index where PostgreSQL has pg_trgm.
     indexes: {
-      users_realm_index: "(realm_id, id)",
-      users_role_index: "(role, id)",
-      users_disabled_index: "(id) where not enabled",
-      users_unverified_index: "(id) where not email_verified",
+      users_created_index: "(created_at, id)",
+      users_realm_index: "(realm_id, created_at, id)",
+      users_role_index: "(role, created_at, id)",
+      users_disabled_index: "(created_at, id) where not enabled",
+      users_unverified_index: "(created_at, id) where not email_verified",
     },
   },
 );
