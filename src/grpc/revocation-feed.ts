@@ -27,11 +27,11 @@ export interface RevocationFeed {
  */
 export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void): RevocationFeed {
   const listeners = new Set<(page: RevocationPage) => void>();
-  let looking: Promise<string> | undefined;
+  let looking: Promise<void> | undefined;
 
-  async function look(first: string): Promise<void> {
+  async function look({ cursor: first, marks }: RevocationPage): Promise<void> {
     let cursor = first;
-    let reported = new Set<string>();
+    let reported = new Set(marks.map(({ sequence }) => sequence));
     while (listeners.size > 0) {
       await setTimeout(LOOK_EVERY, undefined, { ref: false });
       try {
@@ -48,18 +48,17 @@ export function revocationFeed(source: RevocationEvents, failed: (fault: unknown
     looking = undefined; // at once, so that a later watcher starts queries again
   }
 
+  /** Events that are visible already are no news: an open transaction may hold the cursor back, and return them for hours. */
+  async function start(): Promise<void> {
+    void look(await source.since(await source.edge()));
+  }
+
   /** Resolves once queries have begun: a caller that reads the earlier events after that misses none. */
-  function begun(): Promise<string> {
-    looking ??= source.edge().then(
-      (cursor) => {
-        void look(cursor);
-        return cursor;
-      },
-      (error: unknown) => {
-        looking = undefined;
-        throw error;
-      },
-    );
+  function begun(): Promise<void> {
+    looking ??= start().catch((error: unknown) => {
+      looking = undefined;
+      throw error;
+    });
     return looking;
   }
 
