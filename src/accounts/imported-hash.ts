@@ -57,7 +57,7 @@ function scryptVerifier(encoded: string): Verify | undefined {
   const memory = 128 * cost * blockSize;
   const isDefined = cost > 1 && Number(ln) < 16 * blockSize; // RFC 7914 §2: another N has no key
   const isBearable = memory <= MAX_MEMORY && parallelization >= 1 && parallelization <= MAX_LANES_OF_SCRYPT;
-  if (!isDefined || !isBearable) return undefined; // so are numbers that are not there
+  if (!isDefined || !isBearable) return undefined; // also for another text, whose numbers are NaN
   const expected = bytesOf(key);
   const options = { cost, blockSize, parallelization, maxmem: 2 * MAX_MEMORY };
   return async (text) => timingSafeEqual(await derive.scrypt(text, bytesOf(salt), expected.length, options), expected);
