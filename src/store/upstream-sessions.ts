@@ -2,7 +2,7 @@ import type { IdentityLinks } from "../upstream/ports.ts";
 import { consume } from "./consumed-ids.ts";
 import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { isStorable, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, isStorable, type Sql, statement } from "./sql.ts";
 
 // The connection may have been disabled or removed while the user was at the provider, or looked for a code.
 const HOLD_LINK = statement(
@@ -34,11 +34,14 @@ const SESSIONS_OF = statement(
    order by sessions.user_id, sessions.id limit ${BATCH}`,
 );
 
-/** Sign-ins by it that wait for a second factor. */
+// Sign-ins that wait for a second factor. Last in its transaction: a user who is deleted holds their account before these.
 const END_HALVES = statement(
   "identity_end_halves",
-  `delete from proof_challenges
-   where upstream ->> 'issuer' = $1 and (upstream ->> 'subject' = $2 or $2 is null) and (upstream ->> 'sid' = $3 or $3 is null)`,
+  deleteInOrder(
+    "proof_challenges",
+    "id_hash",
+    "upstream ->> 'issuer' = $1 and (upstream ->> 'subject' = $2 or $2 is null) and (upstream ->> 'sid' = $3 or $3 is null)",
+  ),
 );
 
 /** Sessions that an identity started, and that end with the provider's. */
@@ -49,12 +52,12 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
       if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
       if (![subject, sid].every((value) => value === undefined || isStorable(value))) return true;
       const whose = [issuer, subject ?? null, sid ?? null];
-      await tx.query(END_HALVES, whose);
       for (let more = true; more; ) {
         const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, whose);
         for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
         more = found.length === BATCH;
       }
+      await tx.query(END_HALVES, whose);
       return true;
     });
   },
