@@ -18,6 +18,8 @@ const MAX_MEMORY = 128 * 2 ** 20;
 const MAX_PASSES = 10;
 const MAX_LANES_OF_SCRYPT = 4;
 const MAX_ITERATIONS = 2_000_000;
+/** Bytes of the key that one run of the iterations derives. */
+const BLOCK = { sha1: 20, sha256: 32, sha512: 64 } as const;
 
 /** Whether a text is the password of a hash. */
 type Verify = (text: string) => Promise<boolean>;
@@ -45,9 +47,10 @@ function argon2Verifier(encoded: string): Verify | undefined {
 
 function pbkdf2Verifier(encoded: string): Verify | undefined {
   const { digest, iterations, salt, key } = PBKDF2.exec(encoded)?.groups ?? {};
-  const count = Number(iterations);
-  if (digest === undefined || count < 1 || count > MAX_ITERATIONS) return undefined;
-  const expected = bytesOf(key);
+  if (digest === undefined) return undefined;
+  const [count, expected] = [Number(iterations), bytesOf(key)];
+  const blocks = Math.ceil(expected.length / BLOCK[digest as keyof typeof BLOCK]);
+  if (count < 1 || count * blocks > MAX_ITERATIONS) return undefined;
   return async (text) => timingSafeEqual(await derive.pbkdf2(text, bytesOf(salt), count, expected.length, digest), expected);
 }
 

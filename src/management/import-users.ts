@@ -3,10 +3,14 @@ import { verifierOf } from "../accounts/imported-hash.ts";
 import { ROLES } from "../accounts/ports.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 
+/** Of any version, but not the nil and max UUIDs, which name no one. */
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i;
+
 const ImportedUser = z.strictObject({
   /** The `sub` under which applications know the user; without one, a new UUID. */
   id: z
-    .uuid({ error: "is not a UUID" })
+    .string()
+    .regex(UUID, "is not a UUID (RFC 9562)")
     .transform((id) => id.toLowerCase())
     .optional(),
   email: z.email({ error: "is not an e-mail address" }).max(254),

@@ -116,6 +116,7 @@ test.for([
   ["an unknown hash", JSON.stringify({ email: "x@example.test", passwordHash: "$1$md5" }), "line 3: passwordHash is neither"],
   ["an address with an account", JSON.stringify({ email: OPERATOR.email.toUpperCase() }), "line 3: email has an account already"],
   ["an id that is no UUID", JSON.stringify({ email: "x@example.test", id: "auth0|1" }), "line 3: id is not a UUID"],
+  ["the nil UUID", JSON.stringify({ email: "x@example.test", id: "00000000-0000-0000-0000-000000000000" }), "line 3: id is not a UUID"],
   [
     "an id named twice",
     `${JSON.stringify({ email: "y@example.test", id: TWICE })}\n${JSON.stringify({ email: "z@example.test", id: TWICE })}`,
@@ -167,6 +168,7 @@ test.for([
   [`$argon2id$v=16$m=65536,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$pbkdf2-sha256$i=27500$c2FsdHNhbHQ$${"a".repeat(86)}`, true],
   [`$pbkdf2-sha512$i=2000000,l=32$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
+  [`$pbkdf2-sha1$i=500001$c2FsdHNhbHQ$${"a".repeat(86)}`, false], // four blocks
   [`$pbkdf2-sha512$i=2000001$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$pbkdf2-sha512$i=0$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$pbkdf2-md5$i=1000$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
