@@ -34,7 +34,7 @@ const SESSIONS_OF = statement(
    order by sessions.user_id, sessions.id limit ${BATCH}`,
 );
 
-// Sign-ins that wait for a second factor. Last in its transaction: a user who is deleted holds their account before these.
+// By itself too: waits for starts that complete such a sign-in, and then finds their sessions.
 const END_HALVES = statement(
   "identity_end_halves",
   deleteInOrder(
@@ -43,28 +43,35 @@ const END_HALVES = statement(
     "upstream ->> 'issuer' = $1 and (upstream ->> 'subject' = $2 or $2 is null) and (upstream ->> 'sid' = $3 or $3 is null)",
   ),
 );
+const TAKE_HALF = statement(
+  "identity_take_half",
+  "delete from proof_challenges where id_hash = $1::bytea and expires_at > now() returning 1 as one",
+);
 
 /** Sessions that an identity started, and that end with the provider's. */
 export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSessions"> => ({
   endSessions: async (issuer, { jti, subject, sid, remember }, audit) => {
-    if (subject !== undefined && isStorable(subject)) await sql.query(AWAIT_STARTS, [issuer, subject]);
+    const whose = [subject, sid].every((value) => value === undefined || isStorable(value)) && [issuer, subject ?? null, sid ?? null];
+    if (whose) {
+      await sql.query(AWAIT_STARTS, [issuer, subject ?? null]);
+      await sql.query(END_HALVES, whose);
+    }
     return sql.transaction(async (tx) => {
       if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
-      if (![subject, sid].every((value) => value === undefined || isStorable(value))) return true;
-      const whose = [issuer, subject ?? null, sid ?? null];
+      if (!whose) return true;
       for (let more = true; more; ) {
         const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, whose);
         for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
         more = found.length === BATCH;
       }
-      await tx.query(END_HALVES, whose);
       return true;
     });
   },
 
-  startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
+  startSession: ({ upstream: { issuer, subject, sid }, half, ...session }, audit) =>
     sql.transaction(async (tx) => {
       if ((await tx.query(HOLD_LINK, [issuer, subject, session.userId])).length === 0) return undefined;
+      if (half !== undefined && (await tx.query(TAKE_HALF, [half])).length === 0) return undefined;
       const started = await startSession(tx, session, audit);
       if (started === undefined) return undefined;
       // A session that goes on is the provider's only if its user has started it there.

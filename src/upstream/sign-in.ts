@@ -7,7 +7,7 @@ import { EMAIL_UNVERIFIED, needsProof, roleOfSignUp } from "../accounts/sign-up-
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import { isAsStrong, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
-import { hashSecret, newId } from "../random.ts";
+import { hashSecret, newId, type SecretHash } from "../random.ts";
 import { type Arrival, decideArrival } from "./arrival.ts";
 import type { Connection } from "./connection.ts";
 import type { IdentityLinks, UpstreamIdentity } from "./ports.ts";
@@ -87,7 +87,12 @@ export function authenticationOf({ acr, amr }: Pick<UpstreamIdentity, "acr" | "a
 async function startProvided(
   user: User,
   upstream: UpstreamProof,
-  proved: { readonly acr: string; readonly amr: readonly string[]; readonly reason: "connection" | "second_factor" },
+  proved: {
+    readonly acr: string;
+    readonly amr: readonly string[];
+    readonly reason: "connection" | "second_factor";
+    readonly half?: SecretHash;
+  },
   ports: UpstreamSignInPorts,
   caller: Caller,
   replaces: string | undefined,
@@ -126,18 +131,18 @@ async function enter(
 
 /**
  * Completes a sign-in by a provider with a code of the authenticator app, or a recovery code.
- * @throws {Refusal} unauthenticated, also when the identity was unlinked since; too_many_requests
+ * @param half the key of the sign-in that waits
+ * @throws {Refusal} unauthenticated, also when the identity was unlinked since, or its provider has signed the user out; too_many_requests
  */
 export async function completeArrival(
-  userId: string,
-  upstream: UpstreamProof,
+  { userId, upstream, half }: { readonly userId: string; readonly upstream: UpstreamProof; readonly half: SecretHash },
   code: string,
   ports: UpstreamSignInPorts & SecondFactorPorts,
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
   const { user, ...proved } = await proveWaiting(userId, code, FEDERATED, ports, caller);
-  const session = await startProvided(user, upstream, { ...proved, reason: "second_factor" }, ports, caller, replaces);
+  const session = await startProvided(user, upstream, { ...proved, reason: "second_factor", half }, ports, caller, replaces);
   if (session === undefined) throw wrongCode();
   return session;
 }

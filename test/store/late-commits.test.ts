@@ -9,6 +9,7 @@ import { identityLinks } from "../../src/store/identity-links.ts";
 import { invitations } from "../../src/store/invitations.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
+import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions, startSession } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
@@ -231,6 +232,24 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
       () => links.endSessions(issuer, logout, anAudit("session.ended")),
     );
     expect(await sessions(sql).byHash(session.hash)).toBeUndefined();
+  });
+
+  test("a session that a second factor starts while the provider signs its session out ends too", async () => {
+    const { id: userId } = await aUser(sql);
+    const { issuer, subject, ...identity } = anIdentity();
+    const links = identityLinks(sql);
+    const own = await aSessionOf(sql, userId);
+    await links.link(own, { issuer, subject, ...identity }, MESSAGE, anAudit("identity.linked"));
+    const [half, upstream] = [aHash(), { issuer, subject, sid: "s2" }];
+    await proofChallenges(sql).put(half, "second_factor", { userId, generation: null, upstream }, 300, { holder: anId(), limit: 5 });
+    const session = { id: anId(), hash: aHash(), userId, ttl: 3_600, upstream, half };
+    const logout = { jti: anId(), subject: undefined, sid: "s2", remember: 60 };
+    await commitAfter(
+      (tx) => identityLinks(tx).startSession(session, anAudit("session.started")),
+      () => links.endSessions(issuer, logout, anAudit("session.ended")),
+    );
+    expect(await sessions(sql).byHash(session.hash)).toBeUndefined();
+    expect(await links.startSession({ ...session, id: anId(), hash: aHash() }, anAudit("session.started"))).toBeUndefined();
   });
 
   /** A client that was used within this minute, so that a token to it changes nothing of it. */

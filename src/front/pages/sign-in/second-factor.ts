@@ -71,7 +71,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
   const proved = (found: Waiting, code: string, caller: Caller, replaces: string | undefined): Promise<NewSession> => {
     if (found.key === undefined) return raiseSession(found.signedIn, code, ports, caller, replaces);
     const { userId, upstream } = found.half;
-    if (upstream !== null) return completeArrival(userId, upstream, code, ports, caller, replaces);
+    if (upstream !== null) return completeArrival({ userId, upstream, half: found.key }, code, ports, caller, replaces);
     return completeSignIn(found.half, code, ports, caller, replaces);
   };
 
