@@ -12,7 +12,20 @@ test("sums the counts of several reports", () => {
     { testResults: [file("passed", ["passed", "a"], ["passed", "b"])] },
     { testResults: [file("failed", ["failed", "c"]), file("passed", ["skipped", "d (missing toolchain: go)"])] },
   ];
-  expect(summarise(reports)).toEqual({ passed: 2, failed: 1, skipped: 1, unexcused: [] });
+  expect(summarise(reports)).toMatchObject({ passed: 2, failed: 1, skipped: 1, unexcused: [] });
+});
+
+test("names each failed test with its file and its reason", () => {
+  const assertionResults = [{ status: "failed", fullName: "adds", failureMessages: ["expected 1 to be 2"] }];
+  const reports = [
+    {
+      testResults: [
+        { name: "sum.test.ts", status: "failed", assertionResults },
+        { name: "gone.test.ts", status: "failed", message: "no such module", assertionResults: [] },
+      ],
+    },
+  ];
+  expect(summarise(reports).failures).toEqual(["sum.test.ts: adds\nexpected 1 to be 2", "gone.test.ts: does not load\nno such module"]);
 });
 
 test("counts a file that does not load as failed", () => {
@@ -42,5 +55,5 @@ test.each([{ complete: false }, { operations: { tested: 0 } }, { exit_code: 1 }]
 );
 
 test("accepts a skipped contract test without Python", () => {
-  expect(summarise([{ testResults: [SKIPPED] }])).toEqual({ passed: 0, failed: 0, skipped: 1, unexcused: [] });
+  expect(summarise([{ testResults: [SKIPPED] }])).toMatchObject({ passed: 0, failed: 0, skipped: 1, unexcused: [] });
 });
