@@ -116,6 +116,8 @@ export interface NewSessionRecord {
   readonly replaces?: SecretHash;
   /** For a proof that is not enough without the session before it: that one goes on, and where it has ended, none starts. */
   readonly raises?: boolean;
+  /** The key of a sign-in that waited for its second factor. It is complete then, and where another call has completed it, no session starts. */
+  readonly half?: SecretHash | undefined;
   /** Of the proved password: no session starts when it has been changed since. Absent for other proofs. */
   readonly generation?: number | undefined;
   /** How the user proved who they are; a password if absent. */
@@ -159,7 +161,7 @@ export type OwnSession = Pick<Session, "id" | "userId">;
 export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {
-  /** @returns undefined when the user is unknown or disabled, the password has been changed since, or the session to be raised has ended */
+  /** @returns undefined when the user is unknown or disabled, the password has been changed since, or the half or the session to be raised has ended */
   start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
   /** Likewise without a record: that of the token for which it is started is the only one. */
   startUnrecorded(session: NewSessionRecord): Promise<Session | undefined>;

@@ -59,8 +59,7 @@ export function newSession(
 
 /**
  * Starts a session for a proved account; one of the same user in this browser goes on, with a new secret.
- * @param raises whether the proof only raises that one
- * @returns undefined for a disabled user, when the password was just changed, or when the session to be raised has ended
+ * @returns undefined as Sessions.start does
  */
 async function startSession(
   { account: { user, generation }, acr, amr }: ProvedAccount,
@@ -68,11 +67,11 @@ async function startSession(
   ports: SignInPorts,
   caller: Caller,
   replaces: string | undefined,
-  raises = false,
+  about: Pick<NewSessionRecord, "raises" | "half"> = {},
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
   const session = await ports.sessions.start(
-    { ...record, acr, amr, raises, generation, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
+    { ...record, acr, amr, generation, ...about, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
     auditOfUser("session.started", user.id, caller, { reason: authenticator }),
   );
   return session && { user, session, secret };
@@ -172,7 +171,7 @@ export async function proveWaiting(
  * @throws {Refusal} unauthenticated, also when the password was changed since; too_many_requests
  */
 export async function completeSignIn(
-  { userId, generation }: Pick<HalfSignedIn, "userId" | "generation">,
+  { userId, generation, half }: Pick<HalfSignedIn, "userId" | "generation"> & Pick<NewSessionRecord, "half">,
   code: string,
   ports: SignInPorts & SecondFactorPorts,
   caller: Caller,
@@ -180,7 +179,7 @@ export async function completeSignIn(
 ): Promise<NewSession> {
   const { user, ...proved } = await proveWaiting(userId, code, BY_PASSWORD.amr, ports, caller);
   const account = { user, ...(generation !== null && { generation }) };
-  const session = await startSession({ account, ...proved }, "second_factor", ports, caller, replaces);
+  const session = await startSession({ account, ...proved }, "second_factor", ports, caller, replaces, { half });
   if (session === undefined) throw wrongCode();
   return session;
 }
@@ -204,7 +203,7 @@ export async function raiseTo(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, replaces, true);
+  const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, replaces, { raises: true });
   if (session === undefined) throw wrongCode();
   return session;
 }

@@ -83,28 +83,25 @@ const OF_USER = statement(
    order by sessions.id desc limit 200`,
 );
 
+const TAKE_HALF = statement(
+  "session_take_half",
+  "delete from proof_challenges where id_hash = $1::bytea and kind = 'second_factor' and expires_at > now() returning 1 as one",
+);
+
 type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user_id: string }) | null };
 
-/** Starts a session, by itself or within another transaction; within one where it may replace another user's, whose codes and token set end. */
-export async function startSession(
-  tx: Tx,
-  { id, hash, userId, ttl, place, replaces, generation, acr = PASSWORD_ACR, amr = ["pwd"], provedAt, raises = false }: NewSessionRecord,
-  audit: AuditEntry | undefined,
-): Promise<Session | undefined> {
-  const origin = [place?.address ?? null, place?.browser ?? null, place?.system ?? null];
+/**
+ * Starts a session, by itself or within another transaction; within one where it completes a half, or may replace another user's session, whose
+ * codes and token set end.
+ */
+export async function startSession(tx: Tx, record: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined> {
+  const { half, place, acr = PASSWORD_ACR, amr = ["pwd"], raises = false } = record;
+  if (half !== undefined && (await tx.query(TAKE_HALF, [half])).length === 0) return undefined;
+  const audits = jsonRows(audit === undefined ? [] : [audit]);
   const parameters = [
-    id,
-    hash,
-    userId,
-    ttl,
-    replaces ?? null,
-    jsonRows(audit === undefined ? [] : [audit]),
-    generation ?? null,
-    ...origin,
-    acr,
-    amr,
-    provedAt ?? null,
-    raises,
+    ...[record.id, record.hash, record.userId, record.ttl, record.replaces ?? null, audits, record.generation ?? null],
+    ...[place?.address ?? null, place?.browser ?? null, place?.system ?? null],
+    ...[acr, amr, record.provedAt ?? null, raises],
   ];
   const [started] = await tx.query<StartedRow>(START, parameters);
   if (started === undefined) return undefined;
@@ -136,7 +133,8 @@ export function sessions(sql: Sql): Sessions {
   return {
     start: async (session, audit) => {
       if (!isUuid(session.userId)) return undefined;
-      return session.replaces === undefined ? startSession(sql, session, audit) : sql.transaction((tx) => startSession(tx, session, audit));
+      const alone = session.replaces === undefined && session.half === undefined;
+      return alone ? startSession(sql, session, audit) : sql.transaction((tx) => startSession(tx, session, audit));
     },
     startUnrecorded: async (session) => (isUuid(session.userId) ? startSession(sql, session, undefined) : undefined),
     byHash: load,

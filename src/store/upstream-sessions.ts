@@ -43,10 +43,6 @@ const END_HALVES = statement(
     "upstream ->> 'issuer' = $1 and (upstream ->> 'subject' = $2 or $2 is null) and (upstream ->> 'sid' = $3 or $3 is null)",
   ),
 );
-const TAKE_HALF = statement(
-  "identity_take_half",
-  "delete from proof_challenges where id_hash = $1::bytea and expires_at > now() returning 1 as one",
-);
 
 /** Sessions that an identity started, and that end with the provider's. */
 export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSessions"> => ({
@@ -68,10 +64,9 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
     });
   },
 
-  startSession: ({ upstream: { issuer, subject, sid }, half, ...session }, audit) =>
+  startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
     sql.transaction(async (tx) => {
       if ((await tx.query(HOLD_LINK, [issuer, subject, session.userId])).length === 0) return undefined;
-      if (half !== undefined && (await tx.query(TAKE_HALF, [half])).length === 0) return undefined;
       const started = await startSession(tx, session, audit);
       if (started === undefined) return undefined;
       // A session that goes on is the provider's only if its user has started it there.

@@ -2,7 +2,6 @@ import type { UpstreamProof } from "../accounts/factors.ts";
 import type { Account, MailMessage, NewSessionRecord, OwnSession, Session, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Page, Part } from "../paging.ts";
-import type { SecretHash } from "../random.ts";
 import type { Connection, ConnectionSettings, NewConnection, OfferedConnection } from "./connection.ts";
 
 /** A user as a provider names them. `issuer` and `subject` are the identity; all else describes it. */
@@ -131,11 +130,7 @@ export interface IdentityLinks {
   endSessions(issuer: string, logout: UpstreamLogout, audit: AuditEntry): Promise<boolean>;
   /**
    * Starts a session that ends with the upstream session.
-   * @param session `half`: the sign-in that waited for a second factor, which is complete then
    * @returns undefined for a disabled user, an unlinked identity, without an enabled connection, and when the half has ended
    */
-  startSession(
-    session: NewSessionRecord & { readonly upstream: UpstreamProof; readonly half?: SecretHash },
-    audit: AuditEntry,
-  ): Promise<Session | undefined>;
+  startSession(session: NewSessionRecord & { readonly upstream: UpstreamProof }, audit: AuditEntry): Promise<Session | undefined>;
 }

@@ -108,6 +108,15 @@ describe("docs/protocol.md#second-factor", () => {
     expect((await browser.submit(page, { code: recovery[0] ?? "" })).url).toBe(`${server.url}/account`);
   });
 
+  test("a sign-in that waits for the code is completed once, also by several right codes at once", async ({ server }) => {
+    const { id, email, browser, recovery } = await withApp(server);
+    browser.cookies.clear();
+    const page = await afterPassword(browser, email);
+    await Promise.all(recovery.map((code) => browser.submit(page, { code })));
+    const started = "select 1 from audit_records where user_id = $1 and event = 'session.started' and reason = 'second_factor'";
+    expect(await runText(server.database.sql, started, [id])).toHaveLength(1);
+  });
+
   test("a code that comes too late leads back to the sign-in, which says so and leads on as before", async ({ server }) => {
     const { email, browser, recovery } = await withApp(server);
     browser.cookies.clear();

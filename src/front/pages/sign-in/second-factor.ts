@@ -72,7 +72,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
     if (found.key === undefined) return raiseSession(found.signedIn, code, ports, caller, replaces);
     const { userId, upstream } = found.half;
     if (upstream !== null) return completeArrival({ userId, upstream, half: found.key }, code, ports, caller, replaces);
-    return completeSignIn(found.half, code, ports, caller, replaces);
+    return completeSignIn({ ...found.half, half: found.key }, code, ports, caller, replaces);
   };
 
   return {
@@ -91,7 +91,6 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
       const [code, caller, replaces] = [form.get(CODE_FIELD) ?? "", browserCaller(kit, ctx), cookies.session(ctx)];
       try {
         const session = await proved(found, code, caller, replaces);
-        if (found.key !== undefined) await ports.challenges.take(found.key, "second_factor");
         sendRedirect(ctx, await enterBrowser(kit, ctx, session, returnTo));
       } catch (error) {
         show(ctx, step, returnTo, failedForm(ctx, error, [CODE_FIELD]));
