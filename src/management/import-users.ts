@@ -25,7 +25,7 @@ const ImportedUser = z.strictObject({
     .max(300)
     .refine(
       (encoded) => verifierOf(encoded) !== undefined,
-      "is neither bcrypt (cost 4 to 14), argon2 (version 19), PBKDF2 (at most 2,000,000 iterations) nor scrypt, of at most 128 MiB",
+      "is neither bcrypt (cost 4 to 14), argon2 (version 19), PBKDF2 (at most 2,000,000 iterations) nor scrypt, of at most 128 MiB; see docs/migrating.md",
     )
     .optional(),
 });

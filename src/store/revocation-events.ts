@@ -6,7 +6,8 @@ const EDGE = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 
 const READ_EDGE = statement("revocation_events_edge", `select ${EDGE}::text as cursor`);
 
-// Edge and rows come from one snapshot. An expired event counts while it is kept: a guard's clock may be behind. A cursor beyond the edge is of another database, or of this one before it was restored.
+// Edge and rows come from one snapshot. An expired event counts while it is kept: a guard's clock may be behind. A cursor beyond the edge is of
+// another database, or of this one before it was restored.
 const SINCE = statement(
   "revocation_events_since",
   `with edge as materialized (select ${EDGE} as xid, $1::text::bigint as cursor),
