@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aBrowser } from "../support/browser.ts";
-import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
+import { flawsOf, loading, openPage, startChromium } from "../support/chromium.ts";
 import { type PagesServer, startPagesServer } from "../support/pages-server.ts";
 import { signIn as fillSignIn, PASSWORD } from "../support/visits.ts";
 
@@ -111,7 +111,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("the 
     const { page, email, problems, close } = await atAccount(options);
     await toPart(page, "Security");
     await page.getByRole("link", { name: "Delete my account" }).click();
-    expect(await page.getByText("This cannot be undone.").isVisible()).toBe(true);
+    await page.getByText("This cannot be undone.").waitFor();
     await page.getByRole("button", { name: "Delete my account" }).click();
     await page.getByRole("heading", { name: "Your account has been deleted" }).waitFor();
     await signIn(page, email, PASSWORD);
@@ -159,7 +159,7 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow of the account page
     const fill = async (fields: Record<string, string>) => {
       for (const [name, value] of Object.entries(fields)) await page.locator(`[name=${name}]`).fill(value);
       const form = page.locator("form:has([name=email]), form:has([name=password])").first();
-      await Promise.all([page.waitForEvent("load"), form.locator("button[type=submit]").click()]);
+      await loading(page, () => form.locator("button[type=submit]").click());
     };
     await page.goto(`${server.url}/forgot`);
     await look("forgot");
@@ -187,7 +187,7 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow of the account page
     await look("password, faulty");
     await page.goto(`${server.url}/account/delete`);
     await look("delete");
-    await Promise.all([page.waitForEvent("load"), page.getByRole("button", { name: /account|Konto/ }).click()]);
+    await loading(page, () => page.getByRole("button", { name: /account|Konto/ }).click());
     await look("deleted");
     expect(flaws).toEqual({});
     expect(new URL(page.url()).pathname).toBe("/account/deleted");

@@ -89,7 +89,7 @@ describe("an operator", () => {
     await page.getByRole("button", { name: "Close" }).click();
     await click("Follow live");
     await page.getByRole("button", { name: "Remove the filter Client" }).click();
-    expect(new URL(page.url()).search).toBe("?event=token.issued");
+    await page.waitForURL(({ search }) => search === "?event=token.issued");
     await page
       .getByRole("button", { name: /open the record/ })
       .first()

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { firstOperatorLink, invite } from "../../src/accounts/invitations.ts";
 import { invitations } from "../../src/store/invitations.ts";
 import { anAudit } from "../support/accounts.ts";
-import { openPage, startChromium } from "../support/chromium.ts";
+import { loading, openPage, startChromium } from "../support/chromium.ts";
 import { runText } from "../support/database.ts";
 import { flawsInEveryView, PHONE } from "../support/every-view.ts";
 import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
@@ -160,8 +160,7 @@ test.for(["en-GB", "de-DE"])(
         for (const [name, value] of Object.entries(fields)) await page.locator(`input[name=${name}]:visible`).first().fill(value);
       },
       async send(action) {
-        await page.locator(`form[action="${action}"] button[type=submit]`).first().click();
-        await page.waitForLoadState();
+        await loading(page, () => page.locator(`form[action="${action}"] button[type=submit]`).first().click());
       },
       async look(name) {
         seen.add(name);

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { flawsOf, openPage, startChromium } from "../support/chromium.ts";
+import { flawsOf, loading, openPage, startChromium } from "../support/chromium.ts";
 import { runText } from "../support/database.ts";
 import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 import { PASSWORD } from "../support/visits.ts";
@@ -54,8 +54,7 @@ test.for([
     };
     const fill = async (fields: Record<string, string>, action: string) => {
       for (const [name, value] of Object.entries(fields)) await page.locator(`input[name=${name}]`).fill(value);
-      await page.locator(`form[action="${action}"] button`).last().click();
-      await page.waitForLoadState();
+      await loading(page, () => page.locator(`form[action="${action}"] button`).last().click());
     };
     await page.goto(`${server.url}/signup`);
     await fill({ email, password: PASSWORD }, "/signup");

@@ -43,12 +43,11 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await page.getByLabel("E-mail address").fill("no address");
       await page.getByLabel("Password").fill(PASSWORD);
       await click(page, "button", "Create account");
-      const alert = page.getByRole("alert");
-      expect(await alert.innerText()).toContain("Enter an e-mail address, such as name@example.com.");
+      await page.getByRole("alert").getByText("Enter an e-mail address, such as name@example.com.").waitFor();
       await page.getByLabel("E-mail address").fill(taken);
       await page.getByLabel("Password").fill("another horse battery");
       await click(page, "button", "Create account");
-      expect(await page.getByRole("alert").innerText()).toContain("There is already an account with this e-mail address.");
+      await page.getByRole("alert").getByText("There is already an account with this e-mail address.").waitFor();
       const email = visits.freshEmail();
       await page.getByLabel("E-mail address").fill(email);
       await page.getByLabel("Password").fill(PASSWORD);
@@ -76,7 +75,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await click(page, "link", "Continue to sign in");
       await signIn(page, email);
       await heading(page, "Your account");
-      expect(await page.getByText("Confirmed", { exact: true }).isVisible()).toBe(true);
+      await page.getByText("Confirmed", { exact: true }).waitFor();
       await done();
     });
 
@@ -93,7 +92,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await click(page, "link", "Use another account");
       await signIn(page, bob);
       await heading(page, "Field Notes asks for access");
-      expect(await page.getByText(bob).isVisible()).toBe(true);
+      await page.getByText(bob).waitFor();
       await done();
     });
 
@@ -102,7 +101,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       const { page, done } = await open();
       await page.goto(visits.ask({ scope: "openid" }));
       await signIn(page, email);
-      expect(await page.getByText("not verified", { exact: true }).isVisible()).toBe(true);
+      await page.getByText("not verified", { exact: true }).waitFor();
       expect(await page.getByRole("note").innerText()).toContain("The app runs on this device");
       const first = page.url();
       await click(page, "button", "Allow");
@@ -174,7 +173,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       };
       await page.goto(visits.server.url + authorizePath(members));
       await signIn(page, email);
-      expect(await page.getByText("not verified", { exact: true }).isVisible()).toBe(true);
+      await page.getByText("not verified", { exact: true }).waitFor();
       expect(await page.locator(".identity .host").innerText()).toBe("xn--pple-43d.example");
       expect(await page.getByRole("note").innerText()).toContain("We have not verified who made this app");
       await done();
@@ -209,7 +208,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await page.getByLabel("Passwort").fill(PASSWORD);
       await click(page, "button", "Konto anlegen");
       await heading(page, "Field Notes bittet um Zugriff");
-      expect(await page.getByText("Ihren Namen sehen").isVisible()).toBe(true);
+      await page.getByText("Ihren Namen sehen").waitFor();
       await click(page, "button", "Ablehnen");
       await heading(page, "Back at the client");
       await page.goto(`${visits.server.url}/logout`);

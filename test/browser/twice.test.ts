@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { aBrowser } from "../support/browser.ts";
@@ -40,9 +41,14 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("doub
       await button.scrollIntoViewIfNeeded();
       const box = await button.boundingBox();
       const [x, y] = [(box?.x ?? 0) + 10, (box?.y ?? 0) + 10];
+      const sent = slow.forms.length + (options.javaScriptEnabled ? 1 : 2);
+      slow.hold();
       await page.mouse.click(x, y);
-      await new Promise((resolve) => setTimeout(resolve, BETWEEN));
+      await setTimeout(BETWEEN);
       await page.mouse.click(x, y, { clickCount: 2 });
+      await expect.poll(() => slow.forms.length).toBe(sent);
+      await setTimeout(BETWEEN); // so that a form too many would be sent
+      slow.release();
     };
     return { ...opened, page, email, twice };
   }

@@ -44,8 +44,8 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("user
     await page.getByRole("heading", { name: "Your address is confirmed" }).waitFor();
     await page.goto(waiting);
     await page.getByRole("heading", { name: "Field Notes asks for access" }).waitFor();
-    expect(await page.getByText(email).isVisible()).toBe(true);
-    expect(await page.getByText("Know who you are").isVisible()).toBe(true);
+    await page.getByText(email).waitFor();
+    await page.getByText("Know who you are").waitFor();
     await page.getByRole("button", { name: "Allow" }).click();
     const answer = await back(page);
     expect(answer).toMatchObject({ code: expect.stringMatching(/^[\w-]{43}$/), state: "st&1", iss: visits.server.url });

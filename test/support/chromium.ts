@@ -22,6 +22,9 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, problems, close: () => context.close() };
 }
 
+/** Does what leads to another page, and waits until that has loaded: a click may return before the browser has begun to leave. */
+export const loading = (page: Page, act: () => Promise<void>) => Promise.all([page.waitForEvent("load"), act()]);
+
 /** The client's redirect URI, on a free loopback port. */
 export async function startCallback() {
   const server = createServer((request, response) => {

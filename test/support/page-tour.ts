@@ -1,4 +1,5 @@
 import type { Page } from "playwright-core";
+import { loading } from "./chromium.ts";
 import { authorizePath, type PagesServer } from "./pages-server.ts";
 
 const PASSWORD = "correct horse battery";
@@ -23,8 +24,7 @@ export async function tourOfPages({ page, server, callback, email, look }: Tour)
   };
   const send = async (action: string, decision?: string) => {
     const button = decision === undefined ? "button[type=submit]" : `button[value=${decision}]`;
-    await page.locator(`form[action="${action}"] ${button}`).first().click();
-    await page.waitForLoadState();
+    await loading(page, () => page.locator(`form[action="${action}"] ${button}`).first().click());
   };
   const ask = (members: Record<string, string> = {}) => go(authorizePath({ client_id: "device", redirect_uri: callback, ...members }));
 

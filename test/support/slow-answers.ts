@@ -1,12 +1,10 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Milliseconds by which responses to forms are delayed. */
-const DELAY = 1_200;
-
-/** A proxy that forwards forms at once and delays their responses, also when the browser no longer waits for them. */
+/** A proxy that forwards forms at once and can hold their responses back, also when the browser no longer waits for them. */
 export async function startSlowAnswers() {
   const forms: string[] = [];
+  let held: PromiseWithResolvers<void> | undefined;
   const pass = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method, headers, url = "" } = incoming;
     if (method === "POST") forms.push(new URL(url).pathname);
@@ -15,7 +13,7 @@ export async function startSlowAnswers() {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
         answer.pipe(outgoing);
       };
-      if (method === "POST") setTimeout(respond, DELAY);
+      if (method === "POST" && held !== undefined) void held.promise.then(respond);
       else respond();
     });
     onward.on("error", () => outgoing.destroy());
@@ -27,6 +25,14 @@ export async function startSlowAnswers() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     /** Paths of the forms sent to the server, in order. */
     forms,
+    /** Holds the responses to forms back from now on. */
+    hold() {
+      held = Promise.withResolvers();
+    },
+    release() {
+      held?.resolve();
+      held = undefined;
+    },
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());

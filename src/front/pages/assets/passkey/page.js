@@ -28,11 +28,14 @@ async function use(form, answering) {
   }
 }
 
+/** Whether the user has asked for a passkey by a button. A suggestion that comes later would end what the browser asks for then. */
+let hasAsked = false;
+
 /** Offers passkeys where the browser suggests what to fill in, until the user chooses another way. */
 async function suggest(form) {
   if (!(await browserSupportsWebAuthnAutofill())) return;
   const optionsJSON = await optionsFor(form);
-  if (optionsJSON !== undefined) send(form, await startAuthentication({ optionsJSON, useBrowserAutofill: true }));
+  if (optionsJSON !== undefined && !hasAsked) send(form, await startAuthentication({ optionsJSON, useBrowserAutofill: true }));
 }
 
 if (browserSupportsWebAuthn()) {
@@ -41,6 +44,7 @@ if (browserSupportsWebAuthn()) {
     form.hidden = false;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      hasAsked = true;
       void use(form, signsIn ? startAuthentication : startRegistration);
     });
     if (signsIn && document.querySelector(".summary") === null) suggest(form).catch(() => undefined); // the user chose another way
