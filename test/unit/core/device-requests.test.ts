@@ -7,10 +7,13 @@ import {
   AuthorizeDeviceRequestSchema,
   DenyDeviceRequestRequestSchema,
   DeviceCodeGrantSchema,
+  ExplainRequestSchema,
+  type ExplainResponse,
   FindDeviceRequestRequestSchema,
   IssueCodeRequestSchema,
   TokenRequestSchema,
   ValidateAuthorizationRequestSchema,
+  Verdict,
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../src/protocol/grants.ts";
 import { hashSecret, type SecretHash, sameHash } from "../../../src/random.ts";
@@ -204,6 +207,49 @@ describe("a device request in the core", () => {
       expect(await ask(core, "token", token)).toEqual(expected);
       expect(writes).toEqual([]);
     }
+  });
+
+  const redeem = create(TokenRequestSchema, {
+    client: { clientId: client.clientId, address: "192.0.2.1" },
+    grant: { case: "deviceCode", value: { deviceCode: "device code" } },
+  });
+
+  test.for<[string, CodeState | undefined, readonly [string, string, string]]>([
+    ["used", approved({ grantId: "g" }), ["invalid_grant", "device_code_used", "device_code_unused"]],
+    ["expired", approved(), ["invalid_grant", "device_code_expired", "device_code_unexpired"]],
+    ["removed", undefined, ["invalid_grant", "device_code_expired", "device_code_unexpired"]],
+  ])("gives nothing for a code that another call has %s in the meantime", async ([, later, expected]) => {
+    const reads = [approved(), later];
+    const { core } = await memoryCore({
+      clients: [client],
+      device: aDevice(),
+      ports: ({ codes }) => ({ codes: { ...codes, byHash: async () => reads.shift(), redeem: async () => false } }),
+    });
+    const refused = await core.token(redeem, {}).catch((error) => error);
+    expect([refused.code, refused.reason, refused.detail.rule]).toEqual(expected);
+  });
+
+  test("answers a client that polls too soon with how much longer to wait, and the rule that it waits for", async () => {
+    const ports: MemoryWorld["ports"] = ({ devices }) => ({ devices: { ...devices, poll: async () => true } });
+    const { core } = await memoryCore({ clients: [client], device: aDevice(), ports });
+    const description = "Wait 5 seconds longer between requests.";
+    await expect(core.token(redeem, {})).rejects.toMatchObject({ code: "slow_down", detail: { description, rule: "device_approved" } });
+  });
+
+  test("is explained as if its client had proved the key that the code is bound to", async () => {
+    const explained = async (code: CodeState | undefined, dpopJkt: string | null = null) => {
+      const { core, writes } = await memoryCore({ clients: [client], device: aDevice({ dpopJkt }), code });
+      const request = create(ExplainRequestSchema, { subject: { case: "tokenRequest", value: redeem } });
+      const { granted, rules } = (await ask(core, "explain", request)) as ExplainResponse;
+      expect(writes).toEqual([]);
+      return { granted, refused: rules.filter(({ verdict }) => verdict === Verdict.REFUSED).map(({ rule, reason }) => [rule, reason]) };
+    };
+    expect(await explained(undefined)).toEqual({ granted: undefined, refused: [["device_approved", "device_undecided"]] });
+    for (const jkt of [null, "a"])
+      expect(await explained(approved(), jkt)).toMatchObject({
+        granted: { sub: aSubject().userId, scope: "openid notes:read" },
+        refused: [],
+      });
   });
 
   const approve = create(IssueCodeRequestSchema, {

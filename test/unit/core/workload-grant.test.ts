@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { workloadDefaults } from "../../../src/clients/workload.ts";
 import type { IdentityAssertionPorts } from "../../../src/core/grants/jwt-bearer/ports.ts";
 import type { WorkloadPorts } from "../../../src/core/workload/ports.ts";
+import { Refusal } from "../../../src/errors.ts";
 import { ExplainRequestSchema, TokenRequestSchema, Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../src/protocol/grants.ts";
 import { ASSERTION_TYPE, jws, keyFor } from "../../support/assertions.ts";
@@ -42,9 +43,10 @@ interface World {
   /** Whether a platform is trusted. */
   readonly platform?: boolean;
   readonly used?: boolean;
+  readonly find?: WorkloadPorts["find"];
 }
 
-async function worldOf({ client = workload, idJag = false, platform = true, used = false }: World) {
+async function worldOf({ client = workload, idJag = false, platform = true, used = false, find }: World) {
   const recorded: { reason?: string | undefined; clientId?: string | undefined }[] = [];
   const workloads: WorkloadPorts = {
     ...NO_WORKLOADS,
@@ -59,6 +61,7 @@ async function worldOf({ client = workload, idJag = false, platform = true, used
             },
           ]
         : [],
+    ...(find && { find }),
     keys: () => ({ source: CI, keys }),
     recordRefusal: async (entry) => void recorded.push(entry),
   };
@@ -139,6 +142,14 @@ describe("docs/protocol.md#workload-grant: the client of a workload gets a token
     ["a key in the header", { assertion: platformToken({}, { jwk: key.jwk }) }, ["invalid_grant", "assertion_brings_its_key"]],
     ["an access token", { assertion: platformToken({}, { typ: "at+jwt" }) }, ["invalid_grant", "assertion_of_another_kind"]],
     ["a malformed assertion", { assertion: "a.b.c" }, ["invalid_grant", "assertion_malformed"]],
+    ["claims that are a list", { assertion: jws([], key, { typ: "JWT", kid: "one" }) }, ["invalid_grant", "assertion_malformed"]],
+    ["a kid that is a number", { assertion: platformToken({}, { kid: 1 }) }, ["invalid_grant", "assertion_malformed"]],
+    [
+      "an algorithm of shared secrets",
+      { assertion: platformToken({}, { alg: "HS256" }) },
+      ["invalid_grant", "assertion_algorithm_not_accepted"],
+    ],
+    ["a good token whose client is gone", { client: aClient({ clientId: "other" }) }, ["unauthorized_client", "client_unknown"]],
     ["a good token without a client", { assertion: platformToken({ sub: "stranger" }) }, ["unauthorized_client", "workload_unknown"]],
     ["an expired token without a client", { assertion: platformToken({ sub: "stranger", exp: 1 }) }, ["invalid_grant", "workload_expired"]],
     ["a disabled client", { client: aClient({ ...workload, enabled: false }) }, ["unauthorized_client", "client_disabled"]],
@@ -166,12 +177,49 @@ describe("docs/protocol.md#workload-grant: the client of a workload gets a token
     ["another resource", { params: { resource: ["https://c.example.test"] } }, ["invalid_target", "resource_outside_audience"]],
     ["another scope", { params: { resource: [CRM], scope: "hr:read" } }, ["invalid_scope", "scope_not_allowed"]],
     ["a scope of users", { params: { resource: [CRM], scope: "openid" } }, ["invalid_scope", "scope_not_allowed"]],
+    [
+      "a client of agent modes alone, without scope",
+      { client: aClient({ ...workload, scopes: ["agent:readonly"] }) },
+      ["invalid_scope", "no_scope_left"],
+    ],
     ["a mode above the ceiling", { params: { resource: [CRM], scope: "agent:exec" } }, ["invalid_scope", "scope_not_allowed"]],
     ["a client_id", { credential: { clientId: "desk" } }, ["invalid_grant", "workload_with_client_credential"]],
   ])("not for %s, which uses nothing up", async ([, sent, refusal]) => {
     const { answer, writes } = await present(sent);
     expect(answer).toEqual(refusal);
     expect(writes.filter(([method]) => method === "consume")).toEqual([]);
+  });
+
+  const because = (error: string, reason: string, rule: string) => ({ error, reason, rule });
+  const unnamed = { actor: { type: "service", id: "client-authentication" } };
+  const named = { actor: { type: "client", id: "desk" }, clientId: "desk", workloadIssuer: CI, workloadSubject: "repo:acme" };
+
+  test.for<readonly [string, Sent, object]>([
+    ["of no platform", { assertion: "a.b.c" }, { ...because("invalid_grant", "assertion_malformed", "workload_form"), ...unnamed }],
+    [
+      "of a stranger",
+      { assertion: platformToken({ sub: "stranger" }) },
+      { ...because("unauthorized_client", "workload_unknown", "workload_identity"), ...unnamed, workloadIssuer: CI },
+    ],
+    [
+      "of a client without the grant",
+      { client: aClient({ ...workload, grantTypes: ["client_credentials"] }) },
+      { ...because("unauthorized_client", "grant_not_held", "grant_held"), ...named },
+    ],
+  ])("a refusal %s is recorded with what was known by then, and counts for its address", async ([, sent, known]) => {
+    const { recorded, writes } = await present(sent);
+    const always = { event: "workload.refused", outcome: "failure", grantType, requestId: "r1", address: "192.0.2.1" };
+    expect(recorded).toEqual([{ ...always, ...known }]);
+    expect(writes).toEqual([["throttle.failed", "", "192.0.2.1"]]);
+    const nowhere = await present({ ...sent, credential: { address: "" } });
+    expect(nowhere.recorded[0]).not.toHaveProperty("address");
+    expect(nowhere.writes).toEqual([["throttle.failed", "", ""]]);
+  });
+
+  test("what cannot be judged for now is no refusal", async () => {
+    const { core, recorded, writes } = await worldOf({ find: () => Promise.reject(new Refusal("temporarily_unavailable", "away")) });
+    expect(await ask(core, "token", requestOf({}))).toEqual(["temporarily_unavailable", "away"]);
+    expect([recorded, writes]).toEqual([[], []]);
   });
 
   test("a client without the grant learns only the code, as one that does not exist", async () => {
@@ -258,16 +306,25 @@ describe("docs/protocol.md#workload-grant: neither jwt-bearer grant takes what b
 });
 
 describe("docs/explain.md: a workload's request", () => {
+  interface Explained {
+    readonly rules: readonly { readonly rule: string; readonly verdict: Verdict; readonly reason?: string }[];
+    readonly granted?: object;
+  }
   const explained = async (sent: Sent) => {
     const { core, writes } = await worldOf(sent);
     const request = create(ExplainRequestSchema, { subject: { case: "tokenRequest", value: requestOf(sent) } });
-    const answer = (await ask(core, "explain", request)) as { rules: { rule: string; verdict: Verdict; reason?: string }[] };
+    const answer = (await ask(core, "explain", request)) as Explained;
     expect(writes).toEqual([]);
-    return answer.rules.map(({ rule, verdict, reason }) => `${rule} ${verdict === Verdict.PASSED ? "passed" : reason}`);
+    return {
+      ...answer,
+      rules: answer.rules.map(({ rule, verdict, reason }) => `${rule} ${verdict === Verdict.PASSED ? "passed" : reason}`),
+    };
   };
 
-  test("lists every rule, and uses nothing up", async () => {
-    expect(await explained({})).toEqual(
+  test("lists every rule and what would be granted, and uses nothing up", async () => {
+    const { rules, granted } = await explained({});
+    expect(granted).toMatchObject({ sub: "desk", scope: "crm:read crm:write", aud: [CRM] });
+    expect(rules).toEqual(
       [
         ...["parameters_present", "no_client_credential", "workload_form", "workload_issuer", "workload_algorithm", "workload_audience"],
         ...["workload_time", "workload_id", "workload_signed", "workload_identity", "workload_client", "grant_held", "dpop_proof"],
@@ -285,9 +342,7 @@ describe("docs/explain.md: a workload's request", () => {
       const value = create(TokenRequestSchema, { client: { assertion }, grant });
       const answer = await ask(core, "explain", create(ExplainRequestSchema, { subject: { case: "tokenRequest", value } }));
       expect(writes).toEqual([]);
-      return (answer as { rules: { rule: string; verdict: Verdict; reason?: string }[] }).rules
-        .filter(({ verdict }) => verdict === Verdict.REFUSED)
-        .map(({ rule, reason }) => [rule, reason]);
+      return (answer as Explained).rules.filter(({ verdict }) => verdict === Verdict.REFUSED).map(({ rule, reason }) => [rule, reason]);
     };
     expect(await provenBy({})).toEqual([]);
     expect(await provenBy({ aud: "x" })).toEqual([["client_proven", "workload_for_another_audience"]]);
@@ -319,8 +374,10 @@ describe("docs/explain.md: a workload's request", () => {
   });
 
   test("names the rule that refuses", async () => {
-    expect(await explained({ assertion: platformToken({ aud: "x" }) })).toContain("workload_audience workload_for_another_audience");
-    expect(await explained({ used: true })).toContain("workload_unused workload_used_before");
-    expect(await explained({ platform: false })).toContain("credential client_not_named");
+    expect((await explained({ assertion: platformToken({ aud: "x" }) })).rules).toContain(
+      "workload_audience workload_for_another_audience",
+    );
+    expect((await explained({ used: true })).rules).toContain("workload_unused workload_used_before");
+    expect((await explained({ platform: false })).rules).toContain("credential client_not_named");
   });
 });

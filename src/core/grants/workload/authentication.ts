@@ -94,7 +94,7 @@ export const WORKLOAD_RULES: readonly RuleHead[] = [
 export const WORKLOAD_GRANT_AUTHENTICATION: readonly RuleHead[] = [PARAMETERS_PRESENT, NO_CREDENTIAL, ...WORKLOAD_RULES, GRANT_HELD];
 
 /** Outsiders learn one code about a token, whatever is wrong with it; its holder learns that it stands for no client. */
-const masked =
+export const masked =
   (code: "invalid_grant" | "unauthorized_client") =>
   ({ reason, detail: { rule, cause } }: Refusal): Refusal =>
     new Refusal(code, reason, { ...(rule !== undefined && { rule }), cause });

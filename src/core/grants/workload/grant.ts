@@ -1,4 +1,4 @@
-import { audienceOf, type Client, PERSONAL_SCOPES } from "../../../clients/client.ts";
+import { type Client, PERSONAL_SCOPES } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";
@@ -9,6 +9,7 @@ import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { assertWorkloadUnused, consumeWorkload } from "../../workload/authentication.ts";
 import { issueOwnToken, RESOURCE } from "../client-credentials/grant.ts";
 import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf, termsOfAudience } from "../grant.ts";
+import { masked } from "./authentication.ts";
 
 type Facts = { readonly client: Client; readonly params: JwtBearerGrant; readonly terms: readonly ResourceTerms[] };
 
@@ -36,10 +37,7 @@ const SCOPE: Rule<Facts, readonly string[]> = {
     "All scopes are in the client's allowlist and under its ceiling, and none needs a user. Without scope: all of these, but for agent modes.",
   source: "docs/protocol.md#workload-grant",
   check({ client, params, terms }) {
-    const { resource } = params;
-    const allowed = allowedAt(client, targetOf(client, resource.length > 0 ? resource : audienceOf(client), terms)).filter(
-      (name) => !PERSONAL_SCOPES.has(name),
-    );
+    const allowed = allowedAt(client, targetOf(client, params.resource, terms)).filter((name) => !PERSONAL_SCOPES.has(name));
     const requested = parseScope(params.scope);
     if (!requested.every((name) => allowed.includes(name)))
       throw new Refusal("invalid_scope", "scope_not_allowed", {
@@ -57,9 +55,8 @@ export const WORKLOAD_UNUSED: RuleHead = {
   source: "docs/protocol.md#workloads",
 };
 
-/** An assertion that was used before is no better than any other that is refused. */
-const withoutDetails = ({ reason, detail: { rule } }: Refusal): Refusal =>
-  new Refusal("invalid_grant", reason, rule === undefined ? {} : { rule });
+/** A token that was used before is no better than any other that is refused. */
+const asInvalidGrant = masked("invalid_grant");
 
 async function decide({ client, grant: { value: params } }: GrantRequest<"jwtBearer">, terms: readonly ResourceTerms[], trace = ENFORCED) {
   const facts = { client, params, terms };
@@ -80,7 +77,7 @@ export const workloadGrant: Grant<"jwtBearer"> = {
     const terms = await termsOfAudience(request.client, core);
     const decided = await decide(request, terms);
     const { proof } = request.workload ?? {};
-    if (proof !== undefined) await ENFORCED.masked(withoutDetails).settle(WORKLOAD_UNUSED, consumeWorkload(proof.known, proof.use, core));
+    if (proof !== undefined) await ENFORCED.masked(asInvalidGrant).settle(WORKLOAD_UNUSED, consumeWorkload(proof.known, proof.use, core));
     return issueOwnToken({ ...request, ...decided, terms, grantType: GRANTS.jwtBearer.grantType }, core);
   },
 
@@ -88,7 +85,7 @@ export const workloadGrant: Grant<"jwtBearer"> = {
     const terms = await termsOfAudience(request.client, core);
     const { scopes, audience } = await decide(request, terms, trace);
     const { proof } = request.workload ?? {};
-    if (proof !== undefined) await trace.masked(withoutDetails).settle(WORKLOAD_UNUSED, assertWorkloadUnused(proof.known, proof.use, core));
+    if (proof !== undefined) await trace.masked(asInvalidGrant).settle(WORKLOAD_UNUSED, assertWorkloadUnused(proof.known, proof.use, core));
     return { ...previewOf(scopes, audience, core, terms), sub: request.client.clientId };
   },
 };
