@@ -120,6 +120,8 @@ export interface NewSessionRecord {
   readonly half?: SecretHash | undefined;
   /** Of the proved password: no session starts when it has been changed since. Absent for other proofs. */
   readonly generation?: number | undefined;
+  /** The id of the proved passkey: no session starts when it has been removed since. Absent for other proofs. */
+  readonly passkey?: string | undefined;
   /** How the user proved who they are; a password if absent. */
   readonly acr?: string;
   readonly amr?: readonly string[];
@@ -161,7 +163,7 @@ export type OwnSession = Pick<Session, "id" | "userId">;
 export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {
-  /** @returns undefined when the user is unknown or disabled, the password has been changed since, or the half or the session to be raised has ended */
+  /** @returns undefined when the user is unknown or disabled, the password has been changed or the passkey removed since, or the half or the session to be raised has ended */
   start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
   /** Likewise without a record: that of the token for which it is started is the only one. */
   startUnrecorded(session: NewSessionRecord): Promise<Session | undefined>;

@@ -62,7 +62,7 @@ export function newSession(
  * @returns undefined as Sessions.start does
  */
 async function startSession(
-  { account: { user, generation }, acr, amr }: ProvedAccount,
+  { account: { user, generation }, acr, amr, passkey }: ProvedAccount,
   authenticator: string,
   ports: SignInPorts,
   caller: Caller,
@@ -71,7 +71,7 @@ async function startSession(
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
   const session = await ports.sessions.start(
-    { ...record, acr, amr, generation, ...about, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
+    { ...record, acr, amr, generation, passkey, ...about, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
     auditOfUser("session.started", user.id, caller, { reason: authenticator }),
   );
   return session && { user, session, secret };

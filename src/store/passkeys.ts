@@ -108,8 +108,10 @@ export const passkeys = (sql: Sql): Passkeys => ({
   remove: async (id, userId, sessionId, message, audit) => {
     if (!isUuid(id)) return "unknown";
     return undoable(sql, async (tx, undo) => {
+      await holdUser(tx, userId);
+      const removed = await tx.query(REMOVE, [id, userId]); // before the session, as a sign-in locks them
       await holdRemover(tx, userId, sessionId);
-      if ((await tx.query(REMOVE, [id, userId])).length === 0) return "unknown";
+      if (removed.length === 0) return "unknown";
       const [left] = await tx.query<{ found: boolean }>(HAS_WAY_IN, [userId]);
       if (left?.found !== true) return undo("last");
       await notifyUser(tx, userId, message);

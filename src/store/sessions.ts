@@ -29,14 +29,16 @@ const rank = (acr: string): string => `coalesce(array_position(array[${ACR_VALUE
 export const strongEnough = (sessions: string, users: string, acr = "null"): string =>
   `${rank(`${sessions}.proved_acr`)} >= greatest(${rank(acr)}, ${rank(`(select required_acr from realms where realms.id = ${users}.realm_id)`)})`;
 
-// Locks the proved password until the session is stored: a password change waits, and then ends the session (PasswordChanges.change). Of a
-// user who is signed in already in this browser the session goes on, with a new secret.
+// Locks the proved password or passkey until the session is stored: what changes or removes it waits, and then ends the session
+// (PasswordChanges.change, AddressChanges.stop). Of a user who is signed in already in this browser the session goes on, with a new secret.
 const START = statement(
   "session_start",
   `with proved as materialized (
      select user_id from credentials where user_id = $3::uuid and type = 'password' and generation = $7::int for share),
+   proved_passkey as materialized (select id from passkeys where id = $15::uuid and user_id = $3::uuid for key share),
    owner as (
-     select id, epoch, realm_id from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))),
+     select id, epoch, realm_id from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
+       and ($15::uuid is null or exists (select 1 from proved_passkey))),
    continued as (
      update sessions set token_hash = $2::bytea, expires_at = now() + make_interval(secs => $4::int), address = $8::text,
        browser = $9::text, system = $10::text, last_seen_at = now(), proved_at = coalesce(to_timestamp($13::float8), now()), proved_acr = $11::text, amr = $12::text[]
@@ -101,7 +103,7 @@ export async function startSession(tx: Tx, record: NewSessionRecord, audit: Audi
   const parameters = [
     ...[record.id, record.hash, record.userId, record.ttl, record.replaces ?? null, audits, record.generation ?? null],
     ...[place?.address ?? null, place?.browser ?? null, place?.system ?? null],
-    ...[acr, amr, record.provedAt ?? null, raises],
+    ...[acr, amr, record.provedAt ?? null, raises, record.passkey ?? null],
   ];
   const [started] = await tx.query<StartedRow>(START, parameters);
   if (started === undefined) return undefined;

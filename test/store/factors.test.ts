@@ -1,14 +1,17 @@
-import { randomBytes } from "node:crypto";
+import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type PasskeyPorts, passkeyOptions } from "../../src/accounts/authenticators/passkey.ts";
 import type { Caller } from "../../src/accounts/caller.ts";
-import { MAX_PASSKEYS, type NewPasskey } from "../../src/accounts/factors.ts";
+import { MAX_PASSKEYS, type NewPasskey, type Passkeys } from "../../src/accounts/factors.ts";
 import { appSecretPlace, confirmApp, type SecondFactorPorts, type SecondFactors } from "../../src/accounts/second-factor.ts";
+import { type SignInPorts, signInByPasskey } from "../../src/accounts/sign-in.ts";
+import { systemClock } from "../../src/clock.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import { aHash, anAudit, anId, aSessionOf, aUser, auditOf } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, auditOf, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { codeOf } from "../support/authenticator-app.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
@@ -22,6 +25,31 @@ const aPasskey = (userId: string, counter = 0): NewPasskey => ({
   ...{ id: anId(), userId, counter, credentialId: aHash(), publicKey: aHash(), transports: ["internal"] },
   ...{ backedUp: false, aaguid: "00000000-0000-0000-0000-000000000000", name: "Laptop" },
 });
+
+/** An authenticator with one key: its COSE_Key, and its answers to challenges (WebAuthn L3 §6.1, §6.3.3). */
+function anAuthenticator({ id, origin }: { readonly id: string; readonly origin: string }, credentialId: Uint8Array) {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { x = "", y = "" } = publicKey.export({ format: "jwk" });
+  const [point, sha256] = [
+    (text: string) => Buffer.from(text, "base64url"),
+    (data: string | Buffer) => createHash("sha256").update(data).digest(),
+  ];
+  const part = (text: string) => Buffer.from(text, "hex");
+  return {
+    publicKey: Buffer.concat([part("a5010203262001215820"), point(x), part("225820"), point(y)]),
+    answer(challenge: string): string {
+      const clientData = Buffer.from(JSON.stringify({ type: "webauthn.get", challenge, origin, crossOrigin: false }));
+      const authenticatorData = Buffer.concat([sha256(id), part("0500000000")]); // user present and verified, no counter
+      const signature = sign("sha256", Buffer.concat([authenticatorData, sha256(clientData)]), privateKey);
+      const encoded = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
+      const [name, response] = [
+        encoded(credentialId),
+        { clientDataJSON: encoded(clientData), authenticatorData: encoded(authenticatorData), signature: encoded(signature) },
+      ];
+      return JSON.stringify({ id: name, rawId: name, type: "public-key", clientExtensionResults: {}, response });
+    },
+  };
+}
 
 describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
   let database: Database;
@@ -108,6 +136,34 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       await runText(database.sql, "delete from credentials where user_id = $1::uuid", [user.id]);
       const outcomes = await Promise.all([one, two].map(({ id }) => store.remove(id, user.id, undefined, mail, audit)));
       expect(outcomes.toSorted()).toEqual(["last", "removed"]);
+    });
+
+    test("a passkey that is removed while it signs in starts no session, so that none outlives a sign-out of all after it", async () => {
+      const { sql } = database;
+      const [store, user, caller] = [passkeys(sql), await aUser(sql), { limitKey: "192.0.2.1", userAgent: "", language: "en" } as Caller];
+      const relyingParty = { id: "id.example.test", origin: "https://id.example.test" };
+      const credentialId = aHash();
+      const authenticator = anAuthenticator(relyingParty, credentialId);
+      const passkey = { ...aPasskey(user.id), credentialId, publicKey: authenticator.publicKey };
+      await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"));
+      const signIn = async (use: Passkeys["use"]) => {
+        const ports = {
+          ...{ relyingParty, clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, sessions: sessions(sql) },
+          ...{ passkeys: { ...store, use }, challenges: proofChallenges(sql), challengeRate: { hit: async () => 0 } },
+          refusals: { record: async () => undefined },
+        } as unknown as SignInPorts & PasskeyPorts;
+        const { challenge } = await passkeyOptions(relyingParty, "browser", ports, caller);
+        return signInByPasskey({ response: authenticator.answer(challenge), browser: "browser" }, ports, caller, undefined);
+      };
+      expect(await signIn(store.use)).toMatchObject({ session: { userId: user.id, acr: "phr" } });
+      const removed = signIn(async (id, counter) => {
+        const used = await store.use(id, counter);
+        await store.remove(id, user.id, undefined, mail, anAudit("passkey.removed"));
+        await sessions(sql).endAll(user.id, anAudit("session.ended"));
+        return used;
+      });
+      await expect(removed).rejects.toMatchObject({ code: "unauthenticated" });
+      expect(await sessions(sql).ofUser(user.id)).toEqual([]);
     });
 
     test("a user has at most so many passkeys, also when they are added at once", async () => {

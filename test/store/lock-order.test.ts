@@ -5,6 +5,7 @@ import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
+import { passkeys } from "../../src/store/passkeys.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -125,6 +126,27 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
       users(sql).issueVerification(user.id, { tokenHash: aHash(), ttl: 600 }, mail),
       users(sql).verifyEmail(tokenHash, {}),
     ]);
+  });
+
+  const endings = rounds(16).flatMap((round) => [["removed", round] as const, ["deleted with its user", round] as const]);
+  test.for(endings)("signing in again by a passkey while it is %s, round %i", async ([ending, round]) => {
+    const scene = await aScene(sql);
+    const { userId, sessionId, sessionHash } = scene;
+    const passkey = {
+      ...{ id: anId(), userId, counter: 0, credentialId: aHash(), publicKey: aHash(), transports: [] },
+      ...{ backedUp: false, aaguid: "00000000-0000-0000-0000-000000000000", name: "Laptop" },
+    };
+    await passkeys(sql).add(passkey, sessionId, MESSAGE, anAudit("passkey.added"));
+    const again = async () => {
+      for (let statements = 0; statements < round; statements += 1) await users(sql).byId(userId);
+      await sessions(sql).start(
+        { id: anId(), hash: aHash(), userId, ttl: 60, replaces: sessionHash, passkey: passkey.id },
+        anAudit("session.started"),
+      );
+    };
+    const remove = () => passkeys(sql).remove(passkey.id, userId, sessionId, MESSAGE, anAudit("passkey.removed"));
+    const end = () => (ending === "removed" ? remove() : close(userId));
+    await allAtOnce([again(), end(), again(), end(), again(), end()]);
   });
 
   test.for(rounds(12))("closing an account while an operator disables it and deletes its client, round %i", async () => {

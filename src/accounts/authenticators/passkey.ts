@@ -105,7 +105,7 @@ export function passkeyAuthenticator(ports: PasskeyPorts): Authenticator<Passkey
       if (reason === "passkey_copied" && passkey) await reportCopy(passkey, caller);
       if (reason !== undefined) return { kind: "refused", reason, user: passkey?.user };
       const amr = [passkey.backedUp ? "swk" : "hwk", "user"];
-      const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr });
+      const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr, passkey: passkey.id });
       if (result === undefined) return { kind: "refused", reason: "account_disabled", user: passkey.user };
       return { kind: "proved", result };
     },
