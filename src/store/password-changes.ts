@@ -7,7 +7,7 @@ import { MAIL_INPUT, notifyUser, queueMail, unsend } from "./outbox.ts";
 import { holdUser } from "./passkeys.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { hex, isStorable, jsonRows, type Sql, seconds, statement, type Tx } from "./sql.ts";
+import { hex, isStorable, jsonRows, type Sql, seconds, statement, type Tx, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
@@ -66,7 +66,8 @@ export const SET_PASSWORD = statement(
 const PROVED_SESSION = statement(
   "password_proved_session",
   `select ${seconds("proved_at")} as "provedAt", proved_acr as acr, amr from sessions join users on users.id = user_id and users.epoch = user_epoch
-   where token_hash = $2::bytea and user_id = $1::uuid and ended_at is null and expires_at > now()`,
+   where token_hash = $2::bytea and user_id = $1::uuid and ended_at is null and expires_at > now()
+   for no key update of sessions`,
 );
 const DROP_RESET = statement("password_reset_drop", "delete from password_resets where user_id = $1::uuid");
 const DROP_RESET_MAILS = statement("password_drop_reset_mails", unsend("$1::uuid"));
@@ -108,13 +109,14 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
   change: async ({ provedBy, passwordHash, session }, mail, audits) => {
     const { userId } = session;
     if (!isUuid(userId)) return undefined;
-    return sql.transaction(async (tx) => {
+    return undoable(sql, async (tx, undo) => {
       // The user first, as a reset does: of two changes the second sees that its session has ended.
       await holdUser(tx, userId);
-      const [proof] = await tx.query<Proof>(PROVED_SESSION, [userId, provedBy]);
-      if (proof === undefined) return undefined;
       await tx.query(DROP_RESET, [userId]);
       await tx.query(SET_PASSWORD, [userId, passwordHash]);
+      // After the password, as a sign-in locks them, and for the update that follows. What ends this session alone waits, or this waits and finds it ended.
+      const [proof] = await tx.query<Proof>(PROVED_SESSION, [userId, provedBy]);
+      if (proof === undefined) return undo(undefined);
       await endSignIns(tx, userId);
       await notify(tx, userId, mail);
       await record(tx, audits.change);

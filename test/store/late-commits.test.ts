@@ -185,6 +185,19 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     expect((await users(sql).byId(id))?.email).toBe(former);
   });
 
+  test.each(["all sessions", "this session"])("no password is set in a session that is being ended with %s", async (which) => {
+    const { id: userId, email } = await aUser(sql);
+    const [id, provedBy, audit] = [anId(), aHash(), anAudit("session.ended")];
+    await sessions(sql).start({ id, hash: provedBy, userId, ttl: 3_600 }, anAudit("session.started"));
+    const end = async (tx: Sql) =>
+      void (await (which === "all sessions" ? sessions(tx).endAll(userId, audit) : sessions(tx).endOne(id, userId, audit)));
+    const session = { id: anId(), hash: aHash(), userId, ttl: 3_600 };
+    const audits = { change: anAudit("password.changed"), session: anAudit("session.started") };
+    const change = () => passwordChanges(sql).change({ provedBy, passwordHash: "the thief's", session }, MESSAGE, audits);
+    await commitAfter(end, async () => expect(await change()).toBeUndefined());
+    expect((await users(sql).byEmail(email))?.passwordHash).toBe(PASSWORD_HASH);
+  });
+
   test("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {
     const { id, email } = await aUser(sql);
     const tokenHash = aHash();
