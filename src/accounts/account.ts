@@ -2,7 +2,7 @@ import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
 import { accountClosedMail, type MailSenderPorts, senderOf } from "./mails.ts";
-import type { MailMessage, User, Users } from "./ports.ts";
+import type { MailMessage, SignedIn, User, Users } from "./ports.ts";
 
 export type NewName = { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 
@@ -15,9 +15,16 @@ export async function rename(user: User, name: NewName, users: Users, caller: Ca
 export interface AccountClosing {
   /**
    * Deletes an account, and all that belongs to it or its clients except the audit trail, in one transaction. Queues a last message.
+   * @param sessionId the user's; undefined where an operator deletes
    * @returns `last_operator` for the only operator, `gone` when there is no such account
+   * @throws {Refusal} login_required when the session has ended
    */
-  close(userId: string, message: MailMessage, audit: AuditEntry): Promise<"closed" | "last_operator" | "gone">;
+  close(
+    userId: string,
+    sessionId: string | undefined,
+    message: MailMessage,
+    audit: AuditEntry,
+  ): Promise<"closed" | "last_operator" | "gone">;
 }
 
 export interface ClosingPorts extends MailSenderPorts {
@@ -25,9 +32,10 @@ export interface ClosingPorts extends MailSenderPorts {
 }
 
 /** Deletes the account of a user who has just proved that it is them. @throws {Refusal} conflict for the last operator */
-export async function closeAccount(user: User, ports: ClosingPorts, caller: Caller): Promise<void> {
+export async function closeAccount({ user, session }: SignedIn, ports: ClosingPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("user.deleted", user.id, caller, { reason: "by_owner" });
-  const outcome = await ports.closing.close(user.id, accountClosedMail(caller.language, senderOf(ports, user.realmId)), audit);
+  const message = accountClosedMail(caller.language, senderOf(ports, user.realmId));
+  const outcome = await ports.closing.close(user.id, session.id, message, audit);
   if (outcome === "last_operator") throw lastOperator();
 }
 

@@ -3,6 +3,7 @@ import type { MailMessage } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
+import { holdRemover } from "./held-sessions.ts";
 import { MAIL_INPUT, NOTICE_TTL, queueMail } from "./outbox.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";
 import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
@@ -94,7 +95,7 @@ const DROP_LINK_MAILS = statement(
 );
 
 export const accountClosing = (sql: Sql): AccountClosing => ({
-  close: async (userId, mail, audit) => {
+  close: async (userId, sessionId, mail, audit) => {
     if (!isUuid(userId)) return "gone";
     return sql.transaction(async (tx) => {
       const [user] = await tx.query<{ role: string }>(ROLE, [userId]);
@@ -102,6 +103,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       if ((await tx.query(HOLD, [userId])).length === 0) return "gone";
       const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
       for (const each of [DROP_LINKS, DROP_RESET, DROP_CREDENTIALS, DROP_PASSKEYS]) await tx.query(each, [userId]);
+      await holdRemover(tx, userId, sessionId); // after what a sign-in locks before its session
       const [size] = await tx.query<{ small: boolean }>(IS_SMALL, [userId, clients]);
       if (size?.small !== true) {
         await leaveToBackground(tx, userId, clients, mail);

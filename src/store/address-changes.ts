@@ -1,8 +1,8 @@
 import type { AddressChange, AddressChanges } from "../accounts/address-change.ts";
 import { insertAudit, record } from "./audit-log.ts";
 import { isUniqueViolation } from "./availability.ts";
+import { holdSession } from "./held-sessions.ts";
 import { MAIL_INPUT, notifyUser, queueMail } from "./outbox.ts";
-import { holdSession } from "./passkeys.ts";
 import { endSignIns } from "./session-revocation.ts";
 import { deleteInOrder, hex, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { ADDRESS_CHANGES } from "./tables/accounts.ts";

@@ -1,8 +1,8 @@
 import type { AuthenticatorApp, SecondFactorState, SecondFactors } from "../accounts/second-factor.ts";
 import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
+import { holdRemover, holdSession } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
-import { holdRemover, holdSession } from "./passkeys.ts";
 import { hex, preciseSeconds, type Sql, seconds, statement, type Tx } from "./sql.ts";
 
 const CONFIRMED = "user_id = $1::uuid and confirmed_at is not null";

@@ -29,7 +29,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
   beforeAll(() => {
     ({ sql } = database());
   });
-  const close = (userId: string) => accountClosing(sql).close(userId, MESSAGE, anAudit("user.deleted"));
+  const close = (userId: string) => accountClosing(sql).close(userId, undefined, MESSAGE, anAudit("user.deleted"));
   const its = delegating(() => sql);
 
   test.for(rounds(20))("closing an account while its delegations are extended, cut and swept, round %i", async (round) => {

@@ -14,7 +14,7 @@ describe.for(databaseKinds)("closing an account on $name", ({ fresh }) => {
     database = await fresh();
   });
   afterAll(() => database.close());
-  const close = (userId: string) => accountClosing(database.sql).close(userId, message, anAudit("user.deleted", { userId }));
+  const close = (userId: string) => accountClosing(database.sql).close(userId, undefined, message, anAudit("user.deleted", { userId }));
   const mailsTo = (to: string) =>
     runText<{ subject: string; user_id: string | null }>(database.sql, "select subject, user_id::text from outbox where recipient = $1", [
       to,

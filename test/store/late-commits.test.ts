@@ -198,6 +198,16 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     expect((await users(sql).byEmail(email))?.passwordHash).toBe(PASSWORD_HASH);
   });
 
+  test.each(["all sessions", "this session"])("no account is deleted in a session that is being ended with %s", async (which) => {
+    const { id: userId } = await aUser(sql);
+    const [{ id }, audit] = [await aSessionOf(sql, userId), anAudit("session.ended")];
+    const end = async (tx: Sql) =>
+      void (await (which === "all sessions" ? sessions(tx).endAll(userId, audit) : sessions(tx).endOne(id, userId, audit)));
+    const close = () => accountClosing(sql).close(userId, id, MESSAGE, anAudit("user.deleted"));
+    await commitAfter(end, async () => expect(await outcomes([close()])).toEqual([SESSION_ENDED]));
+    expect(await users(sql).byId(userId)).toMatchObject({ id: userId, enabled: true });
+  });
+
   test("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {
     const { id, email } = await aUser(sql);
     const tokenHash = aHash();
@@ -214,7 +224,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
       const email = (await users(sql).byId(scene.userId))?.email ?? "";
       const issue = (tx: Sql) =>
         passwordChanges(tx).issueReset(email, { tokenHash: aHash(), ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
-      const close = (tx: Sql) => accountClosing(tx).close(scene.userId, MESSAGE, anAudit("user.deleted"));
+      const close = (tx: Sql) => accountClosing(tx).close(scene.userId, undefined, MESSAGE, anAudit("user.deleted"));
       if (when === "before") await commitAfter(issue, () => close(sql));
       else await commitAfter(close, () => issue(sql));
       expect(await runText(sql, "select about from outbox where user_id = $1::uuid and about <> 'notice'", [scene.userId])).toEqual([]);
@@ -226,7 +236,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const [{ id }] = await Promise.all([aUser(sql, { role: "operator" }), aUser(sql, { role: "operator" })]);
     const invitation = { tokenHash: aHash(), email: `${anId()}@example.test`, role: "user", ttl: 600, inviterId: id } as const;
     await commitAfter(
-      (tx) => accountClosing(tx).close(id, MESSAGE, anAudit("user.deleted")),
+      (tx) => accountClosing(tx).close(id, undefined, MESSAGE, anAudit("user.deleted")),
       async () => expect(await invitations(sql).issue(invitation, MESSAGE, anAudit("user.invited"))).toBeUndefined(),
     );
     expect(await runText(sql, "select 1 from outbox where recipient = $1", [invitation.email])).toEqual([]);
@@ -319,7 +329,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const { clientId, ...client } = aNewClient({ ownerId: scene.userId });
     await commitAfter(
       (tx) => clientRegistry(tx).register({ clientId, ...client }, anAudit("client.registered")),
-      () => accountClosing(sql).close(scene.userId, MESSAGE, anAudit("user.deleted")),
+      () => accountClosing(sql).close(scene.userId, undefined, MESSAGE, anAudit("user.deleted")),
     );
     expect(await runText(sql, "select 1 from clients where client_id = $1", [clientId])).toEqual([]);
     const [removal] = await runText(sql, "select kind from removals where key = $1", [clientId]);

@@ -54,7 +54,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const codes = authorizationCodes(sql);
     return scenes.map((scene) => codes.issue(aHash(), aBinding(scene), 60, anAudit("code.issued")));
   };
-  const close = (userId: string) => accountClosing(sql).close(userId, { ...MESSAGE }, anAudit("user.deleted"));
+  const close = (userId: string) => accountClosing(sql).close(userId, undefined, { ...MESSAGE }, anAudit("user.deleted"));
 
   test.for(rounds(12))("issuing codes in many sessions while their user signs out everywhere, round %i", async (round) => {
     const scene = await aScene(sql);

@@ -234,7 +234,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const held = its.below(scene, grantId, agent.clientId, token);
     expect(await its.record(held)).toBe(true);
     const mail = { subject: "s", text: "t", html: "h" };
-    expect(await accountClosing(sql).close(owner.id, mail, anAudit("user.deleted"))).toBe("closed");
+    expect(await accountClosing(sql).close(owner.id, undefined, mail, anAudit("user.deleted"))).toBe("closed");
     await clientRegistry(sql).register({ ...aNewClient({ isAgent: true }), clientId: agent.clientId }, anAudit("client.registered"));
     expect(await its.lives(held)).toBe(false);
   });
@@ -318,7 +318,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       [scene.userId, aHash(), email],
     );
     await logoutSubscriptions(sql).subscribe(scene.sessionId, "notified");
-    const close = () => accountClosing(sql).close(scene.userId, { subject: "s", text: "t", html: "h" }, anAudit("user.deleted"));
+    const close = () => accountClosing(sql).close(scene.userId, undefined, { subject: "s", text: "t", html: "h" }, anAudit("user.deleted"));
     expect(await close()).toBe("closed");
     expect(await close()).toBe("gone");
     expect(await users(sql).byId(scene.userId)).toBeUndefined();
@@ -352,7 +352,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const to = (await users(sql).byId(userId))?.email ?? "";
     const mail = { subject: "late", text: "t", html: "h" };
     const client = await clientRegistry(sql).register(aNewClient(), anAudit("client.registered"));
-    expect(await accountClosing(sql).close(userId, { ...mail, subject: "last" }, anAudit("user.deleted"))).toBe("closed");
+    expect(await accountClosing(sql).close(userId, undefined, { ...mail, subject: "last" }, anAudit("user.deleted"))).toBe("closed");
 
     await users(sql).rename(userId, { firstName: "Ada", lastName: null }, anAudit("user.changed"));
     await users(sql).issueVerification(userId, { tokenHash: aHash(), ttl: 60 }, { to, ...mail });
@@ -390,7 +390,9 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       expect(await revoked()).toBeLessThanOrEqual(1_000);
       expect(await managedClients(sql).delete(await idOf(scene), { kind: "all" }, anAudit("client.deleted"))).toBe(true);
       expect(await revoked()).toBeLessThanOrEqual(1_500);
-      expect(await accountClosing(sql).close(scene.userId, { subject: "s", text: "t", html: "h" }, anAudit("user.deleted"))).toBe("closed");
+      expect(
+        await accountClosing(sql).close(scene.userId, undefined, { subject: "s", text: "t", html: "h" }, anAudit("user.deleted")),
+      ).toBe("closed");
       expect(await revoked()).toBeLessThanOrEqual(1_500);
       // Later batches cost as much as the first: each continues by index where the previous one ended.
       const [id = ""] = await pendingRemovals(sql);

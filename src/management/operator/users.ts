@@ -105,7 +105,8 @@ export const operatorUsersRouter = router({
     .mutation(async ({ ctx, input: { id, language: of } }) => {
       assertNotOneself(ctx.caller, id);
       const audit = ctx.audit("user.deleted", { userId: id, reason: "by_operator" });
-      const outcome = await ctx.ports.closing.close(id, accountClosedMail(of, senderOf(ctx.ports, undefined), true), audit);
+      const message = accountClosedMail(of, senderOf(ctx.ports, undefined), true);
+      const outcome = await ctx.ports.closing.close(id, undefined, message, audit);
       if (outcome === "last_operator") throw lastOperator();
       found(outcome === "gone" ? undefined : outcome);
     }),

@@ -21,13 +21,13 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
 
   return {
     GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user)),
-    POST: provedForm(kit, async (ctx, _form, { user }) => {
+    POST: provedForm(kit, async (ctx, _form, signedIn) => {
       try {
-        await closeAccount(user, ports, callerOf(ctx));
+        await closeAccount(signedIn, ports, callerOf(ctx));
         cookies.endSession(ctx);
         return "/account/deleted";
       } catch (error) {
-        await show(ctx, user, failedForm(ctx, error, []));
+        await show(ctx, signedIn.user, failedForm(ctx, error, []));
       }
     }),
   };

@@ -1,0 +1,36 @@
+import type { OwnSession } from "../accounts/ports.ts";
+import { SESSION_ENDED } from "../accounts/sessions.ts";
+import { Refusal } from "../errors.ts";
+import { statement, type Tx } from "./sql.ts";
+
+/** Locks the user, so that two changes of their ways to sign in do not cross. */
+const HOLD_USER = statement("factor_hold_user", "select enabled from users where id = $1::uuid for no key update");
+
+/** @returns whether the user exists and is enabled */
+export const holdUser = async (tx: Tx, userId: string): Promise<boolean> =>
+  (await tx.query<{ enabled: boolean }>(HOLD_USER, [userId]))[0]?.enabled === true;
+
+const HOLD_SESSION = statement(
+  "factor_hold_session",
+  `select 1 as one from sessions join users on users.id = user_id and users.epoch = user_epoch
+   where sessions.id = $1::uuid and user_id = $2::uuid and ended_at is null and expires_at > now() for no key update of sessions`,
+);
+
+/**
+ * Locks user and session for what only a living session may do, such as a change of the ways to sign in. What ends the user's sessions waits for it, and then removes it; or it waits,
+ * and the session has ended. The lock is that of an update, for callers that end the session themselves: raising a share lock could deadlock
+ * with a sign-out.
+ * @throws {Refusal} login_required when the session has ended
+ */
+export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<void> {
+  if ((await holdUser(tx, userId)) && (await tx.query(HOLD_SESSION, [id, userId])).length === 1) return;
+  throw new Refusal("login_required", SESSION_ENDED, { description: "The session has ended. Sign in again." });
+}
+
+/**
+ * Locks the user for a removal, and the session of a user who removes.
+ * @param sessionId undefined where an operator removes
+ * @throws {Refusal} login_required when the session has ended
+ */
+export const holdRemover = (tx: Tx, userId: string, sessionId: string | undefined): Promise<unknown> =>
+  sessionId === undefined ? holdUser(tx, userId) : holdSession(tx, { id: sessionId, userId });
