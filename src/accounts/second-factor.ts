@@ -24,8 +24,12 @@ export type SecondFactorState = { readonly appAddedAt: number | null; readonly r
 export interface SecondFactors {
   stateOf(userId: string): Promise<SecondFactorState>;
   appOf(userId: string): Promise<AuthenticatorApp | undefined>;
-  /** Stores the secret of an app that is to be confirmed. @returns false when the user has a confirmed one */
-  begin(userId: string, secret: string): Promise<boolean>;
+  /**
+   * Stores the secret of an app that is to be confirmed.
+   * @returns false when the user has a confirmed one
+   * @throws {Refusal} login_required when the session has ended
+   */
+  begin(session: OwnSession, secret: string): Promise<boolean>;
   /**
    * Confirms the app with this secret by a time step, and stores its recovery codes.
    * @returns false when it is confirmed already, or was begun again
@@ -109,9 +113,9 @@ const wrongFirstCode = () =>
   new Refusal("unauthenticated", "first_code_wrong", { issues: [{ path: CODE_FIELD, message: "That code is not right." }] });
 
 /** Begins to set up an app. @throws {Refusal} conflict when the user has one */
-export async function beginApp({ id }: User, { secondFactors, box }: SecondFactorPorts): Promise<void> {
+export async function beginApp({ user: { id }, session }: SignedIn, { secondFactors, box }: SecondFactorPorts): Promise<void> {
   const { generateSecret } = await otp();
-  if (!(await secondFactors.begin(id, box.seal(generateSecret(), appSecretPlace(id)))))
+  if (!(await secondFactors.begin(session, box.seal(generateSecret(), appSecretPlace(id)))))
     throw new Refusal("conflict", "second_factor_exists", { description: "You have an authenticator app already." });
 }
 

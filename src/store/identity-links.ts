@@ -2,7 +2,7 @@ import type { User } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import type { IdentityLinks, LinkedIdentity, LinkedUser } from "../upstream/ports.ts";
 import { record } from "./audit-log.ts";
-import { holdSession } from "./held-sessions.ts";
+import { holdSession, holdUser } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { isStorable, type Sql, statement } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
@@ -39,11 +39,6 @@ const LINK = statement(
    returning 1 as linked`,
 );
 const OWN = statement("identity_own", `select user_id::text as id from identity_links where ${OF_IDENTITY}`);
-
-const HOLD_USER = statement(
-  "identity_hold_user",
-  "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update",
-);
 
 const WAYS_LEFT = statement("identity_ways_left", `select (${hasWayIn("$3::uuid", "other.issuer = $1 and other.subject = $2")}) as left`);
 const UNLINK = statement("identity_unlink", `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`);
@@ -100,15 +95,16 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
     }),
 
   // The user's row is locked first, so that of two unlinkings the second sees what the first has left.
-  unlink: (userId, { issuer, subject }, mail, audit) =>
+  unlink: ({ id, userId }, { issuer, subject }, mail, audit) =>
     sql.transaction(async (tx) => {
       if (!isStorable(issuer) || !isStorable(subject)) return "unknown";
-      await tx.query(HOLD_USER, [userId]);
+      await holdUser(tx, userId);
       const [ways] = await tx.query<{ left: boolean }>(WAYS_LEFT, [issuer, subject, userId]);
       const [owner] = await tx.query<{ id: string }>(OWN, [issuer, subject]);
       if (owner?.id !== userId) return "unknown";
       if (ways?.left !== true) return "last";
       await tx.query(UNLINK, [issuer, subject, userId]);
+      await holdSession(tx, { id, userId }); // after the link, as a sign-in locks them
       await record(tx, audit);
       await notifyUser(tx, userId, mail);
       return "unlinked";

@@ -51,7 +51,11 @@ const replaceCodes = async (tx: Tx, userId: string, codes: readonly SecretHash[]
 export const secondFactors = (sql: Sql): SecondFactors => ({
   stateOf: async (userId) => (await sql.query<SecondFactorState>(STATE, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
   appOf: async (userId) => (await sql.query<AuthenticatorApp>(APP, [userId]))[0],
-  begin: async (userId, secret) => (await sql.query(BEGIN, [userId, secret])).length === 1,
+  begin: ({ id, userId }, secret) =>
+    sql.transaction(async (tx) => {
+      await holdSession(tx, { id, userId });
+      return (await tx.query(BEGIN, [userId, secret])).length === 1;
+    }),
   confirm: ({ id, userId }, { secret, step }, codes, message, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });

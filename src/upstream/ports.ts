@@ -123,8 +123,12 @@ export interface IdentityLinks {
    * @throws {Refusal} login_required when the session has ended
    */
   link(session: OwnSession, identity: UpstreamIdentity, mail: MailMessage, audit: AuditEntry): Promise<"linked" | "known" | "taken">;
-  /** Unlinks an identity and queues the mail. @returns `last` when the user could not sign in any more */
-  unlink(userId: string, identity: Identity, mail: MailMessage, audit: AuditEntry): Promise<"unlinked" | "last" | "unknown">;
+  /**
+   * Unlinks an identity from the user of a session and queues the mail.
+   * @returns `last` when the user could not sign in any more
+   * @throws {Refusal} login_required when the session has ended
+   */
+  unlink(session: OwnSession, identity: Identity, mail: MailMessage, audit: AuditEntry): Promise<"unlinked" | "last" | "unknown">;
   ofUser(userId: string): Promise<readonly LinkedIdentity[]>;
   /** Ends the sessions that the provider's session or user started. @returns false for a token that was used before */
   endSessions(issuer: string, logout: UpstreamLogout, audit: AuditEntry): Promise<boolean>;

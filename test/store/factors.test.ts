@@ -179,16 +179,16 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
   describe("authenticator apps and recovery codes", () => {
     const withApp = async (codes = [aHash(), aHash()]) => {
       const [store, user] = [secondFactors(database.sql), await aUser(database.sql)];
-      await store.begin(user.id, "sealed");
       const session = await aSessionOf(database.sql, user.id);
+      await store.begin(session, "sealed");
       const confirm = (step: number) => store.confirm(session, { secret: "sealed", step }, codes, mail, anAudit("second_factor.added"));
       return { store, user, session, codes, confirm };
     };
 
     test("64 confirmations at once: exactly one, with one mail; a confirmed app is not replaced", async () => {
-      const { store, user, confirm } = await withApp();
+      const { store, user, session, confirm } = await withApp();
       expect(await many(() => confirm(100)).then((all) => all.filter(Boolean))).toHaveLength(1);
-      expect(await store.begin(user.id, "another")).toBe(false);
+      expect(await store.begin(session, "another")).toBe(false);
       expect(await store.appOf(user.id)).toMatchObject({ secret: "sealed", confirmed: true });
       expect(await store.stateOf(user.id)).toEqual({ appAddedAt: expect.any(Number), recoveryCodes: 2 });
     });
@@ -197,19 +197,20 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const [store, user] = [secondFactors(database.sql), await aUser(database.sql)];
       const secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
       const another = A_SECRET_BOX.seal("KRSXG5CTMVRXEZLUKRSXG5CTMVRXEZLU", appSecretPlace(user.id));
-      await store.begin(user.id, A_SECRET_BOX.seal(secret, appSecretPlace(user.id)));
+      const session = await aSessionOf(database.sql, user.id);
+      await store.begin(session, A_SECRET_BOX.seal(secret, appSecretPlace(user.id)));
       const secondFactorsOfTwoTabs: SecondFactors = {
         ...store,
         async appOf(id) {
           const found = await store.appOf(id);
-          await store.begin(id, another);
+          await store.begin(session, another);
           return found;
         },
       };
       const ports = { secondFactors: secondFactorsOfTwoTabs, box: A_SECRET_BOX, randomBytes, issuer: "https://auth.example.test" };
       const brandings = { of: () => ({}) };
       const confirming = confirmApp(
-        { user, session: await aSessionOf(database.sql, user.id) },
+        { user, session },
         codeOf(secret),
         { ...ports, brandings } as unknown as SecondFactorPorts,
         { language: "en" } as Caller,

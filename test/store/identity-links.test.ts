@@ -44,7 +44,8 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
   };
   const link = async (userId: string, identity: UpstreamIdentity) =>
     links().link(await aSessionOf(database.sql, userId), identity, MAIL, anAudit("identity.linked"));
-  const unlink = (userId: string, identity: UpstreamIdentity) => links().unlink(userId, identity, MAIL, anAudit("identity.unlinked"));
+  const unlink = async (userId: string, identity: UpstreamIdentity) =>
+    links().unlink(await aSessionOf(database.sql, userId), identity, MAIL, anAudit("identity.unlinked"));
   const start = (userId: string, { issuer, subject }: UpstreamIdentity) =>
     links().startSession(
       { id: anId(), hash: aHash(), userId, ttl: 60, upstream: { issuer, subject, sid: undefined } },

@@ -100,7 +100,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
   test("no way to sign in is added in a session that is being ended", async () => {
     const { id: userId } = await aUser(sql);
     const session = await aSessionOf(sql, userId);
-    await secondFactors(sql).begin(userId, "sealed");
+    await secondFactors(sql).begin(session, "sealed");
     const key = { credentialId: aHash(), publicKey: aHash(), transports: [], counter: 0, backedUp: false, aaguid: "", name: "thief's" };
     const identity = anIdentity();
     const add = () =>
@@ -117,7 +117,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const { id: userId } = await aUser(sql);
     const session = await aSessionOf(sql, userId);
     const [store, code] = [secondFactors(sql), aHash()];
-    await store.begin(userId, "sealed");
+    await store.begin(session, "sealed");
     await store.confirm(session, { secret: "sealed", step: 1 }, [code], MESSAGE, anAudit("second_factor.added"));
     const replace = async () =>
       expect(await outcomes([store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))])).toEqual([SESSION_ENDED]);
@@ -131,7 +131,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const [apps, keys, id] = [secondFactors(sql), passkeys(sql), anId()];
     const key = { credentialId: aHash(), publicKey: aHash(), transports: [], counter: 0, backedUp: false, aaguid: "", name: "own" };
     await keys.add({ id, userId, ...key }, session.id, MESSAGE, anAudit("passkey.added"));
-    await apps.begin(userId, "sealed");
+    await apps.begin(session, "sealed");
     await apps.confirm(session, { secret: "sealed", step: 1 }, [aHash()], MESSAGE, anAudit("second_factor.added"));
     const remove = () =>
       outcomes([
@@ -144,6 +144,21 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     );
     expect(await apps.stateOf(userId)).toMatchObject({ recoveryCodes: 1 });
     expect(await keys.ofUser(userId)).toMatchObject([{ id }]);
+  });
+
+  test("no authenticator app is begun and no identity unlinked in a session that is being ended", async () => {
+    const { id: userId } = await aUser(sql);
+    const [session, identity] = [await aSessionOf(sql, userId), anIdentity()];
+    const [apps, links] = [secondFactors(sql), identityLinks(sql)];
+    await links.link(session, identity, MESSAGE, anAudit("identity.linked"));
+    const change = () =>
+      outcomes([apps.begin(session, "the thief's"), links.unlink(session, identity, MESSAGE, anAudit("identity.unlinked"))]);
+    await commitAfter(
+      (tx) => sessions(tx).endAll(userId, anAudit("session.ended")),
+      async () => expect(await change()).toEqual([SESSION_ENDED, SESSION_ENDED]),
+    );
+    expect(await apps.appOf(userId)).toBeUndefined();
+    expect(await links.ofUser(userId)).toMatchObject([{ subject: identity.subject }]);
   });
 
   test("two operators do not remove the last two ways in of a disabled user", async () => {

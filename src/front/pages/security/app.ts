@@ -27,7 +27,7 @@ export const beginAppPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
     (returnTo) => kit.site.path(PATH, returnTo),
-    async (_ctx, _form, { user }) => beginApp(user, kit.ports),
+    async (_ctx, _form, signedIn) => beginApp(signedIn, kit.ports),
   );
 
 /** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */

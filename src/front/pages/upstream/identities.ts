@@ -28,8 +28,8 @@ async function startLink(kit: PageKit, ctx: FrontContext, { session }: SignedIn,
 }
 
 /** @param named issuer and subject, as the page wrote them */
-async function unlink({ ports }: PageKit, ctx: FrontContext, { user }: SignedIn, named: string): Promise<void> {
+async function unlink({ ports }: PageKit, ctx: FrontContext, signedIn: SignedIn, named: string): Promise<void> {
   const [issuer = "", subject = ""] = [named.slice(0, named.indexOf(" ")), named.slice(named.indexOf(" ") + 1)];
-  const known = (await ports.identityLinks.ofUser(user.id)).find((each) => each.issuer === issuer && each.subject === subject);
-  await unlinkIdentity(user, { issuer, subject }, known?.title ?? issuer, ports, callerOf(ctx));
+  const known = (await ports.identityLinks.ofUser(signedIn.user.id)).find((each) => each.issuer === issuer && each.subject === subject);
+  await unlinkIdentity(signedIn, { issuer, subject }, known?.title ?? issuer, ports, callerOf(ctx));
 }
