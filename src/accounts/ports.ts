@@ -163,7 +163,10 @@ export type OwnSession = Pick<Session, "id" | "userId">;
 export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {
-  /** @returns undefined when the user is unknown or disabled, the password has been changed or the passkey removed since, or the half or the session to be raised has ended */
+  /**
+   * @returns undefined when the user is unknown or disabled, the password has been changed or the passkey removed since, a second factor is
+   *   missing that was added since, or the half or the session to be raised has ended
+   */
   start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
   /** Likewise without a record: that of the token for which it is started is the only one. */
   startUnrecorded(session: NewSessionRecord): Promise<Session | undefined>;

@@ -11,8 +11,9 @@ import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, s
 import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { USER } from "./users.ts";
 
-const hasApp = (row: string): string =>
-  `exists (select 1 from authenticator_apps where authenticator_apps.user_id = ${row}.user_id and confirmed_at is not null)`;
+/** @param userId SQL expression */
+const hasApp = (userId: string): string =>
+  `exists (select 1 from authenticator_apps where authenticator_apps.user_id = ${userId} and confirmed_at is not null)`;
 
 /** A Session. @param from `sessions`, or a CTE that returns its rows  @param user `users`, or a CTE likewise */
 const session = (from: string, user: string): string =>
@@ -20,7 +21,7 @@ const session = (from: string, user: string): string =>
    extract(epoch from now() - ${from}.proved_at)::float8 as "proofAge",
    (select required_acr from realms where realms.id = ${user}.realm_id) as "requiredAcr",
    case when exists (select 1 from passkeys where passkeys.user_id = ${from}.user_id and copied_at is null) then '${PHISHING_RESISTANT_ACR}'
-     when ${hasApp(from)} then '${TWO_FACTOR_ACR}' else '${PASSWORD_ACR}' end as "reachableAcr", ${hasApp(from)} as "hasSecondFactor"`;
+     when ${hasApp(`${from}.user_id`)} then '${TWO_FACTOR_ACR}' else '${PASSWORD_ACR}' end as "reachableAcr", ${hasApp(`${from}.user_id`)} as "hasSecondFactor"`;
 
 /** The place of a class in the order of strength; 1 is the weakest. */
 const rank = (acr: string): string => `coalesce(array_position(array[${ACR_VALUES.map((value) => `'${value}'`).join(", ")}], ${acr}), 1)`;
@@ -30,7 +31,8 @@ export const strongEnough = (sessions: string, users: string, acr = "null"): str
   `${rank(`${sessions}.proved_acr`)} >= greatest(${rank(acr)}, ${rank(`(select required_acr from realms where realms.id = ${users}.realm_id)`)})`;
 
 // Locks the proved password or passkey until the session is stored: what changes or removes it waits, and then ends the session
-// (PasswordChanges.change, AddressChanges.stop). Of a user who is signed in already in this browser the session goes on, with a new secret.
+// (PasswordChanges.change, AddressChanges.stop). The app of a user may have been confirmed since the proof; a session that a new password starts
+// has the proof of another ($13). Of a user who is signed in already in this browser the session goes on, with a new secret.
 const START = statement(
   "session_start",
   `with proved as materialized (
@@ -38,7 +40,8 @@ const START = statement(
    proved_passkey as materialized (select id from passkeys where id = $15::uuid and user_id = $3::uuid for key share),
    owner as (
      select id, epoch, realm_id from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
-       and ($15::uuid is null or exists (select 1 from proved_passkey))),
+       and ($15::uuid is null or exists (select 1 from proved_passkey))
+       and ($11::text <> '${PASSWORD_ACR}' or $13::float8 is not null or not ${hasApp("users.id")})),
    continued as (
      update sessions set token_hash = $2::bytea, expires_at = now() + make_interval(secs => $4::int), address = $8::text,
        browser = $9::text, system = $10::text, last_seen_at = now(), proved_at = coalesce(to_timestamp($13::float8), now()), proved_acr = $11::text, amr = $12::text[]

@@ -4,13 +4,14 @@ import { type PasskeyPorts, passkeyOptions } from "../../src/accounts/authentica
 import type { Caller } from "../../src/accounts/caller.ts";
 import { MAX_PASSKEYS, type NewPasskey, type Passkeys } from "../../src/accounts/factors.ts";
 import { appSecretPlace, confirmApp, type SecondFactorPorts, type SecondFactors } from "../../src/accounts/second-factor.ts";
-import { type SignInPorts, signInByPasskey } from "../../src/accounts/sign-in.ts";
+import { type SignInPorts, signIn, signInByPasskey } from "../../src/accounts/sign-in.ts";
 import { systemClock } from "../../src/clock.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
+import { users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, auditOf, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { codeOf } from "../support/authenticator-app.ts";
 import { databaseKinds, runText } from "../support/database.ts";
@@ -191,6 +192,22 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       expect(await store.begin(session, "another")).toBe(false);
       expect(await store.appOf(user.id)).toMatchObject({ secret: "sealed", confirmed: true });
       expect(await store.stateOf(user.id)).toEqual({ appAddedAt: expect.any(Number), recoveryCodes: 2 });
+    });
+
+    test("a password that is proved while an app is confirmed starts no session without a code", async () => {
+      const { user, confirm } = await withApp();
+      const { sql } = database;
+      const ports = {
+        ...{ clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, sessions: sessions(sql), users: users(sql) },
+        attempts: { run: (_email: string, _caller: Caller, attempt: (lane: string) => Promise<unknown>) => attempt("lane") },
+        passwords: { verify: async () => ((await confirm(100)) ? { kind: "right", outdated: false } : { kind: "wrong" }) },
+        refusals: { record: async () => undefined },
+      } as unknown as SignInPorts;
+      const caller = { limitKey: "192.0.2.1", userAgent: "" } as Caller;
+      const before = await sessions(sql).ofUser(user.id);
+      const signingIn = signIn({ email: user.email, password: "right" }, ports, caller, undefined);
+      await expect(signingIn).rejects.toMatchObject({ code: "unauthenticated" });
+      expect(await sessions(sql).ofUser(user.id)).toEqual(before);
     });
 
     test("an app that was begun again while its first code was checked is not confirmed by that code", async () => {
