@@ -192,11 +192,12 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
   setEnabled: async (id, enabled, audit) => {
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
-      // Enabling the user before the last grant is revoked would reactivate access tokens.
-      if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
-        throw new Refusal("temporarily_unavailable", "user_still_being_disabled", { retryAfter: 5 });
       if (!enabled) await assertNotLastOperator(tx, id);
       const [user] = await tx.query<User>(SET_ENABLED, [id, enabled, jsonRows([audit])]);
+      // Enabling the user before the last grant is revoked would reactivate access tokens. Looked at with the user locked: another operator may
+      // just have disabled them.
+      if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
+        throw new Refusal("temporarily_unavailable", "user_still_being_disabled", { retryAfter: 5 });
       if (user !== undefined && !enabled) {
         await endSignIns(tx, id);
         await removeOfUser(tx, "user_disabled", id);

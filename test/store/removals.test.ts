@@ -306,6 +306,25 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     expect(state).toMatchObject({ grantLives: false });
   });
 
+  test("enabling a user whom another operator disables just then is refused until all of their grants are revoked", async () => {
+    const scene = await aScene(sql);
+    await manyGrants(sql, scene, MANY);
+    const set = (at: Sql, enabled: boolean) => managedUsers(at).setEnabled(scene.userId, enabled, anAudit("user.changed"));
+    const beside: Sql = {
+      ...sql,
+      transaction: (work) =>
+        sql.transaction((tx) =>
+          work({
+            query: async (statement, parameters) => {
+              if (statement.name === "user_set_enabled") await set({ ...tx, transaction: (inner) => inner(tx) }, false);
+              return tx.query<never>(statement, parameters);
+            },
+          }),
+        ),
+    };
+    await expect(set(beside, true)).rejects.toMatchObject({ reason: "user_still_being_disabled" });
+  });
+
   test("closing an account with 1,200 grants frees its address at once, and its rows are deleted later", async () => {
     const scene = await aScene(sql);
     const { grant, family } = await anOpenFamily(sql, scene);
