@@ -39,7 +39,12 @@ const POLL = statement(
    from before where device_requests.id = before.id returning before.too_soon as "tooSoon"`,
 );
 
-const DENY = statement("device_deny", `update device_requests set denied_at = now() where id = $1::uuid and ${PENDING}`);
+const DENY = statement(
+  "device_deny",
+  `with denied as (update device_requests set denied_at = now() where id = $1::uuid and ${PENDING})
+   select 1 as approved from device_requests join authorization_codes on code_hash = device_code_hash
+   where device_requests.id = $1::uuid and denied_at is null`,
+);
 
 type Row = Omit<DeviceState, "documentClient"> & { readonly documentClient: DocumentClient | null };
 
@@ -57,8 +62,6 @@ export function deviceRequests(sql: Sql): DeviceRequests {
     byId: async (id) => (isUuid(id) ? stateOf((await sql.query<Row>(BY_ID, [id]))[0]) : undefined),
     pendingByUserCode: async (hash: SecretHash) => (await sql.query<{ id: string }>(BY_USER_CODE, [hash]))[0]?.id,
     poll: async (hash, step) => (await sql.query<{ tooSoon: boolean }>(POLL, [hash, step]))[0]?.tooSoon === true,
-    deny: async (id) => {
-      if (isUuid(id)) await sql.query(DENY, [id]);
-    },
+    deny: async (id) => !isUuid(id) || (await sql.query(DENY, [id])).length === 0,
   };
 }

@@ -266,7 +266,10 @@ export const de: Texts = {
       "Machen Sie nur weiter, wenn Sie dies selbst begonnen haben. Brechen Sie ab, wenn jemand anderes Ihnen den Code oder Link geschickt hat.",
     approved: { title: "Gerät verbunden", text: "Sie können diese Seite schließen und zu Ihrem Gerät zurückkehren." },
     denied: { title: "Zugriff abgelehnt", text: "Das Gerät erhält keinen Zugriff. Sie können diese Seite schließen." },
-    failed: { title: "Das hat nicht geklappt", text: "Das Gerät hat keinen Zugriff erhalten. Beginnen Sie auf dem Gerät von vorn." },
+    failed: {
+      title: "Das hat nicht geklappt",
+      text: "Ihre Antwort hat nicht gezählt. Ist das Gerät verbunden und soll es nicht sein, dann entfernen Sie seinen Zugriff in Ihrem Konto. Ist es das nicht, beginnen Sie auf dem Gerät von vorn.",
+    },
   },
   signOut: {
     title: "Abmelden",

@@ -289,7 +289,10 @@ export const en = {
     caution: "Continue only if you started this yourself. Stop if somebody else sent you the code or the link.",
     approved: { title: "Device connected", text: "You can close this page and go back to your device." },
     denied: { title: "Access denied", text: "The device gets no access. You can close this page." },
-    failed: { title: "This did not work", text: "The device got no access. Start again on the device." },
+    failed: {
+      title: "This did not work",
+      text: "Your answer did not count. If the device is connected and should not be, remove its access in your account. If it is not, start again on the device.",
+    },
   },
   signOut: {
     title: "Sign out",

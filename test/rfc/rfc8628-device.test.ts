@@ -299,6 +299,15 @@ describe("device page", () => {
     expect(claimsOf(body.access_token).sub).toBe(first.id);
   });
 
+  test("does not say that a device gets no access which was approved in another tab", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    const [one, other] = [await enter(browser, user_code), await enter(browser, user_code)];
+    await browser.submit(one, { decision: "approve" });
+    expect((await browser.submit(other, { decision: "deny" })).html).toContain("This did not work");
+    expect((await poll(server, television, device_code)).status).toBe(200);
+  });
+
   test.for(["<script>", "a".repeat(5000), "BCDF-GHJK\u202e"])("returns 400 to %s as a code", async (user_code, { server }) => {
     const visit = await enter(aBrowser(server.url, { "x-forwarded-for": "192.0.2.7" }), user_code);
     expect(visit.status).toBe(400);

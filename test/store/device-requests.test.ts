@@ -44,7 +44,7 @@ describe.for(databaseKinds)("device requests on $name", ({ fresh }) => {
     expect((found?.expiresAt ?? 0) - (found?.now ?? 0)).toBeGreaterThan(590);
     expect((await store().byDeviceCode(request.deviceCodeHash))?.id).toBe(request.id);
     expect(await store().pendingByUserCode(request.userCodeHash)).toBe(request.id);
-    await store().deny(request.id);
+    expect([await store().deny(request.id), await store().deny(request.id)]).toEqual([true, true]);
     expect(await store().pendingByUserCode(request.userCodeHash)).toBeUndefined();
     expect((await store().byId(request.id))?.deniedAt).toEqual(expect.any(Number));
     for (const id of ["no-uuid", anId()]) expect(await store().byId(id)).toBeUndefined();
@@ -75,7 +75,7 @@ describe.for(databaseKinds)("device requests on $name", ({ fresh }) => {
     await store().open(request, 600);
     const binding = aBinding(scene, { redirectUri: "", codeChallenge: "" });
     expect(await authorizationCodes(database.sql).issue(request.deviceCodeHash, binding, 600, anAudit("device.approved"))).toBe(true);
-    await store().deny(request.id);
+    expect(await store().deny(request.id)).toBe(false);
     expect(await store().pendingByUserCode(request.userCodeHash)).toBeUndefined();
     expect((await store().byId(request.id))?.deniedAt).toBeNull();
   });

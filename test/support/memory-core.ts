@@ -82,7 +82,7 @@ export async function memoryCore({ clients = [aClient()], code, device, family, 
       byId: async () => device,
       pendingByUserCode: async () => device?.id,
       poll: write("device.poll", false),
-      deny: write("device.deny", undefined),
+      deny: write("device.deny", succeeds),
     },
     families: {
       holding: async () => family,

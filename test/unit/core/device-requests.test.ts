@@ -189,6 +189,12 @@ describe("a device request in the core", () => {
     expect(writes).toEqual([["device.deny", "d1"]]);
   });
 
+  test("is not denied after an approval", async () => {
+    const { core } = await memoryCore({ ports: ({ devices }) => ({ devices: { ...devices, deny: async () => false } }) });
+    const answer = await ask(core, "denyDeviceRequest", create(DenyDeviceRequestRequestSchema, { deviceRequest: "d1" }));
+    expect(answer).toEqual(["conflict", "device_not_denied"]);
+  });
+
   test("leaves no audit record when a device polls before the decision, and slows down one that is too fast", async () => {
     const confidential = aClient({ grantTypes: [grantType] });
     const token = create(TokenRequestSchema, {

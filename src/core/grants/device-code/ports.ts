@@ -35,6 +35,6 @@ export interface DeviceRequests {
   pendingByUserCode(hash: SecretHash): Promise<string | undefined>;
   /** Notes a poll. @param step seconds by which the interval grows after a poll that came too soon  @returns whether this one did */
   poll(deviceCodeHash: SecretHash, step: number): Promise<boolean>;
-  /** Denies a pending request; does nothing to any other. */
-  deny(id: string): Promise<void>;
+  /** Denies a pending request; does nothing to any other. @returns false for one that was approved before */
+  deny(id: string): Promise<boolean>;
 }

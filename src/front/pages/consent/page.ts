@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { denyConsent, giveConsent } from "../../../accounts/consents.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { Refusal } from "../../../errors.ts";
+import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
@@ -112,7 +112,18 @@ async function deny({ ports, flow }: PageKit, ctx: FrontContext, decided: Pendin
   const { client, scopes, resources } = authorization;
   if (!open.again)
     await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
-  if (request.deviceRequest !== undefined)
-    await ports.core.denyDeviceRequest({ deviceRequest: request.deviceRequest }, { signal: ctx.state.signal });
-  flow.refuse(ctx, request, "access_denied", "The user denied the request.");
+  const { deviceRequest } = request;
+  const isDenied = deviceRequest === undefined || (await denyDevice(ports, ctx, deviceRequest));
+  flow.refuse(ctx, request, isDenied ? "access_denied" : "server_error", "The user denied the request.");
+}
+
+/** @returns false where the request was approved before, as in another tab or by another user */
+async function denyDevice({ core }: PageKit["ports"], ctx: FrontContext, deviceRequest: string): Promise<boolean> {
+  try {
+    await core.denyDeviceRequest({ deviceRequest }, { signal: ctx.state.signal });
+    return true;
+  } catch (error) {
+    if (isRefusal(error) && error.code === "conflict") return false;
+    throw error;
+  }
 }
