@@ -34,22 +34,24 @@ const REGISTER = statement(
 const newRow = CLIENTS.writer(NEW);
 
 /**
- * Registers a client.
+ * Registers a client, within a transaction.
  * @throws {Refusal} conflict when the client_id is taken, or the owner does not exist; temporarily_unavailable while a deleted client of
  *   this client_id is being removed
  */
 export async function storeNewClient(
-  sql: Tx,
+  tx: Tx,
   client: Omit<NewClient, "id"> & { readonly id: string | null },
   audit: AuditEntry,
 ): Promise<Client> {
-  const [added] = await sql.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit }])]);
+  const [added] = await tx.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit }])]);
+  await assertRemoved(tx, client.clientId); // looks again, for the statement may have waited for the deletion
   if (added !== undefined) return added;
-  await assertRemoved(sql, client.clientId);
   throw new Refusal("conflict", "client_id_taken");
 }
 
-export const clientRegistry = (sql: Sql): ClientRegistry => ({ register: (client, audit) => storeNewClient(sql, client, audit) });
+export const clientRegistry = (sql: Sql): ClientRegistry => ({
+  register: (client, audit) => sql.transaction((tx) => storeNewClient(tx, client, audit)),
+});
 
 /** A statement in two versions: $2 is the owner, or null. */
 export const reaching = (name: string, text: (ofOwner: string) => string): { readonly [Kind in Reach["kind"]]: Statement } => ({

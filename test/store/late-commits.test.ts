@@ -338,6 +338,15 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     expect(await its.lives(exchanged)).toBe(false);
   });
 
+  test("a client_id is not registered again beside the deletion of a client whose grants are still to be revoked", async () => {
+    const scene = await aScene(sql);
+    await manyGrants(sql, scene, 600);
+    const [{ id = "" } = {}] = await runText<{ id: string }>(sql, "select id::text from clients where client_id = $1", [scene.clientId]);
+    const remove = (tx: Sql) => managedClients(tx).delete(id, { kind: "all" }, anAudit("client.deleted"));
+    const register = () => clientRegistry(sql).register(aNewClient({ clientId: scene.clientId }), anAudit("client.registered"));
+    await commitAfter(remove, () => expect(register()).rejects.toMatchObject({ code: "temporarily_unavailable" }));
+  });
+
   test("a client that is registered beside the deletion of its owner's large account is deleted too", async () => {
     const scene = await aScene(sql);
     await manyGrants(sql, scene, 600);
