@@ -23,14 +23,15 @@ async function signIn(sql: Sql): Promise<void> {
     if (user === undefined) throw new Error(`${email} was not provisioned`);
     const audit = { outcome: "success", actor: { type: "user", id: user.id }, userId: user.id } as const;
     const id = () => newId(systemClock, randomBytes);
+    const sessionId = id();
     await sql.query(SIGN_OUT, [hashSecret(sessionSecret)]);
     await sessions(sql).start(
-      { id: id(), hash: hashSecret(sessionSecret), userId: user.id, ttl: 3600 },
+      { id: sessionId, hash: hashSecret(sessionSecret), userId: user.id, ttl: 3600 },
       { ...audit, event: "session.started" },
     );
     for (const [n, { clientId }] of clients.entries()) {
       for (const resources of [[], [RESOURCE, pick(agents, n).clientId]]) {
-        const consent = { id: id(), userId: user.id, clientId, clientName: clientId, scopes: SCOPE.split(" "), resources };
+        const consent = { id: id(), userId: user.id, sessionId, clientId, clientName: clientId, scopes: SCOPE.split(" "), resources };
         await consents(sql).give(consent, { ...audit, event: "consent.given", clientId });
       }
     }

@@ -17,7 +17,7 @@ export async function giveConsent(consent: GivenConsent, { consents, clock, rand
 
 /** Records that a user denied a request. The next request asks again. */
 export async function denyConsent(
-  { userId, clientId, scopes, resources }: Omit<GivenConsent, "clientName">,
+  { userId, clientId, scopes, resources }: Omit<GivenConsent, "clientName" | "sessionId">,
   refusals: RefusalLog,
   caller: Caller,
 ): Promise<void> {

@@ -195,12 +195,13 @@ export interface Consent {
   readonly lastUsedAt: number | null;
 }
 
-export type NewConsent = Omit<Consent, "createdAt" | "updatedAt" | "lastUsedAt">;
+/** `sessionId` is that of the session in which the user gives it. */
+export type NewConsent = Omit<Consent, "createdAt" | "updatedAt" | "lastUsedAt"> & { readonly sessionId: string };
 
 export interface Consents {
   /** Active consents, newest first. */
   ofUser(userId: string): Promise<readonly Consent[]>;
-  /** Creates the consent of a user for a client, or adds scopes and resources to it. */
+  /** Creates the consent of a user for a client, or adds scopes and resources to it. Does nothing when the session has ended. */
   give(consent: NewConsent, audit: AuditEntry): Promise<void>;
   /** Revokes a consent, and every grant of this user to that client with its refresh families. @returns false for another user's consent */
   revoke(id: string, userId: string, audit: AuditEntry): Promise<boolean>;

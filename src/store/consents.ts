@@ -48,17 +48,21 @@ const ADDED_BY_RESOURCE = `consents.allowed || (
 const NEW = ["id", "userId", "clientId", "clientName", "scopes", "resources", "allowed"] as const;
 const newRow = CONSENTS.writer(NEW);
 
-// Locks the client: its deletion waits for the consent, and then deletes it. The client of a metadata document has no row.
+// Locks client and session: what deletes or ends one waits for the consent, and then deletes it where it has to. The client of a metadata
+// document has no row.
 const GIVE = statement(
   "consent_give",
   `with input as (
-     select * from jsonb_to_recordset($1::jsonb) as i(${CONSENTS.recordset(NEW)}, audit jsonb)),
+     select * from jsonb_to_recordset($1::jsonb) as i(${CONSENTS.recordset(NEW)}, session_id uuid, audit jsonb)),
    registered as materialized (
      select client_id from clients where client_id = any(array(select client_id from input)) for key share),
+   present as materialized (
+     select input.* from input
+       join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
+       join users on users.id = input.user_id and users.enabled and users.epoch = sessions.user_epoch
+     where exists (select 1 from registered) or starts_with(input.client_id, 'https://') for share of sessions),
    written as (
-     insert into consents (${CONSENTS.names(NEW)})
-     select ${CONSENTS.values(NEW, "input")} from input join users on users.id = user_id
-     where exists (select 1 from registered) or starts_with(input.client_id, 'https://')
+     insert into consents (${CONSENTS.names(NEW)}) select ${CONSENTS.values(NEW, "present")} from present
      on conflict (user_id, client_id) do update
      set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_RESOURCE}, client_name = excluded.client_name, updated_at = now()
      returning user_id)
@@ -79,7 +83,7 @@ export const consents = (sql: Sql): Consents => ({
   ofUser: async (userId) => (isUuid(userId) ? sql.query<Consent>(OF_USER, [userId]) : []),
   give: async (consent, audit) => {
     const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
-    await sql.query(GIVE, [jsonRows([{ ...row, audit }])]);
+    await sql.query(GIVE, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);
   },
   revoke: async (id, userId, audit) => {
     if (!isUuid(id) || !isUuid(userId)) return false;

@@ -50,8 +50,11 @@ const consent = (scopes: readonly string[], drawn: readonly (string | number)[])
   new Step(`consent to [${scopes}] at [${drawn}]`, async (model) => {
     const [requestId, audience] = [model.act(), audienceOf(model, drawn)];
     const given = { id: anId(), userId: model.userId, clientId: model.lane.app, clientName: "App", scopes, resources: audience };
-    await model.lane.consents.give(given, anAudit("consent.given", { requestId }));
-    model.mustHaveRecords(requestId, 1);
+    const sessionId = model.session?.id ?? anId();
+    await model.lane.consents.give({ ...given, sessionId }, anAudit("consent.given", { requestId }));
+    const lives = model.sessionLives() && model.userEnabled;
+    model.mustHaveRecords(requestId, lives ? 1 : 0);
+    if (!lives) return;
     const before = model.consent ?? new Map<string, ReadonlySet<string>>();
     const added = consentKeysOf(audience).map((resource) => [resource, new Set([...(before.get(resource) ?? []), ...scopes])] as const);
     model.consent = new Map([...before, ...added]);

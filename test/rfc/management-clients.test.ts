@@ -2,7 +2,7 @@ import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clientRegistry } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
-import { anAudit } from "../support/accounts.ts";
+import { anAudit, aSessionOf } from "../support/accounts.ts";
 import { aClient } from "../support/builders.ts";
 import { runText } from "../support/database.ts";
 import { addUser, aNewId, DEFAULT_REALM, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
@@ -18,11 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const allow = (userId: string, clientId: string) =>
-  consents(api.database.sql).give(
-    { id: aNewId(), userId, clientId, clientName: "Notes", scopes: ["notes:read"], resources: [] },
-    anAudit("consent.given", { userId }),
-  );
+async function allow(userId: string, clientId: string): Promise<void> {
+  const { id: sessionId } = await aSessionOf(api.database.sql, userId);
+  const consent = { id: aNewId(), userId, sessionId, clientId, clientName: "Notes", scopes: ["notes:read"], resources: [] };
+  await consents(api.database.sql).give(consent, anAudit("consent.given", { userId }));
+}
 
 /** A client that registered itself. */
 async function registered(clientId: string): Promise<string> {

@@ -2,6 +2,7 @@ import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { consents } from "../../src/store/consents.ts";
 import { statement } from "../../src/store/sql.ts";
+import { aSessionOf } from "../support/accounts.ts";
 import { refusedWith } from "../support/admin.ts";
 import { aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 
@@ -25,7 +26,8 @@ const NOTES = "https://notes.example.test/app";
 
 describe("consents", () => {
   const give = async () => {
-    const consent = { id: aNewId(), userId: ada, clientId: NOTES, clientName: "Notes", scopes: ["openid"], resources: [] };
+    const { id: sessionId } = await aSessionOf(api.database.sql, ada);
+    const consent = { id: aNewId(), userId: ada, sessionId, clientId: NOTES, clientName: "Notes", scopes: ["openid"], resources: [] };
     const actor = { type: "user", id: ada } as const;
     await consents(api.database.sql).give(consent, { event: "consent.given", outcome: "success", actor });
     return consent.id;

@@ -86,7 +86,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const email = (await users(sql).byId(userId))?.email ?? "";
     const agent = (await aClient(sql, { isAgent: true })).clientId;
     const own = await aClient(sql, { ownerId: userId, environment: "development" });
-    const consent = { userId, clientId: agent, clientName: "An agent", scopes: ["crm:read"], resources: [RESOURCE] };
+    const consent = { userId, sessionId, clientId: agent, clientName: "An agent", scopes: ["crm:read"], resources: [RESOURCE] };
     const key = { clientId: own.id, name: "a key", prefix: "csk", last4: "abcd" };
     const all = () => [
       consents(sql).give({ id: anId(), ...consent }, anAudit("consent.given")),

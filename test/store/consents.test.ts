@@ -49,7 +49,15 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
 
   test("a second consent adds its scopes once, in order, and keeps the id", async () => {
     await store().give(
-      { id: anId(), userId: scene.userId, clientId: scene.clientId, clientName: "New name", scopes: ["openid", "crm:read"], resources: [] },
+      {
+        id: anId(),
+        userId: scene.userId,
+        clientId: scene.clientId,
+        clientName: "New name",
+        scopes: ["openid", "crm:read"],
+        resources: [],
+        sessionId: scene.sessionId,
+      },
       anAudit("consent.given", { userId: scene.userId }),
     );
     const [consent, ...rest] = await store().ofUser(scene.userId);
@@ -70,7 +78,7 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     const remove = () => managedClients(database.sql).delete(client.id, { kind: "all" }, anAudit("client.deleted"));
     const give = (sql: Pick<Sql, "query">) =>
       consents(sql as Sql).give(
-        { id: anId(), userId, clientId, clientName: client.name, scopes: ["crm:read"], resources: [] },
+        { id: anId(), userId, clientId, clientName: client.name, scopes: ["crm:read"], resources: [], sessionId: scene.sessionId },
         anAudit("consent.given", { clientId }),
       );
     const removed = await database.sql.transaction(async (tx) => {
@@ -91,7 +99,15 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     await Promise.all(
       words.map((word) =>
         store().give(
-          { id: anId(), userId: scene.userId, clientId: scene.clientId, clientName: "A client", scopes: [word], resources: [] },
+          {
+            id: anId(),
+            userId: scene.userId,
+            clientId: scene.clientId,
+            clientName: "A client",
+            scopes: [word],
+            resources: [],
+            sessionId: scene.sessionId,
+          },
           anAudit("consent.given"),
         ),
       ),

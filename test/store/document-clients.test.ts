@@ -40,7 +40,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
 
   const give = (scopes = ["crm:read"]) =>
     consents(database.sql).give(
-      { id: scene.consentId, userId: scene.userId, clientId: client.clientId, clientName: client.name, scopes, resources: [RESOURCE] },
+      { ...scene, id: scene.consentId, clientId: client.clientId, clientName: client.name, scopes, resources: [RESOURCE] },
       anAudit("consent.given"),
     );
   const issue = (clientFingerprint = "mark", code = aHash()) =>

@@ -3,6 +3,7 @@ import { SESSION_ENDED } from "../../src/accounts/sessions.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { addressChanges } from "../../src/store/address-changes.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { consents } from "../../src/store/consents.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import { identityLinks } from "../../src/store/identity-links.ts";
@@ -221,6 +222,18 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const close = () => accountClosing(sql).close(userId, id, MESSAGE, anAudit("user.deleted"));
     await commitAfter(end, async () => expect(await outcomes([close()])).toEqual([SESSION_ENDED]));
     expect(await users(sql).byId(userId)).toMatchObject({ id: userId, enabled: true });
+  });
+
+  test("a consent that is given while a link in a mail proves the address of its user does not outlive those from before", async () => {
+    const { userId, sessionId, clientId } = await aScene(sql);
+    const [{ email = "" } = {}, tokenHash] = [await users(sql).byId(userId), aHash()];
+    await passwordChanges(sql).issueReset(email, { tokenHash, ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
+    const consent = { id: anId(), userId, sessionId, clientId, clientName: "A client", scopes: ["crm:write"], resources: [] };
+    await commitAfter(
+      (tx) => passwordChanges(tx).reset(tokenHash, PASSWORD_HASH, MESSAGE, anAudit("password.changed")),
+      () => consents(sql).give(consent, anAudit("consent.given")),
+    );
+    expect(await consents(sql).ofUser(userId)).toEqual([]);
   });
 
   test("a session that starts while a link in a mail proves the address of its user ends with the others", async () => {

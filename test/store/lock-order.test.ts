@@ -37,16 +37,17 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     await sessions(sql).start({ id, hash: aHash(), userId, ttl: 3_600 }, anAudit("session.started"));
     return id;
   };
-  const aConsent = (scene: Pick<Scene, "userId" | "clientId">) =>
+  const aConsent = ({ userId, clientId, sessionId }: Pick<Scene, "userId" | "clientId" | "sessionId">) =>
     consents(sql).give(
-      { id: anId(), ...scene, clientName: "A client", scopes: ["crm:read"], resources: [RESOURCE] },
+      { id: anId(), userId, clientId, sessionId, clientName: "A client", scopes: ["crm:read"], resources: [RESOURCE] },
       anAudit("consent.given"),
     );
   /** Another user who has given the same client the same consent. */
   const another = async (scene: Scene): Promise<Scene> => {
     const userId = (await aUser(sql)).id;
-    await aConsent({ userId, clientId: scene.clientId });
-    return { ...scene, userId, sessionId: await aSession(userId) };
+    const other = { ...scene, userId, sessionId: await aSession(userId) };
+    await aConsent(other);
+    return other;
   };
   const idOf = async (clientId: string): Promise<string> =>
     (await managedClients(sql).list({ search: clientId }, { limit: 1 })).items[0]?.id ?? "";

@@ -224,7 +224,15 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     await set("alive", "created_at = now() - interval '99 days', last_used_at = now() - interval '31 days'");
     await run(`update clients set created_at = now() - interval '99 days' where client_id = '${scene.clientId}'`);
     await consents(sql).give(
-      { id: anId(), userId: scene.userId, clientId: clients.idle ?? "", clientName: "x", scopes: [], resources: [] },
+      {
+        id: anId(),
+        userId: scene.userId,
+        clientId: clients.idle ?? "",
+        clientName: "x",
+        scopes: [],
+        resources: [],
+        sessionId: scene.sessionId,
+      },
       anAudit("consent.given"),
     );
     await sweep(sql);

@@ -68,6 +68,7 @@ export async function aScene(sql: Sql): Promise<Scene> {
     clientName: client.name,
     scopes: ["crm:read"],
     resources: [RESOURCE],
+    sessionId: scene.sessionId,
   };
   await consents(sql).give(consent, anAudit("consent.given"));
   return scene;

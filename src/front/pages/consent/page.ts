@@ -101,9 +101,10 @@ async function approve({ ports, flow }: PageKit, ctx: FrontContext, decided: Pen
   const { authorization, signedIn, open } = decided;
   const { clientId = "", name = clientId } = authorization.client ?? {};
   const { scopes, resources, newScopes, newResources } = authorization;
+  const asked = { userId: signedIn.user.id, clientId, scopes, resources };
   // After the first of two clicks the consent is already stored, unless that click is still being handled.
   if (!open.again || newScopes.length + newResources.length > 0)
-    await giveConsent({ userId: signedIn.user.id, clientId, clientName: name, scopes, resources }, ports, callerOf(ctx));
+    await giveConsent({ ...asked, clientName: name, sessionId: signedIn.session.id }, ports, callerOf(ctx));
   await flow.issue(ctx, decided, decisionSecret(open, signedIn.user.id));
 }
 
