@@ -78,7 +78,8 @@ const IS_SMALL = statement(
     .map((rows) => `(${rows} offset ${REMOVAL_BATCH} limit 1)`)
     .join(" union all ")}) as small`,
 );
-// Addresses, names, password, passkeys and linked identities are gone at once; all else of a large account is inactive until it is deleted after the commit.
+// Addresses, names, password, passkeys and linked identities are gone at once; all else of a large account is inactive until it is deleted
+// after the commit.
 const MARK_DELETED = statement(
   "account_mark_deleted",
   `with links as (delete from identity_links where user_id = $1::uuid),

@@ -17,9 +17,9 @@ const HOLD_SESSION = statement(
 );
 
 /**
- * Locks user and session for what only a living session may do, such as a change of the ways to sign in. What ends the user's sessions waits for it, and then removes it; or it waits,
- * and the session has ended. The lock is that of an update, for callers that end the session themselves: raising a share lock could deadlock
- * with a sign-out.
+ * Locks user and session for what only a living session may do, such as a change of the ways to sign in. What ends the user's sessions waits
+ * for it, and then removes it; or it waits, and the session has ended. The lock is that of an update, for callers that end the session
+ * themselves: raising a share lock could deadlock with a sign-out.
  * @throws {Refusal} login_required when the session has ended
  */
 export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<void> {

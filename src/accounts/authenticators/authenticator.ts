@@ -1,7 +1,10 @@
 import type { Caller } from "../caller.ts";
 import type { Account, User } from "../ports.ts";
 
-/** An account, and how its user proved that it is theirs. `generation` is that of a proved password, `passkey` the id of a proved passkey. @see RFC 9470 §3, RFC 8176 §2 */
+/**
+ * An account, and how its user proved that it is theirs. `generation` is that of a proved password, `passkey` the id of a proved passkey.
+ * @see RFC 9470 §3, RFC 8176 §2
+ */
 export type ProvedAccount = {
   readonly acr: string;
   readonly amr: readonly string[];
