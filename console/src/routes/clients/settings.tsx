@@ -1,13 +1,14 @@
 import { Anchor, Button, Group, Paper, Stack, Switch, Text, Textarea, TextInput, Title } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
+import { useMoveOn } from "../../components/move-on.ts";
 import { ScopeInput } from "../../components/scope-input.tsx";
 import { UserName } from "../../components/user-name.tsx";
 import { shownAgo, shownMoment, T } from "../../texts/texts.ts";
@@ -141,12 +142,13 @@ const Facts = ({ client }: ClientPart) => (
 function Dangers({ client, can }: ClientPart) {
   const { isOperator } = useViewer();
   const confirm = useConfirm();
-  const navigate = useNavigate();
+  const moveOn = useMoveOn();
   const procedures = proceduresFor(isOperator);
   const rotation = useMutation({ mutationFn: () => procedures.regenerateSecret.mutate({ id: client.id }) });
   const removal = useMutation({
     mutationFn: () => procedures.delete.mutate({ id: client.id }),
-    onSuccess: () => navigate({ to: "/clients" }).then(invalidate),
+    onMutate: moveOn,
+    onSuccess: (_, _sent, move) => move({ to: "/clients" }).then(invalidate),
   });
   const rotate = async () => {
     if (await confirm({ title: texts.rotate, consequences: texts.rotateConsequences, act: texts.rotate })) rotation.mutate();

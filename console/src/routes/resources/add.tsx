@@ -5,6 +5,7 @@ import { useState } from "react";
 import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
+import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { T } from "../../texts/texts.ts";
 import { listOf } from "../clients/kinds.ts";
@@ -46,7 +47,7 @@ export function AddResource() {
 }
 
 function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
-  const navigate = useNavigate();
+  const moveOn = useMoveOn();
   const [name, setName] = useState(metadata?.name ?? URL.parse(resource)?.host ?? resource);
   const [scopes, setScopes] = useState(metadata?.scopes.join(" ") ?? "");
   const creation = useMutation({
@@ -56,9 +57,10 @@ function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
         name,
         scopes: listOf(scopes).map((scope) => ({ name: scope, title: {}, detail: {} })),
       }),
-    onSuccess: async () => {
+    onMutate: moveOn,
+    onSuccess: async (_, _sent, move) => {
       await queryClient.invalidateQueries();
-      await navigate({ to: "/resources/view", search: { uri: resource } });
+      await move({ to: "/resources/view", search: { uri: resource } });
     },
   });
   return (

@@ -7,6 +7,7 @@ import { api, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { oneOf } from "../../components/list-search.ts";
+import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { T } from "../../texts/texts.ts";
@@ -66,7 +67,7 @@ const KINDS = ["registered", "document", "named"] as const;
 /** Which kinds of clients may ask for its scopes. */
 function Kinds({ resource }: { readonly resource: Resource }) {
   const confirm = useConfirm();
-  const navigate = useNavigate();
+  const moveOn = useMoveOn();
   const { fields, edit, settle } = useEdits<{ readonly kinds: readonly string[]; readonly enabled: boolean }>({
     kinds: resource.clients,
     enabled: resource.enabled,
@@ -87,7 +88,8 @@ function Kinds({ resource }: { readonly resource: Resource }) {
   });
   const removal = useMutation({
     mutationFn: () => api.operator.resources.remove.mutate(named),
-    onSuccess: () => navigate({ to: "/resources" }).then(() => queryClient.invalidateQueries()),
+    onMutate: moveOn,
+    onSuccess: (_, _sent, move) => move({ to: "/resources" }).then(() => queryClient.invalidateQueries()),
   });
   const remove = async () => {
     if (await confirm({ title: texts.remove, consequences: texts.removeConsequences, act: texts.remove })) removal.mutate();

@@ -1,12 +1,13 @@
 import { Button, Group, NativeSelect, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
+import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
@@ -62,7 +63,7 @@ export function UserPage() {
 function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
   const viewer = useQuery(trpc.viewer.user.queryOptions({ id }));
   const confirm = useConfirm();
-  const navigate = useNavigate();
+  const moveOn = useMoveOn();
   const can = viewer.data?.can;
   const ofInviter = role === "operator" ? [texts.invitationsEnd] : [];
   const setEnabled = async (): Promise<void> => {
@@ -85,7 +86,8 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
       }))
     )
       return;
-    if (await act(api.operator.users.delete.mutate({ id, language: LANGUAGE }), texts.deleted(email))) void navigate({ to: "/users" });
+    const move = moveOn();
+    if (await act(api.operator.users.delete.mutate({ id, language: LANGUAGE }), texts.deleted(email))) await move({ to: "/users" });
   };
   const setRole = async (text: string): Promise<void> => {
     const next = oneOf(ROLES, text);

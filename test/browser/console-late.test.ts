@@ -1,0 +1,110 @@
+import type { Page, Route } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { operatorAt } from "../support/admin.ts";
+import { startChromium } from "../support/chromium.ts";
+import { openConsole, openScreen } from "../support/console.ts";
+import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+
+// What the console does with answers that arrive after its user has gone on. One server and one browser.
+
+let browser: Awaited<ReturnType<typeof startChromium>>;
+let server: TestServer;
+let view: Awaited<ReturnType<typeof openConsole>>;
+let page: Page;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([startChromium(), startServer({ provision: { ...PROVISIONED, realms: [{ name: "Partners" }] } })]);
+  view = await openConsole(browser, server.url);
+  page = view.page;
+});
+afterAll(async () => {
+  await view.close();
+  await browser.close();
+  await server.close();
+});
+
+beforeEach(async () => {
+  await page.unrouteAll();
+  await page.goto(`${server.url}/console`);
+  await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+});
+
+/** Holds the next request to an address. @returns what lets it go on, to the server or to an answer of the test */
+async function held(url: string) {
+  const asked = Promise.withResolvers<Route>();
+  let isHeld = false;
+  await page.route(url, (route) => {
+    if (isHeld) return route.continue();
+    isHeld = true;
+    return asked.resolve(route);
+  });
+  return {
+    asked: asked.promise,
+    async release(answer: (route: Route) => Promise<void> = (route) => route.continue()): Promise<void> {
+      const route = await asked.promise;
+      await answer(route);
+      await (await route.request().response())?.finished();
+    },
+  };
+}
+
+const aClient = async (name: string) =>
+  (await operatorAt(server.url)).clients.create.mutate({
+    name,
+    redirectUris: ["https://late.example.test/"],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+
+const button = (name: string) => page.getByRole("button", { name, exact: true });
+const confirm = (name: string) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+
+test.for([
+  [
+    "client",
+    "clients.delete",
+    async () => {
+      const { id } = await aClient("Late deletion");
+      await openScreen(page, `/clients/${id}`);
+      await button("Delete the client").click();
+      await page.getByLabel("Type Late deletion to confirm").fill("Late deletion");
+      await confirm("Delete the client");
+    },
+  ],
+  [
+    "user",
+    "users.delete",
+    async () => {
+      const { email } = await server.signedInUser();
+      const [user] = (await (await operatorAt(server.url)).users.list.query({ search: email })).users;
+      await openScreen(page, `/users/${user?.id}`);
+      await button("Delete").click();
+      await page.getByLabel("Type the e-mail address to confirm").fill(email);
+      await confirm("Delete");
+    },
+  ],
+  [
+    "resource",
+    "resources.remove",
+    async () => {
+      const resource = "https://late.example.test/mcp";
+      await (await operatorAt(server.url)).resources.create.mutate({ resource });
+      await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+      await button("Remove the record").click();
+      await confirm("Remove the record");
+    },
+  ],
+] as const)(
+  "the deletion of a %s that is answered late leaves its user on the screen that they have opened since",
+  async ([, name, remove]) => {
+    const deletion = await held(`**/trpc/*${name}*`);
+    await remove();
+    await deletion.asked;
+    await openScreen(page, "/keys");
+    const readAgain = page.waitForRequest("**/trpc/**"); // everything on the screen is, after a deletion
+    await deletion.release();
+    await readAgain;
+    expect(page.url()).toBe(`${server.url}/console/keys`);
+    await page.getByRole("heading", { name: "Signing keys", level: 1 }).waitFor();
+  },
+);
