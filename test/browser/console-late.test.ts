@@ -108,3 +108,14 @@ test.for([
     await page.getByRole("heading", { name: "Signing keys", level: 1 }).waitFor();
   },
 );
+
+test("a question about a record is gone with the screen of the record", async () => {
+  const { id } = await aClient("Left behind");
+  await openScreen(page, "/clients");
+  await openScreen(page, `/clients/${id}`);
+  await button("Replace the secret").click();
+  await page.getByRole("dialog").waitFor();
+  await page.goBack();
+  await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+});

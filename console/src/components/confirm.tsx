@@ -1,7 +1,9 @@
 import { Button, Group, List, Modal, Text, TextInput } from "@mantine/core";
-import { createContext, type ReactNode, useContext, useState } from "react";
+import { useLocation } from "@tanstack/react-router";
+import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import { T } from "../texts/texts.ts";
 import { Form } from "./form.tsx";
+import { placeOf } from "./move-on.ts";
 
 /** An act that cannot be undone, as the user is asked about it. */
 export interface Consequence {
@@ -25,6 +27,9 @@ export const useConfirm = (): Confirm => useContext(Context);
 export function Confirmations({ children }: { readonly children: ReactNode }) {
   const [open, setOpen] = useState<Open>();
   const confirm: Confirm = (about) => new Promise((answer) => setOpen({ ...about, answer }));
+  const place = useLocation({ select: placeOf });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a question is about what was on the screen when it was asked
+  useEffect(() => () => setOpen(undefined), [place]);
   const settle = (isConfirmed: boolean): void => {
     open?.answer(isConfirmed);
     setOpen(undefined);

@@ -6,7 +6,7 @@ interface Location {
 }
 
 /** The screen and the record that it shows, whatever its filters and its tab. */
-const placeOf = ({ pathname, search: { uri, client } }: Location): string => JSON.stringify([pathname, uri, client]);
+export const placeOf = ({ pathname, search: { uri, client } }: Location): string => JSON.stringify([pathname, uri, client]);
 
 /** Call the result when an act begins. What that returns moves on after the act, unless the user has left the screen by then. */
 export function useMoveOn() {
