@@ -59,6 +59,12 @@ const aClient = async (name: string) =>
 const button = (name: string) => page.getByRole("button", { name, exact: true });
 const confirm = (name: string) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
 
+const refused = (route: Route) =>
+  route.fulfill({
+    status: 429,
+    json: [{ error: { code: -32_029, message: "no", data: { code: "TOO_MANY_REQUESTS", httpStatus: 429, message: "Not now." } } }],
+  });
+
 test.for([
   [
     "client",
@@ -108,6 +114,18 @@ test.for([
     await page.getByRole("heading", { name: "Signing keys", level: 1 }).waitFor();
   },
 );
+
+test("a change that fails after its user has gone on to another screen says so there", async () => {
+  const { id } = await aClient("Late failure");
+  await openScreen(page, `/clients/${id}`);
+  const saving = await held("**/trpc/*clients.update*");
+  await page.getByLabel("Name").fill("Never saved");
+  await button("Save").click();
+  await saving.asked;
+  await openScreen(page, "/keys");
+  await saving.release(refused);
+  await page.getByRole("alert").getByText("Not now.").waitFor();
+});
 
 test("a question about a record is gone with the screen of the record", async () => {
   const { id } = await aClient("Left behind");
