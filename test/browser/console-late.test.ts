@@ -137,3 +137,17 @@ test("a question about a record is gone with the screen of the record", async ()
   await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });
+
+test("what was chosen for a resource is not kept for another one", async () => {
+  const operator = await operatorAt(server.url);
+  const [one, other] = ["https://one.example.test/mcp", "https://other.example.test/mcp"];
+  for (const resource of [one, other]) await operator.resources.create.mutate({ resource, clients: ["named"] });
+  const kind = page.getByLabel("Those that registered themselves");
+  await openScreen(page, `/resources/view?uri=${one}&tab=clients`);
+  await kind.waitFor();
+  await openScreen(page, `/resources/view?uri=${other}&tab=clients`);
+  await kind.check();
+  await page.goBack();
+  await page.getByRole("main").getByText(one, { exact: true }).first().waitFor();
+  expect(await kind.isChecked()).toBe(false);
+});

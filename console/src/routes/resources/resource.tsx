@@ -49,7 +49,7 @@ export function ResourcePage() {
           <Connect resource={data} />
         </Tabs.Panel>
         <Tabs.Panel value="clients" pt="md">
-          <Kinds resource={data} />
+          <Kinds key={data.resource} resource={data} />
         </Tabs.Panel>
         <Tabs.Panel value="refusals" pt="md">
           <Refusals resource={data} />
