@@ -151,3 +151,21 @@ test("what was chosen for a resource is not kept for another one", async () => {
   await page.getByRole("main").getByText(one, { exact: true }).first().waitFor();
   expect(await kind.isChecked()).toBe(false);
 });
+
+test("an invitation that is answered late leaves the dialog that was opened since, and what was typed there", async () => {
+  await openScreen(page, "/users");
+  const dialog = page.getByRole("dialog", { name: "Invite a user" });
+  const open = () => button("Invite a user").click();
+  await open();
+  await dialog.getByLabel("E-mail address").fill("first@late.example.test");
+  const sending = await held("**/trpc/*users.invite*");
+  await dialog.getByRole("button", { name: "Send" }).click();
+  await sending.asked;
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await open();
+  await dialog.getByLabel("E-mail address").fill("second@late.example.test");
+  await sending.release();
+  await page.getByText("first@late.example.test").first().waitFor();
+  expect(await dialog.getByLabel("E-mail address").inputValue()).toBe("second@late.example.test");
+});

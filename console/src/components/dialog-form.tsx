@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Stack } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { T } from "../texts/texts.ts";
 import { Form } from "./form.tsx";
 
@@ -9,7 +9,8 @@ interface DialogFormProps {
   readonly title: string;
   /** The button that submits it. */
   readonly act: string;
-  readonly onSubmit: () => Promise<unknown>;
+  /** Resolves to whether it was done, which closes the dialog. */
+  readonly onSubmit: () => Promise<boolean>;
   /** Its fields. */
   readonly children: ReactNode;
 }
@@ -17,18 +18,26 @@ interface DialogFormProps {
 /** A form in a dialog, with cancel and one act. */
 export function DialogForm({ opened, onClose, title, act, onSubmit, children }: DialogFormProps) {
   const [isBusy, setBusy] = useState(false);
+  /** What was sent since the dialog was opened: an answer to anything else does not close it. */
+  const sent = useRef<object>(undefined);
+  const close = (): void => {
+    sent.current = undefined;
+    onClose();
+  };
   const submit = async (): Promise<void> => {
+    const sending = {};
+    sent.current = sending;
     setBusy(true);
-    await onSubmit();
+    if ((await onSubmit()) && sent.current === sending) close();
     setBusy(false);
   };
   return (
-    <Modal opened={opened} onClose={onClose} title={title}>
+    <Modal opened={opened} onClose={close} title={title}>
       <Form onSubmit={submit}>
         <Stack>
           {children}
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
+            <Button variant="default" onClick={close}>
               {T.common.cancel}
             </Button>
             <Button type="submit" loading={isBusy}>

@@ -88,11 +88,11 @@ interface DialogProps {
 
 function PauseDialog({ opened, onClose, name, clientId }: DialogProps) {
   const [reason, setReason] = useState("");
-  const pause = async (): Promise<void> => {
+  const pause = async (): Promise<boolean> => {
     const why = reason.trim();
-    if (!(await act(api.operator.agents.pause.mutate({ clientId, ...(why !== "" && { reason: why }) }), texts.wasPaused(name)))) return;
-    setReason("");
-    onClose();
+    const isPaused = await act(api.operator.agents.pause.mutate({ clientId, ...(why !== "" && { reason: why }) }), texts.wasPaused(name));
+    if (isPaused) setReason("");
+    return isPaused;
   };
   return (
     <DialogForm opened={opened} onClose={onClose} title={texts.pauseOf(name)} act={texts.pause} onSubmit={pause}>

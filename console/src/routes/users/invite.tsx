@@ -14,11 +14,11 @@ const ROLES = ["user", "developer", "operator"] as const;
 export function Invite({ opened, onClose }: { readonly opened: boolean; readonly onClose: () => void }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<string>("user");
-  const send = async (): Promise<void> => {
+  const send = async (): Promise<boolean> => {
     const invitation = { email: email.trim(), role: oneOf(ROLES, role), language: LANGUAGE } as const;
-    if (!(await act(api.operator.users.invite.mutate(invitation), texts.invited(invitation.email)))) return;
-    setEmail("");
-    onClose();
+    const isSent = await act(api.operator.users.invite.mutate(invitation), texts.invited(invitation.email));
+    if (isSent) setEmail((typed) => (typed === email ? "" : typed));
+    return isSent;
   };
   return (
     <DialogForm opened={opened} onClose={onClose} title={texts.invite} act={texts.sendInvitation} onSubmit={send}>
