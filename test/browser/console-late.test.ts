@@ -169,3 +169,39 @@ test("an invitation that is answered late leaves the dialog that was opened sinc
   await page.getByText("first@late.example.test").first().waitFor();
   expect(await dialog.getByLabel("E-mail address").inputValue()).toBe("second@late.example.test");
 });
+
+const notProven = (route: Route) =>
+  route.fulfill({
+    status: 401,
+    json: [
+      {
+        error: {
+          code: -32_001,
+          message: "no",
+          data: { error: "insufficient_user_authentication", code: "UNAUTHORIZED", httpStatus: 401, message: "Not yet.", maxAge: 300 },
+        },
+      },
+    ],
+  });
+
+test("a sign-in that ends after it was given up leaves the next one to its user", async () => {
+  const operator = await operatorAt(server.url);
+  const emails = ["given-up@example.test", "next@example.test"];
+  for (const email of emails) await operator.users.invite.mutate({ email });
+  await openScreen(page, "/users");
+  const question = page.getByRole("dialog", { name: "Confirm that it is you" });
+  const withdraw = async (email = "") => {
+    await page.route("**/trpc/*invitations.withdraw*", notProven, { times: 1 });
+    await page.getByRole("button", { name: `Withdraw the invitation of ${email}` }).click();
+    await question.waitFor();
+  };
+  await withdraw(emails[0]);
+  const token = await held("**/oauth/token");
+  await question.getByRole("button", { name: "Sign in again" }).click();
+  await token.asked;
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await withdraw(emails[1]);
+  await token.release();
+  await question.getByRole("button", { name: "Sign in again" }).click();
+  await page.getByText(`The invitation of ${emails[1]} no longer works.`).waitFor();
+});

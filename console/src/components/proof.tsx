@@ -15,17 +15,18 @@ const Z_INDEX = getDefaultZIndex("modal") + 1;
 export function Proofs() {
   const [asked, setAsked] = useState<Asked>();
   useEffect(() => onProofNeeded((demand) => new Promise((answer) => setAsked({ demand, answer, abort: new AbortController() }))), []);
-  const settle = (hasSignedIn: boolean): void => {
-    asked?.answer(hasSignedIn);
-    asked?.abort.abort();
+  const settle = (one: Asked | undefined, hasSignedIn: boolean): void => {
+    if (one === undefined || one.abort.signal.aborted) return; // answered before, as by Cancel: another one may be asked by now
+    one.answer(hasSignedIn);
+    one.abort.abort();
     setAsked(undefined);
     if (!hasSignedIn) notifications.show({ message: T.proof.refused, color: "red" });
   };
   return (
-    <Modal opened={asked !== undefined} onClose={() => settle(false)} title={T.proof.title} zIndex={Z_INDEX}>
+    <Modal opened={asked !== undefined} onClose={() => settle(asked, false)} title={T.proof.title} zIndex={Z_INDEX}>
       <Text>{T.proof.text}</Text>
       <Group justify="flex-end" mt="lg">
-        <Button variant="default" onClick={() => settle(false)}>
+        <Button variant="default" onClick={() => settle(asked, false)}>
           {T.common.cancel}
         </Button>
         <Button
@@ -33,8 +34,8 @@ export function Proofs() {
           onClick={() =>
             asked &&
             void signInAgain(asked.demand, asked.abort.signal).then(
-              (done) => done && settle(true),
-              () => settle(false),
+              (done) => done && settle(asked, true),
+              () => settle(asked, false),
             )
           }
         >
