@@ -205,3 +205,25 @@ test("a sign-in that ends after it was given up leaves the next one to its user"
   await question.getByRole("button", { name: "Sign in again" }).click();
   await page.getByText(`The invitation of ${emails[1]} no longer works.`).waitFor();
 });
+
+test("a flow that is stopped before its request was pushed ends", async () => {
+  const operator = await operatorAt(server.url);
+  const { id } = await operator.clients.create.mutate({
+    name: "Pushing",
+    scopes: ["openid"],
+    redirectUris: [`${server.url}/console/try/callback`],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "none",
+    requirePushedAuthorizationRequests: true,
+  });
+  await openScreen(page, `/clients/${id}?tab=try`);
+  const pushing = await held("**/oauth/par");
+  const opened = page.waitForEvent("popup");
+  await button("Start the flow").click();
+  await pushing.asked;
+  await button("Cancel").click();
+  await pushing.release();
+  await page.getByText("You stopped the flow.").waitFor();
+  const popup = await opened;
+  await expect.poll(() => popup.isClosed()).toBe(true);
+});

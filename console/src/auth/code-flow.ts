@@ -121,6 +121,7 @@ export async function answerInPopup(popup: Window, client: FlowClient, demand: D
       popup.close();
       throw error;
     });
+    if (signal.aborted) return void popup.close();
     popup.location.assign(url);
     const answer = await arrival(proof, channel, signal);
     return answer && { answer, proof };
