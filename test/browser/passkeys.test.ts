@@ -83,6 +83,17 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
     await close();
   });
 
+  test("says so where the server cannot be reached, and can be tried again", async () => {
+    const { page, close } = await atSecurity();
+    await page.context().setOffline(true);
+    await add(page).click();
+    await page.getByText("No passkey was added.").waitFor();
+    await page.context().setOffline(false);
+    await add(page).click();
+    await page.getByText("The passkey has been added.").waitFor();
+    await close();
+  });
+
   test("a user adds a passkey, renames it, signs in without a name and removes it; a mail reports both changes", async () => {
     const { page, problems, email, authenticator, close } = await withNewPasskey();
     expect(await authenticator.passkeys()).toMatchObject([{ isResidentCredential: true, rpId: "localhost" }]);

@@ -17,9 +17,9 @@ const send = (form, answer) => {
 async function use(form, answering) {
   const failures = Array.from(form.querySelectorAll("[data-failure]"));
   for (const failure of failures) failure.hidden = true;
-  const optionsJSON = await optionsFor(form);
-  if (optionsJSON === undefined) return send(form);
   try {
+    const optionsJSON = await optionsFor(form);
+    if (optionsJSON === undefined) return send(form);
     send(form, await answering({ optionsJSON }));
   } catch ({ name }) {
     if (name === "AbortError") return; // a second click asks the browser again
