@@ -89,6 +89,25 @@ test("a link that the wallet declines shows an error and can be started again", 
   await close();
 });
 
+test("a link goes on waiting while the server cannot answer for now", async () => {
+  const { page, close } = await atWalletPage();
+  await page.clock.install();
+  await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
+  await page.locator("#waiting").waitFor();
+  let pages = 0;
+  page.on("request", (request) => {
+    if (request.isNavigationRequest()) pages += 1;
+  });
+  let states = 0;
+  await page.route("**/auth/link/wallet/*", (route) => {
+    states += 1;
+    return route.fulfill({ status: states === 1 ? 503 : 429, json: {} });
+  });
+  await expect.poll(() => page.clock.runFor(2000).then(() => states)).toBeGreaterThan(2);
+  expect(pages).toBe(0);
+  await close();
+});
+
 describe.each([{ locale: "en-GB" }, { locale: "de-DE" }])("WCAG 2.2 AA of the wallet page in every view, $locale", (options) => {
   test("axe and the accessibility checks find no flaw in any state", async () => {
     const { page, close } = await atWalletPage({ ...options, bypassCSP: true });

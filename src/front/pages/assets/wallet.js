@@ -2,14 +2,16 @@
 const waiting = document.querySelector("[data-link-status]");
 const EVERY = 2000;
 
-async function look() {
+/** Whether the link is decided, or cannot be read for good. A server that cannot answer for now says nothing about it. */
+async function isDecided() {
   const response = await fetch(waiting.dataset.linkStatus, { headers: { accept: "application/json" } });
-  if (!response.ok || (await response.json()).status !== "pending") location.reload();
+  if (response.status === 429 || response.status >= 500) return false;
+  return !response.ok || (await response.json()).status !== "pending";
 }
 
 async function wait() {
-  if (!document.hidden) await look().catch(() => undefined);
-  setTimeout(wait, EVERY);
+  if (!document.hidden && (await isDecided().catch(() => false))) location.reload();
+  else setTimeout(wait, EVERY);
 }
 
 if (waiting !== null) setTimeout(wait, EVERY);
