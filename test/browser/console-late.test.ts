@@ -227,3 +227,23 @@ test("a flow that is stopped before its request was pushed ends", async () => {
   const popup = await opened;
   await expect.poll(() => popup.isClosed()).toBe(true);
 });
+
+test("a double click on what sends a link for a new password, or withdraws an invitation, does it once", async () => {
+  const operator = await operatorAt(server.url);
+  const { email } = await server.signedInUser();
+  const [user] = (await operator.users.list.query({ search: email })).users;
+  const invited = "twice@late.example.test";
+  await operator.users.invite.mutate({ email: invited });
+  const sent: string[] = [];
+  page.on("request", (request) => request.method() === "POST" && sent.push(new URL(request.url()).pathname));
+  await openScreen(page, `/users/${user?.id}`);
+  await button("Send a link for a new password").dblclick();
+  await page.getByText(email).last().waitFor();
+  await openScreen(page, "/users");
+  await button(`Withdraw the invitation of ${invited}`).dblclick();
+  await page.getByText(`The invitation of ${invited} no longer works.`).first().waitFor();
+  expect(sent.filter((path) => /sendReset|withdraw/.test(path))).toEqual([
+    "/trpc/operator.users.sendReset",
+    "/trpc/operator.invitations.withdraw",
+  ]);
+});

@@ -5,6 +5,7 @@ import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { act } from "../../components/act.tsx";
+import { ActButton } from "../../components/act-button.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { type ListSearch, oneOf, sortOf, stateOf } from "../../components/list-search.ts";
 import { type Filter, ListTools, STATE_FILTER } from "../../components/list-tools.tsx";
@@ -111,14 +112,14 @@ function Invitations() {
           <Text className="foreign">
             {email} <Text span c="dimmed">{`${texts.roles[role]} · ${texts.expires(shownAgo(expiresAt))}`}</Text>
           </Text>
-          <Button
+          <ActButton
             size="xs"
             variant="default"
-            onClick={() => void act(api.operator.invitations.withdraw.mutate({ id }), texts.withdrawn(email))}
+            run={() => act(api.operator.invitations.withdraw.mutate({ id }), texts.withdrawn(email))}
             aria-label={texts.withdrawOf(email)}
           >
             {texts.withdraw}
-          </Button>
+          </ActButton>
         </Group>
       ))}
       {pages.hasNextPage && (

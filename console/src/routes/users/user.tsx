@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
+import { ActButton } from "../../components/act-button.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
@@ -108,13 +109,13 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
         onChange={({ currentTarget }) => void setRole(currentTarget.value)}
         data={ROLES.map((value) => ({ value, label: texts.roles[value] }))}
       />
-      <Button
+      <ActButton
         variant="default"
         disabled={!enabled}
-        onClick={() => void act(api.operator.users.sendReset.mutate({ id, language: LANGUAGE }), texts.resetSent(email))}
+        run={() => act(api.operator.users.sendReset.mutate({ id, language: LANGUAGE }), texts.resetSent(email))}
       >
         {texts.sendReset}
-      </Button>
+      </ActButton>
       <Button variant="default" onClick={() => void signOut()}>
         {texts.signOut}
       </Button>
