@@ -20,6 +20,17 @@ describe("coherence of a client's members", () => {
     ["a scheme without a dot, public", { redirectUris: ["cursor://cb"], tokenEndpointAuthMethod: "none" }, []],
     ["a scheme without a dot, confidential", { redirectUris: ["cursor://cb"] }, ["redirectUris.0"]],
     ["a parameter of the response", { redirectUris: ["https://a.test/?st%61te=1"] }, ["redirectUris.0"]],
+    ["back-channel logout by https", { backchannelLogoutUri: "https://a.test/logout?x=1" }, []],
+    ["back-channel logout by http", { backchannelLogoutUri: "http://a.test/logout", environment: "development" }, ["backchannelLogoutUri"]],
+    ["back-channel logout on loopback, in development", { backchannelLogoutUri: "http://127.0.0.1/", environment: "development" }, []],
+    ["back-channel logout on loopback, in production", { backchannelLogoutUri: "http://127.0.0.1/" }, ["backchannelLogoutUri"]],
+    ["back-channel logout by ftp", { backchannelLogoutUri: "ftp://127.0.0.1/", environment: "development" }, ["backchannelLogoutUri"]],
+    ["back-channel logout with a user", { backchannelLogoutUri: "https://a@a.test/" }, ["backchannelLogoutUri"]],
+    ["back-channel logout with a password", { backchannelLogoutUri: "https://:b@a.test/" }, ["backchannelLogoutUri"]],
+    ["back-channel logout with a fragment", { backchannelLogoutUri: "https://a.test/#x" }, ["backchannelLogoutUri"]],
+    ["back-channel logout at no URL", { backchannelLogoutUri: "a.test" }, ["backchannelLogoutUri"]],
+    ["keys in its record alone", { jwks: { keys: [] } }, []],
+    ["keys at a URL alone", { jwksUri: "https://a.test/jwks" }, []],
     ["keys twice", { jwks: { keys: [] }, jwksUri: "https://a.test/jwks" }, ["jwksUri"]],
   ] as const)("%s", ([, members, expected]) => {
     expect(paths(members)).toEqual(expected);

@@ -58,6 +58,10 @@ describe("the client that a document describes", () => {
     expect(requirePushedAuthorizationRequests).toBe(member === true);
   });
 
+  test.for([true, false, undefined, "true"])("RFC 9449 §5.2: its tokens are bound if the member is true: %j", (member) => {
+    expect(clientOf({ dpop_bound_access_tokens: member }).dpopBoundAccessTokens).toBe(member === true);
+  });
+
   test("members that only operators may set are ignored", () => {
     const client = clientOf({
       is_agent: true,
@@ -112,6 +116,7 @@ describe("the client that a document describes", () => {
 describe("authentication methods of a metadata document's client (docs/protocol.md#metadata-documents)", () => {
   const jwks = { keys: [KEY] };
   const jwks_uri = "https://client.example.test/keys";
+  const spiffe = { spiffe_id: "spiffe://acme.example/agents/desk", spiffe_bundle_endpoint: "https://client.example.test/bundle" };
   const named = (method: string) => ({ token_endpoint_auth_method: method });
   const listed = (...methods: string[]) => ({ token_endpoint_auth_methods_supported: methods });
 
@@ -127,6 +132,8 @@ describe("authentication methods of a metadata document's client (docs/protocol.
       "none",
       ["private_key_jwt"],
     ],
+    ["spiffe_jwt named", { ...named("spiffe_jwt"), ...spiffe }, "workload_jwt", []],
+    ["a SPIFFE ID and keys", { ...spiffe, jwks }, "private_key_jwt", ["workload_jwt"]],
     ["both listed", { ...listed("none", "private_key_jwt"), jwks }, "none", ["private_key_jwt"]],
     ["both listed, no keys", listed("none", "private_key_jwt"), "none", []],
     ["private_key_jwt listed", { ...listed("private_key_jwt"), jwks }, "private_key_jwt", []],
@@ -144,6 +151,18 @@ describe("authentication methods of a metadata document's client (docs/protocol.
     ["client_secret_jwt", named("client_secret_jwt"), "document_method_not_possible"],
     ["tls_client_auth", named("tls_client_auth"), "document_method_not_possible"],
     ["only secrets listed", listed("client_secret_post"), "document_method_not_possible"],
+    ["a method that is a list", { token_endpoint_auth_method: ["none"] }, "document_method_not_possible"],
+    ["a list of methods with a number", { token_endpoint_auth_methods_supported: ["none", 1] }, "document_methods_malformed"],
+    ["spiffe_jwt without a SPIFFE ID", { ...named("spiffe_jwt"), jwks }, "document_without_keys"],
+    ["a SPIFFE ID alone", { spiffe_id: spiffe.spiffe_id }, "document_bundle_endpoint_malformed"],
+    ["a bundle endpoint alone", { spiffe_bundle_endpoint: spiffe.spiffe_bundle_endpoint }, "document_spiffe_id_malformed"],
+    ["a SPIFFE ID that is none", { ...spiffe, spiffe_id: "https://acme.example/desk" }, "document_spiffe_id_malformed"],
+    [
+      "a bundle over plain http",
+      { ...spiffe, spiffe_bundle_endpoint: "http://client.example.test/b" },
+      "document_bundle_endpoint_malformed",
+    ],
+    ["a bundle of another host", { ...spiffe, spiffe_bundle_endpoint: "https://evil.example/b" }, "document_bundle_of_another_host"],
     ["a list of methods that is not an array", { token_endpoint_auth_methods_supported: "none" }, "document_methods_malformed"],
     ["both key sources", { jwks, jwks_uri }, "document_with_two_key_sources"],
   ] as const)("refused: %s", ([, members, reason]) => {
@@ -188,6 +207,7 @@ describe("invalid documents", () => {
     ["a private ML-DSA key", aDocument(jwks({ kty: "AKP", priv: "x" })), "document_keys_malformed"],
     ["a jwks_uri over plain http", aDocument({ jwks_uri: "http://client.example.test/keys" }), "document_keys_uri_malformed"],
     ["a jwks_uri with a fragment", aDocument({ jwks_uri: "https://client.example.test/keys#x" }), "document_keys_uri_malformed"],
+    ["a jwks_uri with a password", aDocument({ jwks_uri: "https://:a@client.example.test/keys" }), "document_keys_uri_malformed"],
     ["a jwks_uri with userinfo", aDocument({ jwks_uri: "https://a@client.example.test/keys" }), "document_keys_uri_malformed"],
     ["a jwks_uri that is not a string", aDocument({ jwks_uri: 7 }), "document_keys_uri_malformed"],
   ] as const)("%s", ([, document, reason]) => {

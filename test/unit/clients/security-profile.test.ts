@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS, OPERATOR_AUTH_METHODS } from "../../../src/clients/client.ts";
 import { incoherences } from "../../../src/clients/coherence.ts";
-import { demandsOf } from "../../../src/clients/security-profile.ts";
+import { demandsEdDsa, demandsOf } from "../../../src/clients/security-profile.ts";
 import { aClient } from "../../support/builders.ts";
 
 const demands = (members: Parameters<typeof aClient>[0]) => demandsOf(aClient(members));
@@ -34,6 +34,10 @@ describe("the demands on a client", () => {
       codeLifetime: 60,
       rotation: false,
     });
+  });
+
+  test("with fapi2 include EdDSA for what is signed for it", () => {
+    expect([demandsEdDsa({ securityProfile: "fapi2" }), demandsEdDsa({ securityProfile: null })]).toEqual([true, false]);
   });
 
   test.for(OPERATOR_AUTH_METHODS.map((method) => [method, method === "private_key_jwt"] as const))(

@@ -17,6 +17,9 @@ const zero = "00".repeat(32);
 const BAD: readonly (readonly [what: string, key: Record<string, unknown>, said: string])[] = [
   ["RSA of 1024 bits", rsa(1024), "1024 bits"],
   ["RSA of 2047 bits", rsa(2047), "2047 bits"],
+  ["RSA of 8200 bits", { kty: "RSA", n: Buffer.alloc(1025, 0xff).toString("base64url"), e: "AQAB" }, "8200 bits"],
+  ["an RSA exponent of 1", { ...rsa(2048), e: "AQ" }, "exponent"],
+  ["an RSA exponent of 33 bits", { ...rsa(2048), e: "AQAAAAE" }, "exponent"],
   ["an RSA key without an exponent", { kty: "RSA", n: rsa(2048).n }, "not a valid public key"],
   ["RS256 on an elliptic curve", { ...p256, alg: "RS256" }, "alg"],
   ["ES384 on P-256", { ...p256, alg: "ES384" }, "alg"],

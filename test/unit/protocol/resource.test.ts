@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sameResource } from "../../../src/protocol/access.ts";
+import { isWebResource, sameResource } from "../../../src/protocol/access.ts";
 
 test.for<[string, string, boolean]>([
   ["https://h.example", "https://h.example", true],
@@ -19,4 +19,21 @@ test.for<[string, string, boolean]>([
   ["client", "client/", false],
 ])("docs/protocol.md#resources: %s and %s are the same resource: %s", ([one, other, expected]) => {
   expect([sameResource(one, other), sameResource(other, one)]).toEqual([expected, expected]);
+});
+
+test.for<[string, boolean]>([
+  ["https://h.example/mcp", true],
+  ["http://h.example/mcp", false],
+  ["http://localhost:3000/mcp", true],
+  ["http://[::1]:3000/mcp", true],
+  ["http://127.0.0.1/", true],
+  ["http://127.100.200.254/", true],
+  ["http://127.0.0.1.evil.test/", false],
+  ["http://localhost.evil.test/", false],
+  ["ftp://localhost/mcp", false],
+  ["https://user@h.example/mcp", false],
+  ["https://:secret@h.example/mcp", false],
+  ["h.example/mcp", false],
+])("docs/protocol.md#resources: tokens may be sent to %s: %s", ([uri, expected]) => {
+  expect(isWebResource(uri)).toBe(expected);
 });
