@@ -2559,7 +2559,7 @@ export const TokenCoreService: GenService<{
     output: typeof FindDeviceRequestResponseSchema;
   },
   /**
-   * Denies a device request for a user. Approving one is IssueCode.
+   * Denies a device request for a user. Already exists where it was approved before. Approving one is IssueCode.
    *
    * @generated from rpc countersign.token.v1.TokenCoreService.DenyDeviceRequest
    */
