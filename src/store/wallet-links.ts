@@ -1,6 +1,7 @@
 import { isUuid } from "../random.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
+import { holdSession } from "./held-sessions.ts";
 import { deleteInOrder, execute, jsonRows, preciseSeconds, type Sql, statement, type Tx } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
@@ -64,12 +65,18 @@ const EXPIRE = statement(
    select 1 as one from expired`,
 );
 
-type Presented = WalletIdentity & Pick<WalletLink, "userId">;
+type Presented = WalletIdentity & Pick<WalletLink, "userId" | "sessionId">;
 
+// Locks the user before the link (docs/decisions/0014).
+const HOLD_OWNER = statement(
+  "wallet_link_hold_owner",
+  `select 1 as one from wallet_links join users on users.id = user_id
+   where handle_hash = $1::bytea and state = 'presented' for no key update of users`,
+);
 // The caller that locks the row completes the link. Later statements see what others have written since; this one would not.
 const HOLD = statement(
   "wallet_link_hold",
-  `select ${WALLET_LINKS.select(["userId", "issuer", "subject"])} from wallet_links
+  `select ${WALLET_LINKS.select(["userId", "sessionId", "issuer", "subject"])} from wallet_links
    where handle_hash = $1::bytea and state = 'presented' and expires_at > now() for update`,
 );
 const ADD = statement(
@@ -128,9 +135,11 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
   reject: (stateHash, reason, returnHash, audit) => execute(sql, REJECT, [stateHash, reason, returnHash ?? null, jsonRows([audit])]),
   complete: (handleHash, audit) =>
     sql.transaction(async (tx) => {
+      await tx.query(HOLD_OWNER, [handleHash]);
       const [presented] = await tx.query<Presented>(HOLD, [handleHash]);
       if (presented === undefined) return undefined;
       const completion = await addCredential(tx, presented);
+      await holdSession(tx, { id: presented.sessionId, userId: presented.userId });
       const reason = completion.state === "conflict" ? completion.reason : null;
       await tx.query(DECIDE, [handleHash, completion.state, reason, jsonRows([audit(completion)])]);
       return completion;
@@ -140,5 +149,9 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
 
 export const linkedWallets = (sql: Sql): LinkedWallets => ({
   ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LinkedWallet>(OF_USER, [userId]))[0] : undefined),
-  unlink: async (userId, audit) => isUuid(userId) && (await sql.query(UNLINK, [userId, jsonRows([audit])])).length === 1,
+  unlink: ({ id, userId }, audit) =>
+    sql.transaction(async (tx) => {
+      await holdSession(tx, { id, userId });
+      return (await tx.query(UNLINK, [userId, jsonRows([audit])])).length === 1;
+    }),
 });

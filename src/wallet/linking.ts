@@ -146,8 +146,8 @@ async function advance(link: WalletLink, poller: Poller, { links }: LinkingPorts
 }
 
 /** Removes the linked wallet. @throws {Refusal} not_found when there is none */
-export async function unlinkWallet({ user }: SignedIn, { wallets }: LinkingPorts, caller: Caller): Promise<void> {
-  if (!(await wallets.unlink(user.id, auditOfUser("wallet.unlinked", user.id, caller)))) throw noLink();
+export async function unlinkWallet({ user, session }: SignedIn, { wallets }: LinkingPorts, caller: Caller): Promise<void> {
+  if (!(await wallets.unlink(session, auditOfUser("wallet.unlinked", user.id, caller)))) throw noLink();
 }
 
 /** The states that the API shows. Every state between start and completion is `pending`. */

@@ -1,3 +1,4 @@
+import type { OwnSession } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../random.ts";
 
@@ -45,7 +46,11 @@ export interface WalletLinks {
   /** Stores the identity that a response proved. @param returnHash of the value that a wallet on the same device is sent */
   present(stateHash: SecretHash, identity: WalletIdentity, returnHash: SecretHash | undefined): Promise<void>;
   reject(stateHash: SecretHash, reason: string, returnHash: SecretHash | undefined, audit: AuditEntry): Promise<void>;
-  /** Links the presented credential, or finds a conflict. @returns undefined for all but one caller */
+  /**
+   * Links the presented credential, or finds a conflict.
+   * @returns undefined for all but one caller
+   * @throws {Refusal} login_required when the session that started it has ended
+   */
   complete(handleHash: SecretHash, audit: (completion: Completion) => AuditEntry): Promise<Completion | undefined>;
   expire(handleHash: SecretHash, audit: AuditEntry): Promise<void>;
 }
@@ -55,8 +60,8 @@ export type LinkedWallet = { readonly issuer: string; readonly linkedAt: number 
 
 export interface LinkedWallets {
   ofUser(userId: string): Promise<LinkedWallet | undefined>;
-  /** @returns whether a wallet was linked */
-  unlink(userId: string, audit: AuditEntry): Promise<boolean>;
+  /** @returns whether a wallet was linked  @throws {Refusal} login_required when the session has ended */
+  unlink(session: OwnSession, audit: AuditEntry): Promise<boolean>;
 }
 
 /** Which credentials are accepted. */

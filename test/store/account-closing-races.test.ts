@@ -13,7 +13,7 @@ import type { Sql } from "../../src/store/sql.ts";
 import { sweep } from "../../src/store/sweep.ts";
 import { users } from "../../src/store/users.ts";
 import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";
-import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { faultsOf, racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { delegating } from "../support/delegation-rows.ts";
@@ -54,10 +54,11 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
 
   test.for(rounds(20))("closing an account while wallets are linked to it and unlinked, round %i", async () => {
     const user = await aUser(sql);
+    const session = await aSessionOf(sql, user.id);
     const links = walletLinks(sql);
     const aLink = () => ({ handleHash: aHash(), stateHash: aHash() });
     const start = (link = aLink()) =>
-      links.start({ ...link, userId: user.id, sessionId: anId(), sameDevice: false, ttl: 300 }, anAudit("wallet.link_started"));
+      links.start({ ...link, userId: user.id, sessionId: session.id, sameDevice: false, ttl: 300 }, anAudit("wallet.link_started"));
     for (let at = 0; at < 16; at += 1) await start();
     const presented = async (subject: string) => {
       const link = aLink();
@@ -74,7 +75,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
       start(),
       complete(other),
       close(user.id),
-      linkedWallets(sql).unlink(user.id, anAudit("wallet.unlinked")),
+      linkedWallets(sql).unlink(session, anAudit("wallet.unlinked")),
       start(),
       start(),
     ]);

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import type { Session } from "../../src/accounts/ports.ts";
 import { SESSION_ENDED } from "../../src/accounts/sessions.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { addressChanges } from "../../src/store/address-changes.ts";
@@ -16,6 +17,7 @@ import { sessions, startSession } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
+import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
@@ -160,6 +162,28 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     );
     expect(await apps.appOf(userId)).toBeUndefined();
     expect(await links.ofUser(userId)).toMatchObject([{ subject: identity.subject }]);
+  });
+
+  test("no wallet is linked or unlinked in a session that is being ended", async () => {
+    const [{ id: userId }, { id: other }] = [await aUser(sql), await aUser(sql)];
+    const [session, first] = [await aSessionOf(sql, userId), await aSessionOf(sql, other)];
+    const links = walletLinks(sql);
+    const present = async (own: Session) => {
+      const link = { handleHash: aHash(), stateHash: aHash(), userId: own.userId, sessionId: own.id, sameDevice: false, ttl: 300 };
+      await links.start(link, anAudit("wallet.link_started"));
+      await links.answer(link.stateHash);
+      await links.present(link.stateHash, { issuer: "https://issuer.example.test", subject: anId() }, undefined);
+      return () => links.complete(link.handleHash, () => anAudit("wallet.linked"));
+    };
+    const complete = await present(session);
+    expect(await (await present(first))()).toEqual({ state: "linked" });
+    const end = async (tx: Sql) => {
+      for (const id of [userId, other]) await sessions(tx).endAll(id, anAudit("session.ended"));
+    };
+    const change = () => outcomes([complete(), linkedWallets(sql).unlink(first, anAudit("wallet.unlinked"))]);
+    await commitAfter(end, async () => expect(await change()).toEqual([SESSION_ENDED, SESSION_ENDED]));
+    expect(await linkedWallets(sql).ofUser(userId)).toBeUndefined();
+    expect(await linkedWallets(sql).ofUser(other)).toBeDefined();
   });
 
   test("two operators do not remove the last two ways in of a disabled user", async () => {

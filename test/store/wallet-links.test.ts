@@ -5,7 +5,7 @@ import type { Database } from "../../src/store/orm.ts";
 import { hex } from "../../src/store/sql.ts";
 import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";
 import type { Completion } from "../../src/wallet/ports.ts";
-import { aHash, anAudit, anId, aUser, auditOf } from "../support/accounts.ts";
+import { aHash, anAudit, aSessionOf, aUser, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
 const ISSUER = "https://issuer.example.test";
@@ -28,7 +28,8 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
   const auditOfCompletion = (completion: Completion) => anAudit(completion.state === "linked" ? "wallet.linked" : "wallet.refused");
 
   async function startLink(userId = user.id, more: { sameDevice?: boolean } = {}) {
-    const link = { handleHash: aHash(), stateHash: aHash(), userId, sessionId: anId(), sameDevice: false, ttl: 300, ...more };
+    const { id: sessionId } = await aSessionOf(database.sql, userId);
+    const link = { handleHash: aHash(), stateHash: aHash(), userId, sessionId, sameDevice: false, ttl: 300, ...more };
     return { ...link, expiresAt: await links().start(link, started) };
   }
   /** A link whose wallet has presented this subject. */
@@ -181,7 +182,8 @@ describe.for(databaseKinds)("wallet links on $name", ({ fresh }) => {
     await links().complete((await presented("free")).handleHash, auditOfCompletion);
     expect(await wallets().ofUser(user.id)).toEqual({ issuer: ISSUER, linkedAt: expect.closeTo(Date.now() / 1_000, -2) });
     const audit = anAudit("wallet.unlinked", { userId: user.id });
-    expect([await wallets().unlink(user.id, audit), await wallets().unlink(user.id, audit)]).toEqual([true, false]);
+    const session = await aSessionOf(database.sql, user.id);
+    expect([await wallets().unlink(session, audit), await wallets().unlink(session, audit)]).toEqual([true, false]);
     expect(ofUser(await auditOf(database.sql, "wallet.unlinked"))).toHaveLength(1);
     const other = await aUser(database.sql);
     expect(await links().complete((await presented("free", other.id)).handleHash, auditOfCompletion)).toEqual({ state: "linked" });
