@@ -11,15 +11,17 @@ import { endAllSessions } from "./session-revocation.ts";
 import { deleteInOrder, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 
 const ROLE = statement("account_role", "select role from users where id = $1::uuid");
-// Locked in one order: of two operators who close their accounts, or disable or demote each other, at once, the second is refused.
+// Locked in one order: of two operators who close their accounts, or disable or demote each other, at once, the second is refused. The values
+// are those after the wait, also of the user $1, who may just be becoming an operator.
 const LOCK_OPERATORS = statement(
   "account_lock_operators",
-  "select id::text from users where role = 'operator' and enabled order by id for no key update",
+  `select id::text, role = 'operator' and enabled as "isOperator" from users
+   where id = any(array(select id from users where role = 'operator' and enabled union all select $1::uuid)) order by id for no key update`,
 );
 
 // Locks in the order of docs/decisions/0014, the user first and last: as for a change, so that rows that refer to the user can still be
 // inserted, and then as for a deletion, once no other transaction holds any of its rows.
-const HOLD = statement("account_hold", "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update");
+const HOLD = statement("account_hold", "select role from users where id = $1::uuid and deleted_at is null for no key update");
 const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));
 // In the lock order of sign-ins and new passwords; without a password or passkey no session can start.
 const DROP_RESET = statement("account_drop_reset", "delete from password_resets where user_id = $1::uuid");
@@ -99,9 +101,11 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
   close: async (userId, sessionId, mail, audit) => {
     if (!isUuid(userId)) return "gone";
     return sql.transaction(async (tx) => {
-      const [user] = await tx.query<{ role: string }>(ROLE, [userId]);
-      if (user?.role === "operator" && (await isLastOperator(tx, userId))) return "last_operator";
-      if ((await tx.query(HOLD, [userId])).length === 0) return "gone";
+      const isLast = async ([user]: readonly { role: string }[]) => user?.role === "operator" && (await isLastOperator(tx, userId));
+      if (await isLast(await tx.query(ROLE, [userId]))) return "last_operator";
+      const held = await tx.query<{ role: string }>(HOLD, [userId]);
+      if (held.length === 0) return "gone";
+      if (await isLast(held)) return "last_operator"; // became an operator after the first look
       const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
       for (const each of [DROP_LINKS, DROP_RESET, DROP_CREDENTIALS, DROP_PASSKEYS]) await tx.query(each, [userId]);
       await holdRemover(tx, userId, sessionId); // after what a sign-in locks before its session
@@ -137,6 +141,7 @@ async function leaveToBackground(tx: Tx, userId: string, clients: readonly strin
 
 /** Whether no other operator is enabled. Until the transaction ends, all of them stay as they are. */
 export async function isLastOperator(tx: Tx, userId: string): Promise<boolean> {
-  const operators = await tx.query<{ id: string }>(LOCK_OPERATORS, []);
+  const locked = await tx.query<{ id: string; isOperator: boolean }>(LOCK_OPERATORS, [userId]);
+  const operators = locked.filter(({ isOperator }) => isOperator);
   return operators.length === 1 && operators[0]?.id === userId.toLowerCase();
 }

@@ -284,6 +284,22 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     },
   );
 
+  const leavings = [
+    ["is deleted", (id: string) => accountClosing(sql).close(id, undefined, MESSAGE, anAudit("user.deleted"))],
+    ["is disabled", (id: string) => managedUsers(sql).setEnabled(id, false, anAudit("user.changed"))],
+    ["gets another role", (id: string) => managedUsers(sql).setRole(id, "user", anAudit("user.changed"))],
+  ] as const;
+  test.each(leavings)("a user who %s while the last operator hands the role to them stays the operator", async (_, leave) => {
+    await runText(sql, "update users set role = 'developer' where role = 'operator'");
+    const [{ id: former }, { id: heir }] = [await aUser(sql, { role: "operator" }), await aUser(sql)];
+    const handOver = async (tx: Sql) => {
+      await managedUsers(tx).setRole(heir, "operator", anAudit("user.changed"));
+      await managedUsers(tx).setRole(former, "developer", anAudit("user.changed"));
+    };
+    await commitAfter(handOver, async () => expect(await outcomes([leave(heir)])).toEqual(["last_operator"]));
+    expect(await runText(sql, "select id::text from users where role = 'operator' and enabled")).toEqual([{ id: heir }]);
+  });
+
   test("an operator whose account is being deleted invites no one", async () => {
     const [{ id }] = await Promise.all([aUser(sql, { role: "operator" }), aUser(sql, { role: "operator" })]);
     const invitation = { tokenHash: aHash(), email: `${anId()}@example.test`, role: "user", ttl: 600, inviterId: id } as const;
