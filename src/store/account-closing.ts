@@ -23,10 +23,11 @@ const LOCK_OPERATORS = statement(
 // inserted, and then as for a deletion, once no other transaction holds any of its rows.
 const HOLD = statement("account_hold", "select role from users where id = $1::uuid and deleted_at is null for no key update");
 const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));
-// In the lock order of sign-ins and new passwords; without a password or passkey no session can start.
+// In the lock order of sign-ins and new passwords; without a password, passkey or linked identity no session can start.
 const DROP_RESET = statement("account_drop_reset", "delete from password_resets where user_id = $1::uuid");
 const DROP_CREDENTIALS = statement("account_drop_credentials", "delete from credentials where user_id = $1::uuid");
 const DROP_PASSKEYS = statement("account_drop_passkeys", deleteInOrder("passkeys", "id", "user_id = $1::uuid"));
+const DROP_IDENTITIES = statement("account_drop_identities", "delete from identity_links where user_id = $1::uuid");
 
 const LAST_MAIL = statement(
   "account_last_mail",
@@ -80,12 +81,10 @@ const IS_SMALL = statement(
     .map((rows) => `(${rows} offset ${REMOVAL_BATCH} limit 1)`)
     .join(" union all ")}) as small`,
 );
-// Addresses, names, password, passkeys and linked identities are gone at once; all else of a large account is inactive until it is deleted
-// after the commit.
+// Addresses and names are gone at once; all else of a large account is inactive until it is deleted after the commit.
 const MARK_DELETED = statement(
   "account_mark_deleted",
-  `with links as (delete from identity_links where user_id = $1::uuid),
-   tokens as (delete from verification_tokens where user_id = $1::uuid),
+  `with tokens as (delete from verification_tokens where user_id = $1::uuid),
    changes as (delete from address_changes where user_id = $1::uuid)
    update users set enabled = false, epoch = epoch + 1, deleted_at = now(), updated_at = now(), role = 'developer', email_verified = false,
      email = id || '@deleted.invalid', email_key = id || '@deleted.invalid', first_name = null, last_name = null
@@ -107,7 +106,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       if (held.length === 0) return "gone";
       if (await isLast(held)) return "last_operator"; // became an operator after the first look
       const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
-      for (const each of [DROP_LINKS, DROP_RESET, DROP_CREDENTIALS, DROP_PASSKEYS]) await tx.query(each, [userId]);
+      for (const each of [DROP_LINKS, DROP_RESET, DROP_CREDENTIALS, DROP_PASSKEYS, DROP_IDENTITIES]) await tx.query(each, [userId]);
       await holdRemover(tx, userId, sessionId); // after what a sign-in locks before its session
       const [size] = await tx.query<{ small: boolean }>(IS_SMALL, [userId, clients]);
       if (size?.small !== true) {

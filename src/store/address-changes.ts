@@ -79,8 +79,8 @@ const DROP_ADDED = [
     "delete from authenticator_apps where user_id = $1::uuid and (confirmed_at is null or confirmed_at >= $2::timestamptz)",
   ),
   statement("address_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", ADDED)),
+  statement("address_drop_identities", `delete from identity_links where ${ADDED}`),
 ];
-const DROP_ADDED_IDENTITIES = statement("address_drop_identities", `delete from identity_links where ${ADDED}`);
 const DROP_MAILS = statement(
   "address_drop_mails",
   deleteInOrder("outbox", "id", "user_id = $1::uuid and about in ('verification', 'reset')"),
@@ -150,7 +150,6 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
         await tx.query(DROP_PASSWORD, [userId]);
         for (const each of DROP_ADDED) await tx.query(each, [userId, since]);
         await endSignIns(tx, userId);
-        await tx.query(DROP_ADDED_IDENTITIES, [userId, since]);
         await tx.query(DROP_MAILS, [userId]);
         await record(tx, audit);
         return change;

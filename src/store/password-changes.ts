@@ -99,8 +99,8 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
       if (owner === undefined) return undefined; // enabled only now, the user is not locked
       const [user] = await tx.query<User>(CONSUME, [tokenHash]);
       if (user === undefined) return undefined;
+      await tx.query(SET_PASSWORD, [user.id, passwordHash]); // before sessions, as a sign-in locks them
       if (!owner.email_verified) await verifyAddress(tx, user.id, audit);
-      await tx.query(SET_PASSWORD, [user.id, passwordHash]);
       await endSignIns(tx, user.id);
       await notify(tx, user.id, mail);
       await record(tx, audit);

@@ -70,12 +70,10 @@ export async function applyUser({ user, passwordHash }: PreparedUser, actor: Aud
     return "created";
   }
   const same = before.emailVerified === verified && before.firstName === firstName && before.lastName === lastName && before.role === role;
+  if (passwordHash !== undefined) await tx.query(SET_PASSWORD, [before.id, passwordHash]); // before sessions, as a sign-in locks them
   if (verified && !before.emailVerified) await endUnproven(tx, before.id); // the file verifies the address
   if (!same) await tx.query(UPDATE, [before.id, verified, firstName, lastName, role]);
-  if (passwordHash !== undefined) {
-    await tx.query(SET_PASSWORD, [before.id, passwordHash]);
-    await endSignIns(tx, before.id); // a new password ends sessions of the old one
-  }
+  if (passwordHash !== undefined) await endSignIns(tx, before.id); // a new password ends sessions of the old one
   if (same && passwordHash === undefined) return "unchanged";
   await record(tx, { ...provisioned, userId: before.id, reason: passwordHash === undefined ? "changed" : "password_replaced" });
   return "changed";

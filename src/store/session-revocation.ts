@@ -91,13 +91,13 @@ const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id"
 
 /**
  * Ends everything that was started before an account's address was verified, for it may be the work of someone who signed up with another
- * user's address: sessions, grants with their delegations, consents, wallets, passkeys, second factors, linked identities and mailed links. The caller has locked the
- * user, and replaces the password in the same transaction. The account's clients stay: they give no access to the user, and others may rely
- * on them.
+ * user's address: sessions, grants with their delegations, consents, wallets, passkeys, second factors, linked identities and mailed links.
+ * The caller has locked the user, and has replaced the password in the same transaction. The account's clients stay: they give no access to
+ * the user, and others may rely on them.
  */
 export async function endUnproven(tx: Tx, userId: string): Promise<void> {
-  for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS, DROP_PASSKEYS, DROP_APPS, DROP_RECOVERY_CODES])
+  for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS, DROP_PASSKEYS, DROP_APPS, DROP_RECOVERY_CODES, DROP_IDENTITIES])
     await tx.query(each, [userId]);
   await endAllSessions(tx, userId);
-  for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS, DROP_IDENTITIES, DROP_MAILS]) await tx.query(each, [userId]);
+  for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS, DROP_MAILS]) await tx.query(each, [userId]);
 }

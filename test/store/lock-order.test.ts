@@ -1,9 +1,11 @@
 import { beforeAll, describe, test } from "vitest";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
+import { addressChanges } from "../../src/store/address-changes.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
+import { identityLinks } from "../../src/store/identity-links.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
@@ -12,8 +14,8 @@ import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
-import { aHash, anAudit, anId, aUser } from "../support/accounts.ts";
-import { databaseKinds } from "../support/database.ts";
+import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { databaseKinds, runText } from "../support/database.ts";
 import { racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
@@ -148,6 +150,57 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const remove = () => passkeys(sql).remove(passkey.id, userId, sessionId, MESSAGE, anAudit("passkey.removed"));
     const end = () => (ending === "removed" ? remove() : close(userId));
     await allAtOnce([again(), end(), again(), end(), again(), end()]);
+  });
+
+  const takings = rounds(16).flatMap((round) =>
+    (["is deleted", "gets the former address back", "gets its first reset", "unlinks the identity"] as const).map(
+      (taking) => [taking, round] as const,
+    ),
+  );
+  test.for(takings)("signing in again by a provider while the account %s, round %i", async ([taking, round]) => {
+    const { id: userId, email } = await aUser(sql, { emailVerified: taking !== "gets its first reset" });
+    const [own, issuer, subject] = [{ id: anId(), userId, hash: aHash(), ttl: 3_600 }, `https://${anId()}.example.test`, anId()];
+    await sessions(sql).start(own, anAudit("session.started"));
+    await runText(
+      sql,
+      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
+       values ($1::uuid, $2, 'Acme', 'oidc', $3, 'us', 'none', '{openid}')`,
+      [DEFAULT_REALM_ID, `acme-${anId()}`, issuer],
+    );
+    const links = identityLinks(sql);
+    const link = () => ({ tokenHash: aHash(), ttl: 600, mail: MESSAGE });
+    const [proof, stop, tokenHash] = [link(), link(), aHash()];
+    await addressChanges(sql).request({ session: own, email: `${anId()}@example.test`, proof, stop }, anAudit("address.change_requested"));
+    const names = { email: undefined, emailVerified: false, firstName: undefined, lastName: undefined };
+    const identity = { issuer, subject, ...names, acr: undefined, amr: [], sid: undefined };
+    await links.link(own, identity, MESSAGE, anAudit("identity.linked"));
+    await passwordChanges(sql).issueReset(email, { tokenHash, ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
+    const again = async () => {
+      for (let statements = 0; statements < round; statements += 1) await users(sql).byId(userId);
+      const upstream = { issuer, subject, sid: undefined };
+      await links.startSession({ id: anId(), hash: aHash(), userId, ttl: 60, replaces: own.hash, upstream }, anAudit("session.started"));
+    };
+    const take = {
+      "is deleted": () => close(userId),
+      "gets the former address back": () => addressChanges(sql).stop(stop.tokenHash, anAudit("address.change_stopped")),
+      "gets its first reset": () => passwordChanges(sql).reset(tokenHash, "$argon2id$x", MESSAGE, anAudit("password.changed")),
+      "unlinks the identity": () => links.unlink(own, identity, MESSAGE, anAudit("identity.unlinked")),
+    }[taking];
+    await allAtOnce([again(), take(), again(), again(), again()]);
+  });
+
+  test.for(rounds(16))("signing in again by a password while the account gets its first reset, round %i", async (round) => {
+    const { id: userId, email } = await aUser(sql);
+    const [own, tokenHash] = [{ id: anId(), userId, hash: aHash(), ttl: 3_600 }, aHash()];
+    await sessions(sql).start(own, anAudit("session.started"));
+    await passwordChanges(sql).issueReset(email, { tokenHash, ttl: 600 }, MESSAGE, anAudit("password.reset_requested"));
+    const again = async () => {
+      for (let statements = 0; statements < round; statements += 1) await users(sql).byId(userId);
+      const session = { id: anId(), hash: aHash(), userId, ttl: 60, replaces: own.hash, generation: 0 };
+      await sessions(sql).start(session, anAudit("session.started"));
+    };
+    const reset = passwordChanges(sql).reset(tokenHash, "$argon2id$x", MESSAGE, anAudit("password.changed"));
+    await allAtOnce([again(), reset, again(), again(), again()]);
   });
 
   test.for(rounds(12))("closing an account while an operator disables it and deletes its client, round %i", async () => {
