@@ -9,11 +9,12 @@ import { type MailSenderPorts, recoveryCodeUsedMail, secondFactorAddedMail, seco
 import type { PasswordAttempts } from "./password-attempts.ts";
 import type { MailMessage, OwnSession, SignedIn, User } from "./ports.ts";
 
-/** An authenticator app. `now`: seconds since the epoch by the database's clock. */
+/** An authenticator app, and the session in which it was begun. `now`: seconds since the epoch by the database's clock. */
 export interface AuthenticatorApp {
   /** Sealed. */
   readonly secret: string;
   readonly confirmed: boolean;
+  readonly sessionId: string | null;
   readonly now: number;
 }
 
@@ -119,24 +120,28 @@ export async function beginApp({ user: { id }, session }: SignedIn, { secondFact
     throw new Refusal("conflict", "second_factor_exists", { description: "You have an authenticator app already." });
 }
 
+/** The app that was begun in this session, if it waits for its first code: another session, also one that has ended, knows its own. */
+async function waitingOf({ user, session }: SignedIn, { secondFactors }: SecondFactorPorts): Promise<AuthenticatorApp | undefined> {
+  const app = await secondFactors.appOf(user.id);
+  return app?.confirmed === false && app.sessionId === session.id ? app : undefined;
+}
+
 /** The app that waits for its first code: its secret in base32, and as the link that apps read. */
-export async function waitingApp({ id, email }: User, { secondFactors, box, issuer }: SecondFactorPorts) {
-  const app = await secondFactors.appOf(id);
-  if (app === undefined || app.confirmed) return undefined;
+export async function waitingApp(signedIn: SignedIn, ports: SecondFactorPorts) {
+  const { id, email } = signedIn.user;
+  const { box, issuer } = ports;
+  const app = await waitingOf(signedIn, ports);
+  if (app === undefined) return undefined;
   const secret = box.open(app.secret, appSecretPlace(id));
   const { generateURI } = await otp();
   return { secret, uri: generateURI({ issuer: new URL(issuer).host, label: email, secret }) };
 }
 
 /** @returns ten recovery codes, shown once  @throws {Refusal} unauthenticated for a wrong code */
-export async function confirmApp(
-  { user, session }: SignedIn,
-  code: string,
-  ports: SecondFactorPorts,
-  caller: Caller,
-): Promise<readonly string[]> {
+export async function confirmApp(signedIn: SignedIn, code: string, ports: SecondFactorPorts, caller: Caller): Promise<readonly string[]> {
+  const { user, session } = signedIn;
   const { secondFactors, box, randomBytes } = ports;
-  const app = await secondFactors.appOf(user.id);
+  const app = await waitingOf(signedIn, ports);
   const step = app && (await stepOf(box.open(app.secret, appSecretPlace(user.id)), plainCode(code), app.now));
   if (app === undefined || step === undefined) throw wrongFirstCode();
   const proved = { secret: app.secret, step };

@@ -14,12 +14,12 @@ const STATE = statement(
 );
 const APP = statement(
   "second_factor_app",
-  `select secret, confirmed_at is not null as confirmed, ${seconds("now()")} as now from authenticator_apps where user_id = $1::uuid`,
+  `select secret, confirmed_at is not null as confirmed, session_id::text as "sessionId", ${seconds("now()")} as now from authenticator_apps where user_id = $1::uuid`,
 );
 const BEGIN = statement(
   "second_factor_begin",
-  `insert into authenticator_apps as app (user_id, secret) values ($1::uuid, $2)
-   on conflict (user_id) do update set secret = excluded.secret, created_at = now(), last_step = 0 where app.confirmed_at is null
+  `insert into authenticator_apps as app (user_id, secret, session_id) values ($1::uuid, $2, $3::uuid)
+   on conflict (user_id) do update set secret = excluded.secret, session_id = excluded.session_id, created_at = now(), last_step = 0 where app.confirmed_at is null
    returning 1 as one`,
 );
 const CONFIRM = statement(
@@ -54,7 +54,7 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   begin: ({ id, userId }, secret) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      return (await tx.query(BEGIN, [userId, secret])).length === 1;
+      return (await tx.query(BEGIN, [userId, secret, id])).length === 1;
     }),
   confirm: ({ id, userId }, { secret, step }, codes, message, audit) =>
     sql.transaction(async (tx) => {

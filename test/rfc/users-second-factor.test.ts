@@ -79,6 +79,20 @@ describe("docs/protocol.md#second-factor", () => {
     }
   });
 
+  test("an app that waits for its first code is shown and confirmed in its own session alone", async ({ server }) => {
+    const { email, browser: thief } = await server.signedInUser();
+    const form = withForm(await thief.follow("/account/security"), "/account/security/app/begin");
+    const begun = await thief.submit(form, { form_token: tokenIn(form.html) });
+    const secret = /secret=([A-Z2-7]+)/.exec(begun.html)?.[1] ?? "";
+    const browser = aBrowser(server.url);
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    const security = await browser.follow("/account/security/app");
+    expect([security.url, security.html.includes(secret)]).toEqual([`${server.url}/account/security`, false]);
+    const sent = await browser.submit(begun, { form_token: tokenIn(security.html), code: codeOf(secret) });
+    expect(sent.url).toBe(`${server.url}/account/security`);
+    expect((await thief.submit(begun, { code: codeOf(secret) })).html).toContain("recovery codes");
+  });
+
   test("two tabs are asked side by side, and each goes on to its own request", async ({ server }) => {
     const { email, browser, recovery } = await withApp(server);
     browser.cookies.clear();

@@ -1,6 +1,6 @@
 import type { ChallengeKind } from "../../accounts/factors.ts";
 import type { SecretHash } from "../../random.ts";
-import { bigint, boolean, bytes, createdAt, id, integer, json, nullable, reference, table, text, texts, time } from "./table.ts";
+import { bigint, boolean, bytes, createdAt, id, integer, json, nullable, reference, table, text, texts, time, uuid } from "./table.ts";
 
 export const PASSKEYS = table("passkeys", {
   id: id(),
@@ -32,6 +32,8 @@ export const AUTHENTICATOR_APPS = table("authenticator_apps", {
   createdAt: createdAt(),
   /** When the user entered the first code; before, the app does not count. */
   confirmedAt: nullable(time()),
+  /** In which it was begun. */
+  sessionId: nullable(uuid()),
 });
 
 export const RECOVERY_CODES = table("recovery_codes", {

@@ -34,8 +34,8 @@ export const beginAppPage = (kit: PageKit): Handler =>
 export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site, cookies } = kit;
 
-  async function show(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}) {
-    const app = await waitingApp(user, ports);
+  async function show(ctx: FrontContext, signedIn: SignedIn, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}) {
+    const app = await waitingApp(signedIn, ports);
     if (app === undefined) return sendRedirect(ctx, site.path(SECURITY));
     const page = { ...app, token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, faults };
     sendPage(ctx, appView(site, languageOf(ctx), page), status);
