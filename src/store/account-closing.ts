@@ -23,11 +23,15 @@ const LOCK_OPERATORS = statement(
 // inserted, and then as for a deletion, once no other transaction holds any of its rows.
 const HOLD = statement("account_hold", "select role from users where id = $1::uuid and deleted_at is null for no key update");
 const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));
-// In the lock order of sign-ins and new passwords; without a password, passkey or linked identity no session can start.
 const DROP_RESET = statement("account_drop_reset", "delete from password_resets where user_id = $1::uuid");
+// In the lock order of sign-ins and new passwords; without a password, passkey or linked identity no session can start. Left to the foreign
+// keys, a challenge or code that is being used would be waited for with the user locked as for a deletion.
+const DROP_IDENTITIES = statement("account_drop_identities", "delete from identity_links where user_id = $1::uuid");
+const DROP_CHALLENGES = statement("account_drop_challenges", deleteInOrder("proof_challenges", "id_hash", "user_id = $1::uuid"));
 const DROP_CREDENTIALS = statement("account_drop_credentials", "delete from credentials where user_id = $1::uuid");
 const DROP_PASSKEYS = statement("account_drop_passkeys", deleteInOrder("passkeys", "id", "user_id = $1::uuid"));
-const DROP_IDENTITIES = statement("account_drop_identities", "delete from identity_links where user_id = $1::uuid");
+const DROP_RECOVERY_CODES = statement("account_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", "user_id = $1::uuid"));
+const DROP_PROOFS = [DROP_IDENTITIES, DROP_CHALLENGES, DROP_CREDENTIALS, DROP_PASSKEYS, DROP_RECOVERY_CODES];
 
 const LAST_MAIL = statement(
   "account_last_mail",
@@ -106,7 +110,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       if (held.length === 0) return "gone";
       if (await isLast(held)) return "last_operator"; // became an operator after the first look
       const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
-      for (const each of [DROP_LINKS, DROP_RESET, DROP_CREDENTIALS, DROP_PASSKEYS, DROP_IDENTITIES]) await tx.query(each, [userId]);
+      for (const each of [DROP_LINKS, DROP_RESET, ...DROP_PROOFS]) await tx.query(each, [userId]);
       await holdRemover(tx, userId, sessionId); // after what a sign-in locks before its session
       const [size] = await tx.query<{ small: boolean }>(IS_SMALL, [userId, clients]);
       if (size?.small !== true) {

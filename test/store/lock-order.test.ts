@@ -9,8 +9,10 @@ import { identityLinks } from "../../src/store/identity-links.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
+import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
+import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
@@ -201,6 +203,38 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     };
     const reset = passwordChanges(sql).reset(tokenHash, "$argon2id$x", MESSAGE, anAudit("password.changed"));
     await allAtOnce([again(), reset, again(), again(), again()]);
+  });
+
+  test.for(rounds(16))("completing sign-ins by a second factor while the account is deleted, round %i", async (round) => {
+    const { id: userId } = await aUser(sql);
+    const own = { id: anId(), userId, hash: aHash(), ttl: 3_600 };
+    await sessions(sql).start(own, anAudit("session.started"));
+    const halves = await times(4, async () => {
+      const half = aHash();
+      const proof = { userId, generation: 0, upstream: null };
+      await proofChallenges(sql).put(half, "second_factor", proof, 300, { holder: anId(), limit: 5 });
+      return half;
+    });
+    const complete = async (half: (typeof halves)[number]) => {
+      for (let statements = 0; statements < round; statements += 1) await users(sql).byId(userId);
+      const session = { id: anId(), hash: aHash(), userId, ttl: 60, generation: 0, replaces: own.hash, half };
+      await sessions(sql).start(session, anAudit("session.started"));
+    };
+    await allAtOnce([...halves.map(complete), close(userId)]);
+  });
+
+  test.for(rounds(32))("using recovery codes while the account is deleted, round %i", async (round) => {
+    const { id: userId } = await aUser(sql);
+    const own = { id: anId(), userId, hash: aHash(), ttl: 3_600 };
+    await sessions(sql).start(own, anAudit("session.started"));
+    const [apps, codes] = [secondFactors(sql), Array.from({ length: 8 }, aHash)];
+    await apps.begin(own, "sealed");
+    await apps.confirm(own, { secret: "sealed", step: 1 }, codes, MESSAGE, anAudit("second_factor.added"));
+    const use = async (code: (typeof codes)[number], at: number) => {
+      for (let statements = 0; statements < round + at; statements += 1) await users(sql).byId(userId);
+      await apps.useCode(userId, code, MESSAGE, anAudit("recovery_code.used"));
+    };
+    await allAtOnce([...codes.map(use), close(userId)]);
   });
 
   test.for(rounds(12))("closing an account while an operator disables it and deletes its client, round %i", async () => {
