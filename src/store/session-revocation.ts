@@ -3,6 +3,7 @@ import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
+import { holdUser } from "./held-sessions.ts";
 import { removeOfUser } from "./removals.ts";
 import { deleteInOrder, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 
@@ -68,6 +69,7 @@ export const sessionEndings = (sql: Sql): Pick<Sessions, "endAll" | "endOne" | "
   endOthers: async (keep, userId, audit) => {
     if (!isUuid(keep) || !isUuid(userId)) return;
     await sql.transaction(async (tx) => {
+      await holdUser(tx, userId); // a change of the password locks its own session before the others
       await endCodesAndGrants(tx, userId, await tx.query<EndedColumns>(END_OTHERS, [userId, keep]));
       await record(tx, audit);
     });

@@ -34,6 +34,12 @@ const SESSIONS_OF = statement(
    order by sessions.user_id, sessions.id limit ${BATCH}`,
 );
 
+/** Before their sessions (docs/decisions/0014). */
+const HOLD_USERS = statement(
+  "identity_hold_users",
+  "select 1 as one from users where id = any($1::text[]::uuid[]) order by id for no key update",
+);
+
 // By itself too: waits for starts that complete such a sign-in, and then finds their sessions.
 const END_HALVES = statement(
   "identity_end_halves",
@@ -57,6 +63,7 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
       if (!whose) return true;
       for (let more = true; more; ) {
         const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, whose);
+        await tx.query(HOLD_USERS, [found.map(({ userId }) => userId)]);
         for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
         more = found.length === BATCH;
       }

@@ -191,6 +191,31 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     await allAtOnce([again(), take(), again(), again(), again()]);
   });
 
+  const others = rounds(16).flatMap((round) =>
+    (["signs out its other sessions", "is signed out by its provider"] as const).map((ending) => [ending, round] as const),
+  );
+  test.for(others)("changing the password in one session while another %s, round %i", async ([ending, round]) => {
+    const { id: userId } = await aUser(sql);
+    const [issuer, subject] = [`https://${anId()}.example.test`, anId()];
+    const ids = await times(8, () => aSession(userId));
+    for (const id of ids)
+      await runText(sql, "insert into upstream_sessions (session_id, issuer, subject) values ($1::uuid, $2, $3)", [id, issuer, subject]);
+    const provedBy = aHash();
+    const own = { id: anId(), hash: provedBy, userId, ttl: 3_600 };
+    await sessions(sql).start(own, anAudit("session.started"));
+    await runText(sql, "insert into upstream_sessions (session_id, issuer, subject) values ($1::uuid, $2, $3)", [own.id, issuer, subject]);
+    const end = async () => {
+      for (let statements = 0; statements < round; statements += 1) await users(sql).byId(userId);
+      const logout = { jti: anId(), subject, sid: undefined, remember: 60 };
+      if (ending === "is signed out by its provider") await identityLinks(sql).endSessions(issuer, logout, anAudit("session.ended"));
+      else await sessions(sql).endOthers(ids[0] ?? "", userId, anAudit("session.ended"));
+    };
+    const session = { id: anId(), hash: aHash(), userId, ttl: 3_600 };
+    const audits = { change: anAudit("password.changed"), session: anAudit("session.started") };
+    const change = passwordChanges(sql).change({ provedBy, passwordHash: "$argon2id$x", session }, MESSAGE, audits);
+    await allAtOnce([end(), change, end()]);
+  });
+
   test.for(rounds(16))("signing in again by a password while the account gets its first reset, round %i", async (round) => {
     const { id: userId, email } = await aUser(sql);
     const [own, tokenHash] = [{ id: anId(), userId, hash: aHash(), ttl: 3_600 }, aHash()];
