@@ -2,6 +2,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFlaws } from "../support/axe.ts";
 import { flawsOf, loading, openPage, startCallback, startChromium } from "../support/chromium.ts";
+import { runText } from "../support/database.ts";
 import { flawsInEveryView } from "../support/every-view.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { startServer, type TestServer } from "../support/server.ts";
@@ -121,6 +122,28 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
   test("the browser suggests the passkey in the field for the address, and signs in without a click", async () => {
     const { page, close } = await withNewPasskey();
     await signOut(page);
+    await page.waitForURL(`${server.url}/account`);
+    await close();
+  });
+
+  test("the passkey that the browser suggests signs in also after the page was open for longer than its challenge lasts", async () => {
+    const { page, authenticator, close } = await withNewPasskey();
+    await authenticator.touches(false);
+    await page.clock.install();
+    await page.addInitScript(() => {
+      const { credentials } = navigator;
+      const get = credentials.get.bind(credentials);
+      credentials.get = (options) => {
+        document.documentElement.dataset.asked = "";
+        return get(options);
+      };
+    });
+    await signOut(page);
+    await page.locator("html[data-asked]").waitFor();
+    await runText(server.database.sql, "update proof_challenges set expires_at = now()");
+    await page.clock.fastForward(5 * 60_000);
+    await authenticator.touches(true);
+    await page.getByLabel("E-mail address").click();
     await page.waitForURL(`${server.url}/account`);
     await close();
   });

@@ -22,6 +22,8 @@ export async function aVirtualAuthenticator(page: Page) {
     passkeys: async () => (await session.send("WebAuthn.getCredentials", { authenticatorId })).credentials,
     /** Whether the user passes the check of the authenticator. */
     verifies: (isUserVerified: boolean) => session.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified }),
+    /** Whether a user is there, who touches the authenticator at once. */
+    touches: (enabled: boolean) => session.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled }),
     /** The key is lost: another one takes its place. */
     async lose(): Promise<void> {
       await session.send("WebAuthn.removeVirtualAuthenticator", { authenticatorId });

@@ -31,11 +31,24 @@ async function use(form, answering) {
 /** Whether the user has asked for a passkey by a button. A suggestion that comes later would end what the browser asks for then. */
 let hasAsked = false;
 
-/** Offers passkeys where the browser suggests what to fill in, until the user chooses another way. */
+/** Milliseconds before its challenge ends from which a suggestion is made again. */
+const MARGIN = 60_000;
+
+/** Offers passkeys where the browser suggests what to fill in, until the user chooses another way; again for a user who comes back late. */
 async function suggest(form) {
   if (!(await browserSupportsWebAuthnAutofill())) return;
-  const optionsJSON = await optionsFor(form);
-  if (optionsJSON !== undefined && !hasAsked) send(form, await startAuthentication({ optionsJSON, useBrowserAutofill: true }));
+  let lasts = 0;
+  const offer = async () => {
+    if (hasAsked || Date.now() < lasts) return;
+    lasts = Date.now() + MARGIN; // one request at a time
+    const optionsJSON = await optionsFor(form);
+    if (optionsJSON === undefined || hasAsked) return;
+    lasts = Date.now() + optionsJSON.timeout - MARGIN;
+    send(form, await startAuthentication({ optionsJSON, useBrowserAutofill: true }));
+  };
+  const attempt = () => offer().catch(() => undefined); // the user chose another way
+  for (const event of ["focus", "pointerdown"]) addEventListener(event, attempt, true); // the field can have the focus already
+  await attempt();
 }
 
 if (browserSupportsWebAuthn()) {
@@ -47,6 +60,6 @@ if (browserSupportsWebAuthn()) {
       hasAsked = true;
       void use(form, signsIn ? startAuthentication : startRegistration);
     });
-    if (signsIn && document.querySelector(".summary") === null) suggest(form).catch(() => undefined); // the user chose another way
+    if (signsIn && document.querySelector(".summary") === null) void suggest(form);
   }
 }
