@@ -5,12 +5,12 @@ import "./console.css";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
 import { accessToken } from "./auth/session.ts";
-import { reportLostFailures } from "./components/lost-failures.ts";
+import { showLostAnswers } from "./components/lost-answers.tsx";
 
 // At once, beside the loading of the screen. The page that takes an answer has no token yet, or needs none.
 if (!location.pathname.endsWith("/callback")) accessToken().catch(() => undefined); // the first call says why
 
-reportLostFailures();
+showLostAnswers();
 
 const root = document.getElementById("root");
 if (root !== null) createRoot(root).render(<App />);

@@ -1,6 +1,6 @@
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { operatorAt } from "../support/admin.ts";
+import { adminAs, operatorAt } from "../support/admin.ts";
 import { startChromium } from "../support/chromium.ts";
 import { openConsole, openScreen } from "../support/console.ts";
 import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
@@ -125,6 +125,60 @@ test("a change that fails after its user has gone on to another screen says so t
   await openScreen(page, "/keys");
   await saving.release(refused);
   await page.getByRole("alert").getByText("Not now.").waitFor();
+});
+
+test.for([
+  [
+    "secret of a client that is made",
+    "operator.clients.create",
+    "Client secret: Made late",
+    async () => {
+      await openScreen(page, "/clients/new");
+      await page.getByLabel("Name").fill("Made late");
+      await page.getByLabel("Redirect URIs").fill("https://late.example.test/");
+      await button("Create").click();
+    },
+  ],
+  [
+    "secret that replaces another",
+    "operator.clients.regenerateSecret",
+    "Client secret: Replaced late",
+    async () => {
+      const { id } = await aClient("Replaced late");
+      await openScreen(page, `/clients/${id}`);
+      await button("Replace the secret").click();
+      await confirm("Replace the secret");
+    },
+  ],
+  [
+    "API key",
+    "apiKeys.create",
+    "API key: Late",
+    async () => {
+      const { admin, id: ownerId } = await adminAs(server.url);
+      const { id } = await admin.operator.clients.create.mutate({
+        name: "Keyed late",
+        ownerId,
+        environment: "development",
+        redirectUris: ["https://late.example.test/"],
+        grantTypes: ["authorization_code"],
+        tokenEndpointAuthMethod: "none",
+      });
+      await openScreen(page, `/clients/${id}?tab=keys`);
+      await page.getByLabel("Name of the key").fill("Late");
+      await button("Create a key").click();
+    },
+  ],
+] as const)("the %s is shown also where its user has gone on to another screen", async ([, name, label, make]) => {
+  const making = await held(`**/trpc/*${name}*`);
+  const answered = page.waitForResponse(`**/trpc/*${name}*`);
+  await make();
+  await making.asked;
+  await openScreen(page, "/keys");
+  await making.release();
+  const [{ result }] = await (await answered).json();
+  const secret = result.data.clientSecret ?? result.data.key;
+  expect(await page.getByRole("region", { name: label, exact: true }).textContent()).toBe(secret);
 });
 
 test("a question about a record is gone with the screen of the record", async () => {

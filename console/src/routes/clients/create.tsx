@@ -47,6 +47,7 @@ export function CreateClient() {
   const creation = useMutation({
     mutationFn: () => register(draft, isOperator),
     onSuccess: () => void queryClient.invalidateQueries(), // the secret is shown at once
+    meta: { secretOf: ({ name, clientSecret }: CreatedClient) => ({ label: `${texts.secret}: ${name}`, text: clientSecret }) },
   });
   if (creation.data !== undefined) return <Created {...creation.data} />;
   const change = (members: Partial<Draft>): void => setDraft({ ...draft, ...members });

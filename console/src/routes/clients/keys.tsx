@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Table, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, queryClient, trpc } from "../../api/client.ts";
+import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { CopyBlock } from "../../components/copy.tsx";
 import { FailureNote } from "../../components/failure.tsx";
@@ -18,7 +18,11 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
   const [name, setName] = useState("");
   const keys = useQuery(trpc.apiKeys.list.queryOptions({ clientId }));
   const onSuccess = () => void queryClient.invalidateQueries({ queryKey: trpc.apiKeys.pathKey() }); // the key is shown at once
-  const creation = useMutation({ mutationFn: () => api.apiKeys.create.mutate({ clientId, key: { name } }), onSuccess });
+  const creation = useMutation({
+    mutationFn: () => api.apiKeys.create.mutate({ clientId, key: { name } }),
+    onSuccess,
+    meta: { secretOf: ({ name, key }: ManagementOutputs["apiKeys"]["create"]) => ({ label: `${texts.key}: ${name}`, text: key }) },
+  });
   const revocation = useMutation({ mutationFn: (keyId: string) => api.apiKeys.revoke.mutate({ clientId, keyId }), onSuccess });
   const revoke = async (keyId: string, ofKey: string) => {
     if (await confirm({ title: texts.revokeOf(ofKey), consequences: [texts.revokeConsequence], act: texts.revoke }))

@@ -144,7 +144,12 @@ function Dangers({ client, can }: ClientPart) {
   const confirm = useConfirm();
   const moveOn = useMoveOn();
   const procedures = proceduresFor(isOperator);
-  const rotation = useMutation({ mutationFn: () => procedures.regenerateSecret.mutate({ id: client.id }) });
+  const rotation = useMutation({
+    mutationFn: () => procedures.regenerateSecret.mutate({ id: client.id }),
+    meta: {
+      secretOf: (answer: { readonly clientSecret: string }) => ({ label: `${create.secret}: ${client.name}`, text: answer.clientSecret }),
+    },
+  });
   const removal = useMutation({
     mutationFn: () => procedures.delete.mutate({ id: client.id }),
     onMutate: moveOn,
