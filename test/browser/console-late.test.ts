@@ -301,3 +301,34 @@ test("a double click on what sends a link for a new password, or withdraws an in
     "/trpc/operator.invitations.withdraw",
   ]);
 });
+
+test("a double click on what ends a session, enables a user or resumes an agent does it once", async () => {
+  const operator = await operatorAt(server.url);
+  const { email } = await server.signedInUser();
+  const [user] = (await operator.users.list.query({ search: email })).users;
+  const id = user?.id ?? "";
+  const agent = await operator.clients.create.mutate({
+    name: "Resumed twice",
+    isAgent: true,
+    grantTypes: ["client_credentials"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+  await operator.agents.pause.mutate({ clientId: agent.clientId });
+  const sent: string[] = [];
+  page.on("request", (request) => request.method() === "POST" && sent.push(new URL(request.url()).pathname));
+  await openScreen(page, `/users/${id}`);
+  await page.getByRole("button", { name: /^Sign out: / }).dblclick();
+  await page.getByText("Not signed in anywhere.").waitFor();
+  await operator.users.disable.mutate({ id });
+  await openScreen(page, `/agents/${agent.id}`);
+  await button("Resume").dblclick();
+  await button("Pause").waitFor();
+  await openScreen(page, `/users/${id}`);
+  await button("Enable").dblclick();
+  await button("Disable").waitFor();
+  expect(sent.filter((path) => /sessions|enable|resume/.test(path))).toEqual([
+    "/trpc/operator.sessions.end",
+    "/trpc/operator.agents.resume",
+    "/trpc/operator.users.enable",
+  ]);
+});

@@ -5,6 +5,7 @@ import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
+import { ActButton } from "../../components/act-button.tsx";
 import { DialogForm } from "../../components/dialog-form.tsx";
 import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
@@ -65,7 +66,7 @@ function Paused({ agent: { id, name, clientId, enabled } }: { readonly agent: Ag
             {texts.pause}
           </Button>
         ) : (
-          <Button onClick={() => void act(api.operator.agents.resume.mutate({ clientId }), texts.wasResumed(name))}>{texts.resume}</Button>
+          <ActButton run={() => act(api.operator.agents.resume.mutate({ clientId }), texts.wasResumed(name))}>{texts.resume}</ActButton>
         )}
       </PageHead>
       {data === undefined && error && <FailureNote error={error} retry={() => void refetch()} />}

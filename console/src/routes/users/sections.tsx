@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
+import { ActButton } from "../../components/act-button.tsx";
 import { ClientLink } from "../../components/client-link.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
 import { Section } from "../../components/section.tsx";
@@ -19,7 +20,8 @@ interface Line {
   /** Default: the name. */
   readonly shown?: ReactNode;
   readonly detail: string;
-  readonly act?: { readonly label: string; readonly run: () => void };
+  /** Without a question, a second click must not repeat it. */
+  readonly act?: { readonly label: string; readonly run: () => Promise<unknown>; readonly asks: boolean };
 }
 
 const { users: texts } = T;
@@ -40,10 +42,15 @@ const Lines = ({ caption, lines }: { readonly caption: string; readonly lines: r
               </Text>
             </Table.Td>
             <Table.Td ta="end">
-              {one !== undefined && (
-                <Button size="xs" variant="default" onClick={one.run} aria-label={`${one.label}: ${name}`}>
+              {one?.asks === true && (
+                <Button size="xs" variant="default" onClick={() => void one.run()} aria-label={`${one.label}: ${name}`}>
                   {one.label}
                 </Button>
+              )}
+              {one?.asks === false && (
+                <ActButton size="xs" variant="default" run={one.run} aria-label={`${one.label}: ${name}`}>
+                  {one.label}
+                </ActButton>
               )}
             </Table.Td>
           </Table.Tr>
@@ -59,7 +66,7 @@ export function Sessions({ userId }: OfUser) {
     key: id,
     name: [browser, system].filter((part) => part !== null && part !== "").join(", ") || texts.unknownDevice,
     detail: [address, texts.signedIn(ago(signedInAt)), texts.lastSeen(ago(lastSeenAt))].filter((part) => part !== null).join(" · "),
-    act: { label: texts.signOut, run: () => void act(api.operator.sessions.end.mutate({ userId, id }), texts.sessionEnded) },
+    act: { label: texts.signOut, run: () => act(api.operator.sessions.end.mutate({ userId, id }), texts.sessionEnded), asks: false },
   }));
   return (
     <Section title={texts.sessions} error={error} empty={data?.sessions.length === 0 ? texts.noSessions : undefined}>
@@ -73,6 +80,7 @@ export function Factors({ userId }: OfUser) {
   const confirm = useConfirm();
   const removing = (name: string, work: () => Promise<unknown>) => ({
     label: texts.remove,
+    asks: true,
     run: async () => {
       const about = { title: texts.removeFactor(name), consequences: [texts.removeFactorMeans, texts.cannotBeUndone], act: texts.remove };
       if (await confirm(about)) await act(work(), texts.factorRemoved);
@@ -114,7 +122,7 @@ export function Consents({ userId }: OfUser) {
     name: clientName,
     shown: <ClientLink clientId={clientId}>{clientName}</ClientLink>,
     detail: [...scopes, ...resources, texts.lastUsed(ago(lastUsedAt))].join(" · "),
-    act: { label: texts.removeAccess, run: () => void revoke(id, clientName) },
+    act: { label: texts.removeAccess, run: () => revoke(id, clientName), asks: true },
   }));
   return (
     <Section title={texts.consents} error={error} empty={data?.consents.length === 0 ? texts.noConsents : undefined}>

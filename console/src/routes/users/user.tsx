@@ -67,8 +67,7 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
   const moveOn = useMoveOn();
   const can = viewer.data?.can;
   const ofInviter = role === "operator" ? [texts.invitationsEnd] : [];
-  const setEnabled = async (): Promise<void> => {
-    if (!enabled) return void act(api.operator.users.enable.mutate({ id }), texts.wasEnabled(email));
+  const disable = async (): Promise<void> => {
     const about = { title: texts.disableOf(email), consequences: [texts.disableEnds, ...ofInviter, texts.canBeUndone], act: texts.disable };
     if (await confirm(about)) await act(api.operator.users.disable.mutate({ id }), texts.wasDisabled(email));
   };
@@ -119,9 +118,19 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
       <Button variant="default" onClick={() => void signOut()}>
         {texts.signOut}
       </Button>
-      <Button variant="default" disabled={!can?.disable} onClick={() => void setEnabled()}>
-        {enabled ? texts.disable : texts.enable}
-      </Button>
+      {enabled ? (
+        <Button variant="default" disabled={!can?.disable} onClick={() => void disable()}>
+          {texts.disable}
+        </Button>
+      ) : (
+        <ActButton
+          variant="default"
+          disabled={!can?.disable}
+          run={() => act(api.operator.users.enable.mutate({ id }), texts.wasEnabled(email))}
+        >
+          {texts.enable}
+        </ActButton>
+      )}
       <Button color="red" variant="outline" c="var(--mantine-color-text)" disabled={!can?.delete} onClick={() => void remove()}>
         {texts.delete}
       </Button>
