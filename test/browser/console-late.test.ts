@@ -302,6 +302,28 @@ test("a double click on what sends a link for a new password, or withdraws an in
   ]);
 });
 
+test("a sign-out ends at the first page, also where a call finds the session ended before that is there", async () => {
+  const { page: own, close } = await openConsole(browser, server.url);
+  await own.evaluate(() =>
+    addEventListener("beforeunload", () => setTimeout(() => document.querySelector<HTMLElement>("a[href$='/console/agents']")?.click()), {
+      once: true,
+    }),
+  );
+  const left: string[] = [];
+  own.on("request", (request) => request.isNavigationRequest() && left.push(new URL(request.url()).pathname));
+  const first = Promise.withResolvers<Route>();
+  await own.route(`${server.url}/`, first.resolve);
+  await own.getByRole("button", { name: "Your account" }).click();
+  const silently = own.waitForResponse(/error=login_required/);
+  await own.getByRole("menuitem", { name: "Sign out" }).click({ noWaitAfter: true });
+  const route = await first.promise;
+  await silently;
+  await route.continue();
+  await own.waitForURL(`${server.url}/`);
+  expect(left).toEqual(["/"]);
+  await close();
+});
+
 test("a double click on what ends a session, enables a user or resumes an agent does it once", async () => {
   const operator = await operatorAt(server.url);
   const { email } = await server.signedInUser();

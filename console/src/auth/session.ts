@@ -47,12 +47,16 @@ export async function accessToken(): Promise<string> {
   if (isFresh(current)) return current.token;
   const token = await renewed();
   if (token !== undefined) return token.token;
-  leaving ??= signInByPage(here()).catch((error: unknown) => {
+  await (leaving ?? leave(signInByPage(here())));
+  return new Promise(() => undefined);
+}
+
+function leave(navigation: Promise<void>): Promise<void> {
+  leaving = navigation.catch((error: unknown) => {
     leaving = undefined;
     throw error;
   });
-  await leaving;
-  return new Promise(() => undefined);
+  return leaving;
 }
 
 /** For a token that the server did not accept. */
@@ -95,7 +99,9 @@ export async function signInAgain(demand: Demand, signal: AbortSignal): Promise<
 }
 
 /** Ends the session of this browser, at the server too. @throws when the server does not do it: the page then stays */
-export async function signOut(): Promise<void> {
+export const signOut = (): Promise<void> => leave(endSession());
+
+async function endSession(): Promise<void> {
   const token = await renewed();
   if (token !== undefined) {
     const headers = { authorization: `Bearer ${token.token}` };
