@@ -354,3 +354,33 @@ test("a double click on what ends a session, enables a user or resumes an agent 
     "/trpc/operator.users.enable",
   ]);
 });
+
+test("a logo that cannot be read says so, and of two the last that was chosen is sent", async () => {
+  const operator = await operatorAt(server.url);
+  const id = (await operator.realms.list.query()).realms.find(({ name }) => name === "Partners")?.id ?? "";
+  await openScreen(page, `/realms/${id}`);
+  await page.evaluate(() => {
+    const read = FileReader.prototype.readAsDataURL;
+    FileReader.prototype.readAsDataURL = function (file) {
+      if ((file as File).name === "gone.svg") this.dispatchEvent(new ProgressEvent("error"));
+      else if ((file as File).name === "large.svg") addEventListener("small is read", () => read.call(this, file), { once: true });
+      else {
+        this.addEventListener("load", () => dispatchEvent(new Event("small is read")));
+        read.call(this, file);
+      }
+    };
+  });
+  const choose = async (name: string) => {
+    const chooser = page.waitForEvent("filechooser");
+    await page.getByLabel("Logo").click();
+    await (await chooser).setFiles({ name, mimeType: "image/svg+xml", buffer: Buffer.from(`<svg id="${name}"/>`) });
+  };
+  await choose("gone.svg");
+  await page.getByText("This file could not be read.").waitFor();
+  const previewed: string[] = [];
+  page.on("request", (request) => request.url().includes("previewBranding") && previewed.push(request.postData() ?? ""));
+  await choose("large.svg");
+  await choose("small.svg");
+  const hasLogo = (name: string) => previewed.at(-1)?.includes(Buffer.from(`<svg id="${name}"/>`).toString("base64"));
+  await expect.poll(() => hasLogo("small.svg")).toBe(true);
+});

@@ -763,6 +763,7 @@ export const de: Texts = {
     logo: "Logo",
     logoDetail: "SVG oder PNG",
     hasLogo: "Anderes Logo wählen",
+    unreadableLogo: "Diese Datei konnte nicht gelesen werden. Wählen Sie eine andere.",
     noLogo: "Logo wählen",
     removeLogo: "Logo entfernen",
     brandingDetail: "Was Sie leer lassen, bleibt, wie es am Server eingestellt ist.",

@@ -705,6 +705,7 @@ export const en = {
     logo: "Logo",
     logoDetail: "SVG or PNG",
     hasLogo: "Choose another logo",
+    unreadableLogo: "This file could not be read. Choose another one.",
     noLogo: "Choose a logo",
     removeLogo: "Remove the logo",
     brandingDetail: "What you leave empty stays as the server is set.",

@@ -1,7 +1,7 @@
 import { Button, FileInput, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { changesTo, sendChanges } from "../../api/changes.ts";
 import { api, type ManagementInputs } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
@@ -39,6 +39,9 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
     () => Object.fromEntries(MEMBERS.map((member) => [member, branding[member] ?? ""])) as Record<Member, string>,
   );
   const [logo, setLogo] = useState<string | null>();
+  const [isUnreadable, setUnreadable] = useState(false);
+  /** What was chosen last: a larger file is read for longer than a later one. */
+  const chosen = useRef<File>(undefined);
   /** What the fields had when they were filled, or saved last. */
   const [saved, setSaved] = useState(() => changeOf(fields, undefined));
   const change = changeOf(fields, logo);
@@ -50,6 +53,19 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
       return refreshRealms();
     },
   });
+  const settle = (next: string | null | undefined, file?: File): void => {
+    chosen.current = file;
+    setUnreadable(false);
+    setLogo(next);
+  };
+  const choose = async (file: File | null): Promise<void> => {
+    settle(undefined, file ?? undefined);
+    if (file === null) return;
+    const read = await base64Of(file).catch(() => undefined);
+    if (chosen.current !== file) return;
+    setUnreadable(read === undefined);
+    setLogo(read);
+  };
   const hasLogo = logo === undefined ? branding.logo !== null : logo !== null;
   return (
     <Group align="start" gap="xl">
@@ -69,10 +85,11 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
             description={texts.logoDetail}
             accept="image/svg+xml,image/png"
             placeholder={hasLogo ? texts.hasLogo : texts.noLogo}
-            onChange={(file) => void (file === null ? setLogo(undefined) : base64Of(file).then(setLogo))}
+            onChange={(file) => void choose(file)}
+            error={isUnreadable && texts.unreadableLogo}
           />
           {hasLogo && (
-            <Button variant="subtle" onClick={() => setLogo(null)}>
+            <Button variant="subtle" onClick={() => settle(null)}>
               {texts.removeLogo}
             </Button>
           )}
