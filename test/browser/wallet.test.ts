@@ -108,6 +108,27 @@ test("a link goes on waiting while the server cannot answer for now", async () =
   await close();
 });
 
+test("a link goes on waiting where a request for its state is never answered", async () => {
+  const { page, close } = await atWalletPage();
+  await page.clock.install();
+  await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
+  await page.locator("#waiting").waitFor();
+  await page.evaluate(() => {
+    // By the clock of the test, which the browser's own timeouts do not follow.
+    AbortSignal.timeout = (milliseconds) => {
+      const aborting = new AbortController();
+      setTimeout(() => aborting.abort(), milliseconds);
+      return aborting.signal;
+    };
+  });
+  let states = 0;
+  await page.route("**/auth/link/wallet/*", () => {
+    states += 1;
+  });
+  await expect.poll(() => page.clock.runFor(2000).then(() => states)).toBeGreaterThan(1);
+  await close();
+});
+
 describe.each([{ locale: "en-GB" }, { locale: "de-DE" }])("WCAG 2.2 AA of the wallet page in every view, $locale", (options) => {
   test("axe and the accessibility checks find no flaw in any state", async () => {
     const { page, close } = await atWalletPage({ ...options, bypassCSP: true });
