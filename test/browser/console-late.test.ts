@@ -384,3 +384,13 @@ test("a logo that cannot be read says so, and of two the last that was chosen is
   const hasLogo = (name: string) => previewed.at(-1)?.includes(Buffer.from(`<svg id="${name}"/>`).toString("base64"));
   await expect.poll(() => hasLogo("small.svg")).toBe(true);
 });
+
+test("an export that fails after its user has gone on to another screen says so there", async () => {
+  await openScreen(page, "/audit");
+  const exporting = await held("**/trpc/*audit.export*");
+  await button("Export").click();
+  await exporting.asked;
+  await openScreen(page, "/realms");
+  await exporting.release(refused);
+  await page.getByRole("alert").getByText("Not now.").waitFor();
+});

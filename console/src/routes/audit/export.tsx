@@ -1,5 +1,5 @@
 import { Button, Code, Modal, Stack, Text } from "@mantine/core";
-import { useState } from "react";
+import { useMutation } from "@tanstack/react-query";
 import { api } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { T } from "../../texts/texts.ts";
@@ -33,24 +33,13 @@ function save(blob: Blob): void {
 
 /** Downloads the trail, and says how to verify it without this server. */
 export function Export() {
-  const [state, setState] = useState<"closed" | "working" | "done">("closed");
-  const [error, setError] = useState<unknown>();
-  const run = async (): Promise<void> => {
-    setState("working");
-    setError(undefined);
-    try {
-      save(await exported());
-    } catch (thrown) {
-      setError(thrown);
-    }
-    setState("done");
-  };
+  const { mutate, isPending, isIdle, error, reset } = useMutation({ mutationFn: async () => save(await exported()) });
   return (
     <>
-      <Button variant="default" loading={state === "working"} onClick={() => void run()}>
+      <Button variant="default" loading={isPending} onClick={() => mutate()}>
         {texts.export}
       </Button>
-      <Modal opened={state === "done"} onClose={() => setState("closed")} title={error ? texts.export : texts.verifyTitle}>
+      <Modal opened={!isIdle && !isPending} onClose={reset} title={error ? texts.export : texts.verifyTitle}>
         {error ? (
           <FailureNote error={error} />
         ) : (
