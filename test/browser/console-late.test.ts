@@ -394,3 +394,14 @@ test("an export that fails after its user has gone on to another screen says so 
   await exporting.release(refused);
   await page.getByRole("alert").getByText("Not now.").waitFor();
 });
+
+test("a step back to an earlier address of a new resource has it in the field too", async () => {
+  const [first, second] = ["https://localhost:9/first", "https://localhost:9/second"];
+  await openScreen(page, `/resources/new?uri=${encodeURIComponent(first)}`);
+  await page.getByLabel("Address").fill(second);
+  await button("Read its metadata").click();
+  await page.waitForURL(/second/);
+  await page.goBack();
+  await page.waitForURL(/first/);
+  await expect.poll(() => page.getByLabel("Address").inputValue()).toBe(first);
+});

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, List, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -19,6 +19,7 @@ export function AddResource() {
   const { uri } = useSearch({ from: "/frame/resources/new" });
   const navigate = useNavigate({ from: "/resources/new" });
   const [text, setText] = useState(uri ?? "");
+  useEffect(() => setText(uri ?? ""), [uri]); // the form below is that of the address, also after a step back
   const found = useQuery({ ...trpc.operator.resources.inspect.queryOptions({ resource: uri ?? "" }), enabled: uri !== undefined });
   return (
     <Stack maw="40rem">
