@@ -6,7 +6,7 @@ import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
-import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
 type LinkedUser = Pick<User, "id" | "enabled">;
@@ -20,6 +20,8 @@ const BY_VERIFIED_EMAIL = statement(
   "identity_by_email",
   `select id::text, enabled from users where email_key = $1 and email_verified and realm_id = $2::uuid`,
 );
+// Locked as by OPEN: the foreign key of a new link locks less, and to raise that later could deadlock with the deletion of the account.
+const HOLD_BY_VERIFIED_EMAIL = statement("identity_hold_by_email", `${BY_VERIFIED_EMAIL.text} for share`);
 
 /** A parallel caller waits here for the first, and then finds the link. Only an identity that has opened the account may sign in to it. */
 const LINK = statement(
@@ -60,17 +62,21 @@ const refuse = (reason: string, rule: string): never => {
   throw new Refusal("invalid_grant", reason, { rule });
 };
 
-async function ownerOf(tx: Tx, verifiedEmail: string | undefined, realmId: string): Promise<LinkedUser | undefined> {
+async function ownerOf(
+  tx: Tx,
+  { verifiedEmail, realmId }: Pick<AssertedIdentity, "verifiedEmail" | "realmId">,
+  read: Statement,
+): Promise<LinkedUser | undefined> {
   if (verifiedEmail === undefined || !isStorable(verifiedEmail)) return undefined;
-  return (await tx.query<LinkedUser>(BY_VERIFIED_EMAIL, [emailKey(verifiedEmail), realmId]))[0];
+  return (await tx.query<LinkedUser>(read, [emailKey(verifiedEmail), realmId]))[0];
 }
 
 async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | undefined> {
-  const { issuer, subject, verifiedEmail, realmId, newUserId } = identity;
+  const { issuer, subject, realmId, newUserId } = identity;
   const linked = async () => (await tx.query<LinkedUser>(LINKED, [issuer, subject]))[0];
   const existing = await linked();
   if (existing !== undefined) return existing;
-  const owner = await ownerOf(tx, verifiedEmail, realmId);
+  const owner = await ownerOf(tx, identity, HOLD_BY_VERIFIED_EMAIL);
   if (owner === undefined) await tx.query(ADD, [newUserId, realmId, `${newUserId}@identity.invalid`]);
   const user = owner ?? { id: newUserId, enabled: true };
   const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
@@ -82,7 +88,7 @@ async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | 
 export const identityAssertions = (sql: Sql): IdentityAssertions => ({
   outlook: async ({ issuer, subject, verifiedEmail, realmId, jti }) => {
     const [linked] = await sql.query<LinkedUser>(LINKED, [issuer, subject]);
-    const user = linked ?? (await ownerOf(sql, verifiedEmail, realmId));
+    const user = linked ?? (await ownerOf(sql, { verifiedEmail, realmId }, BY_VERIFIED_EMAIL));
     return { enabled: user?.enabled ?? true, used: await isConsumed(sql, "identity_assertion", issuer, jti) };
   },
 

@@ -5,6 +5,7 @@ import { addressChanges } from "../../src/store/address-changes.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
+import { identityAssertions } from "../../src/store/identity-assertions.ts";
 import { identityLinks } from "../../src/store/identity-links.ts";
 import { keyRegister } from "../../src/store/key-register.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
@@ -261,6 +262,22 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     };
     await allAtOnce([...codes.map(use), close(userId)]);
   });
+
+  test.for(rounds(16))(
+    "closing an account while identity assertions about its address are redeemed for the first time, round %i",
+    async () => {
+      const scene = await aScene(sql);
+      const { id: userId, email } = await aUser(sql);
+      await runText(sql, "update users set email_verified = true where id = $1::uuid", [userId]);
+      const redeem = () => {
+        const { userId: _, ...grant } = aGrant(scene);
+        const about = { issuer: "https://idp.example.test", subject: anId(), verifiedEmail: email, realmId: DEFAULT_REALM_ID };
+        const identity = { ...about, newUserId: anId(), jti: anId(), remember: 60 };
+        return identityAssertions(sql).accept(identity, grant, anAudit("token.issued"));
+      };
+      await allAtOnce([...Array.from({ length: 4 }, redeem), close(userId)]);
+    },
+  );
 
   test.for(rounds(12))("closing an account while an operator disables it and deletes its client, round %i", async () => {
     const scene = await aScene(sql);
