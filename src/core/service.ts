@@ -48,7 +48,7 @@ const deviceMethods = (whole: Core): DeviceMethods => ({
   authorizeDevice: async (request, context) => authorizeDevice(request, await issuing(whole, context)),
   findDeviceRequest: async ({ userCode }) => ({ deviceRequest: await findDeviceRequest(userCode, whole) }),
   async denyDeviceRequest({ deviceRequest }) {
-    if (!(await whole.devices.deny(deviceRequest))) throw new Refusal("conflict", "device_not_denied");
+    if (!(await whole.devices.deny(deviceRequest))) throw new Refusal("conflict", "device_approved_before");
     return {};
   },
 });

@@ -3,7 +3,7 @@ import type { MailMessage } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
-import { holdRemover } from "./held-sessions.ts";
+import { holdRemover, holdSessionsOf } from "./held-sessions.ts";
 import { MAIL_INPUT, NOTICE_TTL, queueMail } from "./outbox.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";
 import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
@@ -111,7 +111,8 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       if (await isLast(held)) return "last_operator"; // became an operator after the first look
       const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
       for (const each of [DROP_LINKS, DROP_RESET, ...DROP_PROOFS]) await tx.query(each, [userId]);
-      await holdRemover(tx, userId, sessionId); // after what a sign-in locks before its session
+      await holdSessionsOf(tx, userId); // after what a sign-in locks before its session
+      await holdRemover(tx, userId, sessionId);
       const [size] = await tx.query<{ small: boolean }>(IS_SMALL, [userId, clients]);
       if (size?.small !== true) {
         await leaveToBackground(tx, userId, clients, mail);

@@ -27,6 +27,14 @@ export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<v
   throw new Refusal("login_required", SESSION_ENDED, { description: "The session has ended. Sign in again." });
 }
 
+const HOLD_ALL = statement(
+  "factor_hold_all_sessions",
+  "select 1 as one from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() order by id for no key update",
+);
+
+/** Locks all living sessions of a user, for who holds one of them and then ends them all (docs/decisions/0014). */
+export const holdSessionsOf = (tx: Tx, userId: string): Promise<unknown> => tx.query(HOLD_ALL, [userId]);
+
 /**
  * Locks the user for a removal, and the session of a user who removes.
  * @param sessionId undefined where an operator removes

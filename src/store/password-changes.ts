@@ -3,7 +3,7 @@ import type { MailMessage, NewSessionRecord, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";
 import { insertAudit, record } from "./audit-log.ts";
-import { holdUser } from "./held-sessions.ts";
+import { holdSessionsOf, holdUser } from "./held-sessions.ts";
 import { MAIL_INPUT, notifyUser, queueMail, unsend } from "./outbox.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
@@ -66,8 +66,7 @@ export const SET_PASSWORD = statement(
 const PROVED_SESSION = statement(
   "password_proved_session",
   `select ${seconds("proved_at")} as "provedAt", proved_acr as acr, amr from sessions join users on users.id = user_id and users.epoch = user_epoch
-   where token_hash = $2::bytea and user_id = $1::uuid and ended_at is null and expires_at > now()
-   for no key update of sessions`,
+   where token_hash = $2::bytea and user_id = $1::uuid and ended_at is null and expires_at > now()`,
 );
 const DROP_RESET = statement("password_reset_drop", "delete from password_resets where user_id = $1::uuid");
 const DROP_RESET_MAILS = statement("password_drop_reset_mails", unsend("$1::uuid"));
@@ -114,7 +113,8 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
       await holdUser(tx, userId);
       await tx.query(DROP_RESET, [userId]);
       await tx.query(SET_PASSWORD, [userId, passwordHash]);
-      // After the password, as a sign-in locks them, and for the update that follows. What ends this session alone waits, or this waits and finds it ended.
+      // After the password, as a sign-in locks them. What ends this session alone waits, or this waits and finds it ended.
+      await holdSessionsOf(tx, userId);
       const [proof] = await tx.query<Proof>(PROVED_SESSION, [userId, provedBy]);
       if (proof === undefined) return undo(undefined);
       await endSignIns(tx, userId);

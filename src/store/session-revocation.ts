@@ -94,7 +94,7 @@ const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id"
 /**
  * Ends everything that was started before an account's address was verified, for it may be the work of someone who signed up with another
  * user's address: sessions, grants with their delegations, consents, wallets, passkeys, second factors, linked identities and mailed links.
- * The caller has locked the user, and has replaced the password in the same transaction. The account's clients stay: they give no access to
+ * The caller has locked the user, and has set the password in the same transaction or found that it is the right one. The account's clients stay: they give no access to
  * the user, and others may rely on them.
  */
 export async function endUnproven(tx: Tx, userId: string): Promise<void> {

@@ -30,8 +30,8 @@ const rank = (acr: string): string => `coalesce(array_position(array[${ACR_VALUE
 export const strongEnough = (sessions: string, users: string, acr = "null"): string =>
   `${rank(`${sessions}.proved_acr`)} >= greatest(${rank(acr)}, ${rank(`(select required_acr from realms where realms.id = ${users}.realm_id)`)})`;
 
-// Locks the proved password or passkey until the session is stored: what changes or removes it waits, and then ends the session
-// (PasswordChanges.change, AddressChanges.stop). The app of a user may have been confirmed since the proof; a session that a new password starts
+// Locks the proved password or passkey until the session is stored: what changes the password, or removes all ways in, waits, and then ends the
+// session (PasswordChanges.change, AddressChanges.stop). The app of a user may have been confirmed since the proof; a session that a new password starts
 // has the proof of another ($13). Of a user who is signed in already in this browser the session goes on, with a new secret.
 const START = statement(
   "session_start",

@@ -26,18 +26,18 @@ const OF_CONTINUED_SESSION = statement(
 
 const BATCH = 500;
 // Without a session of the provider in the token, all that its user started end.
+const LIVE = `from upstream_sessions
+     join sessions on sessions.id = upstream_sessions.session_id and ended_at is null and expires_at > now()
+   where issuer = $1 and (subject = $2 or $2 is null) and (sid = $3 or $3 is null)`;
 const SESSIONS_OF = statement(
   "identity_sessions",
-  `select sessions.id::text, sessions.user_id::text as "userId" from upstream_sessions
-     join sessions on sessions.id = upstream_sessions.session_id and ended_at is null and expires_at > now()
-   where issuer = $1 and (subject = $2 or $2 is null) and (sid = $3 or $3 is null)
-   order by sessions.user_id, sessions.id limit ${BATCH}`,
+  `select sessions.id::text, sessions.user_id::text as "userId" ${LIVE} order by sessions.user_id, sessions.id limit ${BATCH}`,
 );
 
-/** Before their sessions (docs/decisions/0014). */
+/** Before the first of their sessions (docs/decisions/0014). */
 const HOLD_USERS = statement(
   "identity_hold_users",
-  "select 1 as one from users where id = any($1::text[]::uuid[]) order by id for no key update",
+  `select 1 as one from users where id = any(array(select sessions.user_id ${LIVE})) order by id for no key update`,
 );
 
 // By itself too: waits for starts that complete such a sign-in, and then finds their sessions.
@@ -61,9 +61,9 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
     return sql.transaction(async (tx) => {
       if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
       if (!whose) return true;
+      await tx.query(HOLD_USERS, whose);
       for (let more = true; more; ) {
         const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, whose);
-        await tx.query(HOLD_USERS, [found.map(({ userId }) => userId)]);
         for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
         more = found.length === BATCH;
       }

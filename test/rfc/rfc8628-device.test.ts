@@ -8,6 +8,7 @@ import {
 import { expect } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser, type Browser, type Visit } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
 import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
 import { type Answer, claimsOf, type TestClient } from "../support/flow.ts";
 import { describe, PROVISIONED, type TestServer, testOn } from "../support/server.ts";
@@ -301,10 +302,12 @@ describe("device page", () => {
 
   test("does not say that a device gets no access which was approved in another tab", async ({ server }) => {
     const { device_code, user_code } = await begin(server);
-    const { browser } = await server.signedInUser();
+    const { id, browser } = await server.signedInUser();
     const [one, other] = [await enter(browser, user_code), await enter(browser, user_code)];
     await browser.submit(one, { decision: "approve" });
     expect((await browser.submit(other, { decision: "deny" })).html).toContain("This did not work");
+    const denials = "select 1 from audit_records where user_id = $1 and event = 'consent.denied'";
+    expect(await runText(server.database.sql, denials, [id])).toEqual([]);
     expect((await poll(server, television, device_code)).status).toBe(200);
   });
 

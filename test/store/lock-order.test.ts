@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { beforeAll, describe, test } from "vitest";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
@@ -71,6 +72,24 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
       sessions(sql).endOthers(scene.sessionId, scene.userId, anAudit("session.ended")),
       sessions(sql).endAll(scene.userId, anAudit("session.ended")),
     ]);
+  });
+
+  test.for(
+    rounds(16).flatMap((round) => (["a new password", "the deletion of the account"] as const).map((what) => [what, round] as const)),
+  )("issuing codes in many sessions beside %s in the last of them, round %i", async ([what, round]) => {
+    const scene = await aScene(sql);
+    const provedBy = aHash();
+    const scenes = await times(MANY, async () => ({ ...scene, sessionId: await aSession(scene.userId) }));
+    const last = { id: `ffffffff-ffff-7fff-bfff-${randomBytes(6).toString("hex")}`, hash: provedBy, userId: scene.userId, ttl: 3_600 };
+    await sessions(sql).start(last, anAudit("session.started"));
+    scenes.push({ ...scene, sessionId: last.id });
+    const audits = { change: anAudit("password.changed"), session: anAudit("session.started") };
+    const session = { id: anId(), hash: aHash(), userId: scene.userId, ttl: 3_600 };
+    const act = () =>
+      what === "a new password"
+        ? passwordChanges(sql).change({ provedBy, passwordHash: "$argon2id$x", session }, MESSAGE, audits)
+        : accountClosing(sql).close(scene.userId, last.id, { ...MESSAGE }, anAudit("user.deleted"));
+    await allAtOnce([...issuing(shuffled(scenes, round)), act(), ...issuing(shuffled(scenes, round + 100))]);
   });
 
   test.for(rounds(12))("issuing codes for many users of a client while it is deleted, round %i", async (round) => {

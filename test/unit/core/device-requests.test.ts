@@ -192,7 +192,7 @@ describe("a device request in the core", () => {
   test("is not denied after an approval", async () => {
     const { core } = await memoryCore({ ports: ({ devices }) => ({ devices: { ...devices, deny: async () => false } }) });
     const answer = await ask(core, "denyDeviceRequest", create(DenyDeviceRequestRequestSchema, { deviceRequest: "d1" }));
-    expect(answer).toEqual(["conflict", "device_not_denied"]);
+    expect(answer).toEqual(["conflict", "device_approved_before"]);
   });
 
   test("leaves no audit record when a device polls before the decision, and slows down one that is too fast", async () => {

@@ -111,11 +111,12 @@ async function approve({ ports, flow }: PageKit, ctx: FrontContext, decided: Pen
 async function deny({ ports, flow }: PageKit, ctx: FrontContext, decided: PendingDecision): Promise<void> {
   const { authorization, signedIn, request, open } = decided;
   const { client, scopes, resources } = authorization;
+  const { deviceRequest } = request;
+  if (deviceRequest !== undefined && !(await denyDevice(ports, ctx, deviceRequest)))
+    return flow.refuse(ctx, request, "server_error", "The device request was approved before.");
   if (!open.again)
     await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
-  const { deviceRequest } = request;
-  const isDenied = deviceRequest === undefined || (await denyDevice(ports, ctx, deviceRequest));
-  flow.refuse(ctx, request, isDenied ? "access_denied" : "server_error", "The user denied the request.");
+  flow.refuse(ctx, request, "access_denied", "The user denied the request.");
 }
 
 /** @returns false where the request was approved before, as in another tab or by another user */
