@@ -4,14 +4,14 @@ import { Refusal } from "../errors.ts";
 import { statement, type Tx } from "./sql.ts";
 
 /** Locks the user, so that two changes of their ways to sign in do not cross. */
-const HOLD_USER = statement("factor_hold_user", "select enabled from users where id = $1::uuid for no key update");
+const HOLD_USER = statement("hold_user", "select enabled from users where id = $1::uuid for no key update");
 
 /** @returns whether the user exists and is enabled */
 export const holdUser = async (tx: Tx, userId: string): Promise<boolean> =>
   (await tx.query<{ enabled: boolean }>(HOLD_USER, [userId]))[0]?.enabled === true;
 
 const HOLD_SESSION = statement(
-  "factor_hold_session",
+  "hold_session",
   `select 1 as one from sessions join users on users.id = user_id and users.epoch = user_epoch
    where sessions.id = $1::uuid and user_id = $2::uuid and ended_at is null and expires_at > now() for no key update of sessions`,
 );
@@ -28,7 +28,7 @@ export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<v
 }
 
 const HOLD_ALL = statement(
-  "factor_hold_all_sessions",
+  "hold_sessions_of_user",
   "select 1 as one from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() order by id for no key update",
 );
 
