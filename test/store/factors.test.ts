@@ -194,20 +194,28 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       expect(await store.stateOf(user.id)).toEqual({ appAddedAt: expect.any(Number), recoveryCodes: 2 });
     });
 
-    test("a password that is proved while an app is confirmed starts no session without a code", async () => {
+    test("a password that is proved while an app is confirmed starts no session, and the sign-in waits for a code", async () => {
       const { user, confirm } = await withApp();
       const { sql } = database;
+      const [refused, verdicts]: [unknown[], unknown[]] = [[], []];
       const ports = {
         ...{ clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, sessions: sessions(sql), users: users(sql) },
-        attempts: { run: (_email: string, _caller: Caller, attempt: (lane: string) => Promise<unknown>) => attempt("lane") },
+        attempts: {
+          async run<Outcome extends { verdict: string }>(_email: string, _caller: Caller, attempt: (lane: string) => Promise<Outcome>) {
+            const outcome = await attempt("lane");
+            verdicts.push(outcome.verdict);
+            return outcome;
+          },
+        },
         passwords: { verify: async () => ((await confirm(100)) ? { kind: "right", outdated: false } : { kind: "wrong" }) },
-        refusals: { record: async () => undefined },
+        refusals: { record: async (entry: unknown) => void refused.push(entry) },
       } as unknown as SignInPorts;
       const caller = { limitKey: "192.0.2.1", userAgent: "" } as Caller;
       const before = await sessions(sql).ofUser(user.id);
-      const signingIn = signIn({ email: user.email, password: "right" }, ports, caller, undefined);
-      await expect(signingIn).rejects.toMatchObject({ code: "unauthenticated" });
+      const outcome = await signIn({ email: user.email, password: "right" }, ports, caller, undefined);
+      expect(outcome).toEqual({ userId: user.id, generation: expect.any(Number), upstream: null });
       expect(await sessions(sql).ofUser(user.id)).toEqual(before);
+      expect([refused, verdicts]).toEqual([[], ["none"]]);
     });
 
     test("an app that was begun again while its first code was checked is not confirmed by that code", async () => {

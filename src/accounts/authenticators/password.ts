@@ -36,6 +36,13 @@ export function passwordAuthenticator({ users, attempts, passwords }: PasswordPo
     }
   }
 
+  /** The account, if an app was confirmed since it was read and its password is still the same. */
+  async function withNewApp({ user, generation, hasSecondFactor }: Account): Promise<Account | undefined> {
+    if (hasSecondFactor) return undefined;
+    const current = await users.byEmail(user.email);
+    return current?.user.id === user.id && current.generation === generation && current.hasSecondFactor ? current : undefined;
+  }
+
   return {
     name: "password",
     refusal: "Wrong e-mail address or password.",
@@ -49,10 +56,12 @@ export function passwordAuthenticator({ users, attempts, passwords }: PasswordPo
         const verdict = await passwords.verify(account?.passwordHash, password, lane);
         const refused = (reason: string) => ({ verdict: "wrong", kind: "refused", reason, user: account?.user }) as const;
         if (!account || verdict.kind === "wrong") return refused(account ? "password_wrong" : "account_unknown");
-        const result = await use({ account, ...BY_PASSWORD });
+        const used = await use({ account, ...BY_PASSWORD });
+        const changed = used === undefined ? await withNewApp(account) : undefined;
+        const result = changed ? await use({ account: changed, ...BY_PASSWORD }) : used;
         if (result === undefined) return refused("account_disabled");
         return {
-          verdict: account.hasSecondFactor ? "none" : "right",
+          verdict: (changed ?? account).hasSecondFactor ? "none" : "right",
           kind: "proved",
           result,
           outdated: verdict.outdated ? account : undefined,
