@@ -125,6 +125,9 @@ async function enter(
     return { kind: "half", half: { userId: user.id, generation: null, upstream } };
   const session = await startProvided(user, upstream, { ...proved, reason: "connection" }, ports, caller, replaces);
   if (session) return { kind: "signed_in", session };
+  // No session starts without the code of an app that was confirmed since the arrival was read.
+  const current = hasSecondFactor ? undefined : await arrivalOf(connection, identity, ports);
+  if (current?.kind === "sign_in" && current.hasSecondFactor) return enter(current, connection, identity, ports, caller, replaces);
   await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user));
   throw new Refusal("unauthenticated", "account_disabled", { description: "This account cannot sign in." });
 }

@@ -1,10 +1,15 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Caller } from "../../src/accounts/caller.ts";
+import { systemClock } from "../../src/clock.ts";
 import { identityLinks } from "../../src/store/identity-links.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { users } from "../../src/store/users.ts";
+import type { Connection } from "../../src/upstream/connection.ts";
 import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
-import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { arrive, type UpstreamSignInPorts } from "../../src/upstream/sign-in.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
 const ISSUER = "https://login.acme.test";
@@ -71,6 +76,28 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
     expect(await start(user.id, identity)).toBeUndefined();
     await enable(true);
     expect(await start(user.id, identity)).toBeDefined();
+  });
+
+  test("a user whose app is confirmed while their provider signs them in is asked for its code", async () => {
+    const [user, identity] = [await aUser(database.sql), anIdentity()];
+    await link(user.id, identity);
+    const { startSession, ...store } = links();
+    const refused: unknown[] = [];
+    const confirm = "insert into authenticator_apps (user_id, secret, confirmed_at) values ($1::uuid, 'unused', now())";
+    const ports = {
+      ...{ clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, users: users(database.sql) },
+      refusals: { record: async (entry: unknown) => void refused.push(entry) },
+      identityLinks: {
+        ...store,
+        startSession: async (...session: Parameters<typeof startSession>) => {
+          await runText(database.sql, confirm, [user.id]);
+          return startSession(...session);
+        },
+      },
+    } as unknown as UpstreamSignInPorts;
+    const arrived = await arrive({ issuer: ISSUER } as Connection, identity, ports, { userAgent: "" } as Caller, undefined);
+    expect(arrived).toMatchObject({ kind: "half", half: { userId: user.id, upstream: { subject: identity.subject } } });
+    expect(refused).toEqual([]);
   });
 
   test("of 64 callers one opens an account for an identity, with one address or with many", async () => {
