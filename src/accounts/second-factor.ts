@@ -104,10 +104,16 @@ export const appSecretPlace = (userId: string): string => `authenticator app of 
 /** The form field for a code of an app, or a recovery code. */
 export const CODE_FIELD = "code";
 
-export function wrongCode(): Refusal {
+function wrongCode(): Refusal {
   const message = "That code is not right. Wait for the next one, or use a recovery code.";
   return memberRefusal("unauthenticated", "second_factor_wrong", CODE_FIELD, message);
 }
+
+/** The reason of a refusal: what waited for the code has been completed by another request, or has ended. */
+export const SIGN_IN_OVER = "sign_in_over";
+
+export const signInOver = (): Refusal =>
+  new Refusal("unauthenticated", SIGN_IN_OVER, { description: "This sign-in has ended. Sign in again." });
 
 /** The app is not confirmed, so there are no recovery codes yet. */
 const wrongFirstCode = () =>
@@ -196,18 +202,21 @@ async function useCode(
  * Uses up a code of the app, or a recovery code. Only who has passed the first factor can fail here, so failures count for the account
  * alone, wherever they come from.
  * @param first the methods of the first factor
+ * @param waits whether the code is still waited for; a wrong one that is not does not count
  * @throws {Refusal} unauthenticated, too_many_requests
  */
 export async function proveSecondFactor(
   user: User,
   code: string,
   first: readonly string[],
+  waits: () => Promise<boolean>,
   ports: SecondFactorPorts,
   caller: Caller,
 ): Promise<{ readonly acr: string; readonly amr: readonly string[] }> {
   const budget = `second factor of ${user.id}`;
   const { used } = await ports.attempts.run(budget, { limitKey: budget }, async () => {
     const used = await useCode(user, code, ports, caller);
+    if (used === undefined && !(await waits())) throw signInOver();
     return { used, verdict: used === undefined ? "wrong" : "right" } as const;
   });
   if (used === undefined) throw wrongCode();

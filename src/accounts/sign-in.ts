@@ -7,9 +7,9 @@ import { type PasskeyPorts, type PasskeyProof, passkeyAuthenticator } from "./au
 import { BY_PASSWORD, type Credentials, type PasswordPorts, passwordAuthenticator } from "./authenticators/password.ts";
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
-import type { ProofChallenge } from "./factors.ts";
+import type { ProofChallenge, ProofChallenges } from "./factors.ts";
 import type { Account, NewSessionRecord, RefusalLog, Session, Sessions, SignedIn, User } from "./ports.ts";
-import { proveSecondFactor, type SecondFactorPorts, wrongCode } from "./second-factor.ts";
+import { proveSecondFactor, type SecondFactorPorts, signInOver } from "./second-factor.ts";
 import { EMAIL_UNVERIFIED, needsProof, type SignUpPolicy } from "./sign-up-policy.ts";
 
 export interface SignInPorts extends PasswordPorts {
@@ -145,21 +145,25 @@ export const signInByPasskey = async (
   replaces: string | undefined,
 ): Promise<NewSession> => (await signInBy(passkeyAuthenticator(ports), proof, ports, caller, replaces)) as NewSession; // no password, so never half
 
+/** What a sign-in that waits for its second factor works with. */
+export type WaitingPorts = SecondFactorPorts & { readonly challenges: Pick<ProofChallenges, "byId"> };
+
 /**
  * Proves the second factor of a sign-in that waits for it.
  * @param first the methods of the first factor
  * @throws {Refusal} unauthenticated, too_many_requests
  */
 export async function proveWaiting(
-  userId: string,
+  { userId, half }: Pick<HalfSignedIn, "userId"> & Pick<NewSessionRecord, "half">,
   code: string,
   first: readonly string[],
-  ports: Pick<SignInPorts, "users" | "refusals"> & SecondFactorPorts,
+  ports: Pick<SignInPorts, "users" | "refusals"> & WaitingPorts,
   caller: Caller,
 ): Promise<{ readonly user: User; readonly acr: string; readonly amr: readonly string[] }> {
   const user = await ports.users.byId(userId);
-  if (user === undefined) throw wrongCode();
-  const proved = await proveSecondFactor(user, code, first, ports, caller).catch(async (error: unknown) => {
+  if (user === undefined) throw signInOver();
+  const waits = async () => half === undefined || (await ports.challenges.byId(half, "second_factor")) !== undefined;
+  const proved = await proveSecondFactor(user, code, first, waits, ports, caller).catch(async (error: unknown) => {
     if (isRefusal(error) && error.reason === "second_factor_wrong") await ports.refusals.record(signInRefused(error.reason, user, caller));
     throw error;
   });
@@ -173,14 +177,14 @@ export async function proveWaiting(
 export async function completeSignIn(
   { userId, generation, half }: Pick<HalfSignedIn, "userId" | "generation"> & Pick<NewSessionRecord, "half">,
   code: string,
-  ports: SignInPorts & SecondFactorPorts,
+  ports: SignInPorts & WaitingPorts,
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const { user, ...proved } = await proveWaiting(userId, code, BY_PASSWORD.amr, ports, caller);
+  const { user, ...proved } = await proveWaiting({ userId, half }, code, BY_PASSWORD.amr, ports, caller);
   const account = { user, ...(generation !== null && { generation }) };
   const session = await startSession({ account, ...proved }, "second_factor", ports, caller, replaces, { half });
-  if (session === undefined) throw wrongCode();
+  if (session === undefined) throw signInOver();
   return session;
 }
 
@@ -192,7 +196,8 @@ export async function raiseSession(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  return raiseTo(user, await proveSecondFactor(user, code, session.amr, ports, caller), ports, caller, replaces);
+  const waits = async () => replaces !== undefined && (await ports.sessions.byHash(hashSecret(replaces))) !== undefined;
+  return raiseTo(user, await proveSecondFactor(user, code, session.amr, waits, ports, caller), ports, caller, replaces);
 }
 
 /** Raises a session to what was just proved in it. @throws {Refusal} unauthenticated when it has ended, or the user is disabled */
@@ -204,6 +209,6 @@ export async function raiseTo(
   replaces: string | undefined,
 ): Promise<NewSession> {
   const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, replaces, { raises: true });
-  if (session === undefined) throw wrongCode();
+  if (session === undefined) throw signInOver();
   return session;
 }

@@ -1,8 +1,16 @@
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { UpstreamProof } from "../accounts/factors.ts";
 import type { User, Users } from "../accounts/ports.ts";
-import { type SecondFactorPorts, wrongCode } from "../accounts/second-factor.ts";
-import { type HalfSignedIn, type NewSession, newSession, proveWaiting, type SignInPorts, signInRefused } from "../accounts/sign-in.ts";
+import { signInOver } from "../accounts/second-factor.ts";
+import {
+  type HalfSignedIn,
+  type NewSession,
+  newSession,
+  proveWaiting,
+  type SignInPorts,
+  signInRefused,
+  type WaitingPorts,
+} from "../accounts/sign-in.ts";
 import { EMAIL_UNVERIFIED, needsProof, roleOfSignUp } from "../accounts/sign-up-policy.ts";
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
@@ -140,12 +148,12 @@ async function enter(
 export async function completeArrival(
   { userId, upstream, half }: { readonly userId: string; readonly upstream: UpstreamProof; readonly half: SecretHash },
   code: string,
-  ports: UpstreamSignInPorts & SecondFactorPorts,
+  ports: UpstreamSignInPorts & WaitingPorts,
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const { user, ...proved } = await proveWaiting(userId, code, FEDERATED, ports, caller);
+  const { user, ...proved } = await proveWaiting({ userId, half }, code, FEDERATED, ports, caller);
   const session = await startProvided(user, upstream, { ...proved, reason: "second_factor", half }, ports, caller, replaces);
-  if (session === undefined) throw wrongCode();
+  if (session === undefined) throw signInOver();
   return session;
 }

@@ -119,9 +119,11 @@ describe("a user with a second factor", () => {
     };
     const [one, two] = [await asked(), await asked()];
     await runText(server.database.sql, "update users set enabled = false where id = $1::uuid", [id]);
-    expect((await one.visitor.submit(one.page, { code: code(0) })).status).toBe(401);
+    const over = "That took too long. Sign in again.";
+    expect((await one.visitor.submit(one.page, { code: code(0) })).html).toContain(over);
     await runText(server.database.sql, "update users set enabled = true where id = $1::uuid", [id]);
     await runText(server.database.sql, "delete from identity_links where user_id = $1::uuid", [id]);
-    expect((await two.visitor.submit(two.page, { code: code(1) })).status).toBe(401);
+    expect((await two.visitor.submit(two.page, { code: code(1) })).html).toContain(over);
+    for (const { visitor } of [one, two]) expect(visitor.cookies.has("countersign")).toBe(false);
   });
 });

@@ -22,6 +22,18 @@ async function afterPassword(browser: Browser, email: string, path = "/login") {
   return page;
 }
 
+/** Runs `work` while a statement is run after each attempt to use a recovery code, as another tab might. */
+async function afterEachCode(server: TestServer, text: string, work: () => Promise<void>): Promise<void> {
+  const { sql } = server.database;
+  await runText(sql, `create function another_tab() returns trigger language plpgsql as $$ begin ${text}; return null; end $$`);
+  await runText(sql, "create trigger another_tab after delete on recovery_codes for each statement execute function another_tab()");
+  try {
+    await work();
+  } finally {
+    await runText(sql, "drop function another_tab() cascade");
+  }
+}
+
 describe("docs/protocol.md#second-factor", () => {
   test("a form whose session ends while it waits for the user's row leads to sign-in", async ({ server }) => {
     const { id, setUp } = await withApp(server);
@@ -140,6 +152,32 @@ describe("docs/protocol.md#second-factor", () => {
     expect([new URL(late.url).pathname, late.html.includes("That took too long. Sign in again.")]).toEqual(["/login", true]);
     const code = await browser.submit(late, { email, password: PASSWORD });
     expect((await browser.submit(code, { code: recovery[0] ?? "" })).url).toBe(`${server.url}/account/security/password`);
+  });
+
+  test.for(["right", "wrong"])("a %s code whose sign-in ends leads to a new one, and is no failure", async (kind, { server }) => {
+    const { id, email, browser, recovery } = await withApp(server);
+    browser.cookies.clear();
+    const page = await afterPassword(browser, email, "/login?next=/account/security/password");
+    const failures = () => runText(server.database.sql, "select key, failures from sign_in_failures where failures > 0 order by key");
+    const before = await failures();
+    await afterEachCode(server, "delete from proof_challenges", async () => {
+      const late = await browser.submit(page, { code: kind === "right" ? (recovery[0] ?? "") : "AAAA-AAAA-AAAA-AAAA" });
+      expect(late.html).toContain("That took too long. Sign in again.");
+      expect(new URL(late.url).searchParams.get("next")).toBe("/account/security/password");
+    });
+    expect(await failures()).toEqual(before);
+    const refused = "select reason from audit_records where user_id = $1 and event = 'session.refused'";
+    expect(await runText(server.database.sql, refused, [id])).toEqual([]);
+  });
+
+  test.for(["right", "wrong"])("a %s code whose session ends leads to the sign-in", async (kind, { server }) => {
+    const { id, browser, recovery } = await withApp(server);
+    const page = await browser.follow("/account/security/password");
+    expect(page.url).toContain("/login/code?step=&");
+    await afterEachCode(server, `update sessions set ended_at = now() where user_id = '${id}'`, async () => {
+      const late = await browser.submit(page, { code: kind === "right" ? (recovery[0] ?? "") : "AAAA-AAAA-AAAA-AAAA" });
+      expect(late.html).toContain("That took too long. Sign in again.");
+    });
   });
 
   test("a code that was to prove the user again comes too late: the page says so, and asks for everything", async ({ server }) => {

@@ -1,8 +1,9 @@
 import { CHALLENGE_TTL } from "../../../accounts/authenticators/webauthn.ts";
 import type { Caller } from "../../../accounts/caller.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { CODE_FIELD } from "../../../accounts/second-factor.ts";
+import { CODE_FIELD, SIGN_IN_OVER } from "../../../accounts/second-factor.ts";
 import { completeSignIn, type HalfSignedIn, type NewSession, raiseSession } from "../../../accounts/sign-in.ts";
+import { isRefusal } from "../../../errors.ts";
 import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
 import { completeArrival } from "../../../upstream/sign-in.ts";
 import { formBody } from "../../http/body.ts";
@@ -93,6 +94,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
         const session = await proved(found, code, caller, replaces);
         sendRedirect(ctx, await enterBrowser(kit, ctx, session, returnTo));
       } catch (error) {
+        if (isRefusal(error) && error.reason === SIGN_IN_OVER) return sendRedirect(ctx, latePath(kit, step, returnTo));
         show(ctx, step, returnTo, failedForm(ctx, error, [CODE_FIELD]));
       }
     },
