@@ -98,6 +98,7 @@ export const de: Texts = {
     codeHint: "Sechs Ziffern.",
     submit: "Einschalten",
     cancel: "Jetzt nicht",
+    over: "Die Einrichtung Ihrer Authenticator-App ist beendet. Beginnen Sie sie noch einmal.",
     codesTitle: "Die Anmeldung in zwei Schritten ist eingeschaltet",
     codes: "Ihre Wiederherstellungs\u00adcodes",
     codesText:

@@ -113,6 +113,8 @@ export const en = {
     codeHint: "Six digits.",
     submit: "Turn on",
     cancel: "Not now",
+    /** Where an app waits in another session, such as the one before a new password. */
+    over: "The set-up of your authenticator app has ended. Begin it again.",
     codesTitle: "Two-step sign-in is on",
     codes: "Your recovery codes",
     codesText:

@@ -99,10 +99,28 @@ describe("docs/protocol.md#second-factor", () => {
     const browser = aBrowser(server.url);
     await browser.json("/auth/login", { email, password: PASSWORD });
     const security = await browser.follow("/account/security/app");
-    expect([security.url, security.html.includes(secret)]).toEqual([`${server.url}/account/security`, false]);
+    expect([new URL(security.url).pathname, security.html.includes(secret)]).toEqual(["/account/security", false]);
     const sent = await browser.submit(begun, { form_token: tokenIn(security.html), code: codeOf(secret) });
-    expect(sent.url).toBe(`${server.url}/account/security`);
+    expect(new URL(sent.url).pathname).toBe("/account/security");
     expect((await thief.submit(begun, { code: codeOf(secret) })).html).toContain("recovery codes");
+  });
+
+  test("an app whose session another tab has replaced has to be begun again, and the page says so", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
+    const begun = await browser.submit(form, { form_token: tokenIn(form.html) });
+    const secret = /secret=([A-Z2-7]+)/.exec(begun.html)?.[1] ?? "";
+    await browser.submit(await browser.follow("/account/security/password"), { password: "another long password" });
+    const over = "The set-up of your authenticator app has ended. Begin it again.";
+    const reloaded = await browser.follow(begun.url);
+    expect([new URL(reloaded.url).pathname, reloaded.html.includes(over)]).toEqual(["/account/security", true]);
+    expect(reloaded.html).toContain('href="/account/security?over=yes&amp;lang=de"');
+    const sent = await browser.submit(begun, { form_token: tokenIn(reloaded.html), code: codeOf(secret) });
+    expect([new URL(sent.url).pathname, sent.html.includes(over)]).toEqual(["/account/security", true]);
+    const again = withForm(reloaded, "/account/security/app/begin");
+    await setUpAt(browser, await browser.submit(again, { form_token: tokenIn(again.html) }));
+    const back = await browser.follow(begun.url);
+    expect([back.url, back.html.includes(over)]).toEqual([`${server.url}/account/security`, false]);
   });
 
   test("two tabs are asked side by side, and each goes on to its own request", async ({ server }) => {
@@ -315,6 +333,19 @@ describe("docs/protocol.md#step-up: a user without the class that is demanded", 
       ["two", true],
       ["one", true],
     ]);
+  });
+
+  test("whose session is replaced during the set-up begins it again within the application's request", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const offered = await browser.follow(asked(server, { state: "one" }));
+    const begun = await browser.submit(withForm(offered, "/account/security/app/begin"), {});
+    await browser.submit(await browser.follow("/account/security/password"), { password: "another long password" });
+    const reloaded = await browser.follow(begun.url);
+    expect(new URL(reloaded.url).pathname).toBe("/login/set-up");
+    expect(reloaded.html).toContain("The set-up of your authenticator app has ended. Begin it again.");
+    await setUpAt(browser, await browser.submit(withForm(reloaded, "/account/security/app/begin"), {}));
+    const back = await browser.follow(begun.url);
+    expect(back.html).toContain('name="decision"');
   });
 
   test("can go back to the application, which gets the reason", async ({ server }) => {

@@ -9,6 +9,7 @@ import { mayMakeClients } from "../../management/acts.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { newSecret } from "../../random.ts";
+import { TEXTS } from "../../texts/languages.ts";
 import { callerOf } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
 import { type Cookies, type FormGuard, readSession } from "../http/cookies.ts";
@@ -29,7 +30,7 @@ import {
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
 import type { AccountPage } from "./views/account-frame.ts";
-import { type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
+import { type Fault, type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.ts";
 
 /** What every page works with. */
@@ -203,6 +204,13 @@ export async function validRequest({ ports, flow, cookies }: PageKit, ctx: Front
   const renewed = hasSignedInSince(waiting, signedIn, cookies.session(ctx));
   return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports)) };
 }
+
+/** Says on a page that offers an authenticator app that its set-up has to be begun again, as in a new session. */
+export const APP_OVER = "over";
+
+/** What the page that was redirected to says about that. */
+export const appOverFaults = (ctx: FrontContext): readonly Fault[] =>
+  queryMember(ctx, APP_OVER) === undefined ? [] : [{ message: TEXTS[languageOf(ctx)].authenticatorApp.over }];
 
 /** The page that helps a user to the class of sign-in that is demanded of them. */
 export const SET_UP = "/login/set-up";

@@ -15,7 +15,17 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { ACCOUNT_PURPOSE, failedForm, goneAfter, type PageKit, queryForm, returnToOf, startBrowserSession } from "../kit.ts";
+import {
+  ACCOUNT_PURPOSE,
+  APP_OVER,
+  failedForm,
+  goneAfter,
+  type PageKit,
+  queryForm,
+  returnToOf,
+  SET_UP,
+  startBrowserSession,
+} from "../kit.ts";
 import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { appView, recoveryCodesView } from "./app-view.ts";
 import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
@@ -34,9 +44,16 @@ export const beginAppPage = (kit: PageKit): Handler =>
 export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site, cookies } = kit;
 
+  /** Where no app waits for its first code in this session: one that is on was confirmed in another tab, or before a click on Back. */
+  async function leave(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo): Promise<void> {
+    const { appAddedAt } = await ports.secondFactors.stateOf(user.id);
+    if (appAddedAt !== null) return sendRedirect(ctx, afterFactor(site, returnTo, SECURITY));
+    sendRedirect(ctx, site.path(`${returnTo.requestId === undefined ? SECURITY : SET_UP}?${APP_OVER}=yes`, returnTo));
+  }
+
   async function show(ctx: FrontContext, signedIn: SignedIn, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}) {
     const app = await waitingApp(signedIn, ports);
-    if (app === undefined) return sendRedirect(ctx, site.path(SECURITY));
+    if (app === undefined) return leave(ctx, signedIn, returnTo);
     const page = { ...app, token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, faults };
     sendPage(ctx, appView(site, languageOf(ctx), page), status);
   }

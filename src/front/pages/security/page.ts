@@ -4,7 +4,7 @@ import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneAfter, type PageKit } from "../kit.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, appOverFaults, goneAfter, type PageKit } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { type SecurityPage, securityView } from "./view.ts";
 
@@ -32,7 +32,7 @@ export async function showSecurity(
 
 /** GET /account/security: the password, and where the user is signed in. */
 export const securityPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, (ctx, { signedIn, done }) => showSecurity(kit, ctx, signedIn, { done }));
+  accountPageHandler(kit, (ctx, { signedIn, done }) => showSecurity(kit, ctx, signedIn, { done, faults: appOverFaults(ctx) }));
 
 /** POST /account/sessions/end: signs out one session elsewhere. */
 export const endSessionPage = (kit: PageKit): Handler =>
