@@ -269,7 +269,7 @@ export const de: Texts = {
     denied: { title: "Zugriff abgelehnt", text: "Das Gerät erhält keinen Zugriff. Sie können diese Seite schließen." },
     failed: {
       title: "Das hat nicht geklappt",
-      text: "Ihre Antwort hat nicht gezählt. Ist das Gerät verbunden und soll es nicht sein, dann entfernen Sie seinen Zugriff in Ihrem Konto. Ist es das nicht, beginnen Sie auf dem Gerät von vorn.",
+      text: "Ihre Antwort hat nicht gezählt. Ist das Gerät mit Ihrem Konto verbunden und soll es nicht sein, dann entfernen Sie dort seinen Zugriff. Ist es das nicht und soll es sein, dann beginnen Sie auf dem Gerät von vorn.",
     },
   },
   signOut: {

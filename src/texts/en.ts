@@ -293,7 +293,7 @@ export const en = {
     denied: { title: "Access denied", text: "The device gets no access. You can close this page." },
     failed: {
       title: "This did not work",
-      text: "Your answer did not count. If the device is connected and should not be, remove its access in your account. If it is not, start again on the device.",
+      text: "Your answer did not count. If the device is connected to your account and should not be, remove its access there. If it is not and should be, start again on the device.",
     },
   },
   signOut: {

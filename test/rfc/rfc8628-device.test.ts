@@ -311,6 +311,20 @@ describe("device page", () => {
     expect((await poll(server, television, device_code)).status).toBe(200);
   });
 
+  test("names no account to a user who denies what another user has approved", async ({ server }) => {
+    const { device_code, user_code } = await begin(server);
+    const [first, second] = [await server.signedInUser(), await server.signedInUser()];
+    const [theirs, late] = [await enter(first.browser, user_code), await enter(second.browser, user_code)];
+    await first.browser.submit(theirs, { decision: "approve" });
+    const { body } = await poll(server, television, device_code);
+    expect(claimsOf(body.access_token).sub).toBe(first.id);
+    const { html } = await second.browser.submit(late, { decision: "deny" });
+    expect(html).toContain(
+      "Your answer did not count. If the device is connected to your account and should not be, remove its access there.",
+    );
+    expect(html).not.toContain(first.email);
+  });
+
   test.for(["<script>", "a".repeat(5000), "BCDF-GHJK\u202e"])("returns 400 to %s as a code", async (user_code, { server }) => {
     const visit = await enter(aBrowser(server.url, { "x-forwarded-for": "192.0.2.7" }), user_code);
     expect(visit.status).toBe(400);
