@@ -282,6 +282,14 @@ describe("device page", () => {
     expect((await browser.submit(asked, { decision: "approve" })).html).toContain("Gerät verbunden");
   });
 
+  test("says in another language too that the device gets no access", async ({ server }) => {
+    const { user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    const { html } = await decide(browser, user_code, "deny");
+    const german = /href="([^"]+)" lang="de"/.exec(html)?.[1] ?? "";
+    expect((await browser.follow(german.replaceAll("&amp;", "&"))).html).toContain("Das Gerät erhält keinen Zugriff.");
+  });
+
   test("shows the same page for two concurrent approvals", async ({ server }) => {
     const { user_code } = await begin(server);
     const { browser } = await server.signedInUser();

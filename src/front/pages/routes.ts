@@ -88,7 +88,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/setup", invitationPage(kit, "/setup"), "token"),
     page("/consent", consentPage(kit)),
     page("/device", devicePage(kit), "user_code"),
-    page("/device/done", { GET: deviceDonePage(kit) }),
+    page("/device/done", { GET: deviceDonePage(kit) }, "error"),
     page("/logout", signOutPage(kit)),
     page("/account", { GET: accountPage(kit) }),
     once("/account/data", dataPage(kit)),
