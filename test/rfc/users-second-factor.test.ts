@@ -22,11 +22,11 @@ async function afterPassword(browser: Browser, email: string, path = "/login") {
   return page;
 }
 
-/** Runs `work` while a statement is run after each attempt to use a recovery code, as another tab might. */
-async function afterEachCode(server: TestServer, text: string, work: () => Promise<void>): Promise<void> {
+/** Runs `work` while a statement is run after each one of a kind, as another tab might. */
+async function afterChange(change: string, server: TestServer, text: string, work: () => Promise<void>): Promise<void> {
   const { sql } = server.database;
   await runText(sql, `create function another_tab() returns trigger language plpgsql as $$ begin ${text}; return null; end $$`);
-  await runText(sql, "create trigger another_tab after delete on recovery_codes for each statement execute function another_tab()");
+  await runText(sql, `create trigger another_tab after ${change} for each statement execute function another_tab()`);
   try {
     await work();
   } finally {
@@ -123,6 +123,14 @@ describe("docs/protocol.md#second-factor", () => {
     expect([back.url, back.html.includes(over)]).toEqual([`${server.url}/account/security`, false]);
   });
 
+  test("recovery codes are shown also where the session ends just after the app was confirmed", async ({ server }) => {
+    const { id, browser } = await server.signedInUser();
+    const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
+    const begun = await browser.submit(form, { form_token: tokenIn(form.html) });
+    const ended = `update sessions set ended_at = now() where user_id = '${id}'`;
+    await afterChange("update on authenticator_apps", server, ended, async () => void (await setUpAt(browser, begun)));
+  });
+
   test("two tabs are asked side by side, and each goes on to its own request", async ({ server }) => {
     const { email, browser, recovery } = await withApp(server);
     browser.cookies.clear();
@@ -178,7 +186,7 @@ describe("docs/protocol.md#second-factor", () => {
     const page = await afterPassword(browser, email, "/login?next=/account/security/password");
     const failures = () => runText(server.database.sql, "select key, failures from sign_in_failures where failures > 0 order by key");
     const before = await failures();
-    await afterEachCode(server, "delete from proof_challenges", async () => {
+    await afterChange("delete on recovery_codes", server, "delete from proof_challenges", async () => {
       const late = await browser.submit(page, { code: kind === "right" ? (recovery[0] ?? "") : "AAAA-AAAA-AAAA-AAAA" });
       expect(late.html).toContain("That took too long. Sign in again.");
       expect(new URL(late.url).searchParams.get("next")).toBe("/account/security/password");
@@ -192,7 +200,7 @@ describe("docs/protocol.md#second-factor", () => {
     const { id, browser, recovery } = await withApp(server);
     const page = await browser.follow("/account/security/password");
     expect(page.url).toContain("/login/code?step=&");
-    await afterEachCode(server, `update sessions set ended_at = now() where user_id = '${id}'`, async () => {
+    await afterChange("delete on recovery_codes", server, `update sessions set ended_at = now() where user_id = '${id}'`, async () => {
       const late = await browser.submit(page, { code: kind === "right" ? (recovery[0] ?? "") : "AAAA-AAAA-AAAA-AAAA" });
       expect(late.html).toContain("That took too long. Sign in again.");
     });

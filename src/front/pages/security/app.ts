@@ -5,10 +5,12 @@ import {
   confirmApp,
   removeApp,
   renewRecoveryCodes,
+  SIGN_IN_OVER,
   waitingApp,
   withSecondFactor,
 } from "../../../accounts/second-factor.ts";
 import { raiseTo } from "../../../accounts/sign-in.ts";
+import { isRefusal } from "../../../errors.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-context.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -62,7 +64,11 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
   async function raise(ctx: FrontContext, { user, session }: SignedIn): Promise<void> {
     if (isAsStrong(session.acr, TWO_FACTOR_ACR)) return;
     const proved = withSecondFactor(session.amr, "otp");
-    await startBrowserSession(kit, ctx, await raiseTo(user, proved, ports, callerOf(ctx), cookies.session(ctx)));
+    const raised = await raiseTo(user, proved, ports, callerOf(ctx), cookies.session(ctx)).catch((error: unknown) => {
+      if (isRefusal(error) && error.reason === SIGN_IN_OVER) return undefined; // the app is on, so its recovery codes must be shown
+      throw error;
+    });
+    if (raised !== undefined) await startBrowserSession(kit, ctx, raised);
   }
 
   return {
