@@ -30,6 +30,17 @@ test("a passkey that is removed in another tab is removed here too", async ({ se
   expect([removed.status, removed.html.includes("The passkey has been removed.")]).toEqual([200, true]);
 });
 
+test("a form of the security page leads back there after the sign-in that it needs", async ({ server }) => {
+  const { email, browser, id } = await server.signedInUser();
+  await signIn(server, email, PASSWORD);
+  const page = await security(browser);
+  const form = formsOf(page.html, page.url).find(({ action }) => action.endsWith("/sessions/end-others"));
+  await runText(server.database.sql, "update sessions set ended_at = now() where user_id = $1::uuid", [id]);
+  const body = new URLSearchParams(form?.fields);
+  const asked = await browser.follow(form?.action ?? "", { method: "POST", body, headers: { origin: server.url } });
+  expect((await browser.submit(asked, { email, password: PASSWORD })).url).toBe(`${server.url}/account/security`);
+});
+
 describe("changing the password", () => {
   test("ends every other session and refresh family, and renews this browser's session", async ({ server }) => {
     const { email, browser, login } = await server.signedInUser();
@@ -139,7 +150,7 @@ describe("sessions of a user", () => {
     const others = [await signIn(server, email, PASSWORD), await signIn(server, email, PASSWORD)];
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid offline_access" });
     const page = await security(browser);
-    const form = formsOf(page.html, page.url).find(({ action }) => action.endsWith("/account/sessions/end-others"));
+    const form = formsOf(page.html, page.url).find(({ action }) => action.endsWith("/account/security/sessions/end-others"));
     const done = await browser.follow(form?.action ?? "", {
       method: "POST",
       body: new URLSearchParams(form?.fields),

@@ -15,7 +15,7 @@ export interface Identities {
 export function identitiesCard(site: Site, language: Language, { token, identities, connections }: Identities): Part {
   const texts = TEXTS[language].security;
   if (identities.length === 0 && connections.length === 0) return undefined;
-  const action = site.path("/account/identities");
+  const action = site.path("/account/security/identities");
   return html`<section class="card" aria-labelledby="identities">
 <h2 id="identities">${texts.identities}</h2>
 <p>${texts.identitiesText}</p>

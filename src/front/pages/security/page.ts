@@ -34,14 +34,14 @@ export async function showSecurity(
 export const securityPage = (kit: PageKit): Handler =>
   accountPageHandler(kit, (ctx, { signedIn, done }) => showSecurity(kit, ctx, signedIn, { done, faults: appOverFaults(ctx) }));
 
-/** POST /account/sessions/end: signs out one session elsewhere. */
+/** POST /account/security/sessions/end: signs out one session elsewhere. */
 export const endSessionPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, kit.ports.sessions, callerOf(ctx)));
     return "/account/security?done=session";
   });
 
-/** POST /account/sessions/end-others: signs out every session but this one. */
+/** POST /account/security/sessions/end-others: signs out every session but this one. */
 export const endOtherSessionsPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, _form, { user, session }) => {
     await signOutOthers(session.id, user.id, kit.ports.sessions, callerOf(ctx));

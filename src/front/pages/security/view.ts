@@ -43,7 +43,7 @@ ${identitiesCard(site, language, page)}
 <h2 id="sessions">${texts.sessions}</h2>
 <p>${texts.sessionsText}</p>
 <ul class="applications">${here.map((session) => sessionItem(site, language, session, true, token))}${elsewhere.map((session) => sessionItem(site, language, session, false, token))}</ul>
-${elsewhere.length > 0 && buttonForm(site.path("/account/sessions/end-others"), token, { words: texts.signOutOthers })}
+${elsewhere.length > 0 && buttonForm(site.path("/account/security/sessions/end-others"), token, { words: texts.signOutOthers })}
 </section>
 <section class="card" aria-labelledby="everywhere">
 <h2 id="everywhere">${texts.everywhere}</h2>
@@ -72,7 +72,7 @@ function sessionItem(site: Site, language: Language, session: LiveSession, here:
 <p class="small">${texts.lastSeenAt} ${moment(language, session.lastSeenAt)}</p>
 ${session.address !== null && html`<p class="small">${texts.fromAddress} <span class="host">${session.address}</span></p>`}
 </div>
-${!here && buttonForm(site.path("/account/sessions/end"), token, { words: texts.signOut, label, member: ["session", session.id] })}
+${!here && buttonForm(site.path("/account/security/sessions/end"), token, { words: texts.signOut, label, member: ["session", session.id] })}
 </li>`;
 }
 

@@ -8,7 +8,7 @@ import { showSecurity } from "../security/page.ts";
 import { connectionNamed } from "./detour.ts";
 import { leave } from "./page.ts";
 
-/** POST /account/identities: connects or disconnects another account, by a fresh proof. */
+/** POST /account/security/identities: connects or disconnects another account, by a fresh proof. */
 export const identitiesPage = (kit: PageKit): Handler =>
   provedForm(kit, async (ctx, form, signedIn) => {
     const toLink = form.get("link");
