@@ -99,6 +99,7 @@ export const de: Texts = {
     submit: "Einschalten",
     cancel: "Jetzt nicht",
     over: "Die Einrichtung Ihrer Authenticator-App ist beendet. Beginnen Sie sie noch einmal.",
+    replaced: "Die Einrichtung wurde in einem anderen Tab neu begonnen. Scannen Sie diesen Code anstelle des vorigen.",
     codesTitle: "Die Anmeldung in zwei Schritten ist eingeschaltet",
     codes: "Ihre Wiederherstellungs\u00adcodes",
     codesText:

@@ -115,6 +115,7 @@ export const en = {
     cancel: "Not now",
     /** Where an app waits in another session, such as the one before a new password. */
     over: "The set-up of your authenticator app has ended. Begin it again.",
+    replaced: "The set-up was begun again in another tab. Scan this code instead of the one before.",
     codesTitle: "Two-step sign-in is on",
     codes: "Your recovery codes",
     codesText:

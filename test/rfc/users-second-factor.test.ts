@@ -123,6 +123,20 @@ describe("docs/protocol.md#second-factor", () => {
     expect([back.url, back.html.includes(over)]).toEqual([`${server.url}/account/security`, false]);
   });
 
+  test("an app that another tab has begun again is to be scanned again, and the page says so", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
+    const begin = () => browser.submit(form, { form_token: tokenIn(form.html) });
+    const [one, two] = [await begin(), await begin()];
+    const secret = /secret=([A-Z2-7]+)/.exec(one.html)?.[1] ?? "";
+    const replaced = "The set-up was begun again in another tab. Scan this code instead of the one before.";
+    const sent = await browser.submit(one, { code: codeOf(secret) });
+    expect([sent.status, sent.html.includes(replaced), sent.html.includes("That code is not right.")]).toEqual([401, true, false]);
+    const wrong = await browser.submit(two, { code: "000000" });
+    expect([wrong.html.includes(replaced), wrong.html.includes("That code is not right.")]).toEqual([false, true]);
+    await setUpAt(browser, sent);
+  });
+
   test("recovery codes are shown also where the session ends just after the app was confirmed", async ({ server }) => {
     const { id, browser } = await server.signedInUser();
     const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");

@@ -23,6 +23,8 @@ interface AppPage extends Pick<FormPage, "token" | "returnTo" | "faults"> {
   readonly secret: string;
   /** The link that apps read. */
   readonly uri: string;
+  /** The member that names the app. */
+  readonly member: readonly [name: string, value: string];
 }
 
 /** What the security page knows about apps. */
@@ -67,7 +69,7 @@ ${buttonForm(site.path(`${PATH}/${step}`), token, { words: submit })}
 </details>`;
 
 /** Shows the secret of a new app, and asks for its first code. */
-export function appView(site: Site, language: Language, { token, returnTo, faults, secret, uri }: AppPage): HostedPage {
+export function appView(site: Site, language: Language, { token, returnTo, faults, secret, uri, member }: AppPage): HostedPage {
   const texts = TEXTS[language].authenticatorApp;
   return accountFrame(
     site,
@@ -83,7 +85,7 @@ export function appView(site: Site, language: Language, { token, returnTo, fault
 <h2 id="confirm">${texts.confirm}</h2>
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path(PATH)}" class="stack" novalidate>
-${hidden(token, returnTo)}
+${hidden(token, returnTo)}<input type="hidden" name="${member[0]}" value="${member[1]}">
 ${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: texts.codeHint })}
 <button class="button" type="submit">${texts.submit}</button>
 </form>

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import {
   beginApp,
@@ -12,6 +13,7 @@ import {
 import { raiseTo } from "../../../accounts/sign-in.ts";
 import { isRefusal } from "../../../errors.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-context.ts";
+import { TEXTS } from "../../../texts/languages.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
@@ -34,6 +36,9 @@ import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
 
 const PATH = `${SECURITY}/app`;
 
+/** Names the app that a form shows. */
+const APP_MEMBER = "app";
+
 /** POST /account/security/app/begin: makes the secret of a new app. */
 export const beginAppPage = (kit: PageKit): Handler =>
   factorForm(
@@ -53,11 +58,15 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     sendRedirect(ctx, site.path(`${returnTo.requestId === undefined ? SECURITY : SET_UP}?${APP_OVER}=yes`, returnTo));
   }
 
-  async function show(ctx: FrontContext, signedIn: SignedIn, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}) {
+  /** @param sent names the app whose code was sent: another tab may have begun another one since */
+  async function show(ctx: FrontContext, signedIn: SignedIn, returnTo: ReturnTo, failed: FailedForm = {}, sent?: string): Promise<void> {
     const app = await waitingApp(signedIn, ports);
     if (app === undefined) return leave(ctx, signedIn, returnTo);
-    const page = { ...app, token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, faults };
-    sendPage(ctx, appView(site, languageOf(ctx), page), status);
+    const [language, name] = [languageOf(ctx), hash("sha256", app.secret, "base64url")];
+    const isReplaced = sent !== undefined && sent !== name;
+    const faults = isReplaced ? [{ message: TEXTS[language].authenticatorApp.replaced }] : (failed.faults ?? []);
+    const page = { ...app, member: [APP_MEMBER, name] as const, token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, faults };
+    sendPage(ctx, appView(site, language, page), failed.status);
   }
 
   /** The first code proves the app, so the session goes on as one of two factors. */
@@ -80,7 +89,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
         await raise(ctx, signedIn);
         sendPage(ctx, recoveryCodesView(site, languageOf(ctx), codes, afterFactor(site, returnTo, SECURITY)));
       } catch (error) {
-        await show(ctx, signedIn, returnTo, failedForm(ctx, error, [CODE_FIELD]));
+        await show(ctx, signedIn, returnTo, failedForm(ctx, error, [CODE_FIELD]), form.get(APP_MEMBER));
       }
       return undefined;
     }),
