@@ -163,7 +163,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
         await sessions(sql).endAll(user.id, anAudit("session.ended"));
         return used;
       });
-      await expect(removed).rejects.toMatchObject({ code: "unauthenticated" });
+      await expect(removed).rejects.toMatchObject({ code: "unauthenticated", reason: "passkey_unknown" });
       expect(await sessions(sql).ofUser(user.id)).toEqual([]);
     });
 

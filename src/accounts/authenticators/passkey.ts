@@ -106,7 +106,8 @@ export function passkeyAuthenticator(ports: PasskeyPorts): Authenticator<Passkey
       if (reason !== undefined) return { kind: "refused", reason, user: passkey?.user };
       const amr = [passkey.backedUp ? "swk" : "hwk", "user"];
       const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr, passkey: passkey.id });
-      if (result === undefined) return { kind: "refused", reason: "account_disabled", user: passkey.user };
+      // As if the passkey had been removed, or the user disabled, a moment earlier.
+      if (result === undefined) return { kind: "refused", reason: "passkey_unknown", user: passkey.user };
       return { kind: "proved", result };
     },
   };
