@@ -41,6 +41,22 @@ test("a form of the security page leads back there after the sign-in that it nee
   expect((await browser.submit(asked, { email, password: PASSWORD })).url).toBe(`${server.url}/account/security`);
 });
 
+test("the page promises no mail to an address that was confirmed in another tab", async ({ server }) => {
+  const { browser, id } = await server.signedInUser();
+  const confirm = (is: boolean) => runText(server.database.sql, `update users set email_verified = ${is} where id = $1::uuid`, [id]);
+  await confirm(false);
+  const resend = async () => {
+    const page = await browser.follow("/account");
+    const form = formsOf(page.html, page.url).find(({ action }) => action.endsWith("/account/resend"));
+    return () =>
+      browser.follow(form?.action ?? "", { method: "POST", body: new URLSearchParams(form?.fields), headers: { origin: server.url } });
+  };
+  const [first, second] = [await resend(), await resend()];
+  expect((await first()).html).toContain("A new message is on its way to you.");
+  await confirm(true);
+  expect((await second()).html).not.toContain("A new message is on its way to you.");
+});
+
 describe("changing the password", () => {
   test("ends every other session and refresh family, and renews this browser's session", async ({ server }) => {
     const { email, browser, login } = await server.signedInUser();

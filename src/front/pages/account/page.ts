@@ -109,6 +109,7 @@ export const revokePage = (kit: PageKit): Handler =>
 /** POST /account/resend: another verification mail to the user's address. */
 export const resendOwnPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, _form, { user }) => {
+    if (user.emailVerified) return "/account"; // confirmed since the page was shown
     await resendVerification(user.email, kit.ports, callerOf(ctx));
     return "/account?done=resent";
   });
