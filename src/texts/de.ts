@@ -572,7 +572,7 @@ export const de: Texts = {
       account_unknown: "E-Mail-Adresse oder Passwort ist falsch.",
       password_wrong: "E-Mail-Adresse oder Passwort ist falsch.",
       sign_in_failures: "Zu viele Fehlversuche.",
-      user_code_unknown: "Dieser Code stimmt nicht oder ist abgelaufen. Vergleichen Sie ihn mit dem auf Ihrem Gerät.",
+      user_code_unknown: "Dieser Code stimmt nicht, wurde schon benutzt oder ist abgelaufen. Vergleichen Sie ihn mit dem auf Ihrem Gerät.",
       user_code_failures: "Zu viele falsche Codes.",
       rate_limit: "Zu viele Anfragen.",
       email_taken: "Zu dieser E-Mail-Adresse gibt es schon ein Konto.",

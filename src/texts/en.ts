@@ -606,7 +606,7 @@ export const en = {
       account_unknown: "Wrong e-mail address or password.",
       password_wrong: "Wrong e-mail address or password.",
       sign_in_failures: "Too many failed attempts.",
-      user_code_unknown: "That code is not right, or it has expired. Check what your device shows.",
+      user_code_unknown: "That code is not right, was used already, or has expired. Check what your device shows.",
       user_code_failures: "Too many wrong codes.",
       rate_limit: "Too many requests.",
       email_taken: "There is already an account with this e-mail address.",

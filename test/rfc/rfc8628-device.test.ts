@@ -363,7 +363,8 @@ describe("device page", () => {
     const { user_code } = await begin(server);
     const { browser } = await server.signedInUser();
     await decide(browser, user_code, "approve");
-    expect((await enter(browser, user_code)).status).toBe(400);
+    const again = await enter(browser, user_code);
+    expect([again.status, again.html.includes("was used already")]).toEqual([400, true]);
   });
 
   test("returns 403 for a form without its token", async ({ server }) => {
