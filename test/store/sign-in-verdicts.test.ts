@@ -16,7 +16,7 @@ import { sessions } from "../../src/store/sessions.ts";
 import { signInFailures } from "../../src/store/sign-in-failures.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
-import { aHash, anAudit, aUser, OPEN_SIGN_UP } from "../support/accounts.ts";
+import { aHash, anAudit, aUser, auditOf, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
 
 const caller = (address: string): Caller => ({ address, limitKey: address, requestId: "r", userAgent: "", language: "en" });
@@ -115,6 +115,24 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
     };
     await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME, undefined);
     expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("new password");
+  });
+
+  test("a sign-in whose password is changed while it is compared is recorded as one with a wrong password", async () => {
+    const { ports } = portsOver(database.sql);
+    const user = await aUser(database.sql, { passwordHash: "old password" });
+    const [link, mail] = [aHash(), { subject: "", text: "", html: "" }];
+    await passwordChanges(database.sql).issueReset(user.email, { tokenHash: link, ttl: 60 }, mail, anAudit("password.reset_requested"));
+    const passwords: PasswordHashing = {
+      ...ports.passwords,
+      async verify() {
+        await passwordChanges(database.sql).reset(link, "new password", mail, anAudit("password.changed"));
+        return { kind: "right", outdated: false };
+      },
+    };
+    const signingIn = signIn({ email: user.email, password: "old password" }, { ...ports, passwords }, HOME, undefined);
+    await expect(signingIn).rejects.toMatchObject({ code: "unauthenticated", reason: "password_wrong" });
+    const records = await auditOf(database.sql, "session.refused");
+    expect(records.filter(({ user_id }) => user_id === user.id)).toMatchObject([{ reason: "password_wrong" }]);
   });
 
   test("30 sign-ins that fail with a database error do not count as failures", async () => {

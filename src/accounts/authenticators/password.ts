@@ -36,13 +36,6 @@ export function passwordAuthenticator({ users, attempts, passwords }: PasswordPo
     }
   }
 
-  /** The account, if an app was confirmed since it was read and its password is still the same. */
-  async function withNewApp({ user, generation, hasSecondFactor }: Account): Promise<Account | undefined> {
-    if (hasSecondFactor) return undefined;
-    const current = await users.byEmail(user.email);
-    return current?.user.id === user.id && current.generation === generation && current.hasSecondFactor ? current : undefined;
-  }
-
   return {
     name: "password",
     refusal: "Wrong e-mail address or password.",
@@ -57,11 +50,15 @@ export function passwordAuthenticator({ users, attempts, passwords }: PasswordPo
         const refused = (reason: string) => ({ verdict: "wrong", kind: "refused", reason, user: account?.user }) as const;
         if (!account || verdict.kind === "wrong") return refused(account ? "password_wrong" : "account_unknown");
         const used = await use({ account, ...BY_PASSWORD });
-        const changed = used === undefined ? await withNewApp(account) : undefined;
-        const result = changed ? await use({ account: changed, ...BY_PASSWORD }) : used;
+        // The password may have been changed, or an app confirmed, since the account was read.
+        const current = used === undefined ? await users.byEmail(email) : account;
+        if (current?.user.id !== account.user.id) return refused("account_unknown");
+        if (current.generation !== account.generation) return refused("password_wrong");
+        const hasNewApp = current.hasSecondFactor && !account.hasSecondFactor;
+        const result = hasNewApp ? await use({ account: current, ...BY_PASSWORD }) : used;
         if (result === undefined) return refused("account_disabled");
         return {
-          verdict: (changed ?? account).hasSecondFactor ? "none" : "right",
+          verdict: current.hasSecondFactor ? "none" : "right",
           kind: "proved",
           result,
           outdated: verdict.outdated ? account : undefined,
