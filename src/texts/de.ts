@@ -433,6 +433,8 @@ export const de: Texts = {
     passkeyRemove: "Entfernen",
     passkeyRemoveOf: (name) => `Den Passkey ${name} entfernen`,
     passkeyRenameOf: (name) => `Den Passkey ${name} umbenennen`,
+    passkeyGone: "Dieser Passkey wurde entfernt, also gibt es nichts umzubenennen.",
+    appGone: "Die Anmeldung in zwei Schritten ist ausgeschaltet, also gibt es keine Wiederherstellungs\u00adcodes zu erstellen.",
     passkeyMade: "Hinzugefügt",
     passkeyUsed: "Zuletzt benutzt",
     passkeyUnused: "Noch nicht benutzt",

@@ -466,6 +466,9 @@ export const en = {
     passkeyRemove: "Remove",
     passkeyRemoveOf: (name: string) => `Remove the passkey ${name}`,
     passkeyRenameOf: (name: string) => `Rename the passkey ${name}`,
+    /** For a form that was sent after another tab had removed what it is about. */
+    passkeyGone: "That passkey has been removed, so there is nothing to rename.",
+    appGone: "Two-step sign-in is off, so there are no recovery codes to make.",
     passkeyMade: "Added",
     passkeyUsed: "Last used",
     passkeyUnused: "Not used yet",

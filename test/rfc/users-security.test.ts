@@ -57,6 +57,20 @@ test("the page promises no mail to an address that was confirmed in another tab"
   expect((await second()).html).not.toContain("A new message is on its way to you.");
 });
 
+test.for([
+  ["/account/security/passkeys/rename", "That passkey has been removed, so there is nothing to rename."],
+  ["/account/security/app/codes", "Two-step sign-in is off, so there are no recovery codes to make."],
+] as const)("a form for what another tab has removed leads to the page without it, and says so: %s", async ([path, words], { server }) => {
+  const { browser } = await server.signedInUser();
+  const { html } = await security(browser);
+  const body = new URLSearchParams({
+    form_token: /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "",
+    passkey: "0198f2f2-0000-7000-8000-000000000000",
+  });
+  const page = await browser.follow(path, { method: "POST", body, headers: { origin: server.url } });
+  expect([page.status, page.html.includes(words), page.html.includes("Where you are signed in")]).toEqual([404, true, true]);
+});
+
 describe("changing the password", () => {
   test("ends every other session and refresh family, and renews this browser's session", async ({ server }) => {
     const { email, browser, login } = await server.signedInUser();

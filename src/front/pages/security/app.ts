@@ -32,6 +32,7 @@ import {
 } from "../kit.ts";
 import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { appView, recoveryCodesView } from "./app-view.ts";
+import { showGone } from "./page.ts";
 import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
 
 const PATH = `${SECURITY}/app`;
@@ -99,9 +100,13 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
 /** POST /account/security/app/codes: new recovery codes, shown once. */
 export const renewCodesPage = (kit: PageKit): Handler =>
   provedForm(kit, async (ctx, _form, signedIn) => {
-    const codes = await renewRecoveryCodes(signedIn, kit.ports, callerOf(ctx));
-    sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes, kit.site.path(SECURITY)));
-    return undefined;
+    try {
+      const codes = await renewRecoveryCodes(signedIn, kit.ports, callerOf(ctx));
+      sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes, kit.site.path(SECURITY)));
+      return undefined;
+    } catch (error) {
+      return showGone(kit, ctx, signedIn, error, "appGone");
+    }
   });
 
 export const removeAppPage = (kit: PageKit): Handler =>

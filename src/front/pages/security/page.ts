@@ -1,5 +1,7 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
+import { CATALOGUE, isRefusal } from "../../../errors.ts";
+import { TEXTS } from "../../../texts/languages.ts";
 import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
@@ -28,6 +30,14 @@ export async function showSecurity(
   const page = { token, apps, sessions, identities, connections, passkeys, secondFactor, current: session.id, done, faults };
   sendPage(ctx, securityView(site, languageOf(ctx), page), status);
   if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
+}
+
+/** Shows the page where a form was about something that another tab has removed. @throws any other error */
+export async function showGone(kit: PageKit, ctx: FrontContext, signedIn: SignedIn, error: unknown, what: "passkeyGone" | "appGone") {
+  if (!isRefusal(error) || error.code !== "not_found") throw error;
+  const message = TEXTS[languageOf(ctx)].security[what];
+  await showSecurity(kit, ctx, signedIn, { faults: [{ message }], status: CATALOGUE.not_found.http });
+  return undefined;
 }
 
 /** GET /account/security: the password, and where the user is signed in. */

@@ -10,7 +10,7 @@ import { isFresh, provedForm } from "../fresh-proof.ts";
 import { accountForm, destinationOf, failedForm, goneAfter, type PageKit, returnToOf } from "../kit.ts";
 import { showSetUp } from "../set-up/page.ts";
 import type { ReturnTo, Site } from "../views/layout.ts";
-import { showSecurity } from "./page.ts";
+import { showGone, showSecurity } from "./page.ts";
 
 export const SECURITY = "/account/security";
 
@@ -63,9 +63,13 @@ export const newPasskeyPage = (kit: PageKit): Handler =>
   );
 
 export const renamePasskeyPage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, form, { user }) => {
-    await renamePasskey(form.get("passkey") ?? "", user, form.get("name") ?? "", kit.ports, callerOf(ctx));
-    return `${SECURITY}?done=renamed`;
+  accountForm(kit, async (ctx, form, signedIn) => {
+    try {
+      await renamePasskey(form.get("passkey") ?? "", signedIn.user, form.get("name") ?? "", kit.ports, callerOf(ctx));
+      return `${SECURITY}?done=renamed`;
+    } catch (error) {
+      return showGone(kit, ctx, signedIn, error, "passkeyGone");
+    }
   });
 
 export const removePasskeyPage = (kit: PageKit): Handler =>
