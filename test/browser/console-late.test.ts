@@ -260,6 +260,21 @@ test("a sign-in that ends after it was given up leaves the next one to its user"
   await page.getByText(`The invitation of ${emails[1]} no longer works.`).waitFor();
 });
 
+test("a sign-in that fails leaves the question open, with the reason, and another window answers it", async () => {
+  const email = "failed-once@example.test";
+  await (await operatorAt(server.url)).users.invite.mutate({ email });
+  await openScreen(page, "/users");
+  await page.route("**/trpc/*invitations.withdraw*", notProven, { times: 1 });
+  await button(`Withdraw the invitation of ${email}`).click();
+  const question = page.getByRole("dialog", { name: "Confirm that it is you" });
+  const busy = { error: "temporarily_unavailable", error_description: "Not right now." };
+  await page.route("**/oauth/token", (route) => route.fulfill({ status: 503, json: busy }), { times: 1 });
+  await question.getByRole("button", { name: "Sign in again" }).click();
+  await question.getByText("temporarily_unavailable: Not right now.").waitFor();
+  await question.getByRole("button", { name: "Sign in again" }).click();
+  await page.getByText(`The invitation of ${email} no longer works.`).waitFor();
+});
+
 test("a flow that is stopped before its request was pushed ends", async () => {
   const operator = await operatorAt(server.url);
   const { id } = await operator.clients.create.mutate({
