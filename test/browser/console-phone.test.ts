@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { openScreen } from "../support/console.ts";
 import { test } from "../support/delegation.ts";
@@ -46,6 +47,35 @@ test("a record says on a phone who acted, and no word of it is out of view or br
     .waitFor();
   const end = await page.getByRole("table").evaluate((table) => table.getBoundingClientRect().right);
   expect(end).toBeLessThan(PHONE.width);
+});
+
+test("a long failure can be read on a phone from its first word to its last, with a word longer than a line", async ({ server }) => {
+  const email = "long@example.test";
+  await (await operatorAt(server.url)).users.invite.mutate({ email });
+  await openScreen(page, "/users");
+  const path = `clients.0.${"redirectUris".repeat(8)}`;
+  const issues = Array.from({ length: 60 }, (_, index) => ({ path, message: `is wrong at ${index}` }));
+  const data = { error: "invalid_request", code: "BAD_REQUEST", httpStatus: 400, message: "The request is not valid.", issues };
+  await page.route(
+    "**/trpc/*invitations.withdraw*",
+    (route) => route.fulfill({ status: 400, json: [{ error: { code: -32_600, message: "no", data } }] }),
+    { times: 1 },
+  );
+  await page.getByRole("button", { name: `Withdraw the invitation of ${email}` }).click();
+  const box = async (text: string) => (await page.getByText(text).boundingBox()) ?? { x: -1, y: -1, width: 0, height: 0 };
+  const isInView = async (text: string): Promise<boolean> => {
+    const { x, y, width, height } = await box(text);
+    return x >= 0 && y >= 0 && x + width <= PHONE.width && y + height <= PHONE.height;
+  };
+  await page.getByText("The request is not valid.").waitFor();
+  await expect.poll(() => isInView("The request is not valid.")).toBe(true);
+  expect(await isInView("is wrong at 59")).toBe(false);
+  await page.getByText("The request is not valid.").hover();
+  await page.mouse.wheel(0, 100_000);
+  await expect.poll(() => isInView("is wrong at 59")).toBe(true);
+  await page.mouse.wheel(0, -100_000);
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByText("The request is not valid.").waitFor({ state: "detached" });
 });
 
 test("a click anywhere in a row opens it, but not on another control, nor with a selection of text", async () => {

@@ -8,7 +8,7 @@ import { Shell } from "./shell.tsx";
 /** Questions and messages of every screen, which may have links. */
 const Root = () => (
   <Confirmations>
-    <Notifications position="bottom-right" />
+    <Notifications position="bottom-right" notificationMaxHeight="calc(100dvh - 2 * var(--mantine-spacing-md))" />
     <Proofs />
     <Outlet />
   </Confirmations>
