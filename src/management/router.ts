@@ -17,7 +17,7 @@ import { operatorSigningKeysRouter } from "./operator/signing-keys.ts";
 import { operatorInvitationsRouter, operatorUsersRouter } from "./operator/users.ts";
 import { operatorWorkloadIdentitiesRouter, operatorWorkloadIssuersRouter } from "./operator/workloads.ts";
 import { ProvisionFile } from "./provision.ts";
-import { createCallerFactory, developerProcedure, operatorProcedure, provenOperatorProcedure, router } from "./trpc.ts";
+import { createCallerFactory, developerProcedure, provenOperatorProcedure, router } from "./trpc.ts";
 import { viewerRouter } from "./viewer.ts";
 import { userView } from "./views.ts";
 
@@ -54,8 +54,8 @@ export const managementRouter = router({
     provision: provenOperatorProcedure
       .input(ProvisionFile)
       .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),
-    /** What `provision` would change. */
-    previewProvision: operatorProcedure.input(ProvisionFile).mutation(({ ctx, input }) => ctx.ports.provisioner.preview(input)),
+    /** What `provision` would change. It compares passwords, so it needs the same proof: without one, a stolen token could guess them. */
+    previewProvision: provenOperatorProcedure.input(ProvisionFile).mutation(({ ctx, input }) => ctx.ports.provisioner.preview(input)),
   }),
 });
 

@@ -123,6 +123,9 @@ describe("a token of the console", () => {
     expect(await refusedWith(admin.users.invite.mutate({ email: "new@example.test", role: "operator" }))).toMatchObject({
       error: "insufficient_user_authentication",
     });
+    const guess = { users: [{ email: "ada@example.test", password: "a guessed password" }] };
+    for (const call of [admin.provision.mutate(guess), admin.previewProvision.mutate(guess)])
+      expect(await refusedWith(call)).toMatchObject({ error: "insufficient_user_authentication" });
     expect(await admin.users.disable.mutate({ id: someone })).toMatchObject({ enabled: false });
     proof = { proofAge: 10 };
     await admin.users.delete.mutate({ id: someone });
