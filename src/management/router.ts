@@ -53,9 +53,11 @@ export const managementRouter = router({
     deployment: operatorDeploymentRouter,
     provision: provenOperatorProcedure
       .input(ProvisionFile)
-      .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId })),
+      .mutation(({ ctx, input }) => ctx.ports.provisioner.apply(input, { type: "user", id: ctx.caller.userId }, ctx.signal)),
     /** What `provision` would change. It compares passwords, so it needs the same proof: without one, a stolen token could guess them. */
-    previewProvision: provenOperatorProcedure.input(ProvisionFile).mutation(({ ctx, input }) => ctx.ports.provisioner.preview(input)),
+    previewProvision: provenOperatorProcedure
+      .input(ProvisionFile)
+      .mutation(({ ctx, input }) => ctx.ports.provisioner.preview(input, ctx.signal)),
   }),
 });
 

@@ -181,18 +181,22 @@ async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor
 }
 
 export function provisioner(sql: Sql, passwords: ProvisioningPasswords, box: SecretBox): Provisioner {
-  const prepare = async (file: ProvisionFile): Promise<Prepared> => {
-    const users = await Array.fromAsync(file.users, (user) => prepareUser(sql, passwords, user));
+  const prepare = async (file: ProvisionFile, signal?: AbortSignal): Promise<Prepared> => {
+    const users = await Array.fromAsync(file.users, (user) => {
+      signal?.throwIfAborted();
+      return prepareUser(sql, passwords, user);
+    });
+    signal?.throwIfAborted();
     return { file, users, clientIds: file.clients.map(({ clientId }) => clientId) };
   };
   return {
-    async apply(file, actor = PROVISIONING) {
-      const prepared = await prepare(file);
+    async apply(file, actor = PROVISIONING, signal) {
+      const prepared = await prepare(file, signal);
       await finishRemovalOfClients(sql, prepared.clientIds);
       return sql.transaction((tx) => applyFile(prepared, actor, box, tx));
     },
-    async preview(file) {
-      const prepared = await prepare(file);
+    async preview(file, signal) {
+      const prepared = await prepare(file, signal);
       return differencesMade(sql, file, (tx) => applyFile(prepared, PROVISIONING, box, tx));
     },
   };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Refusal } from "../../src/errors.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { hashSecret } from "../../src/random.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
@@ -137,6 +138,19 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     expect(await authorizationCodes(database.sql).byHash(code)).toBeUndefined();
     expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({ revoked: true });
     expect((await users(database.sql).byEmail(user?.email ?? ""))?.passwordHash).toBe("hash of another horse battery");
+  });
+
+  test("a file whose caller gives up while passwords are hashed is not applied", async () => {
+    const caller = new AbortController();
+    const hash = async (password: string) => {
+      caller.abort(new Refusal("temporarily_unavailable", "deadline_passed"));
+      return passwords.hash(password);
+    };
+    const late = provisioner(database.sql, { ...passwords, hash }, A_SECRET_BOX);
+    const email = "late@example.test";
+    const file = plan({ users: [{ email, password: "correct horse battery" }] });
+    await expect(late.apply(file, undefined, caller.signal)).rejects.toMatchObject({ reason: "deadline_passed" });
+    expect(await users(database.sql).byEmail(email)).toBeUndefined();
   });
 
   const recorded = (event: string) =>
