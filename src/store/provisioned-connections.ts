@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AuditEntry } from "../audit.ts";
 import { systemClock } from "../clock.ts";
+import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { newId } from "../random.ts";
 import type { SecretBox } from "../secret-box.ts";
@@ -12,7 +13,7 @@ import type { Tx } from "./sql.ts";
 
 type FileConnection = Omit<ProvisionFile["connections"][number], "realm">;
 
-/** Creates or changes a connection. @throws {Refusal} invalid_request with the issue */
+/** Creates or changes a connection. @throws {Refusal} invalid_request with the issue; temporarily_unavailable for one that was just removed */
 export async function applyConnection(
   connection: FileConnection,
   realmId: string,
@@ -31,5 +32,6 @@ export async function applyConnection(
     return changedConnection(current, change, box);
   };
   const after = await changeConnection(tx, name, decide, { ...audit, event: "connection.changed" });
+  if (after === undefined) throw new Refusal("temporarily_unavailable", "connection_just_removed", { retryAfter: 1 });
   return after === before ? "unchanged" : "changed";
 }

@@ -25,7 +25,8 @@ const INSERT = statement(
   "provision_insert_user",
   `with account as (
      insert into users (realm_id, email, email_key, email_verified, first_name, last_name, role)
-     select id, $1, $7, $2::boolean, $3, $4, $5 from realms where name = 'default' returning id),
+     select id, $1, $7, $2::boolean, $3, $4, $5 from realms where name = 'default'
+     on conflict (email_key) do nothing returning id),
    secret as (insert into credentials (user_id, type, password_hash) select id, 'password', $6 from account)
    select id::text as id from account`,
 );
@@ -54,7 +55,7 @@ export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, use
   return { user, passwordHash: isCurrent ? undefined : await passwords.hash(user.password, TURN) };
 }
 
-/** Creates or changes a user of the file. @throws {Refusal} temporarily_unavailable for an account that was just deleted */
+/** Creates or changes a user of the file. @throws {Refusal} temporarily_unavailable for an account that was just deleted, or just opened by its user */
 export async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [before] = await tx.query<AccountRow>(ACCOUNT_BY_EMAIL, [emailKey(user.email)]);
   const verified = user.emailVerified ?? before?.emailVerified ?? false;
@@ -66,7 +67,8 @@ export async function applyUser({ user, passwordHash }: PreparedUser, actor: Aud
     if (passwordHash === undefined) throw new Refusal("temporarily_unavailable", "account_just_deleted", { retryAfter: 1 });
     const parameters = [user.email, verified, firstName, lastName, role, passwordHash, emailKey(user.email)];
     const [added] = await tx.query<{ id: string }>(INSERT, parameters);
-    await record(tx, { ...provisioned, reason: "created", ...(added && { userId: added.id }) });
+    if (added === undefined) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
+    await record(tx, { ...provisioned, reason: "created", userId: added.id });
     return "created";
   }
   const same = before.emailVerified === verified && before.firstName === firstName && before.lastName === lastName && before.role === role;

@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { WorkloadIdentity, WorkloadIssuer } from "../clients/workload.ts";
+import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { changedTrust, newTrust } from "../management/workload-rules.ts";
 import { addWorkloadIssuer, assignIdentity, changeWorkloadIssuer, identitiesOf, unassignIdentity } from "./managed-workloads.ts";
@@ -9,7 +10,7 @@ import type { Tx } from "./sql.ts";
 type FileIssuer = ProvisionFile["workloadIssuers"][number];
 type Event = Pick<AuditEntry, "outcome" | "actor">;
 
-/** Trusts a platform, or changes how. @throws {Refusal} invalid_request with the issues */
+/** Trusts a platform, or changes how. @throws {Refusal} invalid_request with the issues; temporarily_unavailable for one that was just removed */
 export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: Tx): Promise<Outcome> {
   const added = await addWorkloadIssuer(tx, newTrust(input), { ...event, event: "workload_issuer.created" });
   if (added !== undefined) return "created";
@@ -19,6 +20,7 @@ export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: T
     return changedTrust(current, input);
   };
   const after = await changeWorkloadIssuer(tx, input.issuer, decide, { ...event, event: "workload_issuer.changed" });
+  if (after === undefined) throw new Refusal("temporarily_unavailable", "workload_issuer_just_removed", { retryAfter: 1 });
   return after === before ? "unchanged" : "changed";
 }
 
