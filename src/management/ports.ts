@@ -93,6 +93,7 @@ export interface ImportedUsers {
   /**
    * Stores all users or none; with `dryRun` none.
    * @returns the members that have an account already, or are named twice; empty: all are stored
+   * @throws {Refusal} temporarily_unavailable when one of them has just got an account
    */
   import(
     users: readonly (ImportedUser & { readonly id: string; readonly role: Role })[],

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
+import { Refusal } from "../errors.ts";
 import type { ImportedUsers } from "../management/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
@@ -13,7 +14,6 @@ const TAKEN = statement(
    union all select client_id from clients where client_id = any($2::text[])`,
 );
 
-// Two imports of one address or id at once: the unique key fails the second as a whole.
 const IMPORT = statement(
   "import_users",
   `with input as (
@@ -23,7 +23,8 @@ const IMPORT = statement(
    added as (
      insert into users (id, realm_id, email, email_key, email_verified, first_name, last_name, role, enabled)
      select input.id, realms.id, email, email_key, "emailVerified", "firstName", "lastName", role, enabled
-     from input, realms where realms.name = 'default' returning id),
+     from input, realms where realms.name = 'default'
+     on conflict do nothing returning id),
    with_password as (
      insert into credentials (user_id, type, password_hash)
      select added.id, 'password', "passwordHash" from added join input using (id) where "passwordHash" is not null),
@@ -43,7 +44,8 @@ export const importedUsers = (sql: Sql): ImportedUsers => ({
       const taken = [...takenIn(keys, "email"), ...takenIn(ids, "id")];
       if (dryRun || taken.length > 0) return taken;
       const rows = users.map((user, index) => ({ ...user, email_key: keys[index] }));
-      await tx.query(IMPORT, [jsonRows(rows), jsonRows(audits)]);
+      const [done] = await tx.query<{ added: number }>(IMPORT, [jsonRows(rows), jsonRows(audits)]);
+      if (done?.added !== users.length) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
       return [];
     }),
 });

@@ -11,12 +11,13 @@ import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { importedUsers } from "../../src/store/imported-users.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { managedRealms } from "../../src/store/realms.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { managedUsers } from "../../src/store/users.ts";
 import { aClient } from "../support/builders.ts";
-import { databaseKinds, runText } from "../support/database.ts";
+import { databaseKinds, overtaken, runText } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 import { addUser, aNewId, DEFAULT_REALM } from "../support/management.ts";
 
@@ -220,6 +221,16 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
     const refusals = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.reason] : []));
     expect(refusals).toEqual(["last_operator"]);
     for (const id of pair) await runText(database.sql, "update users set role = 'developer' where id = $1::uuid", [id]);
+  });
+
+  test("an import that another account has overtaken stores no one, and can be tried again", async () => {
+    const user = { emailVerified: true, firstName: null, lastName: null, role: "user", enabled: true } as const;
+    const emails = ["import-1@example.test", "import-2@example.test"];
+    const signsUp = `insert into users (realm_id, email, email_key) select realm_id, '${emails[1]}', '${emails[1]}' from users limit 1`;
+    const imported = importedUsers(overtaken(database.sql, "import_taken", signsUp));
+    const rows = emails.map((email) => ({ ...user, id: aNewId(), email }));
+    await expect(imported.import(rows, [], false)).rejects.toMatchObject({ code: "temporarily_unavailable" });
+    expect(await managedUsers(database.sql).list({ search: emails[0] }, { limit: 5, count: false })).toMatchObject({ items: [] });
   });
 
   test("changes of users and realms write an audit record", async () => {

@@ -8,9 +8,8 @@ import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import type { Parameter, Sql, Statement } from "../../src/store/sql.ts";
 import { users } from "../../src/store/users.ts";
-import { databaseKinds, runText } from "../support/database.ts";
+import { databaseKinds, overtaken, runText } from "../support/database.ts";
 import { aCode, anOpenFamily, aScene } from "../support/grants.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
 
@@ -154,21 +153,6 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     expect(await users(database.sql).byEmail(email)).toBeUndefined();
   });
 
-  /** A database in which another writer is faster: after a statement it has changed what that statement read. */
-  const overtaken = (name: string, change: string): Sql => ({
-    ...database.sql,
-    transaction: (work) =>
-      database.sql.transaction((tx) =>
-        work({
-          query: async <Row>(text: Statement, parameters: readonly Parameter[]) => {
-            const rows = await tx.query<Row>(text, parameters);
-            if (text.name === name) await runText(tx, change);
-            return rows;
-          },
-        }),
-      ),
-  });
-
   test("an account, a connection and a platform that come or go while a file is applied are a reason to try again", async () => {
     const user = { email: "overtaken@example.test", password: "correct horse battery" };
     const issuer = "https://overtaken.example.test";
@@ -181,7 +165,9 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
       ["connection_add", "delete from connections where name = 'overtaken'", { connections: [connection] }],
       ["workload_issuer_add", `delete from workload_issuers where issuer = '${issuer}'`, { workloadIssuers: [platform] }],
     ] as const)
-      await expect(provisioner(overtaken(statement, change), passwords, A_SECRET_BOX).apply(plan(file))).rejects.toMatchObject({
+      await expect(
+        provisioner(overtaken(database.sql, statement, change), passwords, A_SECRET_BOX).apply(plan(file)),
+      ).rejects.toMatchObject({
         code: "temporarily_unavailable",
       });
   });

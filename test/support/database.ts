@@ -55,3 +55,18 @@ export function sharedDatabase(fresh: () => Promise<Database>): () => Database {
 /** Runs a statement of a test. */
 export const runText = <Row>(sql: Pick<Sql, "query">, text: string, parameters: readonly Parameter[] = []): Promise<Row[]> =>
   sql.query<Row>(statement(`test_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`, text), parameters);
+
+/** A database whose transactions are overtaken: when the statement of this name has run, another change has just been committed. */
+export const overtaken = (sql: Sql, name: string, change: string): Sql => ({
+  ...sql,
+  transaction: (work) =>
+    sql.transaction((tx) =>
+      work({
+        query: async <Row>(text: Statement, parameters: readonly Parameter[]) => {
+          const rows = await tx.query<Row>(text, parameters);
+          if (text.name === name) await runText(tx, change);
+          return rows;
+        },
+      }),
+    ),
+});
