@@ -28,7 +28,7 @@ type FileScope = ProvisionFile["scopes"][number];
 /** Processes that start with the same file at once apply it one after the other. */
 const LOCK = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
 
-// Locks all named users and clients before any change, in the order of docs/decisions/0014.
+// Locks all named users, clients and realms before any change, in the order of docs/decisions/0014.
 const LOCK_USERS = statement(
   "provision_lock_users",
   "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
@@ -36,6 +36,10 @@ const LOCK_USERS = statement(
 const LOCK_CLIENTS = statement(
   "provision_lock_clients",
   "select 1 as one from clients where client_id = any($1::text[]) order by id for no key update",
+);
+const LOCK_REALMS = statement(
+  "provision_lock_realms",
+  "select 1 as one from realms where name = any($1::text[]) order by id for no key update",
 );
 
 const UPSERT_REALM = statement(
@@ -162,6 +166,7 @@ async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor
   await tx.query(LOCK, []);
   await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
   await tx.query(LOCK_CLIENTS, [clientIds]);
+  await tx.query(LOCK_REALMS, [file.realms.map(({ name }) => name)]);
   const realms = await Array.fromAsync(file.realms, (realm) => applyRealm(realm, actor, tx));
   const accounts = await Array.fromAsync(users, (user) => applyUser(user, actor, tx));
   const workloadIssuers = await Array.fromAsync(file.workloadIssuers, (issuer, index) =>

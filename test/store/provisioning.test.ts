@@ -22,7 +22,7 @@ const passwords = {
 const plan = (more: object) => parseProvisionFile(JSON.stringify(more));
 const none = { created: 0, changed: 0, unchanged: 0 };
 
-describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
+describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
@@ -39,6 +39,20 @@ describe.for(databaseKinds)("provisioning on $name", ({ fresh }) => {
     expect((await realm({ requiredAcr: null })).realms).toEqual({ ...none, changed: 1 });
     expect(await acr()).toEqual([{ required_acr: null }]);
     expect(() => plan({ realms: [{ name: "guarded", requiredAcr: "gold" }] })).toThrow("realms.0.requiredAcr");
+  });
+
+  // The embedded database runs one transaction after the other.
+  test.runIf(name === "postgresql")("a change of a realm that a file takes back has a record, also where the two meet", async () => {
+    const realm = (requiredAcr: string | null) => apply({ realms: [{ name: "contested", requiredAcr }] });
+    await realm(null);
+    const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    let applying: ReturnType<typeof realm> | undefined;
+    await database.sql.transaction(async (tx) => {
+      await runText(tx, "update realms set required_acr = 'phr' where name = 'contested'");
+      applying = realm(null);
+      await expect.poll(() => runText(database.sql, waits)).toHaveLength(1);
+    });
+    expect((await applying)?.realms).toEqual({ ...none, changed: 1 });
   });
 
   test("a file applied by four processes at once creates its client once, and a second application changes nothing", async () => {
