@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { accentFault } from "../branding/colour.ts";
 import { logoFault, MAX_LOGO } from "../branding/logo.ts";
+import { storable } from "./inputs.ts";
 import { line } from "./scope-inputs.ts";
 
-const page = z.url({ protocol: /^https?$/, error: "must be a URL" }).max(2000);
+const page = storable(z.url({ protocol: /^https?$/, error: "must be a URL" }).max(2000));
 
 const accent = z
   .string()

@@ -13,7 +13,10 @@ import { DEFAULT_LANGUAGE, LANGUAGES } from "../texts/languages.ts";
 /** Text and JSON columns can hold neither NUL nor unpaired surrogates. */
 const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
-const text = (min: number, max: number) => z.string().min(min).max(max).refine(isStorable, "contains a character that cannot be stored");
+export const storable = <Text extends z.ZodType<string>>(type: Text) =>
+  type.refine(isStorable, "contains a character that cannot be stored");
+
+const text = (min: number, max: number) => storable(z.string().min(min).max(max));
 
 const distinct = <Item extends string>(items: Item[]): Item[] => [...new Set(items)];
 

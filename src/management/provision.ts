@@ -70,11 +70,11 @@ const client = z
     });
   });
 
-const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: z.string().min(1).max(255).optional() });
+const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: DisplayName.optional() });
 
-const resource = z.strictObject({ resource: ResourceUri, ...resourceSettings, realm: z.string().min(1).max(255).optional() });
+const resource = z.strictObject({ resource: ResourceUri, ...resourceSettings, realm: DisplayName.optional() });
 
-const connection = z.strictObject({ ...newConnection, realm: z.string().min(1).max(255).optional() });
+const connection = z.strictObject({ ...newConnection, realm: DisplayName.optional() });
 
 /** A list without duplicate keys; default: empty. */
 const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Entry>) => string, message: string) =>

@@ -168,6 +168,8 @@ function faultsOf(text: string): string {
   }
 }
 
+const BANK = "https://bank.example.test/mcp";
+
 describe("contract: provisioning", () => {
   const file = (content: unknown): string => {
     const path = join(aDirectory(), "provision.json");
@@ -244,6 +246,16 @@ describe("contract: provisioning", () => {
       "a name with a control character",
       { clients: [{ ...plan.clients[0], name: "a\u202eb" }] },
       "clients.0.name: must not contain control",
+    ],
+    [
+      "a NUL in the name of a realm that it refers to",
+      { resources: [{ resource: BANK, realm: "a\0b" }] },
+      "resources.0.realm: must not contain",
+    ],
+    [
+      "a URL that cannot be stored",
+      { realms: [{ name: "default", branding: { termsUrl: "https://example.test/\0" } }] },
+      "realms.0.branding.termsUrl: contains a character that cannot be stored",
     ],
   ] as const)("rejects %s before it opens a database", ([, content, fault]) => {
     const faults = faultsOf(typeof content === "string" ? content : JSON.stringify(content));
