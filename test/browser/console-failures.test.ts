@@ -1,39 +1,22 @@
 import type { Page, Route } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { adminAs, operatorAt } from "../support/admin.ts";
-import { openPage, startChromium } from "../support/chromium.ts";
-import { openConsole, openScreen, typeInSearch } from "../support/console.ts";
+import { openPage } from "../support/chromium.ts";
+import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
-import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { OPERATOR, PROVISIONED, startServer } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
 
 // What the console shows when the server does not do what it is asked. One server and one browser.
 
 const SECOND = { email: "second@example.test", password: "second operator password 1" };
 
-let browser: Awaited<ReturnType<typeof startChromium>>;
-let server: TestServer;
-let view: Awaited<ReturnType<typeof openConsole>>;
-let page: Page;
-
-beforeAll(async () => {
-  [browser, server] = await Promise.all([
-    startChromium(),
-    startServer({
-      provision: {
-        ...PROVISIONED,
-        realms: [{ name: "Partners" }],
-        users: [...PROVISIONED.users, { ...SECOND, emailVerified: true, role: "operator" }],
-      },
-    }),
-  ]);
-  view = await openConsole(browser, server.url);
-  page = view.page;
-});
-afterAll(async () => {
-  await view.close();
-  await browser.close();
-  await server.close();
+const { browser, server, page } = await startConsole({
+  provision: {
+    ...PROVISIONED,
+    realms: [{ name: "Partners" }],
+    users: [...PROVISIONED.users, { ...SECOND, emailVerified: true, role: "operator" }],
+  },
 });
 
 const REFUSED = { error: { code: -32_029, message: "no", data: { code: "TOO_MANY_REQUESTS", httpStatus: 429, message: "Not now." } } };

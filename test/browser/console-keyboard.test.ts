@@ -1,26 +1,12 @@
-import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect } from "vitest";
-import { openPage, startChromium } from "../support/chromium.ts";
-import { typeInSearch } from "../support/console.ts";
+import { expect } from "vitest";
+import { startPage, typeInSearch } from "../support/console.ts";
 import { test } from "../support/delegation.ts";
 import { OPERATOR } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
 
 // The ten main acts (docs/console.md#keyboard), without a mouse: no test here clicks or fills.
 
-let browser: Awaited<ReturnType<typeof startChromium>>;
-let view: Awaited<ReturnType<typeof openPage>>;
-let page: Page;
-
-beforeAll(async () => {
-  browser = await startChromium();
-  view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
-  page = view.page;
-});
-afterAll(async () => {
-  await view.close();
-  await browser.close();
-});
+const { page, problems } = await startPage();
 
 const press = (key: string) => page.keyboard.press(key);
 const type = (text: string) => page.keyboard.type(text);
@@ -139,5 +125,5 @@ test("an operator does the ten main acts without a mouse", { timeout: 180_000 },
   await act("Export");
   expect((await downloading).suggestedFilename()).toBe("countersign-audit.ndjson");
   await shown("npx countersign audit verify countersign-audit.ndjson");
-  expect(view.problems).toEqual([]);
+  expect(problems).toEqual([]);
 });

@@ -1,27 +1,12 @@
-import type { Page, Route } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Route } from "playwright-core";
+import { beforeEach, expect, test } from "vitest";
 import { adminAs, operatorAt } from "../support/admin.ts";
-import { startChromium } from "../support/chromium.ts";
-import { openConsole, openScreen } from "../support/console.ts";
-import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { openConsole, openScreen, startConsole } from "../support/console.ts";
+import { PROVISIONED } from "../support/server.ts";
 
 // What the console does with answers that arrive after its user has gone on. One server and one browser.
 
-let browser: Awaited<ReturnType<typeof startChromium>>;
-let server: TestServer;
-let view: Awaited<ReturnType<typeof openConsole>>;
-let page: Page;
-
-beforeAll(async () => {
-  [browser, server] = await Promise.all([startChromium(), startServer({ provision: { ...PROVISIONED, realms: [{ name: "Partners" }] } })]);
-  view = await openConsole(browser, server.url);
-  page = view.page;
-});
-afterAll(async () => {
-  await view.close();
-  await browser.close();
-  await server.close();
-});
+const { browser, server, page } = await startConsole({ provision: { ...PROVISIONED, realms: [{ name: "Partners" }] } });
 
 beforeEach(async () => {
   await page.unrouteAll();

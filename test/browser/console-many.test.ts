@@ -1,37 +1,20 @@
-import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { startChromium } from "../support/chromium.ts";
-import { openConsole, openScreen } from "../support/console.ts";
+import { openScreen, startConsole } from "../support/console.ts";
 import { runText } from "../support/database.ts";
-import { startServer, type TestServer } from "../support/server.ts";
 
 // What the console shows where there is much of everything. One server and one browser.
 
 const USERS = 210;
 
-let browser: Awaited<ReturnType<typeof startChromium>>;
-let server: TestServer;
-let view: Awaited<ReturnType<typeof openConsole>>;
-let page: Page;
-
+const { server, page } = await startConsole();
 const run = (text: string) => runText(server.database.sql, text);
 
-beforeAll(async () => {
-  [browser, server] = await Promise.all([startChromium(), startServer()]);
-  await run(
-    `insert into users (realm_id, email, email_key, role, enabled, email_verified)
+await run(
+  `insert into users (realm_id, email, email_key, role, enabled, email_verified)
      select realms.id, 'user-' || n || '@example.test', 'user-' || n || '@example.test', 'user', true, true
      from realms, generate_series(1, ${USERS}) n where realms.name = 'default'`,
-  );
-  view = await openConsole(browser, server.url);
-  page = view.page;
-});
-afterAll(async () => {
-  await view.close();
-  await browser.close();
-  await server.close();
-});
+);
 
 test("an agent that operators paused is shown as paused, however many users have paused it since", async () => {
   await run("update clients set is_agent = true where client_id = 'agent'");

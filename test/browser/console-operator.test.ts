@@ -1,26 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect } from "vitest";
+import { describe, expect } from "vitest";
 import { verification } from "../../src/audit-chain/verify.ts";
-import { openPage, startChromium } from "../support/chromium.ts";
+import { startPage } from "../support/console.ts";
 import { test } from "../support/delegation.ts";
 import { OPERATOR } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
 
-let browser: Awaited<ReturnType<typeof startChromium>>;
-let view: Awaited<ReturnType<typeof openPage>>;
-let page: Page;
-
-beforeAll(async () => {
-  browser = await startChromium();
-  view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
-  page = view.page;
-});
-afterAll(async () => {
-  await view.close();
-  await browser.close();
-});
+const { page, problems } = await startPage();
 
 const title = (name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
 const click = (name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" }).click();
@@ -159,6 +146,6 @@ describe("an operator", () => {
   });
 
   test("has sent no request elsewhere, and caused no error", () => {
-    expect(view.problems).toEqual([]);
+    expect(problems).toEqual([]);
   });
 });

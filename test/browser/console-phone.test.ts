@@ -1,8 +1,7 @@
-import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { openPage, startChromium } from "../support/chromium.ts";
-import { openScreen } from "../support/console.ts";
+import { openPage } from "../support/chromium.ts";
+import { openScreen, startPage } from "../support/console.ts";
 import { test } from "../support/delegation.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { OPERATOR } from "../support/server.ts";
@@ -10,19 +9,7 @@ import { signIn } from "../support/visits.ts";
 
 const PHONE = { width: 360, height: 800 };
 
-let browser: Awaited<ReturnType<typeof startChromium>>;
-let view: Awaited<ReturnType<typeof openPage>>;
-let page: Page;
-
-beforeAll(async () => {
-  browser = await startChromium();
-  view = await openPage(browser, { viewport: PHONE });
-  page = view.page;
-});
-afterAll(async () => {
-  await view.close();
-  await browser.close();
-});
+const { browser, page, problems } = await startPage({ viewport: PHONE });
 
 test("a chain of four agents is shown on a phone with whole names, and with all that stops them in the window", async ({ server }) => {
   await server.chainOf(["agent-1", "agent-2", "agent-3", "agent-4"]);
@@ -129,5 +116,5 @@ test("a developer sees one sentence in place of a screen for operators, in Engli
 });
 
 test("no screen reported an error", () => {
-  expect(view.problems).toEqual([]);
+  expect(problems).toEqual([]);
 });

@@ -1,33 +1,18 @@
 import axe from "axe-core";
-import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { axeFlaws } from "../support/axe.ts";
-import { startChromium } from "../support/chromium.ts";
-import { openConsole, openScreen, typeInSearch } from "../support/console.ts";
+import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 import { recordOf } from "../support/mcp-hosts.ts";
-import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { OPERATOR, PROVISIONED } from "../support/server.ts";
 
 // The acts of an operator: one server and one browser. What every screen looks like is in console-screens.test.ts.
 
-let browser: Awaited<ReturnType<typeof startChromium>>;
-let server: TestServer;
-let view: Awaited<ReturnType<typeof openConsole>>;
-let page: Page;
-
-beforeAll(async () => {
-  [browser, server] = await Promise.all([
-    startChromium(),
-    startServer({ provision: { ...PROVISIONED, resources: [recordOf("https://notes.example.test/mcp")] } }),
-  ]);
-  view = await openConsole(browser, server.url, "/clients", "Clients");
-  page = view.page;
-});
-afterAll(async () => {
-  await view.close();
-  await browser.close();
-  await server.close();
-});
+const { server, page, problems } = await startConsole(
+  { provision: { ...PROVISIONED, resources: [recordOf("https://notes.example.test/mcp")] } },
+  "/clients",
+  "Clients",
+);
 
 const open = (path: string) => openScreen(page, path);
 
@@ -189,5 +174,5 @@ test("signing out ends the session of the browser", async () => {
 });
 
 test("no page sent a request elsewhere, reported an error, or broke the policy", () => {
-  expect(view.problems).toEqual([]);
+  expect(problems).toEqual([]);
 });

@@ -1,15 +1,35 @@
-import type { Browser, Locator, Page } from "playwright-core";
-import { openPage } from "./chromium.ts";
-import { OPERATOR } from "./server.ts";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
+import { afterAll } from "vitest";
+import { openPage, startChromium } from "./chromium.ts";
+import { OPERATOR, startServer } from "./server.ts";
 import { signIn } from "./visits.ts";
 
 interface RouterState {
   readonly state: { readonly status: string; readonly resolvedLocation?: { readonly pathname: string } };
 }
 
+const WIDE = { viewport: { width: 1280, height: 900 } };
+
+/** A page in a browser of its own, until the tests of the file have run. */
+export async function startPage(options: BrowserContextOptions = WIDE) {
+  const browser = await startChromium();
+  afterAll(() => browser.close());
+  return { browser, ...(await openPage(browser, options)) };
+}
+
+/** A server and a page of its console, until the tests of the file have run. @param screen as for openConsole */
+export async function startConsole(given: Parameters<typeof startServer>[0] = {}, ...screen: readonly [path?: string, heading?: string]) {
+  const [browser, server] = await Promise.all([startChromium(), startServer(given)]);
+  afterAll(async () => {
+    await browser.close();
+    await server.close();
+  });
+  return { browser, server, ...(await openConsole(browser, server.url, ...screen)) };
+}
+
 /** A page in which the operator of the tests has signed in to the console. @param path of the first screen below `/console`, with its heading */
 export async function openConsole(browser: Browser, url: string, path = "", heading = "Home") {
-  const view = await openPage(browser, { viewport: { width: 1280, height: 900 } });
+  const view = await openPage(browser, WIDE);
   await view.page.goto(`${url}/console${path}`);
   await signIn(view.page, OPERATOR.email, OPERATOR.password);
   await view.page.getByRole("heading", { name: heading, level: 1 }).waitFor();
