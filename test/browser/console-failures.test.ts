@@ -275,6 +275,18 @@ test("Enter opens what fits the whole text while its results are on their way", 
   });
 });
 
+test("shows the preview of a branding after the server was busy for a moment", async () => {
+  const { realms } = await (await operatorAt(server.url)).realms.list.query({ search: "Partners" });
+  const data = { error: "temporarily_unavailable", code: "SERVICE_UNAVAILABLE", httpStatus: 503, message: "Not now." };
+  await page.route(
+    "**/trpc/*previewBranding*",
+    (route) => route.fulfill({ status: 503, json: [{ error: { code: -32_603, message: "no", data } }] }),
+    { times: 1 },
+  );
+  await openScreen(page, `/realms/${realms[0]?.id}`);
+  await page.frameLocator("iframe").getByRole("heading").first().waitFor();
+});
+
 const NOT_PROVEN = { error: "insufficient_user_authentication", code: "UNAUTHORIZED", httpStatus: 401, message: "Not yet.", maxAge: 300 };
 
 test("calls that are refused together until the user has signed in again are all sent again", async () => {

@@ -121,7 +121,6 @@ function Preview({ id, change }: { readonly id: string; readonly change: Change 
         { signal },
       ),
     placeholderData: keepPreviousData,
-    retry: false,
   });
   const pages = data?.pages ?? [];
   return (
