@@ -275,6 +275,15 @@ test("Enter opens what fits the whole text while its results are on their way", 
   });
 });
 
+test("a request that cannot be explained for now can be asked about again", async () => {
+  await whileAnswering("**/trpc/*explain.refusal*", refusing("operator.explain.refusal"), async () => {
+    await openScreen(page, "/explain?request=unknown-request");
+    await page.getByText("Not now.").waitFor();
+  });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("There is no refused token request with this id").waitFor();
+});
+
 test("shows the preview of a branding after the server was busy for a moment", async () => {
   const { realms } = await (await operatorAt(server.url)).realms.list.query({ search: "Partners" });
   const data = { error: "temporarily_unavailable", code: "SERVICE_UNAVAILABLE", httpStatus: 503, message: "Not now." };

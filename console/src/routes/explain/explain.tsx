@@ -50,9 +50,9 @@ export function Explain() {
 }
 
 function Answer({ requestId }: { readonly requestId: string }) {
-  const { data, error } = useQuery({ ...trpc.operator.explain.refusal.queryOptions({ requestId }), retry: false });
+  const { data, error, refetch } = useQuery(trpc.operator.explain.refusal.queryOptions({ requestId }));
   if (error && failureOf(error).code === "not_found") return <Unknown requestId={requestId} />;
-  if (error) return <FailureNote error={error} />;
+  if (error) return <FailureNote error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Text role="status">{T.common.loading}</Text>;
   const refused = data.rules.find(({ verdict }) => verdict === "refused");
   const clientId = data.refused?.clientId;
