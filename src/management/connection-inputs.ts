@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DisplayName } from "../protocol/display-name.ts";
 import { CONNECTION_AUTH_METHODS, CONNECTION_NAME, PRESETS } from "../upstream/connection.ts";
+import { storable } from "./inputs.ts";
 
 export const ConnectionName = z.string().regex(CONNECTION_NAME, "is no name of lower-case letters, digits and hyphens");
 
@@ -37,7 +38,7 @@ export const newConnection = {
     .string()
     .regex(/^[A-Za-z0-9.-]{1,128}$/, "is no directory id")
     .optional(),
-  issuer: z.string().max(2000).refine(isIssuer, "is no issuer identifier").optional(),
-  clientId: z.string().min(1).max(255),
+  issuer: storable(z.string().max(2000)).refine(isIssuer, "is no issuer identifier").optional(),
+  clientId: storable(z.string().min(1).max(255)),
   authMethod: z.enum(CONNECTION_AUTH_METHODS).optional(),
 };

@@ -65,9 +65,7 @@ export const operatorAttributes = {
     .transform((set) => (set.keys.length === 0 ? null : set))
     .nullable()
     .optional(),
-  jwksUri: z
-    .url({ protocol: /^https$/ })
-    .max(2000)
+  jwksUri: storable(z.url({ protocol: /^https$/ }).max(2000))
     .nullable()
     .optional(),
 };

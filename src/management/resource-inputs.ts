@@ -3,11 +3,10 @@ import { isResourceUri } from "../protocol/access.ts";
 import { ACR_VALUES } from "../protocol/authentication-context.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 import { CLIENT_KINDS, isResourceScope, MAX_SCOPE_LENGTH, MAX_SCOPES } from "../resources/resource.ts";
+import { storable } from "./inputs.ts";
 import { wording } from "./scope-inputs.ts";
 
-export const ResourceUri = z
-  .string()
-  .max(2000)
+export const ResourceUri = storable(z.string().max(2000))
   .refine(isResourceUri, "is neither an https URI nor an http URI on loopback, without fragment")
   .meta({ description: "Absolute URI of the resource." });
 

@@ -257,6 +257,26 @@ describe("contract: provisioning", () => {
       { realms: [{ name: "default", branding: { termsUrl: "https://example.test/\0" } }] },
       "realms.0.branding.termsUrl: contains a character that cannot be stored",
     ],
+    [
+      "a client id of a connection that cannot be stored",
+      { connections: [{ preset: "google", clientId: "a\0b" }] },
+      "connections.0.clientId: contains a character that cannot be stored",
+    ],
+    [
+      "an issuer that cannot be stored",
+      { connections: [{ name: "corp", issuer: "https://example.test/\ud800", clientId: "c" }] },
+      "connections.0.issuer: contains a character that cannot be stored",
+    ],
+    [
+      "a URL of keys that cannot be stored",
+      { clients: [{ ...plan.clients[0], jwksUri: "https://example.test/\0" }] },
+      "clients.0.jwksUri: contains a character that cannot be stored",
+    ],
+    [
+      "a resource that cannot be stored",
+      { resources: [{ resource: "https://example.test/\ud800" }] },
+      "resources.0.resource: contains a character that cannot be stored",
+    ],
   ] as const)("rejects %s before it opens a database", ([, content, fault]) => {
     const faults = faultsOf(typeof content === "string" ? content : JSON.stringify(content));
     expect(faults).toContain(fault);
