@@ -147,14 +147,8 @@ const atEntry = (entry: string, applying: Promise<Outcome>): Promise<Outcome> =>
     throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
   });
 
-async function applyConnectionIn(
-  { realm, ...connection }: FileConnection,
-  index: number,
-  box: SecretBox,
-  actor: AuditActor,
-  tx: Tx,
-): Promise<Outcome> {
-  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
+async function applyConnectionIn(connection: FileConnection, index: number, box: SecretBox, actor: AuditActor, tx: Tx): Promise<Outcome> {
+  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [connection.realm ?? "default"]);
   if (named === undefined) throw realmUnknown(`connections.${index}`);
   return atEntry(`connections.${index}`, applyConnection(connection, named.id, box, { outcome: "success", actor }, tx));
 }

@@ -6,6 +6,7 @@ import {
   type ConnectionRequest,
   type ConnectionSettings,
   describedConnection,
+  incoherent,
   type NewConnection,
   type Optional,
   secretPlace,
@@ -37,7 +38,7 @@ export type ConnectionChange = Optional<ConnectionSettings & { readonly clientSe
 
 /**
  * The settings of a connection after a change. A secret that equals the stored one keeps its sealed text.
- * @throws {Refusal} invalid_request with the issue
+ * @throws {Refusal} invalid_request with the issue, also for a secret where the connection has none
  */
 export function changedConnection(
   connection: Connection,
@@ -46,10 +47,9 @@ export function changedConnection(
 ): ConnectionSettings & { readonly secret: string | null } {
   const { title, clientId, scopes, domains, trustsAcr, enabled, secret, id } = connection;
   const place = secretPlace(id);
-  const replaced =
-    clientSecret !== undefined &&
-    connection.authMethod === "client_secret" &&
-    (secret === null || opened(box, secret, place) !== clientSecret);
+  if (clientSecret !== undefined && connection.authMethod !== "client_secret")
+    throw incoherent("clientSecret", `does not go with authMethod ${connection.authMethod}`);
+  const replaced = clientSecret !== undefined && (secret === null || opened(box, secret, place) !== clientSecret);
   if (change.scopes !== undefined) assertScopes({ protocol: connection.protocol, scopes: change.scopes });
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   return {

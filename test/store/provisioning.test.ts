@@ -42,18 +42,19 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
   });
 
   // The embedded database runs one transaction after the other.
-  test.runIf(name === "postgresql")("a change of a realm that a file takes back has a record, also where the two meet", async () => {
-    const realm = (requiredAcr: string | null) => apply({ realms: [{ name: "contested", requiredAcr }] });
-    await realm(null);
-    const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    let applying: ReturnType<typeof realm> | undefined;
-    await database.sql.transaction(async (tx) => {
-      await runText(tx, "update realms set required_acr = 'phr' where name = 'contested'");
-      applying = realm(null);
-      await expect.poll(() => runText(database.sql, waits)).toHaveLength(1);
+  if (name === "postgresql")
+    test("a change of a realm that a file takes back has a record, also where the two meet", async () => {
+      const realm = (requiredAcr: string | null) => apply({ realms: [{ name: "contested", requiredAcr }] });
+      await realm(null);
+      const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      let applying: ReturnType<typeof realm> | undefined;
+      await database.sql.transaction(async (tx) => {
+        await runText(tx, "update realms set required_acr = 'phr' where name = 'contested'");
+        applying = realm(null);
+        await expect.poll(() => runText(database.sql, waits)).toHaveLength(1);
+      });
+      expect((await applying)?.realms).toEqual({ ...none, changed: 1 });
     });
-    expect((await applying)?.realms).toEqual({ ...none, changed: 1 });
-  });
 
   test("a file applied by four processes at once creates its client once, and a second application changes nothing", async () => {
     const file = {
@@ -184,6 +185,30 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
       ).rejects.toMatchObject({
         code: "temporarily_unavailable",
       });
+  });
+
+  test.for([
+    ["issuer", { issuer: "https://elsewhere.example.test" }],
+    ["authMethod", { authMethod: "private_key_jwt", clientSecret: undefined }],
+    ["realm", { realm: "elsewhere" }],
+  ] as const)("a connection of the same name with another %s is refused, and keeps its secret", async ([member, change]) => {
+    const connection = {
+      name: `corp-${member.toLowerCase()}`,
+      issuer: "https://corp.example.test",
+      clientId: "here",
+      clientSecret: "first",
+    };
+    await apply({ connections: [connection], realms: [{ name: "elsewhere" }] });
+    const stored = () => runText(database.sql, "select client_id, secret from connections where name = $1", [connection.name]);
+    const before = await stored();
+    const file = plan({ connections: [{ ...connection, clientId: "there", clientSecret: "second", ...change }] });
+    await expect(provisioner(database.sql, passwords, A_SECRET_BOX).apply(file)).rejects.toMatchObject({
+      code: "invalid_request",
+      detail: { issues: [{ path: `connections.0.${member}` }] },
+    });
+    expect(await stored()).toEqual(before);
+    await apply({ connections: [{ name: connection.name, issuer: connection.issuer, clientId: "there" }] });
+    expect(await stored()).toEqual(before.map((row) => Object.assign({}, row, { client_id: "there" })));
   });
 
   const recorded = (event: string) =>

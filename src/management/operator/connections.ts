@@ -2,7 +2,7 @@ import { z } from "zod";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
-import { type Connection, incoherent } from "../../upstream/connection.ts";
+import type { Connection } from "../../upstream/connection.ts";
 import { CONNECTION_SORTS, type ConnectionSort } from "../../upstream/ports.ts";
 import { changedConnection, newConnection as sealed } from "../../upstream/stored-secret.ts";
 import { found } from "../clients.ts";
@@ -69,8 +69,6 @@ export const operatorConnectionsRouter = router({
     .mutation(async ({ ctx, input: { name, ...change } }) => {
       const { managedConnections, box, issuer } = ctx.ports;
       const decide = (connection: Connection) => {
-        if (change.clientSecret !== undefined && connection.authMethod !== "client_secret")
-          throw incoherent("clientSecret", `does not go with authMethod ${connection.authMethod}`);
         return changedConnection(connection, change, box);
       };
       return connectionView(found(await managedConnections.change(name, decide, ctx.audit("connection.changed")), unknown), issuer);
