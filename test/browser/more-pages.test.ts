@@ -106,6 +106,15 @@ async function addressChange({ page, email, go, fill, send, look }: Visit): Prom
   await page.context().addCookies(cookies);
 }
 
+/** A device that the user does not let in. */
+async function device({ page, go, send, look }: Visit): Promise<void> {
+  await go(`/device?user_code=${await server.userCode()}`);
+  await send("/device");
+  await page.locator("button[value=deny]").click();
+  await page.waitForURL(/done=denied/);
+  await look("device-denied");
+}
+
 /** Sign-ins with a second factor, and again where the last proof is too old. */
 async function signingIn({ page, email, go, fill, send, look }: Visit): Promise<void> {
   await runText(server.database.sql, "update sessions set proved_at = now() - interval '10 minutes'");
@@ -128,8 +137,6 @@ async function refused({ page, email, go, fill, send, look }: Visit): Promise<vo
   await go("/device?user_code=BBBB-BBBB");
   await send("/device");
   await look("device-faults");
-  await go("/device/done?error=access_denied");
-  await look("device-denied");
   const stop = /\/address\/stop\?token=[0-9a-f]{64}/.exec((await server.mailsTo(email, 3)).join())?.[0] ?? "";
   await go(stop);
   await send("/address/stop");
@@ -172,6 +179,7 @@ test.for(["en-GB", "de-DE"])(
     await joining(visit);
     await passkey(visit);
     await addressChange(visit);
+    await device(visit);
     await app(visit);
     await authenticator.verifies(false); // so that the browser does not sign in by itself
     await signingIn(visit);

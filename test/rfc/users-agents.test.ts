@@ -59,7 +59,10 @@ describe("the page of a user's agents", () => {
     const below = await at("agent-2", crm, [CRM]);
     const page = await user.browser.follow(PATH);
     const ended = await press(user.browser, page, "Stop this access of agent-1 to crm.example.test/mcp");
-    expect([ended.url, textOf(ended)]).toEqual([`${server.url}${PATH}?done=ended`, expect.stringContaining("Access stopped.")]);
+    expect([ended.url, textOf(ended)]).toEqual([
+      expect.stringContaining(`${server.url}${PATH}?done=ended.`),
+      expect.stringContaining("Access stopped."),
+    ]);
     const states = await Promise.all([crm, below, mail].map(server.active));
     expect(states.filter((active) => active)).toHaveLength(1);
     expect([states[0], states[2]].toSorted()).toEqual([false, true]);

@@ -2,11 +2,15 @@ import { expect } from "vitest";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
 import { PASSWORD } from "../support/flow.ts";
-import { describe, testOn } from "../support/server.ts";
+import { describe, PROVISIONED, testOn } from "../support/server.ts";
 
 const onDomains = testOn({ env: { SIGN_UP: "domains", SIGN_UP_DOMAINS: "example.com example.org" } });
 const onInvited = testOn({ env: { SIGN_UP: "invited" } });
-const onClosed = testOn({ env: { SIGN_UP: "closed" } });
+const MEMBER = { email: "member@example.test", password: PASSWORD };
+const onClosed = testOn({
+  env: { SIGN_UP: "closed" },
+  provision: { ...PROVISIONED, users: [...PROVISIONED.users, { ...MEMBER, emailVerified: true, role: "user" }] },
+});
 const onRole = testOn({ env: { DEVELOPERS: "role" } });
 const onOperators = testOn({ env: { DEVELOPERS: "operators" } });
 
@@ -67,8 +71,10 @@ describe("SIGN_UP=closed", () => {
   });
 
   test("a user who deleted the account is not offered a new one", async ({ server }) => {
-    const page = await aBrowser(server.url).follow("/account/deleted");
-    expect([page.status, page.html.includes("/signup")]).toEqual([200, false]);
+    const browser = aBrowser(server.url);
+    await browser.submit(await browser.follow("/login"), MEMBER);
+    const page = await browser.submit(await browser.follow("/account/delete"), {});
+    expect([page.status, page.html.includes("has been deleted"), page.html.includes("/signup")]).toEqual([200, true, false]);
   });
 });
 

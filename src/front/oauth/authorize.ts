@@ -12,6 +12,7 @@ import {
   uiLocalesIn,
 } from "../../protocol/authorization-request.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
+import { donePath } from "../done.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
 import { form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";
@@ -77,11 +78,13 @@ const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
 
 export function authorizationFlow(ports: UserPorts, cookies: Cookies): AuthorizationFlow {
   const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
-  const deviceAnswer = (error?: string): string =>
-    error === undefined ? `${issuer}/device/done` : redirectWith(`${issuer}/device/done`, { error });
+  const deviceAnswer = (ctx: FrontContext, error?: string): string => {
+    const outcome = error === undefined ? "approved" : error === "access_denied" ? "denied" : "failed";
+    return donePath({ ports, cookies }, ctx, `${issuer}/device/done`, outcome);
+  };
   const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>) => {
     // A device has no redirect URI: it gets its answer at the token endpoint.
-    if (request.deviceRequest !== undefined) return sendRedirect(ctx, deviceAnswer(parameters.error));
+    if (request.deviceRequest !== undefined) return sendRedirect(ctx, deviceAnswer(ctx, parameters.error));
     sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }));
   };
   const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description) =>

@@ -10,6 +10,7 @@ import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { newSecret } from "../../random.ts";
 import { TEXTS } from "../../texts/languages.ts";
+import { DONE_MEMBER, doneIn } from "../done.ts";
 import { callerOf } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
 import { type Cookies, type FormGuard, readSession } from "../http/cookies.ts";
@@ -48,6 +49,9 @@ export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
 /** A member of the query. @throws {Refusal} invalid_request */
 export const queryMember = (ctx: FrontContext, name: string): string | undefined =>
   queryText(ctx) === "" ? undefined : queryForm(ctx).get(name);
+
+/** What was just done in this browser, from the redirect after a form. @throws {Refusal} invalid_request */
+export const doneOf = ({ guard }: PageKit, ctx: FrontContext): string | undefined => doneIn(queryMember(ctx, DONE_MEMBER), guard, ctx);
 
 /** The session of the browser. What follows has the branding of its user's realm, and the links that the user's role gives. */
 export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
@@ -99,7 +103,7 @@ export const accountPageHandler =
   async (ctx) => {
     const signedIn = await signedInTo(kit, ctx);
     if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)));
-    await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: queryMember(ctx, "done") });
+    await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: doneOf(kit, ctx) });
   };
 
 /** Ignores `not_found` of a removal: the first of two clicks may have removed it. */
@@ -125,8 +129,7 @@ export function assertOwnForm({ guard, cookies }: Pick<PageKit, "guard" | "cooki
 }
 
 /**
- * POST of a form of an account page. `act` returns the path to redirect to, such as `/account?done=revoked`, or undefined when it has
- * answered. A form of another site is refused before anything is looked up.
+ * POST of a form of an account page. `act` returns the path to redirect to, or undefined when it has answered. A form of another site is refused before anything is looked up.
  */
 export const accountForm =
   (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>

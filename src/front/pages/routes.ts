@@ -1,3 +1,4 @@
+import { DONE_MEMBER } from "../done.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { LANGUAGE_MEMBER, rememberChosen } from "../http/language.ts";
 import { exceptHead, type Handler, type Method, pathText, queryText, type Route } from "../http/routes.ts";
@@ -27,8 +28,8 @@ import { identitiesPage } from "./upstream/identities.ts";
 import { upstreamCallbackPage, upstreamPage } from "./upstream/page.ts";
 import { CONFIRM_ADDRESS } from "./views/sections.ts";
 
-/** Members of a page's query that say where the user is going. */
-const DESTINATION = ["request", "next"];
+/** Members that every page may have: where the user is going, and what they have just done. */
+const COMMON = ["request", "next", DONE_MEMBER];
 
 /**
  * A page that offers the other languages. With `lang` it remembers the language, and redirects to the same page without it.
@@ -68,7 +69,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
       method: method as Method,
       path,
       print,
-      answer: method === "GET" ? inChosenLanguage(kit, answer, [...DESTINATION, ...members]) : answer,
+      answer: method === "GET" ? inChosenLanguage(kit, answer, [...COMMON, ...members]) : answer,
     }));
   /** A GET that is no page, or one that cannot be repeated. */
   const once = (path: string, answer: Handler): Route => ({ method: "GET", path, print, answer });
@@ -83,12 +84,12 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/signup/resend", { POST: resendPage(kit) }),
     page("/forgot", forgotPage(kit)),
     page("/forgot/sent", { GET: forgotSentPage(kit) }),
-    page("/reset", resetPage(kit), "token", "done"),
+    page("/reset", resetPage(kit), "token"),
     page("/invitation", invitationPage(kit, "/invitation"), "token"),
     page("/setup", invitationPage(kit, "/setup"), "token"),
     page("/consent", consentPage(kit)),
     page("/device", devicePage(kit), "user_code"),
-    page("/device/done", { GET: deviceDonePage(kit) }, "error"),
+    page("/device/done", { GET: deviceDonePage(kit) }),
     page("/logout", signOutPage(kit)),
     page("/account", { GET: accountPage(kit) }),
     once("/account/data", dataPage(kit)),
@@ -102,7 +103,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/account/security", { GET: securityPage(kit) }, APP_OVER),
     page("/account/security/address", addressPage(kit)),
     page(CONFIRM_ADDRESS, confirmAddressPage(kit), "token"),
-    page("/address/stop", stopAddressPage(kit), "token", "done"),
+    page("/address/stop", stopAddressPage(kit), "token"),
     ...factorRoutes(kit, page),
     page("/account/security/password", passwordPage(kit)),
     page("/account/security/sessions/end", { POST: endSessionPage(kit) }),

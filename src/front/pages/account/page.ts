@@ -5,13 +5,14 @@ import { resendVerification } from "../../../accounts/registration.ts";
 import { milliseconds } from "../../../clock.ts";
 import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendJson } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
-import { SET_UP_DONE } from "../views/sections.ts";
+import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { withRecords } from "../views/words.ts";
 import { type AccountPage, accountView } from "./view.ts";
 
@@ -93,7 +94,7 @@ export const profilePage = (kit: PageKit): Handler =>
     const typed = { firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" };
     try {
       await rename(user, assertShape(NameBody, typed), kit.ports.users, callerOf(ctx));
-      return "/account?done=named";
+      return donePath(kit, ctx, ACCOUNT_START, "named");
     } catch (error) {
       await show(kit, ctx, user, { typed, ...failedForm(ctx, error, ["firstName", "lastName"]) });
     }
@@ -103,7 +104,7 @@ export const profilePage = (kit: PageKit): Handler =>
 export const revokePage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, kit.ports.consents, callerOf(ctx)));
-    return "/account?done=revoked";
+    return donePath(kit, ctx, ACCOUNT_START, "revoked");
   });
 
 /** POST /account/resend: another verification mail to the user's address. */
@@ -111,5 +112,5 @@ export const resendOwnPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, _form, { user }) => {
     if (user.emailVerified) return "/account"; // confirmed since the page was shown
     await resendVerification(user.email, kit.ports, callerOf(ctx));
-    return "/account?done=resent";
+    return donePath(kit, ctx, ACCOUNT_START, "resent");
   });

@@ -9,15 +9,16 @@ import {
 import type { User } from "../../../accounts/ports.ts";
 import { isRefusal } from "../../../errors.ts";
 import { assertShape, EmailBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { ACCOUNT_PURPOSE, accountForm, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { ACCOUNT_PURPOSE, accountForm, doneOf, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
-import { CONFIRM_ADDRESS } from "../views/sections.ts";
+import { ACCOUNT_START, CONFIRM_ADDRESS } from "../views/sections.ts";
 import {
   addressView,
   confirmAddressView,
@@ -44,7 +45,7 @@ export function addressPage(kit: PageKit): Page {
       const email = form.get("email") ?? "";
       try {
         await requestAddressChange(signedIn, assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
-        return "/account?done=addressSent";
+        return donePath(kit, ctx, ACCOUNT_START, "addressSent");
       } catch (error) {
         show(ctx, signedIn.user, { email, ...failedForm(ctx, error, ["email"]) });
       }
@@ -83,7 +84,7 @@ export function confirmAddressPage(kit: PageKit): Page {
       const link = form.get("token") ?? "";
       try {
         await confirmAddressChange(link, signedIn, ports, callerOf(ctx));
-        return "/account?done=address";
+        return donePath(kit, ctx, ACCOUNT_START, "address");
       } catch (error) {
         await show(ctx, signedIn.user, link, failedForm(ctx, error, []));
       }
@@ -92,8 +93,8 @@ export function confirmAddressPage(kit: PageKit): Page {
 }
 
 const STOP = "address-stop";
-/** The purpose of the token in `done` after a change was stopped: no other site can make a link that says so. */
-const STOPPED = "address-stopped";
+/** The value of `done` after a change was stopped. */
+const STOPPED = "stopped";
 
 /** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
 export function stopAddressPage(kit: PageKit): Page {
@@ -107,7 +108,7 @@ export function stopAddressPage(kit: PageKit): Page {
   };
   return {
     async GET(ctx) {
-      if (guard.isToken(ctx, queryMember(ctx, "done"), STOPPED)) return sendPage(ctx, stoppedAddressView(site, languageOf(ctx)));
+      if (doneOf(kit, ctx) === STOPPED) return sendPage(ctx, stoppedAddressView(site, languageOf(ctx)));
       await show(ctx, queryMember(ctx, "token") ?? "");
     },
     async POST(ctx) {
@@ -120,7 +121,7 @@ export function stopAddressPage(kit: PageKit): Page {
         if (isRefusal(error) && error.code === "conflict") return sendPage(ctx, takenAddressView(site, languageOf(ctx)), 409);
         return show(ctx, link, failedForm(ctx, error, []));
       }
-      sendRedirect(ctx, site.path(`/address/stop?done=${guard.token(ctx, STOPPED)}`));
+      sendRedirect(ctx, site.path(donePath(kit, ctx, "/address/stop", STOPPED)));
     },
   };
 }

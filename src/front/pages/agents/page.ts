@@ -1,4 +1,5 @@
 import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/delegations.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { languageOf } from "../../http/language.ts";
 import type { Handler } from "../../http/routes.ts";
@@ -7,6 +8,8 @@ import { sendPage } from "../views/layout.ts";
 import { withRecords } from "../views/words.ts";
 import { agentCards, namedIn } from "./cards.ts";
 import { agentsView } from "./view.ts";
+
+const PATH = "/account/agents";
 
 /** Active delegations, recent ones and pauses that one page lists, each at most. */
 const PAGE_LIMIT = 200;
@@ -41,13 +44,13 @@ export const endAgentPage = (kit: PageKit): Handler =>
         ? ({ kind: "delegation", id: form.get("delegation") ?? "" } as const)
         : ({ kind: "agent", clientId: agent } as const);
     await cutOwnDelegations(what, user.id, kit.ports, callerOf(ctx));
-    return "/account/agents?done=ended";
+    return donePath(kit, ctx, PATH, "ended");
   });
 
 export const pauseAgentPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     await pauseForUser(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
-    return "/account/agents?done=paused";
+    return donePath(kit, ctx, PATH, "paused");
   });
 
 export const resumeAgentPage = (kit: PageKit): Handler =>
@@ -55,5 +58,5 @@ export const resumeAgentPage = (kit: PageKit): Handler =>
     const agent = form.get("agent") ?? "";
     await resumeForUser(agent, user.id, kit.ports, callerOf(ctx));
     const { items } = await kit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, { limit: 1 });
-    return `/account/agents?done=${items.length === 0 ? "resumed" : "stillPaused"}`;
+    return donePath(kit, ctx, PATH, items.length === 0 ? "resumed" : "stillPaused");
   });

@@ -1,14 +1,17 @@
 import { closeAccount } from "../../../accounts/account.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { ACCOUNT_PURPOSE, failedForm, type PageKit, signedInTo } from "../kit.ts";
+import { ACCOUNT_PURPOSE, doneOf, failedForm, type PageKit, signedInTo } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { accountGoneView, deleteAccountView } from "./view.ts";
+
+const DELETED = "deleted";
 
 /** GET /account/delete says what would happen, POST /account/delete does it, both after a fresh proof. */
 export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
@@ -25,7 +28,7 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
       try {
         await closeAccount(signedIn, ports, callerOf(ctx));
         cookies.endSession(ctx);
-        return "/account/deleted";
+        return donePath(kit, ctx, "/account/deleted", DELETED);
       } catch (error) {
         await show(ctx, signedIn.user, failedForm(ctx, error, []));
       }
@@ -33,11 +36,11 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
   };
 }
 
-/** GET /account/deleted: the account is gone. A link that leads a signed-in user here must not say so of theirs. */
+/** GET /account/deleted: the account is gone. It says so where it was deleted, and not to a user who has signed in since. */
 export const accountGonePage =
   (kit: PageKit): Handler =>
   async (ctx) => {
     const { site, ports } = kit;
-    if ((await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"));
+    if (doneOf(kit, ctx) !== DELETED || (await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"));
     sendPage(ctx, accountGoneView(site, languageOf(ctx), hasSignUp(ports.signUpPolicy)));
   };

@@ -4,7 +4,7 @@ import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
+import { doneOf, failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { deviceDoneView, deviceView } from "./view.ts";
 
@@ -35,9 +35,10 @@ export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST
 
 /** GET /device/done: confirms the user's decision. The device gets its answer at the token endpoint. */
 export const deviceDonePage =
-  ({ site }: PageKit): Handler =>
+  (kit: PageKit): Handler =>
   (ctx) => {
-    const error = queryMember(ctx, "error");
-    const outcome = error === undefined ? "approved" : error === "access_denied" ? "denied" : "failed";
+    const { site } = kit;
+    const outcome = doneOf(kit, ctx);
+    if (outcome !== "approved" && outcome !== "denied" && outcome !== "failed") return sendRedirect(ctx, site.path("/device"));
     sendPage(ctx, deviceDoneView(site, languageOf(ctx), outcome), 200);
   };

@@ -1,5 +1,6 @@
 import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/forgotten-password.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -8,6 +9,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,
   browserCaller,
+  doneOf,
   failedForm,
   type PageKit,
   queryForm,
@@ -21,7 +23,7 @@ import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } 
 
 const FORGOT = "forgot";
 const RESET = "reset";
-/** The purpose of the token in `done` after a new password was set: no other site can make a link that says so. */
+/** The value of `done` after a new password was set. */
 const CHANGED = "changed";
 
 /** GET /forgot and POST /forgot: sends a link; the response is the same for every address. */
@@ -66,7 +68,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
   }
   return {
     async GET(ctx) {
-      if (guard.isToken(ctx, queryMember(ctx, "done"), CHANGED)) {
+      if (doneOf(kit, ctx) === CHANGED) {
         return sendPage(ctx, resetDoneView(site, languageOf(ctx), await returnToStarted(kit, ctx)));
       }
       await show(ctx, queryMember(ctx, "token") ?? "");
@@ -81,7 +83,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
       } catch (error) {
         return show(ctx, link, failedForm(ctx, error, ["password"]));
       }
-      sendRedirect(ctx, site.path(`/reset?done=${guard.token(ctx, CHANGED)}`));
+      sendRedirect(ctx, site.path(donePath(kit, ctx, "/reset", CHANGED)));
     },
   };
 }

@@ -2,6 +2,7 @@ import { acceptInvitation, INVITATION_UNUSABLE, invitationOf } from "../../../ac
 import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
 import { isRefusal, type RefusalCode } from "../../../errors.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -66,7 +67,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
         if (session === undefined) return show(ctx, link, email, await failedAccountForm(ctx, error, form));
         await startBrowserSession(kit, ctx, session);
       }
-      sendRedirect(ctx, site.path(isSetup ? `${ACCOUNT_START}?done=${SET_UP_DONE}` : ACCOUNT_START));
+      sendRedirect(ctx, site.path(isSetup ? donePath(kit, ctx, ACCOUNT_START, SET_UP_DONE) : ACCOUNT_START));
     },
   };
 }

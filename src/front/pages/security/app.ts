@@ -14,6 +14,7 @@ import { raiseTo } from "../../../accounts/sign-in.ts";
 import { isRefusal } from "../../../errors.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-context.ts";
 import { TEXTS } from "../../../texts/languages.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
@@ -44,7 +45,7 @@ const APP_MEMBER = "app";
 export const beginAppPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
-    (returnTo) => kit.site.path(PATH, returnTo),
+    (_ctx, returnTo) => kit.site.path(PATH, returnTo),
     async (_ctx, _form, signedIn) => beginApp(signedIn, kit.ports),
   );
 
@@ -112,6 +113,6 @@ export const renewCodesPage = (kit: PageKit): Handler =>
 export const removeAppPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
-    () => kit.site.path(`${SECURITY}?done=appRemoved`),
+    (ctx) => kit.site.path(donePath(kit, ctx, SECURITY, "appRemoved")),
     (ctx, _form, signedIn) => goneAfter(removeApp(signedIn, kit.ports, callerOf(ctx))),
   );

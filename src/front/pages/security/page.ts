@@ -2,6 +2,7 @@ import type { SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
 import { CATALOGUE, isRefusal } from "../../../errors.ts";
 import { TEXTS } from "../../../texts/languages.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
@@ -48,12 +49,12 @@ export const securityPage = (kit: PageKit): Handler =>
 export const endSessionPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, { user }) => {
     await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, kit.ports.sessions, callerOf(ctx)));
-    return "/account/security?done=session";
+    return donePath(kit, ctx, "/account/security", "session");
   });
 
 /** POST /account/security/sessions/end-others: signs out every session but this one. */
 export const endOtherSessionsPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, _form, { user, session }) => {
     await signOutOthers(session.id, user.id, kit.ports.sessions, callerOf(ctx));
-    return "/account/security?done=others";
+    return donePath(kit, ctx, "/account/security", "others");
   });

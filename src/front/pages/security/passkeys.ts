@@ -2,6 +2,7 @@ import { addPasskey, passkeyCreationOptions, removePasskey, renamePasskey } from
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendJson, sendRedirect } from "../../http/headers.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
@@ -24,14 +25,14 @@ export const afterFactor = (site: Site, returnTo: ReturnTo, otherwise: string): 
  */
 export const factorForm = (
   kit: PageKit,
-  next: (returnTo: ReturnTo) => string,
+  next: (ctx: FrontContext, returnTo: ReturnTo) => string,
   act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<void>,
 ): Handler =>
   provedForm(kit, async (ctx, form, signedIn) => {
     const returnTo = returnToOf(kit.site, form);
     try {
       await act(ctx, form, signedIn);
-      sendRedirect(ctx, next(returnTo));
+      sendRedirect(ctx, next(ctx, returnTo));
     } catch (error) {
       const failed = failedForm(ctx, error, []);
       if (returnTo.requestId === undefined) await showSecurity(kit, ctx, signedIn, failed);
@@ -55,7 +56,7 @@ export const newPasskeyOptions = (kit: PageKit): Handler =>
 export const newPasskeyPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
-    (returnTo) => afterFactor(kit.site, returnTo, `${SECURITY}?done=passkey`),
+    (ctx, returnTo) => afterFactor(kit.site, returnTo, donePath(kit, ctx, SECURITY, "passkey")),
     async (ctx, form, signedIn) => {
       const proof = { response: form.get("response") ?? "", browser: browserSecret(ctx, kit.cookies, kit.ports.randomBytes) };
       await addPasskey(signedIn, form.get("name") ?? "", proof, kit.ports, callerOf(ctx));
@@ -66,7 +67,7 @@ export const renamePasskeyPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, form, signedIn) => {
     try {
       await renamePasskey(form.get("passkey") ?? "", signedIn.user, form.get("name") ?? "", kit.ports, callerOf(ctx));
-      return `${SECURITY}?done=renamed`;
+      return donePath(kit, ctx, SECURITY, "renamed");
     } catch (error) {
       return showGone(kit, ctx, signedIn, error, "passkeyGone");
     }
@@ -75,6 +76,6 @@ export const renamePasskeyPage = (kit: PageKit): Handler =>
 export const removePasskeyPage = (kit: PageKit): Handler =>
   factorForm(
     kit,
-    () => kit.site.path(`${SECURITY}?done=removed`),
+    (ctx) => kit.site.path(donePath(kit, ctx, SECURITY, "removed")),
     (ctx, form, signedIn) => goneAfter(removePasskey(form.get("passkey") ?? "", signedIn, kit.ports, callerOf(ctx))),
   );

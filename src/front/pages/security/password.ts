@@ -1,5 +1,6 @@
 import { changePassword } from "../../../accounts/password-change.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
@@ -20,7 +21,7 @@ export function passwordPage(kit: PageKit): { readonly GET: Handler; readonly PO
         const { password } = assertShape(PasswordBody, { password: form.get("password") ?? "" });
         const secret = await changePassword(user, password, cookies.session(ctx) ?? "", ports, callerOf(ctx));
         cookies.startSession(ctx, secret, ports.sessionTtl);
-        return "/account/security?done=password";
+        return donePath(kit, ctx, "/account/security", "password");
       } catch (error) {
         show(ctx, user, failedForm(ctx, error, ["password"]));
       }

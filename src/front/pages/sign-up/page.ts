@@ -2,6 +2,7 @@ import { type NewAccount, registerOnce, resendVerification } from "../../../acco
 import { signInNewcomer } from "../../../accounts/sign-in.ts";
 import { hasSignUp, needsProof } from "../../../accounts/sign-up-policy.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -9,11 +10,11 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,
+  doneOf,
   failedAccountForm,
   mailedTo,
   type PageKit,
   queryForm,
-  queryMember,
   returnToOf,
   returnToStarted,
   startBrowserSession,
@@ -60,7 +61,7 @@ async function enter(kit: PageKit, ctx: FrontContext, account: NewAccount, retur
   const { ports, cookies, site } = kit;
   const session = await signInNewcomer(account, "sign_up", ports, callerOf(ctx), cookies.session(ctx));
   await startBrowserSession(kit, ctx, session);
-  const page = returnTo.next ?? `${ACCOUNT_START}?done=joined`;
+  const page = returnTo.next ?? donePath(kit, ctx, ACCOUNT_START, "joined");
   sendRedirect(ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo));
 }
 
@@ -74,7 +75,7 @@ export const signUpSentPage =
     const { site, guard } = kit;
     const [returnTo, email] = [returnToOf(site, queryForm(ctx)), mailedTo(kit, ctx)];
     if (email === undefined) return sendRedirect(ctx, site.path("/login", returnTo));
-    const again = queryMember(ctx, "done") === AGAIN;
+    const again = doneOf(kit, ctx) === AGAIN;
     sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), returnTo, again }));
   };
 
@@ -91,5 +92,5 @@ export const resendPage =
     // The page of an expired link does not know the destination.
     const returnTo = returnToMember(named) !== undefined ? named : await returnToStarted(kit, ctx);
     await beginPendingAction(kit, ctx, email, returnTo);
-    sendRedirect(ctx, site.path(`/signup/sent?done=${AGAIN}`, returnTo));
+    sendRedirect(ctx, site.path(donePath(kit, ctx, "/signup/sent", AGAIN), returnTo));
   };

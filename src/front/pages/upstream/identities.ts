@@ -1,5 +1,6 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { unlinkIdentity } from "../../../upstream/links.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm } from "../fresh-proof.ts";
@@ -15,7 +16,7 @@ export const identitiesPage = (kit: PageKit): Handler =>
     if (toLink !== undefined) return startLink(kit, ctx, signedIn, toLink);
     try {
       await goneAfter(unlink(kit, ctx, signedIn, form.get("unlink") ?? ""));
-      return "/account/security?done=unlinked";
+      return donePath(kit, ctx, "/account/security", "unlinked");
     } catch (error) {
       await showSecurity(kit, ctx, signedIn, failedForm(ctx, error, []));
     }

@@ -3,6 +3,7 @@ import type { Connection } from "../../../upstream/connection.ts";
 import { linkIdentity } from "../../../upstream/links.ts";
 import type { UpstreamIdentity } from "../../../upstream/ports.ts";
 import { arrive, upstreamRefused } from "../../../upstream/sign-in.ts";
+import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { setRetryHeaders } from "../../http/errors.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -91,7 +92,7 @@ async function link(kit: PageKit, ctx: FrontContext, connection: Connection, ide
   const signedIn = await signedInTo(kit, ctx);
   if (signedIn?.session.id !== session) throw expired();
   await linkIdentity(signedIn, connection, identity, kit.ports, callerOf(ctx));
-  sendRedirect(ctx, kit.site.path("/account/security?done=linked"));
+  sendRedirect(ctx, kit.site.path(donePath(kit, ctx, "/account/security", "linked")));
 }
 
 /** Shows why a provider did not sign the user in, and records it. @throws any error that is no such reason */

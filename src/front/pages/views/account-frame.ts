@@ -7,7 +7,7 @@ export interface AccountPage {
   readonly signedIn: SignedIn;
   /** Of every form on the page. */
   readonly token: string;
-  /** What was just done, from the redirect after a form. Untrusted: only known values may be shown. */
+  /** What was just done in this browser, from the redirect after a form. */
   readonly done: string | undefined;
 }
 

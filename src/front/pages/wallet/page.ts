@@ -1,5 +1,6 @@
 import { Refusal } from "../../../errors.ts";
 import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
+import { DONE_MEMBER, donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
@@ -51,14 +52,14 @@ const beginPage = (kit: WalletKit): Handler =>
 const unlinkPage = (kit: WalletKit): Handler =>
   accountForm(kit, async (ctx, _form, signedIn) => {
     await goneAfter(unlinkWallet(signedIn, kit.linking, callerOf(ctx)));
-    return "/account/wallet?done=unlinked";
+    return donePath(kit, ctx, "/account/wallet", "unlinked");
   });
 
 /** The pages of wallet linking. They work without scripts; a script replaces reloading. */
 export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
   return [
-    { method: "GET", path: "/account/wallet", print, answer: exceptHead(inChosenLanguage(kit, showPage(kit), ["handle"])) },
+    { method: "GET", path: "/account/wallet", print, answer: exceptHead(inChosenLanguage(kit, showPage(kit), ["handle", DONE_MEMBER])) },
     { method: "POST", path: "/account/wallet", print, answer: beginPage(kit) },
     { method: "POST", path: "/account/wallet/unlink", print, answer: unlinkPage(kit) },
     { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },

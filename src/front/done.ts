@@ -1,0 +1,29 @@
+import { type Cookies, csrfToken, type FormGuard } from "./http/cookies.ts";
+import type { FrontContext } from "./http/routes.ts";
+import { browserSecret } from "./oauth/pending-request.ts";
+import type { UserPorts } from "./user-ports.ts";
+
+/** The member of a page's query that names what was just done. */
+export const DONE_MEMBER = "done";
+
+const purpose = (done: string): string => `${DONE_MEMBER} ${done}`;
+
+/**
+ * The path of a page that says what was just done. Its token is bound to the browser alone, as the act may start or end a session.
+ * @param path without a query  @param done letters and dashes
+ */
+export function donePath(
+  { ports, cookies }: { readonly ports: Pick<UserPorts, "randomBytes">; readonly cookies: Cookies },
+  ctx: FrontContext,
+  path: string,
+  done: string,
+): string {
+  const token = csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose(done));
+  return `${path}?${DONE_MEMBER}=${done}.${token}`;
+}
+
+/** What was just done in this browser. @param member of the query  @returns undefined without a right token, as in a link of another site */
+export function doneIn(member: string | undefined, guard: FormGuard, ctx: FrontContext): string | undefined {
+  const [done = "", token] = member?.split(".") ?? [];
+  return guard.isToken(ctx, token, purpose(done)) ? done : undefined;
+}
