@@ -125,6 +125,8 @@ export const de: Texts = {
       cannotConfirm: (title) => `${title} kann nicht bestätigen, dass Sie es sind. Melden Sie sich auf andere Weise an.`,
       disabled: (host) => `Mit diesem Konto ist keine Anmeldung möglich. Wenden Sie sich an die Administration von ${host}.`,
       taken: (title) => `Dieses Konto bei ${title} ist hier schon mit einem anderen Konto verbunden.`,
+      sessionEnded: (title) =>
+        `Sie haben sich inzwischen neu an- oder abgemeldet, deshalb wurde ${title} nicht verbunden. Sie können es weiterhin unter „Sicherheit“ verbinden.`,
     },
     linkFirst: {
       title: "Sie haben schon ein Konto",

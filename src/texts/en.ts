@@ -141,6 +141,9 @@ export const en = {
       cannotConfirm: (title: string) => `${title} cannot confirm that it is you. Sign in another way.`,
       disabled: (host: string) => `This account cannot sign in. Ask an administrator of ${host}.`,
       taken: (title: string) => `This ${title} account is already connected to another account here.`,
+      /** For an account that was to be connected in a session that has ended. */
+      sessionEnded: (title: string) =>
+        `You have signed in again or signed out since, so ${title} was not connected. You can still connect it under Security.`,
     },
     /** For an identity that is not linked to the account of its address. */
     linkFirst: {

@@ -233,7 +233,20 @@ describe("a signed-in user", () => {
     await visitor.submit(await visitor.follow("/logout"), {
       form_token: (await visitor.follow("/logout")).html.match(/name="form_token" value="([^"]*)"/)?.[1] ?? "",
     });
-    expect((await visitor.follow(upstream.signIn(second.url, "late", {}))).status).toBe(400);
+    const late = await visitor.follow(upstream.signIn(second.url, "late", {}));
+    expect([late.status, late.html.includes("so Acme was not connected")]).toEqual([401, true]);
+  });
+
+  test("who signs in again while the provider answers reads that nothing was connected, and returns to Security", async () => {
+    const visitor = await withPassword("renewed@else.test");
+    const left = await visitor.submit(await security(visitor), { link: "acme" });
+    const page = await visitor.follow("/logout");
+    await visitor.submit(page, { form_token: page.html.match(/name="form_token" value="([^"]*)"/)?.[1] ?? "" });
+    await visitor.submit(await visitor.follow("/login"), { email: "renewed@else.test", password: PASSWORD });
+    const { html } = await visitor.follow(upstream.signIn(left.url, "renewed", verified("renewed@private.test")));
+    expect(html).toContain("You have signed in again or signed out since, so Acme was not connected.");
+    expect([html.includes('href="/account/security"'), html.includes("Go back to the app")]).toEqual([true, false]);
+    expect((await security(visitor)).html).not.toContain("renewed@private.test");
   });
 });
 

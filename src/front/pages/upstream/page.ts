@@ -1,4 +1,5 @@
-import { CATALOGUE, isRefusal, Refusal } from "../../../errors.ts";
+import { SESSION_ENDED } from "../../../accounts/sessions.ts";
+import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../../../errors.ts";
 import type { Connection } from "../../../upstream/connection.ts";
 import { linkIdentity } from "../../../upstream/links.ts";
 import type { UpstreamIdentity } from "../../../upstream/ports.ts";
@@ -87,18 +88,19 @@ async function enter(
   sendRedirect(ctx, await enterBrowser(kit, ctx, arrived.session, returnTo));
 }
 
-/** Links the identity to the user who has asked for it, in the same session. @throws {Refusal} conflict */
+/** Links the identity to the user who has asked for it, in the same session. @throws {Refusal} conflict, login_required */
 async function link(kit: PageKit, ctx: FrontContext, connection: Connection, identity: UpstreamIdentity, session: string): Promise<void> {
   const signedIn = await signedInTo(kit, ctx);
-  if (signedIn?.session.id !== session) throw expired();
+  if (signedIn?.session.id !== session) throw new Refusal("login_required", SESSION_ENDED);
   await linkIdentity(signedIn, connection, identity, kit.ports, callerOf(ctx));
   sendRedirect(ctx, kit.site.path(donePath(kit, ctx, "/account/security", "linked")));
 }
 
+const SHOWN: readonly RefusalCode[] = ["access_denied", "unauthenticated", "login_required", "conflict", "temporarily_unavailable"];
+
 /** Shows why a provider did not sign the user in, and records it. @throws any error that is no such reason */
 async function fail({ ports, site }: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, error: unknown): Promise<void> {
-  const isReason = isRefusal(error) && ["access_denied", "unauthenticated", "conflict", "temporarily_unavailable"].includes(error.code);
-  if (!isReason) throw error;
+  if (!isRefusal(error) || !SHOWN.includes(error.code)) throw error;
   const recorded = error.reason === "account_disabled"; // arrive() has recorded the user too
   if (!recorded) await ports.refusals.record(upstreamRefused(connection, error.reason, callerOf(ctx)));
   setRetryHeaders(ctx, error);

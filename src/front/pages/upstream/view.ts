@@ -1,3 +1,4 @@
+import { SESSION_ENDED } from "../../../accounts/sessions.ts";
 import { hasSignUp, type SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { noticeView, wideLink } from "../views/cards.ts";
@@ -25,6 +26,7 @@ function failedText({ host }: Site, language: Language, title: string, reason: s
   if (reason === "upstream_unreachable") return failed.unreachable(title);
   if (reason === "account_disabled") return failed.disabled(host);
   if (reason === "upstream_cannot_confirm") return failed.cannotConfirm(title);
+  if (reason === SESSION_ENDED) return failed.sessionEnded(title);
   return reason === "identity_taken" ? failed.taken(title) : failed.refused(title);
 }
 
