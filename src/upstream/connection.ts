@@ -22,6 +22,10 @@ export interface ConnectionSettings {
 
 export const SETTING_MEMBERS = ["title", "clientId", "scopes", "domains", "trustsAcr", "enabled"] as const;
 
+/** Also for a disabled one. */
+export const connectionUnknown = (): Refusal =>
+  new Refusal("not_found", "connection_unknown", { description: "There is no such identity provider." });
+
 /** An identity provider that users sign in by. Times are seconds since the epoch, with their fraction. */
 export interface Connection extends ConnectionSettings {
   readonly id: string;

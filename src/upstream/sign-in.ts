@@ -17,7 +17,7 @@ import { Refusal } from "../errors.ts";
 import { isAsStrong, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { hashSecret, newId, type SecretHash } from "../random.ts";
 import { type Arrival, decideArrival } from "./arrival.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, connectionUnknown } from "./connection.ts";
 import type { IdentityLinks, UpstreamIdentity } from "./ports.ts";
 
 export interface UpstreamSignInPorts extends Pick<SignInPorts, "clock" | "randomBytes" | "sessionTtl" | "signUpPolicy" | "refusals"> {
@@ -40,15 +40,24 @@ export const upstreamRefused = ({ issuer }: Pick<Connection, "issuer">, reason: 
 /**
  * Signs in the user of an identity, and opens an account for it where the connection is trusted for its address.
  * @param replaces the value of the session cookie in the request; that session ends
- * @throws {Refusal} unauthenticated for a disabled user; forbidden while the address must be proved first
+ * @throws {Refusal} unauthenticated for a disabled user; forbidden while the address must be proved first; not_found for a connection that
+ *   has been disabled since
  */
-export async function arrive(
+export async function arrive(...arriving: Parameters<typeof arriveOnce>): Promise<ArrivedUser> {
+  // The second time reads what has changed between the first reading and its session: account, app, link or connection.
+  const arrived = (await arriveOnce(...arriving)) ?? (await arriveOnce(...arriving));
+  if (arrived === undefined) throw connectionUnknown();
+  return arrived;
+}
+
+/** @returns undefined where an enabled user got no session */
+async function arriveOnce(
   connection: Connection,
   identity: UpstreamIdentity,
   ports: UpstreamSignInPorts,
   caller: Caller,
   replaces: string | undefined,
-): Promise<ArrivedUser> {
+): Promise<ArrivedUser | undefined> {
   let arrival = await arrivalOf(connection, identity, ports);
   if (arrival.kind === "open_account") {
     await openAccount(arrival.email, connection, identity, ports, caller);
@@ -121,7 +130,7 @@ async function enter(
   ports: UpstreamSignInPorts,
   caller: Caller,
   replaces: string | undefined,
-): Promise<ArrivedUser> {
+): Promise<ArrivedUser | undefined> {
   const { issuer, subject, sid } = identity;
   if (needsProof(user, ports.signUpPolicy)) {
     await ports.refusals.record(upstreamRefused({ issuer }, EMAIL_UNVERIFIED, caller, user));
@@ -133,9 +142,7 @@ async function enter(
     return { kind: "half", half: { userId: user.id, generation: null, upstream } };
   const session = await startProvided(user, upstream, { ...proved, reason: "connection" }, ports, caller, replaces);
   if (session) return { kind: "signed_in", session };
-  // No session starts without the code of an app that was confirmed since the arrival was read.
-  const current = hasSecondFactor ? undefined : await arrivalOf(connection, identity, ports);
-  if (current?.kind === "sign_in" && current.hasSecondFactor) return enter(current, connection, identity, ports, caller, replaces);
+  if (user.enabled) return undefined;
   await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user));
   throw new Refusal("unauthenticated", "account_disabled", { description: "This account cannot sign in." });
 }

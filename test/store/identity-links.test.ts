@@ -78,26 +78,57 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
     expect(await start(user.id, identity)).toBeDefined();
   });
 
-  test("a user whose app is confirmed while their provider signs them in is asked for its code", async () => {
-    const [user, identity] = [await aUser(database.sql), anIdentity()];
-    await link(user.id, identity);
+  /** Arrives with an identity while `text`, with this parameter, changes the database before the session starts. */
+  const arriveWhile = (identity: UpstreamIdentity, text: string, parameter: string, refused: unknown[]) => {
     const { startSession, ...store } = links();
-    const refused: unknown[] = [];
-    const confirm = "insert into authenticator_apps (user_id, secret, confirmed_at) values ($1::uuid, 'unused', now())";
     const ports = {
       ...{ clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, users: users(database.sql) },
       refusals: { record: async (entry: unknown) => void refused.push(entry) },
       identityLinks: {
         ...store,
         startSession: async (...session: Parameters<typeof startSession>) => {
-          await runText(database.sql, confirm, [user.id]);
+          await runText(database.sql, text, [parameter]);
           return startSession(...session);
         },
       },
     } as unknown as UpstreamSignInPorts;
-    const arrived = await arrive({ issuer: ISSUER } as Connection, identity, ports, { userAgent: "" } as Caller, undefined);
+    return arrive(
+      { issuer: ISSUER, domains: [] } as Partial<Connection> as Connection,
+      identity,
+      ports,
+      { userAgent: "" } as Caller,
+      undefined,
+    );
+  };
+
+  test("a user whose app is confirmed while their provider signs them in is asked for its code", async () => {
+    const [user, identity, refused] = [await aUser(database.sql), anIdentity(), []];
+    await link(user.id, identity);
+    const confirm = "insert into authenticator_apps (user_id, secret, confirmed_at) values ($1::uuid, 'unused', now())";
+    const arrived = await arriveWhile(identity, confirm, user.id, refused);
     expect(arrived).toMatchObject({ kind: "half", half: { userId: user.id, upstream: { subject: identity.subject } } });
     expect(refused).toEqual([]);
+  });
+
+  test("an identity that is unlinked while its provider answers belongs to no account, and is recorded so", async () => {
+    const [user, identity, refused] = [await aUser(database.sql), anIdentity(), []];
+    await link(user.id, identity);
+    expect(await arriveWhile(identity, "delete from identity_links where user_id = $1::uuid", user.id, refused)).toEqual({
+      kind: "no_account",
+    });
+    expect(refused).toMatchObject([{ reason: "account_unknown" }]);
+  });
+
+  test("a connection that is disabled while its provider answers is unknown, and an account that is disabled so is recorded as such", async () => {
+    const [user, identity, refused] = [await aUser(database.sql), anIdentity(), []];
+    await link(user.id, identity);
+    const disabling = arriveWhile(identity, "update connections set enabled = false where issuer = $1", ISSUER, refused);
+    await expect(disabling).rejects.toMatchObject({ code: "not_found", reason: "connection_unknown" });
+    expect(refused).toEqual([]);
+    await runText(database.sql, "update connections set enabled = true where name = 'acme'");
+    const closing = arriveWhile(identity, "update users set enabled = false where id = $1::uuid", user.id, refused);
+    await expect(closing).rejects.toMatchObject({ code: "unauthenticated", reason: "account_disabled" });
+    expect(refused).toMatchObject([{ reason: "account_disabled", userId: user.id }]);
   });
 
   test("of 64 callers one opens an account for an identity, with one address or with many", async () => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
+import { connectionUnknown } from "../../upstream/connection.ts";
 import { formBody } from "../http/body.ts";
 import { form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
@@ -30,7 +31,7 @@ export const upstreamLogoutRoute = ({ issuer, connections, identityLinks, provid
   async answer(ctx) {
     const token = (await formBody(ctx)).get("logout_token");
     const connection = await connections.byName(String(ctx.params.name));
-    if (!connection) throw new Refusal("not_found", "connection_unknown", { description: "There is no such identity provider." });
+    if (!connection) throw connectionUnknown();
     if (connection.protocol !== "oidc" || token === undefined)
       throw new Refusal("invalid_request", "logout_token_missing", { description: "logout_token is missing." });
     const logout = await (await providers()).logoutOf(connection, token);

@@ -1,9 +1,8 @@
 import { assertWithin } from "../../../accounts/caller.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { Refusal } from "../../../errors.ts";
 import { parseForm } from "../../../protocol/form.ts";
 import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
-import { type Connection, isTrustedFor, type OfferedConnection } from "../../../upstream/connection.ts";
+import { type Connection, connectionUnknown, isTrustedFor, type OfferedConnection } from "../../../upstream/connection.ts";
 import type { SignInSecrets } from "../../../upstream/ports.ts";
 import { csrfToken } from "../../http/cookies.ts";
 import type { FrontContext } from "../../http/routes.ts";
@@ -101,5 +100,5 @@ export async function endDetour(
 export async function connectionNamed({ ports }: PageKit, name: string): Promise<Connection> {
   const connection = await ports.connections.byName(name);
   if (connection) return connection;
-  throw new Refusal("not_found", "connection_unknown", { description: "There is no such identity provider." });
+  throw connectionUnknown();
 }
