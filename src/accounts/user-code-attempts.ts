@@ -11,26 +11,30 @@ const wrongCode = (): Refusal =>
 
 /**
  * Looks a user code up within the budget of the caller's address. The attempt is reserved first, so that parallel guesses cannot exceed it. A
- * right code does not clear the failures: anyone can get one of their own.
+ * right code does not clear the failures: anyone can get one of their own. Entering it again after the decision is no failure in the same
+ * browser, which learns nothing new by that.
+ * @param entered the code, with the secret of the browser
  * @param find throws {Refusal} not_found for a wrong code
  * @throws {Refusal} invalid_request for a wrong code, too_many_requests
  */
 export async function withUserCodeBudget<Found>(
   failures: SignInFailures,
   { limitKey }: Pick<Caller, "limitKey">,
+  entered: string,
   find: () => Promise<Found>,
 ): Promise<Found> {
-  const address = hashSecret(`user code\n${limitKey}`);
+  const [address, known] = [hashSecret(`user code\n${limitKey}`), hashSecret(`entered user code\n${entered}`)];
   const retryAfter = await failures.reserve(address, BUDGET);
   if (retryAfter > 0) throw new Refusal("too_many_requests", "user_code_failures", { retryAfter });
   const settle = (verdict: "wrong" | "none") => failures.settle({ pair: undefined, address }, verdict, BUDGET.window);
   try {
     const found = await find();
+    await failures.count(known, BUDGET.window);
     await settle("none");
     return found;
   } catch (error) {
     const isWrong = isRefusal(error) && error.code === "not_found";
-    await settle(isWrong ? "wrong" : "none");
+    await settle(isWrong && (await failures.failures(known)) === 0 ? "wrong" : "none");
     throw isWrong ? wrongCode() : error;
   }
 }

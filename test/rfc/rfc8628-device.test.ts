@@ -378,3 +378,23 @@ testOn({})("an address may enter five wrong codes; the next returns 429", async 
   for (let times = 0; times < 6; times++) statuses.push((await enter(browser, "BCDF-GHJK")).status);
   expect(statuses).toEqual([400, 400, 400, 400, 400, 429]);
 });
+
+const onOwnCodes = testOn({ provision: { ...PROVISIONED, clients: [device("television")] } });
+onOwnCodes.for(["approve", "deny"] as const)(
+  "a code that a browser entered before it was decided (%s) does not count there as wrong",
+  async (decision, { server }) => {
+    const { user_code } = await begin(server);
+    const { browser } = await server.signedInUser();
+    await decide(browser, user_code, decision);
+    for (let times = 0; times < 6; times++) expect((await enter(browser, user_code.toLowerCase())).status).toBe(400);
+    expect((await enter(browser, (await begin(server)).user_code)).url).toContain("/consent");
+  },
+);
+onOwnCodes("another browser that enters a decided code enters a wrong one", async ({ server }) => {
+  const { user_code } = await begin(server);
+  await decide((await server.signedInUser()).browser, user_code, "approve");
+  const guesser = aBrowser(server.url);
+  const statuses: number[] = [];
+  for (let times = 0; times < 6; times++) statuses.push((await enter(guesser, user_code)).status);
+  expect(statuses).toEqual([400, 400, 400, 400, 400, 429]);
+});

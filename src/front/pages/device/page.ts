@@ -1,9 +1,11 @@
 import { withUserCodeBudget } from "../../../accounts/user-code-attempts.ts";
+import { parseUserCode } from "../../../protocol/user-code.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
+import { browserSecret } from "../../oauth/pending-request.ts";
 import { doneOf, failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { deviceDoneView, deviceView } from "./view.ts";
@@ -23,7 +25,8 @@ export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST
       const userCode = form.get("user_code") ?? "";
       const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
       try {
-        const { deviceRequest } = await withUserCodeBudget(ports.userCodeFailures, callerOf(ctx), find);
+        const entered = `${parseUserCode(userCode)} ${browserSecret(ctx, kit.cookies, ports.randomBytes)}`;
+        const { deviceRequest } = await withUserCodeBudget(ports.userCodeFailures, callerOf(ctx), entered, find);
         const requestId = await flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(kit, ctx) });
         sendRedirect(ctx, site.path("/consent", { requestId }));
       } catch (error) {
