@@ -378,6 +378,7 @@ export const de: Texts = {
       resumed: "Der Agent kann wieder für Sie handeln.",
       stillPaused: "Sie halten den Agenten nicht mehr an. Die Betreiber dieses Dienstes halten ihn weiter für alle an.",
     },
+    gone: "Diesen Zugriff oder Agenten gibt es nicht mehr, also ist nichts zu beenden.",
     intro:
       "Programme, die für Sie handeln, weil eine von Ihnen erlaubte App sie beauftragt hat. Was Sie hier beenden oder anhalten, endet sofort und überall.",
     none: "Kein Agent handelt für Sie. Agenten erscheinen hier, wenn eine von Ihnen erlaubte App sie beauftragt.",

@@ -410,6 +410,8 @@ export const en = {
       resumed: "The agent can act for you again.",
       stillPaused: "You have resumed the agent. The operators of this service still pause it for all users.",
     },
+    /** For a form that was sent after the access had been swept, or the agent removed. */
+    gone: "That access or agent is gone, so there is nothing to stop.",
     intro: "Programs that act for you because an app you allowed asked them to. What you stop or pause here stops at once, everywhere.",
     none: "No agent is acting for you. Agents appear here when an app you allowed hands them a task.",
     more: "There is more than is shown here. Stop all also stops what is not shown.",

@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser, type Browser, formsOf, type Visit } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
 import { CRM, MAIL, test } from "../support/delegation.ts";
 
 const PATH = "/account/agents";
@@ -14,7 +15,7 @@ async function press(browser: Browser, page: Visit, label: string): Promise<Visi
   return browser.follow(form.action, { method: "POST", body, headers: { origin: new URL(page.url).origin } });
 }
 
-const textOf = ({ html }: Visit): string =>
+const textOf = ({ html }: Pick<Visit, "html">): string =>
   html
     .slice(html.indexOf("<main"))
     .replace(/<[^>]*>/g, " ")
@@ -164,7 +165,17 @@ describe("the page of a user's agents", () => {
     const [form] = formsOf((await user.browser.follow(PATH)).html, server.url);
     const body = new URLSearchParams({ form_token: form?.fields.form_token ?? "", ...fields });
     const answer = await user.browser.request(`${PATH}/${act}`, { method: "POST", body, headers: { origin: server.url } });
-    expect(answer.status).toBe(404);
+    expect([answer.status, textOf({ html: await answer.text() })]).toEqual([404, expect.stringContaining("there is nothing to stop")]);
+  });
+
+  test("shows the page as it is now to a user who stops, in an old tab, what was swept since", async ({ server }) => {
+    const { user } = await server.chainOf(["agent-1"]);
+    const page = await user.browser.follow(PATH);
+    await runText(server.database.sql, "delete from delegations where user_id = $1::uuid", [user.id]);
+    const gone = await press(user.browser, page, /aria-label="(Stop this access of agent-1[^"]*)"/.exec(page.html)?.[1] ?? "");
+    expect(textOf(gone)).toMatch(
+      /Agents that act for you .*That access or agent is gone, so there is nothing to stop\..*No agent is acting for you\./,
+    );
   });
 
   test("another user's delegation returns 404, and a form without its token 403", async ({ server }) => {

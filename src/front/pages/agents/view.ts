@@ -3,7 +3,7 @@ import type { NamedTarget } from "../../../clients/client.ts";
 import { shownList } from "../../../texts/format.ts";
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
-import { buttonForm, type HostedPage, html, type Markup, moment, type Part, type Site } from "../views/layout.ts";
+import { buttonForm, type Fault, faultSummary, type HostedPage, html, type Markup, moment, type Part, type Site } from "../views/layout.ts";
 import { type Described, scopeWords, shownName, shownTarget, shownText, type Targets } from "../views/words.ts";
 import { type AgentCard, mayHandOnTo } from "./cards.ts";
 
@@ -16,6 +16,7 @@ export interface AgentsPage extends Pick<AccountPage, "token" | "done"> {
   /** Whether all active delegations are shown. */
   readonly complete: boolean;
   readonly described: Described;
+  readonly faults: readonly Fault[];
 }
 
 /** What every part of the page needs. */
@@ -30,7 +31,7 @@ interface Print extends Pick<AgentsPage, "described" | "token" | "clients" | "ta
 export function agentsView(
   site: Site,
   language: Language,
-  { cards, clients, targets, complete, described, token, done }: AgentsPage,
+  { cards, clients, targets, complete, described, token, done, faults }: AgentsPage,
 ): HostedPage {
   const texts = TEXTS[language].agents;
   const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
@@ -38,8 +39,9 @@ export function agentsView(
   const print: Print = { site, language, texts, described, token, clients, targets, named };
   return accountFrame(
     site,
-    { language, path: "/account/agents", title: texts.title, done: doneWords(texts.done, done) },
-    html`<p>${texts.intro}</p>
+    { language, path: "/account/agents", title: texts.title, faults, done: doneWords(texts.done, done) },
+    html`${faultSummary(language, faults)}
+<p>${texts.intro}</p>
 ${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
 ${!complete && html`<p class="small">${texts.more}</p>`}
 ${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`,
