@@ -40,6 +40,11 @@ describe("a link that another site has made", () => {
     }
   });
 
+  test("to /forgot/sent does not say that a link was sent, and leads to the form with the destination", async ({ server }) => {
+    const page = await aBrowser(server.url).follow("/forgot/sent?next=/account/agents");
+    expect([page.url, page.html.includes("Check your mail")]).toEqual([`${server.url}/forgot?next=%2Faccount%2Fagents`, false]);
+  });
+
   test("to /signup/sent does not say that another mail is on its way", async ({ server }) => {
     const browser = aBrowser(server.url);
     await browser.submit(await browser.follow("/signup"), { email: "sent@example.test", password: PASSWORD });

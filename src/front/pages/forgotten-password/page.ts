@@ -11,6 +11,7 @@ import {
   browserCaller,
   doneOf,
   failedForm,
+  mailedTo,
   type PageKit,
   queryForm,
   queryMember,
@@ -50,9 +51,13 @@ export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST
 
 /** GET /forgot/sent: a separate page, so that reloading it does not send another link. */
 export const forgotSentPage =
-  ({ site }: PageKit): Handler =>
-  (ctx) =>
-    sendPage(ctx, forgotSentView(site, languageOf(ctx), returnToOf(site, queryForm(ctx))));
+  (kit: PageKit): Handler =>
+  (ctx) => {
+    const { site } = kit;
+    const returnTo = returnToOf(site, queryForm(ctx));
+    if (mailedTo(kit, ctx) === undefined) return sendRedirect(ctx, site.path("/forgot", returnTo));
+    sendPage(ctx, forgotSentView(site, languageOf(ctx), returnTo));
+  };
 
 /** GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not. */
 export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
