@@ -15,7 +15,8 @@ const migrationsList = MIGRATIONS.map((name) => ({
 export const settings = {
   entities: [...entities.values()],
   extensions: [Migrator],
-  migrations: { migrationsList, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true },
+  // Each migration in a transaction of its own: requests wait for the locks of one, not of all.
+  migrations: { migrationsList, tableName: MIGRATION_TABLE, snapshot: false, disableForeignKeys: false, silent: true, allOrNothing: false },
   // Migrations make functions and triggers, which belong to no entity.
   schemaGenerator: { ignoreRoutines: true, ignoreTriggers: true },
   logger: () => {},

@@ -1,6 +1,8 @@
+import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openDatabase } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
+import { aDataDir } from "../support/data-directory.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/postgres.ts";
 
@@ -14,6 +16,21 @@ test.for(databaseKinds)("the migrations create the schema that the entities desc
     expect(await database.migrate()).toEqual([]);
   } finally {
     await database.close();
+  }
+});
+
+test.for(databaseKinds)("each migration is a transaction of its own on $name: its locks last no longer than itself", async ({ name }) => {
+  const dir = aDataDir();
+  const postgres = name === "embedded" ? undefined : await emptyPostgresDatabase(TEST_DATABASE_URL as string);
+  const database = await openDatabase(postgres ?? { dir });
+  try {
+    // The time of a row is that of its transaction's start.
+    const times = await runText(database.sql, "select distinct executed_at from schema_migrations");
+    expect(times.length).toBeGreaterThan(1);
+  } finally {
+    await database.close();
+    await postgres?.drop();
+    rmSync(dir, { recursive: true });
   }
 });
 
