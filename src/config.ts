@@ -57,9 +57,9 @@ export function loadConfig(env: Environment, role: Role = "all"): Config {
   return freeze({ ...configOf(settings as Settings), shown: shownSettings(texts), withoutEffect: withoutEffect(values) }); // no fault: every member is there
 }
 
-/** A value without white space at its ends. A password may begin and end with spaces, so only the end of its line goes. */
+/** A value without white space at its ends. A password may begin and end with spaces, so only a byte order mark and the end of its line go. */
 const trimmed = (name: string, value: string): string =>
-  name === ("COUNTERSIGN_PASSWORD" satisfies SettingName) ? value.replace(/\r?\n$/, "") : value.trim();
+  name === ("COUNTERSIGN_PASSWORD" satisfies SettingName) ? value.replace(/^\ufeff|\r?\n$/g, "") : value.trim();
 
 function readSetting(name: SettingName, value: string | undefined): { value: unknown } | { fault: string } {
   let text = value;

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { ManagementInputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import {
@@ -12,7 +11,7 @@ import {
   type SecurityProfile,
 } from "../clients/client.ts";
 import { GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
-import { CommandFailure, EXIT } from "./failure.ts";
+import { CommandFailure, EXIT, textIn } from "./failure.ts";
 
 /** Options of `create` and `update`. */
 export interface ClientOptions {
@@ -96,7 +95,7 @@ type KeySet = NonNullable<ManagementInputs["operator"]["clients"]["create"]["jwk
 function keySetIn(argument: string | undefined): KeySet | null | undefined {
   if (argument === undefined || argument === "none") return argument && null;
   try {
-    return JSON.parse(readFileSync(argument.replace(/^@/, ""), "utf8")) as KeySet;
+    return JSON.parse(textIn(argument.replace(/^@/, ""))) as KeySet;
   } catch {
     throw new CommandFailure(EXIT.failed, "--jwks: give @ and the path of a readable JSON file, or none.");
   }

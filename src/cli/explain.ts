@@ -1,6 +1,6 @@
 import type { ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { CommandFailure, contentOf, EXIT, EXIT_CODES } from "./failure.ts";
+import { CommandFailure, EXIT, EXIT_CODES, textIn } from "./failure.ts";
 import { managing } from "./management-api.ts";
 import { asJson, record, table, when } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
@@ -51,7 +51,7 @@ export function registerExplainCommand(program: Command, terminal: Terminal): vo
 }
 
 async function explain(fields: readonly Pair[], { form, authorization, dpop, request }: Options, terminal: Terminal): Promise<Explained> {
-  const pairs = [...new URLSearchParams(form === undefined ? "" : contentOf(form).toString().trim()), ...fields];
+  const pairs = [...new URLSearchParams(form === undefined ? "" : textIn(form).trim()), ...fields];
   if ((request === undefined) === (pairs.length === 0))
     throw new CommandFailure(EXIT.failed, "Name either the parameters of a token request, or --request.");
   // The message about an unknown request names the values of all options.
@@ -68,7 +68,7 @@ async function explain(fields: readonly Pair[], { form, authorization, dpop, req
   });
 }
 
-const headerOf = (given: string): string => (given.startsWith("@") ? contentOf(given.slice(1)).toString().trim() : given);
+const headerOf = (given: string): string => (given.startsWith("@") ? textIn(given.slice(1)).trim() : given);
 
 function parametersOf(pairs: readonly Pair[]): Parameters {
   const values = new Map<string, string[]>();

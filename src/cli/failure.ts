@@ -60,8 +60,15 @@ export function contentOf(file: string): Buffer {
   }
 }
 
+/** The text of a file in UTF-8, with or without a byte order mark, or with `-` of standard input. @throws {CommandFailure} */
+export function textIn(file: string): string {
+  const content = contentOf(file);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(content);
+  } catch {
+    throw new CommandFailure(EXIT.failed, `${file} is not UTF-8.`);
+  }
+}
+
 /** A secret in a file, or with `-` on standard input: its text without the end of the line. @throws {CommandFailure} */
-export const secretIn = (file: string): string =>
-  contentOf(file)
-    .toString()
-    .replace(/\r?\n$/, "");
+export const secretIn = (file: string): string => textIn(file).replace(/\r?\n$/, "");

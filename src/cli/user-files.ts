@@ -1,5 +1,5 @@
 import type { AdminClient, ManagementInputs } from "@countersign/admin";
-import { CommandFailure, contentOf, EXIT } from "./failure.ts";
+import { CommandFailure, EXIT, textIn } from "./failure.ts";
 import { everyPage, type managementCommands, type Output } from "./management-api.ts";
 import { asJsonLine } from "./table.ts";
 
@@ -39,8 +39,7 @@ const CHUNK = { users: 2_000, bytes: 500_000 };
  * @throws {CommandFailure} which names the faulty lines, and what was imported if an address was taken after the check
  */
 async function importFile(admin: AdminClient, file: string, { skipExisting }: { readonly skipExisting?: boolean }): Promise<Output> {
-  const lines = contentOf(file)
-    .toString()
+  const lines = textIn(file)
     .split("\n")
     .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
   assertDistinct(lines);

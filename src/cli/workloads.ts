@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { isOpenIdentity, WORKLOAD_KINDS } from "../clients/workload.ts";
 import { collect } from "./client-options.ts";
-import { contentOf } from "./failure.ts";
+import { textIn } from "./failure.ts";
 import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -141,8 +141,7 @@ async function assign(admin: AdminClient, clientId: string, { issuer, subject, c
 
 const claimsText = (claims: Identity["claims"]): readonly string[] => Object.entries(claims).map(([name, value]) => `${name}=${value}`);
 
-const tokenIn = (argument: string): string =>
-  /^(?:@|-$)/.test(argument) ? contentOf(argument.replace(/^@/, "")).toString().trim() : argument;
+const tokenIn = (argument: string): string => (/^(?:@|-$)/.test(argument) ? textIn(argument.replace(/^@/, "")).trim() : argument);
 
 type TestOptions = { readonly signature?: true; readonly demands?: true };
 

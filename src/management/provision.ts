@@ -128,11 +128,17 @@ export function parseProvisionFile(text: string): ProvisionFile {
 
 /** @param named the file's name in faults  @throws {ProvisionError} also for an unreadable file */
 export function readProvisionFile(path: string, named: string = path): ProvisionFile {
-  let text: string;
+  let content: Buffer;
   try {
-    text = readFileSync(path, "utf8");
+    content = readFileSync(path);
   } catch {
     throw new ProvisionError([`${named}: the provisioning file cannot be read`]);
+  }
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(content); // leaves out a byte order mark
+  } catch {
+    throw new ProvisionError([`${named}: the file is not UTF-8`]);
   }
   try {
     return parseProvisionFile(text);

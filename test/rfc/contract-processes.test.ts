@@ -195,6 +195,13 @@ describe("contract: provisioning", () => {
     ],
   };
 
+  test("reads a file with a byte order mark, and refuses one that is not UTF-8", async () => {
+    expect(readProvisionFile(file(`\ufeff${JSON.stringify({ realms: [{ name: "guests" }] })}`)).realms).toEqual([{ name: "guests" }]);
+    const path = file("");
+    writeFileSync(path, JSON.stringify({ realms: [{ name: "Gäste" }] }), "latin1");
+    expect(() => readProvisionFile(path)).toThrow(`${path}: the file is not UTF-8`);
+  });
+
   test("is idempotent, and changes only what differs", async () => {
     const env = { DATA_DIR: await aDataDirectory() };
     const path = file(plan);

@@ -144,6 +144,23 @@ test("a file that is imported again adds those who came since, and leaves out th
   expect([faulty.code, faulty.err]).toEqual([1, expect.stringContaining("line 4: email is not an e-mail address")]);
 });
 
+test("a file with a byte order mark and line ends of Windows is read, and one that is not UTF-8 is refused", async () => {
+  const { run, home, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR });
+  onTestFinished(leave);
+  const file = join(home, "users.ndjson");
+  const imported = (content: string | Buffer) => {
+    writeFileSync(file, content);
+    return run([registerUserCommands], ["users", "import", file]);
+  };
+  const lines = ["marked1", "marked2"].map((name) => JSON.stringify({ email: `${name}@example.test`, firstName: "René" }));
+  expect(await imported(`\ufeff${lines.join("\r\n")}\r\n`)).toMatchObject({ code: 0, err: "", out: "Imported 2 users.\n" });
+  for (const encoding of ["latin1", "utf16le"] as const) {
+    const content = Buffer.from(`\ufeff${JSON.stringify({ email: "other@example.test", firstName: "René" })}`, encoding);
+    expect(await imported(content)).toMatchObject({ code: 1, err: `${file} is not UTF-8.\n` });
+  }
+  expect((await users(["list", "--search", "other@"])).out).not.toContain("other@");
+});
+
 test("lines without an address are not taken for the same user", async () => {
   const said = await users(["import"], [JSON.stringify({ firstName: "Ada" }), JSON.stringify({ firstName: "Grace" })]);
   expect([said.code, said.err]).toEqual([1, expect.stringMatching(/line 1: email .*\n {2}line 2: email /)]);

@@ -65,6 +65,7 @@ describe("configuration defaults", () => {
     const passwordOf = (text: string) => loadConfig({ COUNTERSIGN_PASSWORD: text }).signIn.password;
     const kept = file("password", " open sesame \n");
     expect([passwordOf(" open sesame "), passwordOf(`@${kept}`), passwordOf(" ")]).toEqual([" open sesame ", " open sesame ", undefined]);
+    expect(passwordOf(`@${file("marked", "\ufeff open sesame \r\n")}`)).toBe(" open sesame ");
   });
 
   test("an empty environment is a complete configuration for development", () => {
