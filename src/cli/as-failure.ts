@@ -1,5 +1,5 @@
 import { NotAnswered, refusalOf } from "@countersign/admin";
-import { CommandFailure, EXIT, type ExitCode, NO_COUNTERSIGN, notAnswered } from "./failure.ts";
+import { CommandFailure, EXIT, type ExitCode, NO_COUNTERSIGN, notAnswered, PartlyDone } from "./failure.ts";
 import { printable } from "./table.ts";
 
 const CODES: { readonly [Status in number]?: ExitCode } = {
@@ -37,6 +37,10 @@ export interface FailureContext {
 /** Any error as a failure with a message that says what to do. */
 export function asFailure(error: unknown, context: FailureContext): CommandFailure {
   if (error instanceof CommandFailure) return error;
+  if (error instanceof PartlyDone) {
+    const { exitCode, message } = asFailure(error.cause, context);
+    return new CommandFailure(exitCode, `${error.message}\n  ${message}`);
+  }
   const refusal = refusalOf(error);
   if (refusal !== undefined) {
     const issues = refusal.issues.map(({ path, message }) => `\n  ${memberOf(path, context.takes)}: ${message}`);

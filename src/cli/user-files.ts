@@ -1,5 +1,5 @@
 import type { AdminClient, ManagementInputs } from "@countersign/admin";
-import { CommandFailure, EXIT, textIn } from "./failure.ts";
+import { CommandFailure, EXIT, PartlyDone, textIn } from "./failure.ts";
 import { everyPage, type managementCommands, type Output } from "./management-api.ts";
 import { asJsonLine } from "./table.ts";
 
@@ -37,22 +37,22 @@ const CHUNK = { users: 2_000, bytes: 500_000 };
 /**
  * Imports a file. A longer one takes several requests, so all of them are checked before the first changes anything.
  * @throws {CommandFailure} which names the faulty lines, and what was imported if an address was taken after the check
+ * @throws {PartlyDone} which names the lines that were imported, and those that may have been
  */
 async function importFile(admin: AdminClient, file: string, { skipExisting }: { readonly skipExisting?: boolean }): Promise<Output> {
   const lines = textIn(file)
     .split("\n")
     .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
   assertDistinct(lines);
-  const chunks = chunksOf(lines);
   const existing = new Set<Line>();
-  if (chunks.length > 1 || skipExisting)
-    for (const chunk of chunks) for (const line of await existingIn(admin, chunk, skipExisting)) existing.add(line);
+  for (const chunk of chunksOf(lines)) for (const line of await existingIn(admin, chunk, skipExisting)) existing.add(line);
   const others = lines.filter((line) => !existing.has(line));
   let last = 0;
   for (const chunk of chunksOf(others)) {
-    const before = last === 0 ? NOTHING : `The lines up to ${last} were imported. Remove them from the file, and import the rest.`;
+    const done = last === 0 ? undefined : `The lines up to ${last} were imported.`;
     await admin.operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: false }).catch(async (error: unknown) => {
-      throw await namingLines(error, chunk, before);
+      const { refusalOf } = await import("@countersign/admin");
+      throw refusalOf(error) === undefined ? unanswered(error, chunk, done) : await namingLines(error, chunk, done);
     });
     last = chunk.at(-1)?.line ?? last;
   }
@@ -73,7 +73,7 @@ async function existingIn({ operator }: AdminClient, chunk: readonly Line[], ski
   } catch (error) {
     const { refusalOf } = await import("@countersign/admin");
     const refusal = refusalOf(error);
-    if (!skipExisting || refusal?.error !== "conflict") throw await namingLines(error, chunk, NOTHING);
+    if (!skipExisting || refusal?.error !== "conflict") throw await namingLines(error, chunk);
     const indexes = new Set(refusal.issues.map(({ path }) => Number(path.split(".")[1])));
     return chunk.filter((_, index) => indexes.has(index));
   }
@@ -118,21 +118,23 @@ function rowOf(text: string, line: number): Line {
   }
 }
 
-/** A refusal whose issues name lines of the file instead of indexes. @param before what was done until then, in words */
-async function namingLines(error: unknown, lines: readonly Line[], before: string): Promise<unknown> {
+/** The server may have imported lines before the answer was lost. @param done what was done until then, in words */
+function unanswered(error: unknown, lines: readonly Line[], done: string | undefined): PartlyDone {
+  const maybe = `The lines up to ${lines.at(-1)?.line} may have been imported.`;
+  const next = "Import the file again with --skip-existing, which leaves out the users with an account.";
+  return new PartlyDone([done, maybe, next].filter((part) => part !== undefined).join(" "), error);
+}
+
+/** A refusal whose issues name lines of the file instead of indexes. @param done what was done until then, in words */
+async function namingLines(error: unknown, lines: readonly Line[], done?: string): Promise<unknown> {
   const { refusalOf } = await import("@countersign/admin");
-  const refusal = refusalOf(error);
-  if (refusal === undefined && before !== NOTHING)
-    return new CommandFailure(
-      EXIT.unreachable,
-      `${before} The server did not answer: whether it imported the next ${lines.length} is not known.`,
-    );
-  if (refusal === undefined) return error;
-  const named = refusal.issues.map(({ path, message }) => {
+  const before = done === undefined ? NOTHING : `${done} Remove them from the file, and import the rest.`;
+  const issues = refusalOf(error)?.issues ?? [];
+  if (issues.length === 0) return done === undefined ? error : new PartlyDone(before, error);
+  const named = issues.map(({ path, message }) => {
     const [, index = "", member = ""] = /^users\.(\d+)\.?(.*)$/.exec(path) ?? [];
     const line = lines[Number(index)]?.line;
     return `\n  ${index === "" || line === undefined ? path : `line ${line}: ${member}`} ${message}`;
   });
-  if (named.length === 0 && before === NOTHING) return error;
-  return new CommandFailure(EXIT.failed, `${before}${named.length === 0 ? `\n  ${refusal.message}` : named.join("")}`);
+  return new CommandFailure(EXIT.failed, `${before}${named.join("")}`);
 }

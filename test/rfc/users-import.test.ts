@@ -1,7 +1,11 @@
 import { pbkdf2Sync, scryptSync } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import argon2 from "argon2";
 import bcrypt from "bcrypt";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -174,6 +178,54 @@ test("a file of several requests is imported as a whole, or not at all where a l
   expect((await users(["list", "--search", "many7@"])).out).not.toContain("many7@");
   expect(await users(["import"], lines)).toMatchObject({ code: 0, out: "Imported 2001 users.\n" });
   expect((await users(["list", "--search", "many2000@"])).out).toContain("many2000@");
+});
+
+/**
+ * The URL of a proxy in front of the server, which gives the answer of `instead` to the imports that it names by their number.
+ * @param instead status of the answer, or undefined for a connection that breaks
+ */
+async function importsThrough(instead: ReadonlyMap<number, number | undefined>): Promise<string> {
+  let imports = 0;
+  const proxy = createServer(async ({ method = "GET", url = "", headers }, response) => {
+    const body = await text(response.req);
+    const sent = { "content-type": headers["content-type"] ?? "", authorization: headers.authorization ?? "" };
+    const answer = await fetch(new URL(url, server.url), { method, headers: sent, ...(method === "POST" && { body }) });
+    if (body.includes('"dryRun":false') && instead.has(++imports)) {
+      const status = instead.get(imports);
+      return status === undefined ? void response.destroy() : void response.writeHead(status).end("<html></html>");
+    }
+    response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  onTestFinished(() => void proxy.close().closeAllConnections());
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
+
+test.for([
+  ["breaks", undefined, /The server at \S+ does not answer\.$/m],
+  ["is a page of a proxy", 502, /The server cannot answer right now \(status 502\)\./],
+] as const)("an import whose answer %s may have happened, and can be repeated", async ([what, status, cause]) => {
+  const { run, home, leave } = aTerminal({ serverUrl: await importsThrough(new Map([[1, status]])), ...OPERATOR });
+  onTestFinished(leave);
+  const file = join(home, "users.ndjson");
+  writeFileSync(file, JSON.stringify({ email: `lost-${what.length}@example.test` }));
+  const lost = await run([registerUserCommands], ["users", "import", file]);
+  expect([lost.code, lost.err]).toEqual([
+    5,
+    expect.stringMatching(/^The lines up to 1 may have been imported\. Import .* --skip-existing/),
+  ]);
+  expect(lost.err).toMatch(cause);
+  const again = await run([registerUserCommands], ["users", "import", "--skip-existing", file]);
+  expect(again.out).toBe("Imported 0 users. 1 user had an account already.\n");
+});
+
+test("an import of which a later request gets no answer says which lines were imported, and which may have been", async () => {
+  const { run, home, leave } = aTerminal({ serverUrl: await importsThrough(new Map([[2, 502]])), ...OPERATOR });
+  onTestFinished(leave);
+  const file = join(home, "users.ndjson");
+  writeFileSync(file, Array.from({ length: 2_001 }, (_, index) => JSON.stringify({ email: `part${index}@example.test` })).join("\n"));
+  const { code, err } = await run([registerUserCommands], ["users", "import", file]);
+  expect([code, err]).toEqual([5, expect.stringMatching(/^The lines up to 2000 were imported\. The lines up to 2001 may have been/)]);
 });
 
 test.for([
