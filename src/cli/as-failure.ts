@@ -41,6 +41,7 @@ export function asFailure(error: unknown, context: FailureContext): CommandFailu
     const { exitCode, message } = asFailure(error.cause, context);
     return new CommandFailure(exitCode, `${error.message}\n  ${message}`);
   }
+  if (error instanceof Error && error.cause instanceof CommandFailure) return error.cause; // the session could not be renewed
   const refusal = refusalOf(error);
   if (refusal !== undefined) {
     const issues = refusal.issues.map(({ path, message }) => `\n  ${memberOf(path, context.takes)}: ${message}`);

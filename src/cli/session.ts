@@ -19,10 +19,12 @@ type Account = ManagementOutputs["account"]["get"];
 /** Seconds before its expiry from which an access token is no longer used. */
 const MARGIN = 30;
 
-/** The management API, as the user who runs the command. @throws {CommandFailure} */
+/** The management API, as the user who runs the command. Its access token is renewed while the command runs. @throws {CommandFailure} */
 export async function signedIn(terminal: Terminal): Promise<AdminClient> {
   const url = baseUrl(terminal);
-  return createAdminClient({ url, token: (await acting(url, terminal)).token });
+  // Another command may sign in another user while this one runs.
+  const { email } = await acting(url, terminal, terminal.server().email);
+  return createAdminClient({ url, token: async () => (await acting(url, terminal, email)).token });
 }
 
 /**
@@ -96,34 +98,34 @@ function givenCredentials(terminal: Terminal): Credentials | undefined {
 }
 
 /** An access token: of a sign-in for this command, if e-mail address and password are set, else of the kept session. */
-async function acting(url: string, terminal: Terminal): Promise<Acting> {
+async function acting(url: string, terminal: Terminal, asked: string | undefined): Promise<Acting> {
   const credentials = givenCredentials(terminal);
-  const actor = credentials === undefined ? await keptAccess(url, terminal) : await signInForCommand(url, credentials, terminal);
+  const actor = credentials === undefined ? await keptAccess(url, terminal, asked) : await signInForCommand(url, credentials, terminal);
   actAs(terminal, actor.email);
   return actor;
 }
 
-async function keptAccess(url: string, terminal: Terminal): Promise<Acting> {
-  return heldAccess(url, terminal) ?? withSessionLock(terminal, async () => heldAccess(url, terminal) ?? renewedAccess(url, terminal));
+async function keptAccess(url: string, terminal: Terminal, asked: string | undefined): Promise<Acting> {
+  const held = () => heldAccess(url, terminal, asked);
+  return held() ?? withSessionLock(terminal, async () => held() ?? renewedAccess(url, terminal, asked));
 }
 
 /** The access token of the kept session; undefined when it has to be renewed. @throws {CommandFailure} without a session */
-function heldAccess(url: string, terminal: Terminal): Acting | undefined {
-  const { email, kept } = keptBy(url, terminal);
+function heldAccess(url: string, terminal: Terminal, asked: string | undefined): Acting | undefined {
+  const { email, kept } = keptBy(url, terminal, asked);
   return kept.expiresAt - MARGIN > terminal.clock() ? { email, token: kept.accessToken } : undefined;
 }
 
 /** @throws {CommandFailure} */
-function keptBy(url: string, terminal: Terminal) {
-  const { email: asked } = terminal.server();
+function keptBy(url: string, terminal: Terminal, asked: string | undefined) {
   const session = keptSession(url, asked, terminal);
   if (session === undefined)
     throw notSignedIn(asked === undefined ? `No user is signed in at ${url}.` : `${asked} is not signed in at ${url}.`);
   return session;
 }
 
-async function renewedAccess(url: string, terminal: Terminal): Promise<Acting> {
-  const { email, kept } = keptBy(url, terminal);
+async function renewedAccess(url: string, terminal: Terminal, asked: string | undefined): Promise<Acting> {
+  const { email, kept } = keptBy(url, terminal, asked);
   const refreshed = await refresh(url, kept);
   if (refreshed === undefined) throw notSignedIn(`The session of ${email} at ${url} has ended.`);
   keepSession(url, email, { ...kept, ...asKept(refreshed, terminal) }, terminal, "renewal");

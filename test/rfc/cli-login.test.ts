@@ -4,10 +4,12 @@ import { get, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Kept, keepSession, withSessionLock } from "../../src/cli/kept-sessions.ts";
-import { logout } from "../../src/cli/session.ts";
+import { asFailure } from "../../src/cli/as-failure.ts";
+import { forgetSession, type Kept, keepSession, withSessionLock } from "../../src/cli/kept-sessions.ts";
+import { logout, signedIn } from "../../src/cli/session.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
 import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { systemClock } from "../../src/clock.ts";
 import { auditOf } from "../support/accounts.ts";
 import { aBrowser, type Browser } from "../support/browser.ts";
 import { claimsOf, PASSWORD } from "../support/flow.ts";
@@ -96,6 +98,25 @@ describe("countersign login", () => {
     });
     expect((await Promise.all(commands)).map(({ code }) => code)).toEqual([0, 0, 0, 0]);
     expect(readdirSync(here.terminal.configDir)).toEqual(["sessions.json"]);
+  });
+
+  test("a command that outlasts its access token goes on with the next one, until the session has ended", async () => {
+    const { terminal, run, kept } = terminalOf(operator);
+    await run("login");
+    const first = kept().accessToken;
+    const admin = await signedIn(terminal);
+    Object.assign(terminal, { clock: () => systemClock() + 890 });
+    await admin.operator.users.list.query({});
+    expect(kept().accessToken).not.toBe(first);
+    keepSession(`${server.url}/`, developer.email, { ...kept(), accessToken: "of another user" }, terminal, "sign-in");
+    expect(await admin.account.get.query()).toMatchObject({ email: OPERATOR.email });
+    forgetSession(`${server.url}/`, OPERATOR.email, terminal);
+    const error = await admin.operator.users.list.query({}).catch((thrown: unknown) => thrown);
+    const context = { server: server.url, email: undefined, named: [], takes: [] };
+    expect(asFailure(error, context)).toMatchObject({
+      exitCode: 3,
+      message: expect.stringContaining(`${OPERATOR.email} is not signed in at`),
+    });
   });
 
   test("of two commands at once, a renewal that began earlier does not replace the tokens of a sign-in", async () => {
