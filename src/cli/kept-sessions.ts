@@ -1,9 +1,22 @@
 import { randomUUID } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import { epochMillis } from "../clock.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
 import type { Terminal } from "./terminal.ts";
 
 const Kept = z.object({
@@ -137,6 +150,18 @@ const UNFINISHED = /^(?:sessions\.lock\.[\da-f-]{36}|(?:sessions|clients)\.json\
 function removeUnfinished(configDir: string): void {
   const paths = readdirSync(configDir).flatMap((name) => (UNFINISHED.test(name) ? [join(configDir, name)] : []));
   for (const path of paths) if (!isAlive(path)) rmSync(path, { recursive: true, force: true });
+}
+
+/** Checks that a sign-in can be stored, before a user is asked for it. @throws {CommandFailure} */
+export function assertStorable({ configDir }: Terminal): void {
+  try {
+    mkdirSync(configDir, { recursive: true, mode: 0o700 });
+    accessSync(configDir, constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const next = "Set XDG_CONFIG_HOME to a folder where this user may write.";
+    throw new CommandFailure(EXIT.failed, `Sign-ins cannot be stored in ${configDir} (${code}). ${next}`);
+  }
 }
 
 /** The session of a user at a server. Without an e-mail address: of the user who signed in there last. */

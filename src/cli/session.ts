@@ -3,7 +3,7 @@ import { z } from "zod";
 import { COMMAND_LINE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, MANAGE_SERVER } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
-import { forgetSession, type Kept, keepSession, keptSession, withSessionLock } from "./kept-sessions.ts";
+import { assertStorable, forgetSession, type Kept, keepSession, keptSession, withSessionLock } from "./kept-sessions.ts";
 import { assertAnswers, request } from "./request.ts";
 import { actAs, type Terminal } from "./terminal.ts";
 import type { Tokens } from "./token/server.ts";
@@ -34,6 +34,7 @@ export async function signedIn(terminal: Terminal): Promise<AdminClient> {
 export async function login(terminal: Terminal, device = false): Promise<Account> {
   const url = baseUrl(terminal);
   const credentials = givenCredentials(terminal);
+  assertStorable(terminal);
   const kept = credentials === undefined ? await signInByBrowser(url, device, terminal) : await signIn(url, credentials, terminal);
   const account = await createAdminClient({ url, token: kept.accessToken }).account.get.query();
   const replaced = await withSessionLock(terminal, () => {

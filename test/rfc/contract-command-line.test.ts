@@ -300,6 +300,18 @@ describe("sign-in on the command line", () => {
     expect([statSync(configDir).mode & 0o777, statSync(join(configDir, "sessions.json")).mode & 0o777]).toEqual([0o700, 0o600]);
   });
 
+  test("is not begun where it cannot be stored", async () => {
+    const { terminal, home, run } = atTerminal();
+    const file = join(home, "a file");
+    writeFileSync(file, "");
+    Object.assign(terminal, { configDir: join(file, "countersign") });
+    const sessions = () => runText(server.database.sql, "select count(*) from sessions");
+    const before = await sessions();
+    const err = `Sign-ins cannot be stored in ${join(file, "countersign")} (ENOTDIR). Set XDG_CONFIG_HOME to a folder where this user may write.\n`;
+    expect(await run("login")).toEqual({ out: "", err, code: 1 });
+    expect(await sessions()).toEqual(before);
+  });
+
   test("refreshes an access token that is about to expire", async () => {
     const early = atTerminal();
     await early.run("login");
