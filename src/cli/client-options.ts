@@ -40,6 +40,16 @@ export interface ClientOptions {
 /** The values of an option that may be repeated. */
 export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
+/** As `collect`, for a list that a word in its place empties or resets. */
+export const collectOr =
+  (...words: readonly string[]) =>
+  (value: string, before: readonly string[] = []): readonly string[] => {
+    const values = collect(value, before);
+    const alone = words.find((word) => values.includes(word));
+    if (alone !== undefined && values.length > 1) throw new InvalidArgumentError(`${alone} cannot be combined with other values.`);
+    return values;
+  };
+
 const GRANT_NAMES: ReadonlyMap<string, GrantType> = new Map(
   GRANT_TYPES.flatMap((grant) => [
     [grant, grant],
@@ -57,8 +67,8 @@ const grants = (value: string, before: readonly GrantType[] = []): readonly Gran
 export const describing = (command: Command): Command =>
   command
     .option("--description <text>", "shown to those who manage it")
-    .option("--redirect-uri <uri>", "where users return after authorization; repeatable, or none", collect)
-    .option("--scope <scope>", "a scope that it may request; repeatable, or none", collect)
+    .option("--redirect-uri <uri>", "where users return after authorization; repeatable, or none", collectOr("none"))
+    .option("--scope <scope>", "a scope that it may request; repeatable, or none", collectOr("none"))
     .option(
       "--grant <grant>",
       "authorization_code, refresh_token, client_credentials, device_code; for operators also token-exchange and jwt-bearer",
@@ -79,8 +89,12 @@ export const describing = (command: Command): Command =>
         "none",
       ]),
     )
-    .option("--audience <resource>", "for operators: a resource that it represents; repeatable, or none", collect)
-    .option("--post-logout-redirect-uri <uri>", "for operators: where users may go after it signs them out; repeatable, or none", collect)
+    .option("--audience <resource>", "for operators: a resource that it represents; repeatable, or none", collectOr("none"))
+    .option(
+      "--post-logout-redirect-uri <uri>",
+      "for operators: where users may go after it signs them out; repeatable, or none",
+      collectOr("none"),
+    )
     .option("--backchannel-logout-uri <url>", "for operators: where it is notified that a session has ended; none removes it")
     .option("--jwks-uri <url>", "for operators: the address of its public keys; none removes it")
     .option("--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none removes them");

@@ -2,7 +2,7 @@ import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { isUuid } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
-import { collect } from "./client-options.ts";
+import { collectOr } from "./client-options.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
 import { type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { registerRealmBranding } from "./realm-branding.ts";
@@ -176,7 +176,11 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
       const realm = await admin.operator.realms.update.mutate({ id, dynamicRegistrationScopes });
       return output([realm], realm);
     },
-  ).requiredOption("--scope <scope>", "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)", collect);
+  ).requiredOption(
+    "--scope <scope>",
+    "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
+    collectOr("none", "default"),
+  );
   command(
     "require-sign-in <realm>",
     "set the weakest sign-in with which the realm's users get tokens: any, mfa or phr",

@@ -267,6 +267,14 @@ describe("countersign clients update and create", () => {
   });
 });
 
+test.for([
+  ["clients update c --scope none --scope openid", "none cannot be combined with other values."],
+  ["clients update c --operator --audience https://a.example.test --audience none", "none cannot be combined with other values."],
+  ["realms update default --scope openid --scope default", "default cannot be combined with other values."],
+] as const)("%s is refused rather than taken for a scope or client of that name", async ([words, fault]) => {
+  await expect(atTerminal(OPERATOR).run(...words.split(" "))).rejects.toThrow(fault);
+});
+
 test("creating a client for the authorization code grant without a redirect URI says how to add one", async () => {
   const { run } = atTerminal();
   const made = await run("clients", "create", "Web", "--grant", "authorization_code");
