@@ -68,6 +68,13 @@ describe("configuration defaults", () => {
     expect(passwordOf(`@${file("marked", "\ufeff open sesame \r\n")}`)).toBe(" open sesame ");
   });
 
+  test("the URL of the command line has no credentials, which messages would repeat, and no query", () => {
+    const given = (value: string) => () => loadConfig({ COUNTERSIGN_URL: value }, "command");
+    expect(given("https://ada:secret@id.example.test")).toThrow("has a user name or password");
+    for (const end of ["?a=b", "#a"]) expect(given(`https://id.example.test/${end}`)).toThrow("has a query or fragment");
+    expect(given("https://id.example.test/tenant/")().serverUrl).toBe("https://id.example.test/tenant/");
+  });
+
   test("an empty environment is a complete configuration for development", () => {
     const config = loadConfig({});
     expect(config).toMatchObject({

@@ -13,7 +13,6 @@ import {
   seconds,
   settingsOf,
   text,
-  url,
   urlWithoutCredentials,
   whole,
 } from "./forms.ts";
@@ -224,9 +223,13 @@ export const OPERATION_SETTINGS = {
       .default(1),
     "The share of requests that are traced, from 0 to 1.",
   ),
-  COUNTERSIGN_URL: operation(url(["http", "https"]).optional(), "The running server that the command line talks to.", {
-    unset: "JWT_ISSUER",
-  }),
+  COUNTERSIGN_URL: operation(
+    urlWithoutCredentials(["http", "https"], "set COUNTERSIGN_EMAIL and COUNTERSIGN_PASSWORD")
+      .refine((value) => !/[?#]/.test(value), says("has a query or fragment", "give the issuer of the server"))
+      .optional(),
+    "The running server that the command line talks to.",
+    { unset: "JWT_ISSUER" },
+  ),
   COUNTERSIGN_EMAIL: operation(z.string().optional(), "The user as whom the command line acts, and with whose password it signs in.", {
     unset: "who signed in last",
   }),
