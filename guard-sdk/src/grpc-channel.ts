@@ -1,5 +1,6 @@
 import type { DescMethod, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { ClientOptions } from "@grpc/grpc-js";
+import type { IntrospectionService } from "./gen/countersign/introspection/v1/introspection_pb.ts";
 import { trustworthyUrl } from "./issuer-document.ts";
 import { basicCredential, type ResourceServer } from "./resource-server.ts";
 
@@ -21,7 +22,14 @@ const OPTIONS: ClientOptions = {
   "grpc.enable_http_proxy": 0,
 };
 
-const loadPeers = async () => {
+/** Written out, since TypeScript would spell all of grpc-js in the declarations, with a path that `nodenext` does not resolve. */
+interface Peers {
+  readonly grpc: Pick<typeof import("@grpc/grpc-js"), "Client" | "Metadata" | "credentials">;
+  readonly protobuf: typeof import("@bufbuild/protobuf");
+  readonly service: (typeof IntrospectionService)["method"];
+}
+
+const loadPeers = async (): Promise<Peers> => {
   const [grpc, protobuf, contract] = await Promise.all([
     import("@grpc/grpc-js"),
     import("@bufbuild/protobuf"),
@@ -30,7 +38,6 @@ const loadPeers = async () => {
   return { grpc, protobuf, service: contract.IntrospectionService.method };
 };
 
-type Peers = Awaited<ReturnType<typeof loadPeers>>;
 type Service = Peers["service"];
 
 /** An open connection to the authorization server. */

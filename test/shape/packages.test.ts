@@ -15,7 +15,7 @@ afterAll(remove);
 
 const PACKAGES = [
   { workspace: "agent-sdk", needs: [], linked: ["@types/node"] },
-  { workspace: "guard-sdk", needs: ["jose"], linked: ["@types/node"] },
+  { workspace: "guard-sdk", needs: ["jose", "@bufbuild/protobuf", "@grpc/grpc-js"], linked: [] },
   { workspace: "admin", needs: ["@trpc/client", "@trpc/server"], linked: [] },
 ] as const;
 
@@ -27,11 +27,12 @@ const compile = (cwd: string, ...args: string[]) =>
     (error: { stdout: string }) => error.stdout,
   );
 
-/** A program that uses each entry of the guard that needs no peer dependency. */
+/** A program that uses each entry of the guard but that for the MCP SDK. */
 const GUARD_USE = `
 import { createGuard, GuardRefusal, introspection, type Principal } from "@countersign/guard";
 import * as express from "@countersign/guard/express";
 import * as fastify from "@countersign/guard/fastify";
+import { grpcIntrospection, localWithRevocations, type RevocationOptions } from "@countersign/guard/grpc";
 import * as hono from "@countersign/guard/hono";
 import * as koa from "@countersign/guard/koa";
 import * as node from "@countersign/guard/node";
@@ -42,6 +43,8 @@ const guard = createGuard({ resource: "https://notes.example.test", authorizatio
 export const listeners = [express.protect(guard), fastify.protect(guard), hono.protect(guard), koa.protect(guard, { scopes: ["a"] })];
 export const listener = node.protect(guard, (_request, response, { sub }: Principal) => response.end(sub));
 export const others = [introspection({ clientId: "c", clientSecret: "s" }), createPqcVerifier({ issuer }), GuardRefusal];
+const overGrpc: RevocationOptions = { address: "https://auth.example.test:3001", clientId: "c", clientSecret: "s" };
+export const verifications = [grpcIntrospection(overGrpc), localWithRevocations(overGrpc)];
 // @ts-expect-error the resource is required
 createGuard({ authorizationServers: [issuer] });
 // @ts-expect-error scopes are a list
