@@ -1,4 +1,5 @@
 import type { MessageShape } from "@bufbuild/protobuf";
+import type { ClientReadableStream } from "@grpc/grpc-js";
 import type { Channel, OpenChannel } from "./grpc-channel.ts";
 import { type KnownRevocations, knownRevocations } from "./revocation-marks.ts";
 import type { Clocks } from "./time.ts";
@@ -9,6 +10,8 @@ type Answer = MessageShape<Service["watchRevocations"]["output"]>;
 /** Milliseconds between two attempts: the first pause after a break, and the longest. */
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 2_000;
+/** Milliseconds: the server sends a message every second, but a proxy keeps a stream open whose server is lost. */
+const LONGEST_SILENCE = 10_000;
 
 /** The known revocations, and how recent they are. */
 export interface RevocationWatch {
@@ -47,21 +50,19 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
     const { client, metadata, codec, service } = await channel.open();
     const { path, encode, decode } = codec<Service["watchRevocations"]>(service.watchRevocations);
     marks.begin();
-    await new Promise<void>((resolve) => {
-      const stream = client.makeServerStreamRequest(path, encode, decode, { cursor }, metadata);
-      stop = () => stream.cancel();
-      stream.on("error", () => resolve()).on("end", resolve);
-      let listening = true;
-      stream.on("data", (answer: Answer) => {
-        try {
-          if (listening) accept(answer);
-        } catch {
-          listening = false;
-          forget(); // more events than can be kept: an incomplete set is useless
-          stream.cancel();
-        }
-      });
+    const stream = client.makeServerStreamRequest(path, encode, decode, { cursor }, metadata);
+    stop = () => stream.cancel();
+    let listening = true;
+    stream.on("data", (answer: Answer) => {
+      try {
+        if (listening) accept(answer);
+      } catch {
+        listening = false;
+        forget(); // more events than can be kept: an incomplete set is useless
+        stream.cancel();
+      }
     });
+    await endOf(stream);
   }
 
   function forget(): void {
@@ -97,9 +98,28 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   };
 }
 
-/** A pause for which no process stays alive. */
-const waiting = (milliseconds: number) =>
-  new Promise<void>((resolve) => {
-    const timer: unknown = setTimeout(resolve, milliseconds);
-    (timer as { unref?: () => void }).unref?.(); // a number in runtimes where nothing has to be said
+/** Resolves when a stream ends, however it does. One that is silent for too long is cancelled. */
+function endOf(stream: ClientReadableStream<Answer>): Promise<void> {
+  return new Promise((resolve) => {
+    const begin = () => timer(() => stream.cancel(), LONGEST_SILENCE);
+    let silence = begin();
+    const end = () => {
+      clearTimeout(silence);
+      resolve();
+    };
+    stream.on("error", end).on("end", end);
+    stream.on("data", () => {
+      clearTimeout(silence);
+      silence = begin();
+    });
   });
+}
+
+const waiting = (milliseconds: number) => new Promise<void>((resolve) => timer(resolve, milliseconds));
+
+/** A timer for which no process stays alive. */
+function timer(work: () => void, milliseconds: number) {
+  const started = setTimeout(work, milliseconds);
+  (started as { unref?: () => void }).unref?.(); // a number in runtimes where nothing has to be said
+  return started;
+}

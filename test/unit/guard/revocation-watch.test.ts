@@ -6,15 +6,17 @@ import { watchRevocations } from "../../../guard-sdk/src/revocation-watch.ts";
 /** A channel whose streams are written by the test. */
 function aChannel() {
   const streams: (EventEmitter & { cancel(): void })[] = [];
+  const cursors: string[] = [];
   const client = {
-    makeServerStreamRequest() {
-      const stream = Object.assign(new EventEmitter(), { cancel: () => undefined });
+    makeServerStreamRequest(_path: unknown, _encode: unknown, _decode: unknown, { cursor }: { readonly cursor: string }) {
+      cursors.push(cursor);
+      const stream = Object.assign(new EventEmitter(), { cancel: () => void stream.emit("error", new Error("cancelled")) });
       streams.push(stream);
       return stream;
     },
   };
   const opened = { client, metadata: {}, service: {}, codec: () => ({}) };
-  return { streams, channel: { open: async () => opened, close: () => undefined } as unknown as Channel };
+  return { streams, cursors, channel: { open: async () => opened, close: () => undefined } as unknown as Channel };
 }
 
 const mark = (byte: number) => ({ digest: new Uint8Array([byte]), sequence: BigInt(byte), lifted: false, revokedAt: 0, expiresAt: 1_000 });
@@ -50,4 +52,36 @@ test("an event is kept while the clock is ahead, and forgotten when its tokens h
     return watch.marks.anyEnded(["01"]);
   };
   expect([endedAt(86_400, 100), endedAt(900, 900), endedAt(1_200, 1_200)]).toEqual([true, true, false]);
+});
+
+test("a stream that brings no message for ten seconds is given up for another, which resumes at the cursor", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { streams, cursors, channel } = aChannel();
+  const watch = watchRevocations(channel, { now: () => 0, elapsed: () => performance.now() / 1_000 });
+  onTestFinished(watch.close);
+  const ready = watch.ready(60_000);
+  await vi.advanceTimersByTimeAsync(9_000);
+  streams[0]?.emit("data", { marks: [mark(1)], cursor: "a", reset: true });
+  await ready;
+  await vi.advanceTimersByTimeAsync(9_000);
+  expect(cursors).toEqual([""]);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(cursors).toEqual(["", "a"]);
+  streams[1]?.emit("data", { marks: [mark(2)], cursor: "b", reset: false });
+  expect([watch.age(), watch.marks.anyEnded(["01"]), watch.marks.anyEnded(["02"])]).toEqual([0, true, true]);
+});
+
+test("a stream that never begins is given up, too, and none is opened once the watch is closed", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { cursors, channel } = aChannel();
+  const watch = watchRevocations(channel, { now: () => 0, elapsed: () => 0 });
+  const ready = watch.ready(2_000);
+  await vi.advanceTimersByTimeAsync(11_000);
+  await ready;
+  expect(cursors).toEqual(["", ""]);
+  watch.close();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([cursors.length, vi.getTimerCount()]).toEqual([2, 0]);
 });
