@@ -18,6 +18,7 @@ export function protect(guard: Guard, listener: GuardedListener, route: RouteOpt
   assertKind("the listener of protect", listener, needed(FUNCTION));
   const demand = demandOfRoute(guard, route);
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const given = response.getHeaderNames();
     try {
       const verdict = await judge(guard, request, demand);
       if ("answer" in verdict) return send(response, verdict.answer);
@@ -25,7 +26,11 @@ export function protect(guard: Guard, listener: GuardedListener, route: RouteOpt
       await listener(request, response, verdict.principal);
     } catch (error) {
       if (response.headersSent) response.destroy();
-      else send(response, { status: 500, headers: {}, body: "" });
+      else {
+        // They describe another answer: a Content-Length would make the client wait for a body that never comes.
+        for (const name of response.getHeaderNames()) if (!given.includes(name)) response.removeHeader(name);
+        send(response, { status: 500, headers: {}, body: "" });
+      }
       // Servers do not await this promise; the error must neither get lost nor end the process.
       process.emitWarning(error instanceof Error ? error : String(error));
     }

@@ -42,7 +42,7 @@ test("100 concurrent requests fetch the issuer's metadata and keys once", async 
   expect(issuer.requests).toEqual(["/.well-known/oauth-authorization-server", "/keys"]);
 });
 
-test("a failing handler returns an empty 500, and reading the principal fails on a route without a guard", async () => {
+test("a failing handler returns an empty 500 without its headers, and reading the principal fails on a route without a guard", async () => {
   const issuer = await startIssuer();
   onTestFinished(issuer.close);
   const warnings: unknown[] = [];
@@ -50,13 +50,16 @@ test("a failing handler returns an empty 500, and reading the principal fails on
   process.on("warning", note);
   onTestFinished(() => void process.off("warning", note));
   const guard = createGuard({ resource: RESOURCE, authorizationServers: [issuer.issuer] });
-  const failing = protect(guard, () => {
+  const failing = protect(guard, (_request, response) => {
+    response.setHeader("Content-Length", 10).setHeader("Cache-Control", "max-age=300");
     throw new Error("a fault of the handler");
   });
-  const server = await listen(createServer((request, response) => void failing(request, response)));
+  const server = await listen(createServer((request, response) => void failing(request, response.setHeader("Vary", "Origin"))));
   onTestFinished(server.close);
   const response = await fetch(server.origin, { headers: { authorization: `Bearer ${await issuer.token(RESOURCE)}` } });
-  expect([response.status, await response.text()]).toEqual([500, ""]);
+  const { status, headers } = response;
+  expect([status, headers.get("content-length"), headers.get("cache-control"), headers.get("vary")]).toEqual([500, null, null, "Origin"]);
+  expect(await response.text()).toBe("");
   expect(String(warnings[0])).toContain("a fault of the handler");
   for (const kind of ["Express", "Koa", "Fastify", "Hono"] as const) {
     const open = await serve(kind, guard);
