@@ -2,7 +2,8 @@ import type { KeySet } from "./issuer-document.ts";
 import { GuardRefusal } from "./refusal.ts";
 import type { VerificationKey } from "./signature.ts";
 
-const FRESH_SECONDS = 300; // afterwards the set is fetched again in the background
+const FRESH_SECONDS = 240; // afterwards the set is fetched again in the background
+const CURRENT_SECONDS = 300; // afterwards requests wait for that, unless the issuer has just failed to answer
 const USABLE_SECONDS = 86_400; // how long an issuer may be unreachable
 const RENEWAL_PAUSE_SECONDS = 60; // between attempts to refresh keys that are still usable
 const LOOK_PAUSE_SECONDS = 60; // between fetches for unknown key ids
@@ -19,8 +20,8 @@ export interface IssuerKeys {
 }
 
 /**
- * Keeps the keys of an issuer: one fetch at a time however many requests wait for it, renewed beside the requests, good
- * for a day when the issuer is gone.
+ * Keeps the keys of an issuer: one fetch at a time however many requests wait for it, renewed beside the requests, or before them after a
+ * pause, good for a day when the issuer is gone.
  * @param load fetches the set, given the last one
  * @param elapsed seconds of a clock that never steps back
  */
@@ -29,6 +30,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
   let lookedAt = Number.NEGATIVE_INFINITY;
+  let failedAt = Number.NEGATIVE_INFINITY;
   let attempts = 0;
   let failure: unknown;
   let flight: Promise<void> | undefined;
@@ -42,6 +44,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
       failure = undefined;
     } catch (cause) {
       failure = cause ?? new Error("the keys could not be fetched");
+      failedAt = elapsed();
     }
   }
 
@@ -81,7 +84,9 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
         await refresh(rested(RETRY_PAUSE_SECONDS));
         if (age() > USABLE_SECONDS) throw unavailable();
       } else if (age() > FRESH_SECONDS) {
-        refresh(rested(RENEWAL_PAUSE_SECONDS));
+        const renewal = refresh(rested(RENEWAL_PAUSE_SECONDS));
+        // Without requests nothing was renewed: a key that was withdrawn in the meantime must not verify the next one.
+        if (age() > CURRENT_SECONDS && elapsed() - failedAt > CURRENT_SECONDS) await renewal;
       }
       const key = pick(kid);
       if (key !== undefined) return key;

@@ -128,14 +128,44 @@ test("a token without kid is verified with the only key, and refused where there
 });
 
 describe("renewal of keys", () => {
-  test("keys are renewed after five minutes in the background", async () => {
+  test("keys are renewed after four minutes in the background", async () => {
     await keys.find("first");
     published = new Map([["second", second]]);
-    seconds += 301;
+    seconds += 241;
     expect(await keys.find("first")).toBe(first);
     await settle();
     expect(fetches).toBe(2);
     expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
+  });
+
+  test("a key that was withdrawn during five minutes without requests verifies none of the requests that follow", async () => {
+    await keys.find("first");
+    published = new Map([["second", second]]);
+    seconds += 301;
+    const answers = await Promise.all(Array.from({ length: 20 }, () => refusalOf(() => keys.find("first"))));
+    expect(answers).toEqual(Array.from({ length: 20 }, () => ["invalid_token", "key_unknown"]));
+  });
+
+  test("requests wait once for an issuer that does not answer, then its keys are renewed beside them", async () => {
+    let answer: (error?: Error) => void = () => undefined;
+    const slow = issuerKeys(
+      () => new Promise((resolve, reject) => (answer = (error) => (error === undefined ? resolve(published) : reject(error)))),
+      () => seconds,
+    );
+    const found = slow.find("first");
+    answer();
+    await found;
+    seconds += 3_600;
+    const waiting = slow.find("first");
+    expect(await Promise.race([waiting, settle()])).toBe(undefined);
+    answer(new Error("timeout"));
+    expect(await waiting).toBe(first);
+    seconds += 60;
+    expect(await slow.find("first")).toBe(first);
+    published = new Map([["second", second]]);
+    answer();
+    await settle();
+    expect(await slow.find("second")).toBe(second);
   });
 
   test("keys are used for a day after the issuer became unreachable, and no longer", async () => {
