@@ -4,6 +4,7 @@ import { directory } from "./directory.ts";
 import type { Fetch } from "./http.ts";
 import { issuerMetadata } from "./issuer.ts";
 import { nowInSeconds } from "./jws.ts";
+import { assertNames, assertRequest, assertText } from "./options.ts";
 import { prover } from "./proof.ts";
 import { type SignInRequest, startSignIn } from "./sign-in.ts";
 import {
@@ -59,6 +60,11 @@ export interface Agent extends Access {
 }
 
 const OPTIONS = ["issuer", "clientId", "credential", "dpop", "proofKey", "fetch"];
+/** What each kind of access takes, and whether it is needed. */
+const TARGET = { resource: false, scope: false };
+const DELEGATION = { ...TARGET, tokenType: false };
+const ASSERTION = { ...DELEGATION, token: true, resource: true };
+const SIGN_IN = { ...TARGET, resource: true, redirectUri: true };
 
 /** An agent. Nothing is sent before the first request. @throws {TypeError} for an option that is missing, unknown or unusable */
 export function agent(options: AgentOptions): Agent {
@@ -72,19 +78,32 @@ export function agent(options: AgentOptions): Agent {
   const ports = { fetch, dpop, metadata, prover: proofs, cache: tokenCache(nowInSeconds), directory: directory(issuer, fetch) };
   let assertions = 0;
 
-  const own = (target: Target = {}): Access =>
-    access(ownSource(requestToken, credential, { issuer, clientId, methods: [] }), target, ports);
+  function own(target: Target = {}): Access {
+    assertRequest("own", target, TARGET);
+    return access(ownSource(requestToken, credential, { issuer, clientId, methods: [] }), target, ports);
+  }
   return {
     ...own(),
     own,
-    onBehalfOf: (token, { tokenType = "access_token", ...target } = {}) =>
-      access(delegatedSource(requestToken, clientId, token, tokenType), target, ports),
-    assertionFor: (other, request) => identityAssertion(requestToken, other, request),
+    onBehalfOf(token, options = {}) {
+      assertText("the token of onBehalfOf", token);
+      assertRequest("onBehalfOf", options, DELEGATION);
+      const { tokenType = "access_token", ...target } = options;
+      return access(delegatedSource(requestToken, clientId, token, tokenType), target, ports);
+    },
+    async assertionFor(other, request) {
+      assertText("the issuer of assertionFor", other);
+      assertRequest("assertionFor", request, ASSERTION);
+      return identityAssertion(requestToken, other, request);
+    },
     withAssertion(source, target = {}) {
+      if (typeof source !== "function") throw new TypeError("the source of withAssertion must be a function");
+      assertRequest("withAssertion", target, TARGET);
       assertions += 1;
       return access(assertedSource(requestToken, source, `assertion ${assertions}`), target, ports);
     },
     async signIn(request) {
+      assertRequest("signIn", request, SIGN_IN);
       const { authorizationEndpoint, takesProofs, namesItself } = await metadata();
       const { takesProofs: resourceTakesProofs } = await ports.directory.named(request.resource);
       const isBound = bindsToken({ dpop, issuerTakesProofs: takesProofs, resourceTakesProofs, isSubjectBound: false });
@@ -97,12 +116,11 @@ export function agent(options: AgentOptions): Agent {
 }
 
 function assertOptions(options: AgentOptions): void {
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) throw new TypeError(`agent has no option ${JSON.stringify(unknown)}; it takes ${OPTIONS.join(", ")}`);
+  assertNames("agent", options, OPTIONS);
   const { issuer, clientId, credential, dpop = "preferred" } = options;
   if (typeof issuer !== "string" || !isTrustworthy(issuer))
     throw new TypeError("issuer of agent must be a URL that is https (http only on loopback)");
-  if (typeof clientId !== "string" || clientId === "") throw new TypeError("clientId of agent must be a string that is not empty");
+  assertText("clientId of agent", clientId);
   if (typeof credential !== "function" && typeof credential?.authenticate !== "function")
     throw new TypeError("credential of agent must be clientSecret(…), privateKey(…), publicClient(), or a function that returns a token");
   if (!["preferred", "required", "off"].includes(dpop)) throw new TypeError('dpop of agent must be "preferred", "required" or "off"');

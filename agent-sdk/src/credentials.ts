@@ -1,5 +1,6 @@
 import { AgentError } from "./errors.ts";
 import { claimsIn, importPrivateKey, nowInSeconds, randomId, signedJwt } from "./jws.ts";
+import { assertNames } from "./options.ts";
 
 /** To whom an agent proves who it is. */
 export interface AuthenticationRequest {
@@ -82,8 +83,14 @@ export interface WorkloadOptions {
   readonly use?: "client" | "grant";
 }
 
-/** A token that the platform gives to the agent, in place of a secret. A SPIFFE JWT-SVID is recognised by its subject. */
-export function workloadToken(source: WorkloadTokenSource, { use = "client" }: WorkloadOptions = {}): Credential {
+/**
+ * A token that the platform gives to the agent, in place of a secret. A SPIFFE JWT-SVID is recognised by its subject.
+ * @throws {TypeError} for an unknown option
+ */
+export function workloadToken(source: WorkloadTokenSource, options: WorkloadOptions = {}): Credential {
+  assertNames("workloadToken", options, ["use"]);
+  const { use = "client" } = options;
+  if (use !== "client" && use !== "grant") throw new TypeError('use of workloadToken must be "client" or "grant"');
   const tokenFor = async ({ issuer }: AuthenticationRequest): Promise<string> => {
     const token = await (async () => source({ issuer }))().catch((cause: unknown) => {
       // The message of any other error may contain the token.

@@ -7,7 +7,7 @@ import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agent, clientSecret, privateKey, publicClient, workloadToken } from "@countersign/agent";
+import { type Agent, agent, clientSecret, privateKey, publicClient, workloadToken } from "@countersign/agent";
 import { commandToken, githubToken, kubernetesToken } from "@countersign/agent/workload";
 import { decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -16,6 +16,9 @@ import { jws, keyFor } from "../../support/assertions.ts";
 const ISSUER = "https://auth.example";
 const request = { issuer: ISSUER, clientId: "my agent:1", methods: ["client_secret_basic", "client_secret_post"] };
 const TYPE = "urn:ietf:params:oauth:client-assertion-type";
+const RESOURCE = "https://notes.example";
+/** What a program without types may pass. */
+const misread = <Expected>(value: unknown) => value as Expected;
 
 test("RFC 6749 §2.3.1: a secret goes by Basic, form-encoded, or in the body where the server takes nothing else", async () => {
   const credential = clientSecret("s%:+ /ü");
@@ -140,6 +143,27 @@ test.for<[Record<string, unknown>, string]>([
 ])("an unusable option is a TypeError: %j", ([options, message]) => {
   const usable = { issuer: ISSUER, clientId: "a", credential: publicClient() };
   expect(() => agent({ ...usable, ...options } as Parameters<typeof agent>[0])).toThrow(message);
+});
+
+test.for<[string, (usable: Agent) => unknown, string]>([
+  ["own with scopes for scope", (a) => a.own(misread({ resource: RESOURCE, scopes: "notes:read" })), 'own has no option "scopes"'],
+  ["own with a list of scopes", (a) => a.own(misread({ resource: RESOURCE, scope: ["notes:read"] })), "scope of own"],
+  ["own with the resource alone", (a) => a.own(misread(RESOURCE)), "own takes its options as one object"],
+  ["onBehalfOf without a token", (a) => a.onBehalfOf(misread(undefined)), "the token of onBehalfOf"],
+  [
+    "onBehalfOf with a whole URN",
+    (a) => a.onBehalfOf("t", misread({ tokenType: "urn:ietf:params:oauth:token-type:jwt" })),
+    "tokenType of onBehalfOf",
+  ],
+  ["withAssertion without a function", (a) => a.withAssertion(misread("an assertion")), "the source of withAssertion"],
+  ["withAssertion with scopes for scope", (a) => a.withAssertion(async () => "", misread({ scopes: "a" })), '"scopes"'],
+  ["assertionFor without a token", (a) => a.assertionFor(ISSUER, misread({ resource: RESOURCE })), "token of assertionFor"],
+  ["signIn without a redirectUri", (a) => a.signIn(misread({ resource: RESOURCE })), "redirectUri of signIn"],
+  ["workloadToken with grants for grant", () => workloadToken(() => "t", misread({ use: "grants" })), "use of workloadToken"],
+])("a request that would be misread is a TypeError: %s", async ([, call, message]) => {
+  const usable = agent({ issuer: ISSUER, clientId: "a", credential: publicClient() });
+  const error: unknown = await (async () => call(usable))().catch((cause: unknown) => cause);
+  expect([error instanceof TypeError, String(error)]).toEqual([true, expect.stringContaining(message)]);
 });
 
 test("an empty secret is a TypeError", () => {
