@@ -73,10 +73,11 @@ function resourceFinder(target: Target, dpop: DpopUse, directory: Directory) {
   };
 
   async function of({ url, isReplayable }: Outgoing): Promise<Resource | undefined> {
-    if (!isTrustworthy(url)) throw new AgentError("wrong_resource", `${addressOf(url)} is not https, so no token is sent to it`);
+    if (!isTrustworthy(url))
+      throw new AgentError("wrong_resource", `${addressOf(url)} is not https, or has user info, so no token is sent to it`);
     if (target.resource !== undefined) {
       if (URL.canParse(target.resource) && covers(target.resource, url)) return named();
-      throw new AgentError("wrong_resource", `${addressOf(url)} is not within ${target.resource}`);
+      throw new AgentError("wrong_resource", `${addressOf(url)} is not within ${addressOf(target.resource)}`);
     }
     const known = directory.around(url);
     if (known !== undefined || isReplayable) return known;

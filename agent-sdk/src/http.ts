@@ -29,8 +29,8 @@ export async function fetchJson(fetch: Fetch, url: string, init: RequestInit = {
   return { status: response.status, headers: response.headers, body: objectOf(text) };
 }
 
-/** A URL as it may be shown: without its query, which may hold what is secret. */
-export const addressOf = (url: string): string => url.split(/[?#]/, 1)[0] ?? "";
+/** A URL as it may be shown: without its user info and its query, which may hold what is secret. */
+export const addressOf = (url: string): string => (url.split(/[?#]/, 1)[0] ?? "").replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, "$1");
 
 export const unreachable = (url: string, cause: unknown): AgentError =>
   new AgentError("server_unreachable", `${addressOf(url)} does not answer`, { cause });
