@@ -19,24 +19,33 @@ interface GoodAnswer extends Remembered {
 
 /**
  * Verification by introspection. An active response is cached for ten seconds from the request, and never past `exp`; an inactive one is not
- * cached. Without a response the token is refused with temporarily_unavailable.
+ * cached. Requests that arrive with a token while it is asked about share the response. Without a response the token is refused with temporarily_unavailable.
  * @see RFC 7662 §2.2, §4; docs/protocol.md#introspection, docs/protocol.md#guard
  */
 export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCacheSize }: VerificationSettings): VerifyToken {
   const issuer = onlyIssuer(issuers);
   const profile = { issuers: new Set([issuer]), audiences };
   const cache = tokenCache<GoodAnswer>(tokenCacheSize);
+  /** Questions without an answer, by the digest of the token. */
+  const running = new Map<string, Promise<Principal>>();
+
+  async function judged(token: string, digest: string): Promise<Principal> {
+    const askedAt = clocks.elapsed();
+    const state = await answerOf(ask, token);
+    const principal = readState(state, issuer, (claims) => readPrincipal(claims, profile, clocks.now()));
+    cache.set(digest, { principal, askedAt });
+    return principal;
+  }
 
   return async (token) => {
     if (token.length > MAX_TOKEN_LENGTH) throw new GuardRefusal("invalid_token", "token_too_long");
     const digest = await tokenDigest(token);
     const known = cache.get(digest, clocks.now());
     if (known !== undefined && clocks.elapsed() - known.askedAt < REUSE_SECONDS) return known.principal;
-    const askedAt = clocks.elapsed();
-    const state = await answerOf(ask, token);
-    const principal = readState(state, issuer, (claims) => readPrincipal(claims, profile, clocks.now()));
-    cache.set(digest, { principal, askedAt });
-    return principal;
+    if (tokenCacheSize === 0) return judged(token, digest); // each request has a question of its own
+    const asked = running.get(digest) ?? judged(token, digest).finally(() => running.delete(digest));
+    running.set(digest, asked);
+    return asked;
   };
 }
 
