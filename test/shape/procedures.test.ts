@@ -45,3 +45,17 @@ test("every procedure is called by a command, or by the test that is named here"
   const missing = Object.entries(ELSEWHERE).filter(([, [file, act]]) => !readFileSync(join(root, file), "utf8").includes(act));
   expect(missing).toEqual([]);
 });
+
+test("the README of the admin client names every procedure that the client has", () => {
+  const readme = readFileSync(join(root, "admin/README.md"), "utf8");
+  const rows = readme.split("\n").flatMap((line) => /^\| (`.+?) \|/.exec(line)?.[1] ?? []);
+  const isNamed = (path: string): boolean => {
+    const [, group = "", name = ""] = /^(.+)\.(\w+)$/.exec(path) ?? [];
+    const whole = [`\`${path}\``, `\`${group}.*\``];
+    const sibling = [`\`${name}\``, `\`.${name}\``];
+    const contains = (row: string, texts: readonly string[]) => texts.some((text) => row.includes(text));
+    return rows.some((row) => contains(row, whole) || (row.includes(`\`${group}.`) && contains(row, sibling)));
+  };
+  const paths = Object.keys(managementRouter._def.procedures).filter((path) => !path.startsWith("live."));
+  expect(paths.filter((path) => !isNamed(path))).toEqual([]);
+});
