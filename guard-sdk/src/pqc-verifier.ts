@@ -18,7 +18,7 @@ export interface DetachedSignature {
 export interface PqcOptions {
   /** The issuer identifier, exactly as in `iss`. */
   readonly issuer: string;
-  /** Asks the issuer's introspection endpoint about a token, for tokens whose signature is not given. */
+  /** Asks the issuer's introspection endpoint about a token, for tokens whose signature is not given. It must give up in time: requests wait for it. */
   readonly introspect?: (token: string) => Promise<DetachedSignature>;
   /** How the issuer's keys are reached. Default: the runtime's own fetch. */
   readonly fetch?: typeof globalThis.fetch;

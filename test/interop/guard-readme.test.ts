@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client, InsufficientScopeError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
 import { clientSnippets, serverSnippets } from "../../console/src/routes/resources/snippets.ts";
 import { freePort } from "../support/free-port.ts";
+import { anIssuerKey, listen, signToken } from "../support/guard-issuer.ts";
 import { packed, scratch, unpack } from "../support/packed.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 import { runAll } from "../support/shell.ts";
@@ -50,7 +52,7 @@ const API = "https://notes.example";
 async function start(
   { name, code }: { readonly name: string; readonly code: string },
   guard: string,
-  { url, grpc }: TestServer,
+  { url, grpc }: Pick<TestServer, "url" | "grpc">,
 ): Promise<string> {
   const port = await freePort();
   const project = join(dir, `project-${port}`);
@@ -169,6 +171,24 @@ describe("the APIs of the README work unchanged", () => {
       await expectNotesApi(origin, server, MCP);
     },
   );
+});
+
+test("the guard of the README that requires both signatures answers 503 while introspection hangs", async () => {
+  const key = await anIssuerKey("first");
+  const issuer = await listen(
+    createServer(({ url }, response) => {
+      const jwks_uri = `${issuer.origin}/keys`;
+      if (url === "/.well-known/oauth-authorization-server") response.end(JSON.stringify({ issuer: issuer.origin, jwks_uri }));
+      else if (url === "/keys") response.end(JSON.stringify({ keys: [key.jwk] }));
+    }),
+  );
+  onTestFinished(issuer.close);
+  const hybrid = alternatives.find((code) => code.includes("requireHybrid"))!;
+  const origin = await start(servers.find(({ name }) => name === "express.js")!, hybrid, { url: issuer.origin, grpc: "localhost:1" });
+  const token = await signToken(issuer.origin, MCP, key, { header: { pqc_alg: "ML-DSA-65", pqc_kid: "second" } });
+  const signal = AbortSignal.timeout(20_000);
+  const { status } = await fetch(`${origin}/notes`, { headers: { authorization: `Bearer ${token}` }, signal });
+  expect(status).toBe(503);
 });
 
 describe("what the console shows for a resource works unchanged", () => {
