@@ -69,6 +69,9 @@ function refusal(issuer: string, status: number, body: JsonResponse["body"]): Ag
   });
 }
 
+const SCHEMES: readonly AccessToken["scheme"][] = ["Bearer", "DPoP"];
+const TOKEN = /^[\x20-\x7e]+$/; // RFC 6749 appendix A.12
+
 /**
  * The access token in a response.
  * @param requested the scope that it has where the response names none (RFC 6749 §5.1)
@@ -76,8 +79,10 @@ function refusal(issuer: string, status: number, body: JsonResponse["body"]): Ag
  */
 export function accessTokenOf(response: TokenResponse, requested: string | undefined, now = nowInSeconds()): AccessToken {
   const { access_token: value, token_type: type, expires_in: life, scope } = response;
-  const scheme = { bearer: "Bearer", dpop: "DPoP" }[String(type).toLowerCase()] as AccessToken["scheme"] | undefined;
+  const scheme = SCHEMES.find((name) => name.toLowerCase() === String(type).toLowerCase());
   if (scheme === undefined) throw new AgentError("invalid_response", "the authorization server issued a token of an unknown type");
+  // An error of the Headers class would show the token.
+  if (!TOKEN.test(value)) throw new AgentError("invalid_response", "the authorization server issued a token that no header can carry");
   const seconds = typeof life === "number" && life > 0 ? life : UNSTATED_LIFE;
   return { value, scheme, scope: typeof scope === "string" ? scope : requested, issuedAt: now, expiresAt: now + seconds };
 }

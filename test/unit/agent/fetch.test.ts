@@ -394,6 +394,20 @@ test("the key cannot be exported, is one for each agent, and may be the caller's
   expect([one, same, other === one]).toEqual([jwk, jwk, false]);
 });
 
+test.for([
+  ["line\nbreak", "Bearer"],
+  ["", "Bearer"],
+  ["secret", "constructor"],
+])("a response with the token %j of the type %s is an invalid_response that does not show it", async ([access_token, token_type]) => {
+  const server = await serving(({ path }, origin) =>
+    path === "/token" ? { json: { access_token, token_type } } : { json: { issuer: origin, token_endpoint: `${origin}/token` } },
+  );
+  const refused = agent({ issuer: server.origin, clientId: "a", credential: clientSecret("s") }).own({ scope: "x" });
+  const error: unknown = await refused.token().catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ name: "AgentError", code: "invalid_response" });
+  expect(String(error)).not.toMatch(/break|secret/);
+});
+
 test("an authorization server that is none of the agent's, or none at all, is named", async () => {
   const stranger = await serving(() => ({ json: { issuer: OTHER, token_endpoint: `${OTHER}/token` } }));
   const silent = await serving(() => ({ status: 404 }));
