@@ -11,13 +11,16 @@ export type Cookies = ReturnType<typeof cookiesOf>;
 /** Seconds; longer than a request waits for a user who has to read a mail. */
 const VISITOR_TTL = 86_400;
 
-/** @param issuer base URL; over https the cookies are `Secure` and have the prefix, which plain http on a loopback host does not allow */
+const isSecure = (issuer: string): boolean => issuer.startsWith("https://");
+
+/** The name of the session cookie. Browsers refuse the prefix over plain http, which only loopback hosts may use. */
+export const sessionCookie = (issuer: string): string => (isSecure(issuer) ? "__Host-countersign" : "countersign");
+
+/** @param issuer base URL; over https the cookies are `Secure` and have the prefix */
 export function cookiesOf(issuer: string) {
-  const secure = issuer.startsWith("https://");
-  const prefix = secure ? "__Host-" : "";
-  const [session, visitor, pendingAction, device] = ["", "-visitor", "-pending", "-device"].map(
-    (name) => `${prefix}countersign${name}`,
-  ) as [...[string, string, string, string]];
+  const secure = isSecure(issuer);
+  const session = sessionCookie(issuer);
+  const [visitor, pendingAction, device] = [`${session}-visitor`, `${session}-pending`, `${session}-device`];
   const write = (ctx: FrontContext, name: string, value: string, age: string) =>
     ctx.append("Set-Cookie", `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${age}${secure ? "; Secure" : ""}`);
   return {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathItemObject, type ZodOpenApiPathsObject } from "zod-openapi";
 import { IntrospectionService } from "../../gen/countersign/introspection/v1/introspection_pb.ts";
+import { sessionCookie } from "../http/cookies.ts";
 import { json, jsonRequest } from "../http/describe.ts";
 import { pathsOf, type Route } from "../http/routes.ts";
 import { IntrospectionAnswer } from "../oauth/introspect.ts";
@@ -24,7 +25,7 @@ export const openApiDocument = (issuer: string, routes: readonly Route[]): objec
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
         clientBasic: { type: "http", scheme: "basic", description: "client_id and client_secret." },
-        session: { type: "apiKey", in: "cookie", name: "countersign", description: "The session of a signed-in user." },
+        session: { type: "apiKey", in: "cookie", name: sessionCookie(issuer), description: "The session of a signed-in user." },
       },
     },
     paths: { ...describedPaths(routes), ...connectPaths() },
