@@ -29,3 +29,24 @@ test("the session cookie of the description is the one that a sign-in sets over 
     await server.close();
   }
 });
+
+const contentTypes = ({ content = {} }: { content?: object } = {}) => Object.keys(content);
+const PAGE = { accept: "text/html" };
+
+test("the description lists the page with which GET /auth/verify answers a browser", async ({ server }) => {
+  const { responses } = (await documentOf(server)).paths["/auth/verify"].get;
+  const { email } = await server.signedInUser({ verified: false });
+  const path = `/auth/verify?token=${await server.verificationToken(email)}`;
+  for (const status of [200, 400]) {
+    const answer = await server.get(path, PAGE);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"]);
+    expect(contentTypes(responses[status])).toEqual(["application/json", "text/html"]);
+  }
+});
+
+test("the description lists the 304 of /openapi.json", async ({ server }) => {
+  const { headers } = await server.get("/openapi.json");
+  const answer = await server.get("/openapi.json", { "if-none-match": headers.get("etag") ?? "" });
+  const { responses } = (await documentOf(server)).paths["/openapi.json"].get;
+  expect([answer.status, Object.keys(responses)]).toEqual([304, ["200", "304"]]);
+});

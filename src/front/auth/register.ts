@@ -5,7 +5,7 @@ import { register, resendVerification, verifyEmail } from "../../accounts/regist
 import { milliseconds } from "../../clock.ts";
 import { parseForm } from "../../protocol/form.ts";
 import { callerOf } from "../http/address.ts";
-import { apiError, json } from "../http/describe.ts";
+import { apiError, json, orPage } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
 import { languageOf } from "../http/language.ts";
@@ -94,12 +94,13 @@ export const verifyRoute = (kit: PageKit): Route => ({
   openapi: () => ({
     tags: ["Accounts"],
     summary: "Proves an e-mail address",
+    description: "Answers with a page where the request prefers text/html.",
     security: [],
     requestParams: { query: z.object({ token: z.string().regex(/^[0-9a-fA-F]{64}$/) }) },
     responses: {
-      "200": json("Proven.", z.object({ message: z.string(), email: z.email() })),
-      "400": apiError("The token is malformed, unknown, used or expired."),
-      ...unavailable(),
+      "200": orPage(json("Proven.", z.object({ message: z.string(), email: z.email() }))),
+      "400": orPage(apiError("The token is malformed, unknown, used or expired.")),
+      "503": orPage(unavailable()["503"]),
     },
   }),
   answer: exceptHead(async (ctx) => {

@@ -22,6 +22,12 @@ export const text = (description: string, type = "text/plain"): ZodOpenApiRespon
   content: { [type]: { schema: { type: "string" } } },
 });
 
+/** A response that is a page where the request prefers text/html. */
+export const orPage = (response: ZodOpenApiResponseObject): ZodOpenApiResponseObject => ({
+  ...response,
+  content: { ...response.content, ...text("", "text/html").content },
+});
+
 export const form = (schema: z.ZodType): ZodOpenApiRequestBodyObject => ({
   required: true,
   content: { "application/x-www-form-urlencoded": { schema } },

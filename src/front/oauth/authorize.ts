@@ -15,7 +15,7 @@ import { limitKey } from "../../protocol/limit-key.ts";
 import { donePath } from "../done.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
-import { form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";
+import { form, json, OauthError, oauthBodyErrors, orPage } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { rememberRequested } from "../http/language.ts";
@@ -240,8 +240,4 @@ const authorizeOrPushed = () =>
       .meta({ description: "A pushed request (RFC 9126): of the other parameters only client_id is read." }),
   });
 
-/** A response without a redirect: a page for a browser, JSON for every other client. */
-const withoutRedirect = (description: string): ZodOpenApiResponseObject => ({
-  description,
-  content: { ...json(description, OauthError()).content, "text/html": { schema: { type: "string" } } },
-});
+const withoutRedirect = (description: string): ZodOpenApiResponseObject => orPage(json(description, OauthError()));

@@ -37,7 +37,8 @@ export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readon
       path: "/openapi.json",
       print,
       cors: true,
-      openapi: () => publicOperation("System", "This description", { "200": json("OpenAPI 3.1.", openApi()) }),
+      openapi: () =>
+        publicOperation("System", "This description", { "200": json("OpenAPI 3.1.", openApi()), "304": { description: "Not changed." } }),
       async answer(ctx) {
         pageHeaders(ctx);
         ctx.remove("Pragma");
