@@ -50,3 +50,18 @@ test("the description lists the 304 of /openapi.json", async ({ server }) => {
   const { responses } = (await documentOf(server)).paths["/openapi.json"].get;
   expect([answer.status, Object.keys(responses)]).toEqual([304, ["200", "304"]]);
 });
+
+test.for(["/oauth/token", "/oauth/par", "/oauth/device_authorization"])(
+  "the description of POST %s lists the client assertions that it accepts",
+  async (path, { server }) => {
+    const fields = { grant_type: "client_credentials", client_assertion: "a.b.c", client_assertion_type: "urn:example:unknown" };
+    const { status, body } = await server.form(path, fields);
+    expect(status).toBe(401);
+    const accepted = body.error_description.match(/urn:[a-z0-9:-]+/g);
+    expect(accepted).toContain("urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    const { components, paths } = await documentOf(server);
+    const { $ref } = paths[path].post.requestBody.content["application/x-www-form-urlencoded"].schema;
+    const { properties } = components.schemas[$ref.split("/").at(-1)];
+    expect(properties).toMatchObject({ client_assertion: { type: "string" }, client_assertion_type: { enum: accepted } });
+  },
+);

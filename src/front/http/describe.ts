@@ -88,3 +88,11 @@ export const proofHeader = (effect: string) =>
   });
 
 export const credentialFields = () => ({ client_id: z.string().optional(), client_secret: z.string().optional() });
+
+/** How clients authenticate by a JWT. The second type is that of a JWT-SVID. */
+export const assertionFields = () => ({
+  client_assertion_type: z
+    .enum(["urn:ietf:params:oauth:client-assertion-type:jwt-bearer", "urn:ietf:params:oauth:client-assertion-type:jwt-spiffe"])
+    .optional(),
+  client_assertion: z.string().optional(),
+});

@@ -6,7 +6,18 @@ import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol
 import { detailsRefused } from "../../protocol/grants.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
 import { formBody } from "../http/body.ts";
-import { credentialFields, form, json, oauthBodyErrors, oauthErrors, proofHeader, resource, scope, seconds } from "../http/describe.ts";
+import {
+  assertionFields,
+  credentialFields,
+  form,
+  json,
+  oauthBodyErrors,
+  oauthErrors,
+  proofHeader,
+  resource,
+  scope,
+  seconds,
+} from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
@@ -58,7 +69,9 @@ export const deviceAuthorizationRoute = ({ core, issuer, limiter }: LimitedEndpo
 });
 
 const deviceAuthorizationRequest = () =>
-  z.object({ ...credentialFields(), scope: scope().optional(), resource: resource() }).meta({ id: "DeviceAuthorizationRequest" });
+  z
+    .object({ ...credentialFields(), ...assertionFields(), scope: scope().optional(), resource: resource() })
+    .meta({ id: "DeviceAuthorizationRequest" });
 
 const deviceAuthorizationResponse = () =>
   z

@@ -8,7 +8,7 @@ import { limitKey } from "../../protocol/limit-key.ts";
 import type { RandomBytes } from "../../random.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, csrfToken } from "../http/cookies.ts";
-import { credentialFields, form, json, oauthBodyErrors, oauthErrors, seconds } from "../http/describe.ts";
+import { assertionFields, credentialFields, form, json, oauthBodyErrors, oauthErrors, seconds } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
@@ -84,8 +84,7 @@ const pushedParameters = () =>
     .object({
       ...authorizeParameters().shape,
       ...credentialFields(),
-      client_assertion_type: z.literal("urn:ietf:params:oauth:client-assertion-type:jwt-bearer").optional(),
-      client_assertion: z.string().optional(),
+      ...assertionFields(),
     })
     .meta({ id: "PushedAuthorizationRequest" });
 

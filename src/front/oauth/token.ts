@@ -6,7 +6,18 @@ import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
 import { type GrantType, JWT_BEARER, parseGrant } from "../../protocol/grants.ts";
 import { formText } from "../http/body.ts";
-import { credentialFields, form, json, oauthBodyErrors, oauthErrors, proofHeader, resource, scope, seconds } from "../http/describe.ts";
+import {
+  assertionFields,
+  credentialFields,
+  form,
+  json,
+  oauthBodyErrors,
+  oauthErrors,
+  proofHeader,
+  resource,
+  scope,
+  seconds,
+} from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type ErrorPrinter, type HotContext, queryText, type Route } from "../http/routes.ts";
@@ -118,8 +129,7 @@ const tokenRequest = () =>
       requested_token_type: z.string().optional(),
       assertion: z.string().optional(),
       ...credentialFields(),
-      client_assertion_type: z.literal("urn:ietf:params:oauth:client-assertion-type:jwt-bearer").optional(),
-      client_assertion: z.string().optional(),
+      ...assertionFields(),
     })
     .meta({ id: "TokenRequest" });
 
