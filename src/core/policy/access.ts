@@ -206,11 +206,8 @@ export const narrowResource = (resources: readonly string[], bound: readonly str
  * @throws {Refusal} invalid_target
  * @see docs/protocol.md#resources, docs/protocol.md#client-credentials
  */
-export function clientAudience(resources: readonly string[], client: Client): readonly string[] {
-  if (!resources.every((resource) => isAbsoluteUri(resource) || [client.clientId, ...audienceOf(client)].includes(resource)))
-    refuse("resource_malformed");
-  return within(audienceOf(client), resources, "resource_outside_audience");
-}
+export const clientAudience = (resources: readonly string[], client: Client): readonly string[] =>
+  within(audienceOf(client), resources, "resource_outside_audience");
 
 /** Values of an audience that may be the client_id of a registered client, which can be a URN. Web URIs are resources. */
 export const possibleClients = (audience: readonly string[]): readonly string[] => audience.filter((value) => !/^https?:/i.test(value));

