@@ -96,25 +96,25 @@ function assertForm(request: AuthorizationRequest): void {
     throw new Refusal("invalid_request", reason, { description });
   };
   const [repeated] = request.repeatedParameters;
-  if (repeated !== undefined) malformed("parameter_repeated", "a parameter was sent more than once");
+  if (repeated !== undefined) malformed("parameter_repeated", "A parameter was sent more than once.");
   assertShort(request);
   for (const [name, code] of Object.entries(UNSUPPORTED)) {
     if (request.unsupportedParameters.includes(name))
       throw new Refusal(code, code, { description: `${name} is not supported; send the parameters themselves.` });
   }
   if (request.unsupportedParameters.includes("authorization_details")) throw detailsRefused();
-  if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing");
+  if (request.responseType === undefined) malformed("response_type_missing", "response_type is missing.");
   if (request.responseType !== "code")
     throw new Refusal("unsupported_response_type", "response_type_unsupported", { description: "response_type must be code." });
   if (request.responseMode !== undefined && request.responseMode !== "query")
-    malformed("response_mode_unsupported", "response_mode must be query");
-  if (request.codeChallenge === undefined) malformed("code_challenge_missing", "code_challenge is missing: PKCE is required");
+    malformed("response_mode_unsupported", "response_mode must be query.");
+  if (request.codeChallenge === undefined) malformed("code_challenge_missing", "code_challenge is missing: PKCE is required.");
   if (!isCodeChallenge(request.codeChallenge ?? ""))
-    malformed("code_challenge_malformed", "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier");
-  if (request.codeChallengeMethod !== "S256") malformed("code_challenge_method_unsupported", "code_challenge_method must be S256");
+    malformed("code_challenge_malformed", "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier.");
+  if (request.codeChallengeMethod !== "S256") malformed("code_challenge_method_unsupported", "code_challenge_method must be S256.");
   // A thumbprint has the form of a code_challenge: a SHA-256 in base64url.
   if (request.dpopJkt !== undefined && !isCodeChallenge(request.dpopJkt))
-    malformed("dpop_jkt_malformed", "dpop_jkt must be 43 base64url characters: the SHA-256 thumbprint of the key");
+    malformed("dpop_jkt_malformed", "dpop_jkt must be 43 base64url characters: the SHA-256 thumbprint of the key.");
 }
 
 /** @throws {Refusal} invalid_request when `none` comes with others (OIDC Core §3.1.2.1) */

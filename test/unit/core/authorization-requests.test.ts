@@ -188,7 +188,7 @@ describe("the records of the requested resources", () => {
 
   test("may be out of reach for a request that is refused for its form", async () => {
     const { answer } = await lookedUp([MCP], { responseMode: "fragment" });
-    expect(answer).toMatchObject({ outcome: { case: "error", value: { errorDescription: "response_mode must be query" } } });
+    expect(answer).toMatchObject({ outcome: { case: "error", value: { errorDescription: "response_mode must be query." } } });
   });
 });
 
@@ -296,7 +296,7 @@ describe("a request that is refused", () => {
     value: { error: code, errorDescription: description },
   });
   test.for<readonly [string, object, object]>([
-    ["a repeated parameter", { repeatedParameters: ["scope"] }, error("invalid_request", "a parameter was sent more than once")],
+    ["a repeated parameter", { repeatedParameters: ["scope"] }, error("invalid_request", "A parameter was sent more than once.")],
     ["a parameter that is too long", { state: "x".repeat(3000) }, error("invalid_request", expect.stringContaining("too long"))],
     [
       "request",
@@ -305,18 +305,18 @@ describe("a request that is refused", () => {
     ],
     ["request_uri", { unsupportedParameters: ["request_uri"] }, error("request_uri_not_supported")],
     ["registration", { unsupportedParameters: ["registration"] }, error("registration_not_supported")],
-    ["another response_mode", { responseMode: "fragment" }, error("invalid_request", "response_mode must be query")],
-    ["no response_type", { responseType: undefined }, error("invalid_request", "response_type is missing")],
+    ["another response_mode", { responseMode: "fragment" }, error("invalid_request", "response_mode must be query.")],
+    ["no response_type", { responseType: undefined }, error("invalid_request", "response_type is missing.")],
     ["another response_type", { responseType: "token" }, error("unsupported_response_type", "response_type must be code.")],
     [
       "another response_type with its response_mode",
       { responseType: "id_token", responseMode: "form_post" },
       error("unsupported_response_type", "response_type must be code."),
     ],
-    ["no code_challenge", { codeChallenge: undefined }, error("invalid_request", "code_challenge is missing: PKCE is required")],
+    ["no code_challenge", { codeChallenge: undefined }, error("invalid_request", "code_challenge is missing: PKCE is required.")],
     ["a malformed code_challenge", { codeChallenge: "short" }, error("invalid_request", expect.stringContaining("43 base64url"))],
-    ["no code_challenge_method", { codeChallengeMethod: undefined }, error("invalid_request", "code_challenge_method must be S256")],
-    ["code_challenge_method plain", { codeChallengeMethod: "plain" }, error("invalid_request", "code_challenge_method must be S256")],
+    ["no code_challenge_method", { codeChallengeMethod: undefined }, error("invalid_request", "code_challenge_method must be S256.")],
+    ["code_challenge_method plain", { codeChallengeMethod: "plain" }, error("invalid_request", "code_challenge_method must be S256.")],
     ["an invalid resource", { resource: ["unknown"] }, error("invalid_target")],
     ["the issuer as resource without clients:manage", { resource: [ISSUER] }, error("invalid_target")],
     ["prompt none with others", { prompt: "none login" }, error("invalid_request", "prompt=none cannot be combined with other values.")],
@@ -475,24 +475,24 @@ describe("descriptions of refused authorization requests", () => {
     ["client_unknown", { clientId: "unknown" }, "This client is not known here."],
     ["redirect_uri_missing", { redirectUri: "" }, "redirect_uri is missing."],
     ["redirect_uri_not_registered", { redirectUri: "https://x.example.test" }, "redirect_uri is not registered for this client."],
-    ["parameter_repeated", { repeatedParameters: ["scope"] }, "a parameter was sent more than once"],
+    ["parameter_repeated", { repeatedParameters: ["scope"] }, "A parameter was sent more than once."],
     ["parameter_too_long", { state: "x".repeat(3000) }, "state is too long: at most 2048 characters, percent-encoded, are accepted."],
     [
       "request_uri_not_supported",
       { unsupportedParameters: ["request_uri"] },
       "request_uri is not supported; send the parameters themselves.",
     ],
-    ["response_mode_unsupported", { responseMode: "fragment" }, "response_mode must be query"],
-    ["response_type_missing", { responseType: undefined }, "response_type is missing"],
+    ["response_mode_unsupported", { responseMode: "fragment" }, "response_mode must be query."],
+    ["response_type_missing", { responseType: undefined }, "response_type is missing."],
     ["response_type_unsupported", { responseType: "token" }, "response_type must be code."],
-    ["code_challenge_missing", { codeChallenge: undefined }, "code_challenge is missing: PKCE is required"],
+    ["code_challenge_missing", { codeChallenge: undefined }, "code_challenge is missing: PKCE is required."],
     [
       "code_challenge_malformed",
       { codeChallenge: "x" },
-      "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier",
+      "code_challenge must be 43 base64url characters: the SHA-256 of the code_verifier.",
     ],
-    ["code_challenge_method_unsupported", { codeChallengeMethod: "plain" }, "code_challenge_method must be S256"],
-    ["dpop_jkt_malformed", { dpopJkt: "x" }, "dpop_jkt must be 43 base64url characters: the SHA-256 thumbprint of the key"],
+    ["code_challenge_method_unsupported", { codeChallengeMethod: "plain" }, "code_challenge_method must be S256."],
+    ["dpop_jkt_malformed", { dpopJkt: "x" }, "dpop_jkt must be 43 base64url characters: the SHA-256 thumbprint of the key."],
     ["prompt_none_with_others", { prompt: "none login" }, "prompt=none cannot be combined with other values."],
     ["max_age_malformed", { maxAge: "x" }, "max_age must be a number of seconds."],
     ["id_token_hint_invalid", { idTokenHint: "x" }, "id_token_hint is not an ID token of this issuer."],
