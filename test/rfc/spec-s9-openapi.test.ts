@@ -1,5 +1,8 @@
 import { expect } from "vitest";
+import { z } from "zod";
+import { aBrowser } from "../support/browser.ts";
 import { startServer, test } from "../support/server.ts";
+import { startUpstream } from "../support/upstream.ts";
 
 const documentOf = async (server: { readonly get: (path: string) => Promise<{ readonly body: unknown }> }) =>
   // biome-ignore lint/suspicious/noExplicitAny: looked into member by member, and a wrong guess fails the test.
@@ -65,3 +68,39 @@ test.for(["/oauth/token", "/oauth/par", "/oauth/device_authorization"])(
     expect(properties).toMatchObject({ client_assertion: { type: "string" }, client_assertion_type: { enum: accepted } });
   },
 );
+
+test("the claims of a user whose address an upstream provider gave fit the description of UserInfo", async () => {
+  const upstream = await startUpstream();
+  const client = { clientId: "web", redirectUri: "https://app.example.test/cb" };
+  const server = await startServer({
+    provision: {
+      clients: [
+        {
+          clientId: client.clientId,
+          name: "Notes",
+          redirectUris: [client.redirectUri],
+          scopes: ["openid", "email"],
+          grantTypes: ["authorization_code"],
+          tokenEndpointAuthMethod: "none",
+        },
+      ],
+      connections: [
+        { name: "acme", title: "Acme", issuer: upstream.url, clientId: "us", clientSecret: "upstream-secret", domains: ["acme.test"] },
+      ],
+    },
+  });
+  try {
+    const browser = aBrowser(server.url, { accept: "text/html" });
+    const email = "jörg!b@acme.test";
+    const there = (await browser.follow("/signin/acme")).url;
+    await browser.follow(upstream.signIn(there, "jörg", { claims: { email, email_verified: true } }));
+    const { access_token } = await server.tokens(client, browser, { scope: "openid email" });
+    const { body } = await server.userinfo(access_token);
+    expect(body).toMatchObject({ email, email_verified: true });
+    const { UserInfo } = (await documentOf(server)).components.schemas;
+    expect(z.fromJSONSchema(UserInfo).safeParse(body)).toMatchObject({ success: true });
+  } finally {
+    await server.close();
+    await upstream.close();
+  }
+});

@@ -53,7 +53,7 @@ const Userinfo = lazily(() =>
   z
     .object({
       sub: z.string(),
-      email: z.email().optional().meta({ example: "user@example.test" }),
+      email: z.string().optional().meta({ example: "user@example.test" }),
       email_verified: z.literal(true).optional(),
     })
     .meta({ id: "UserInfo" }),
