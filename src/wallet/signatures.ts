@@ -41,7 +41,7 @@ const ISSUERS = 100;
 /** The address of an issuer's metadata: the well-known part goes between host and path. @see SD-JWT VC §5 */
 export function metadataUrl(issuer: string): string {
   const { origin, pathname } = new URL(issuer);
-  return `${origin}/.well-known/jwt-vc-issuer${pathname === "/" ? "" : pathname}`;
+  return `${origin}/.well-known/jwt-vc-issuer${pathname.replace(/\/$/, "")}`;
 }
 
 /** Keys of credential issuers, from their own metadata: embedded (`jwks`) or at one address (`jwks_uri`). */

@@ -31,14 +31,17 @@ let issuer: IdentityIssuer;
 let stranger: IdentityIssuer;
 /** A trusted issuer whose metadata names another issuer. */
 let liar: IdentityIssuer;
+/** A trusted issuer whose identifier ends in a slash. */
+let slashed: IdentityIssuer;
 let server: TestServer;
 beforeAll(async () => {
-  [issuer, stranger, liar] = [await identityIssuer(), await identityIssuer(), await identityIssuer()];
+  [issuer, stranger, liar, slashed] = await Promise.all([identityIssuer(), identityIssuer(), identityIssuer(), identityIssuer()]);
   liar.discovery = { issuer: issuer.url };
+  slashed.discovery = { issuer: `${slashed.url}/` };
   server = await startServer({
     env: {
       ID_JAG_ENABLED: "true",
-      ID_JAG_TRUSTED_ISSUERS: `http://localhost:1, ${issuer.url} ${liar.url}`,
+      ID_JAG_TRUSTED_ISSUERS: `http://localhost:1, ${issuer.url} ${liar.url} ${slashed.url}/`,
       ID_JAG_MAX_ASSERTION_LIFETIME: "200",
     },
     provision: { clients: CLIENTS, users: [{ email: "taken@example.test", password: "a password 7!", emailVerified: true }] },
@@ -50,6 +53,7 @@ afterAll(async () => {
   await issuer.close();
   await stranger.close();
   await liar.close();
+  await slashed.close();
 });
 
 const bring = (assertion: string, fields: object = {}, clientId = "desk"): Promise<Answer> =>
@@ -70,6 +74,14 @@ describe("docs/protocol.md#identity-assertion", () => {
     expect((await server.introspect(as("desk"), body.access_token)).body).toMatchObject({ active: true, sub: claims.sub });
     await server.revoke(as("desk"), body.access_token);
     expect((await server.introspect(as("desk"), body.access_token)).body).toEqual({ active: false });
+  });
+
+  test("accepts an issuer whose identifier ends in a slash, exactly as it is spelled", async () => {
+    const by = (iss: string) => slashed.assertion(server.url, "desk", { iss });
+    expect((await bring(by(`${slashed.url}/`))).status).toBe(200);
+    const misspelled = await bring(by(slashed.url));
+    expect(misspelled.body).toEqual({ error: "invalid_grant" });
+    expect(await reasonOf(misspelled)).toEqual([["identity_assertion.refused", "issuer_not_trusted"]]);
   });
 
   test("one identity is one user; a verified email claim links an existing account, an unverified one does not", async () => {

@@ -23,7 +23,7 @@ export const FEATURE_SETTINGS = {
   ID_JAG_ENABLED: features(flag().default(false), "Whether identity assertions of other issuers are accepted (jwt-bearer grant)."),
   ID_JAG_TRUSTED_ISSUERS: features(
     issuers().default([]),
-    "Issuers whose identity assertions are accepted; an empty list rejects every assertion.",
+    "Issuers (`iss`) whose identity assertions are accepted; an empty list rejects every assertion.",
     { needs: "ID_JAG_ENABLED" },
   ),
   ID_JAG_MAX_ASSERTION_LIFETIME: features(

@@ -62,14 +62,15 @@ export const urlWithoutCredentials = (schemes: readonly string[], remedy: string
 
 /** Issuer identifiers are compared as strings, so only the canonical spelling is accepted. @see RFC 8414 §2, OpenID Connect Discovery §3 */
 const isIssuer = (value: string) => {
-  if (!URL.canParse(value) || value.endsWith("/") || /[?#]/.test(value)) return false;
-  const { protocol, username, password, href, pathname } = new URL(value);
-  return /^https?:$/.test(protocol) && username === "" && password === "" && (pathname === "/" ? `${value}/` : value) === href;
+  if (!URL.canParse(value) || /[?#]/.test(value)) return false;
+  const { protocol, username, password, href } = new URL(value);
+  return /^https?:$/.test(protocol) && username === "" && password === "" && [value, `${value}/`].includes(href);
 };
 
+/** This server's own issuer, to which paths are appended. */
 export const issuer = () =>
   text(
-    isIssuer,
+    (value) => isIssuer(value) && !value.endsWith("/"),
     "is not an issuer identifier",
     "give an http(s) URL in lower case, without credentials, default port, trailing slash, query and fragment",
   );
@@ -87,7 +88,7 @@ export const issuers = () =>
     SPACES_OR_COMMAS,
     isIssuer,
     "contains something that is not an issuer identifier",
-    "give https URLs without trailing slash, separated by spaces or commas",
+    "give https URLs as the issuers spell them, separated by spaces or commas",
   );
 
 const isHost = (value: string) => isIP(value) !== 0 || /^(?!.*\.\.)[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?$/i.test(value);

@@ -73,6 +73,8 @@ test("a changed certificate never throws anything but a refusal", () => {
 
 test.for([
   ["https://issuer.example.test", "https://issuer.example.test/.well-known/jwt-vc-issuer"],
+  ["https://issuer.example.test/", "https://issuer.example.test/.well-known/jwt-vc-issuer"],
+  ["https://issuer.example.test/a/", "https://issuer.example.test/.well-known/jwt-vc-issuer/a"],
   ["https://issuer.example.test:8443/a/b", "https://issuer.example.test:8443/.well-known/jwt-vc-issuer/a/b"],
 ] as const)("SD-JWT VC §5: the metadata of %s is at %s", ([issuer, url]) => {
   expect(metadataUrl(issuer)).toBe(url);
