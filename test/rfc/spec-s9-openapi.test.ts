@@ -54,6 +54,15 @@ test("the description lists the 304 of /openapi.json", async ({ server }) => {
   expect([answer.status, Object.keys(responses)]).toEqual([304, ["200", "304"]]);
 });
 
+test("the description names the paths that need no trailing slash", async ({ server }) => {
+  const { info, paths } = await documentOf(server);
+  const optional: string[] = [];
+  for (const path of Object.keys(paths).filter((each) => /.\/$/.test(each)))
+    if ((await server.get(path.slice(0, -1))).status === (await server.get(path)).status) optional.push(path);
+  expect(optional).toEqual(["/consents/", "/api/clients/"]);
+  expect(info.description).toContain("case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none");
+});
+
 test.for(["/oauth/token", "/oauth/par", "/oauth/device_authorization"])(
   "the description of POST %s lists the client assertions that it accepts",
   async (path, { server }) => {

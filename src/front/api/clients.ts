@@ -23,7 +23,7 @@ import {
 } from "./client-shapes.ts";
 import { bodyOf, contextOf, type ManagementRoutesOptions, type ProcedureCalls, procedureCalls } from "./context.ts";
 
-/** The only path that answers with and without a trailing slash. */
+/** Answers with and without a trailing slash, as /consents/ does. */
 const COLLECTION = ["/api/clients/", "/api/clients"] as const;
 const CLIENT = "/api/clients/:id";
 const KEYS = "/api/clients/:clientId/api-keys";

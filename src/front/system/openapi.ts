@@ -17,7 +17,7 @@ export const openApiDocument = (issuer: string, routes: readonly Route[]): objec
       title: "Countersign",
       version: INTERFACE_VERSION,
       description:
-        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`. Paths are exact: case and a trailing slash matter, and they contain no percent-encoding.",
+        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`. Paths are exact: case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none, and they contain no percent-encoding.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: issuer }],
