@@ -223,6 +223,29 @@ describe("docs/protocol.md#sign-out: POST /auth/logout", () => {
     expect((await two.json("/consents/", undefined, "GET")).status).toBe(200);
   });
 
+  test.for(["False", "0", "no", "false&everywhere=false"])("everywhere=%s returns 400 and ends no session", async (value) => {
+    const { email } = await user();
+    const one = browser();
+    const { body } = await one.json("/auth/login", { email, password: PASSWORD });
+    const authorization = { authorization: `Bearer ${body.access_token}` };
+    const refused = await one.json(`/auth/logout?everywhere=${value}`, {}, "POST", authorization);
+    expect([refused.status, refused.body.message]).toEqual([
+      400,
+      value.includes("&") ? "A parameter was sent more than once." : "everywhere must be true or false.",
+    ]);
+    expect((await one.json("/consents/", undefined, "GET")).status).toBe(200);
+    expect((await one.json("/auth/logout?everywhere=", {}, "POST", authorization)).status).toBe(200);
+    expect((await one.json("/consents/", undefined, "GET")).status).toBe(401);
+  });
+
+  test("session=False returns 400 and starts no session", async () => {
+    const { email } = await user();
+    const one = browser();
+    const { status, body } = await one.json("/auth/login?session=False", { email, password: PASSWORD });
+    expect([status, body.message]).toEqual([400, "session must be true or false."]);
+    expect(one.cookies.size).toBe(0);
+  });
+
   test("a token set ends with its session, also after another sign-in of its user or of another one in the same browser", async () => {
     const [one, other] = [await user(), await user()];
     const shared = browser();

@@ -6,6 +6,7 @@ import { COMMAND_LINE_CLIENT_ID } from "../../clients/client.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
+import { parseForm } from "../../protocol/form.ts";
 import { callerOf } from "../http/address.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
 import { apiError, json } from "../http/describe.ts";
@@ -36,7 +37,7 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
       },
     }),
     async (ctx, credentials) => {
-      if (new URLSearchParams(queryText(ctx)).get("session") === "false") return answerOneCall(ctx, credentials, ports);
+      if (isFalse("session", ctx)) return answerOneCall(ctx, credentials, ports);
       const caller = { ...callerOf(ctx), device: cookies.device(ctx) };
       const { user, session, secret } = await signInWhole(credentials, ports, caller, cookies.session(ctx));
       const tokens = await ports.core.loginTokens(
@@ -117,7 +118,7 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
     requestParams: { query: z.object({ everywhere: z.enum(["true", "false"]).optional() }) },
     responses: {
       "200": json("Done.", z.object({ success: z.literal(true), message: z.literal("Successfully logged out") })),
-      "400": apiError("`everywhere=false` without a session cookie."),
+      "400": apiError("`everywhere=false` without a session cookie, or another value than true and false."),
       "401": apiError("No token of this service."),
       ...unavailable(),
     },
@@ -129,8 +130,7 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
       .verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT, dpop: bound?.dpop }, { signal: ctx.state.signal })
       .catch(describeInvalidToken);
     giveNonce(ctx, dpopNonce);
-    if (new URLSearchParams(queryText(ctx)).get("everywhere") === "false")
-      await revokeSession(ctx, { userId: sub, clientId, grantId }, ports, cookies);
+    if (isFalse("everywhere", ctx)) await revokeSession(ctx, { userId: sub, clientId, grantId }, ports, cookies);
     else {
       await signOutEverywhere(sub, ports.sessions, callerOf(ctx), clientId);
       await endCookieSession(ctx, ports, cookies);
@@ -138,6 +138,17 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
     sendJson(ctx, { success: true, message: "Successfully logged out" });
   },
 });
+
+/**
+ * Whether a parameter of the query is `false`; without a value it is `true`.
+ * @throws {Refusal} invalid_request for any other value, because `False` meant as `false` would do more than was asked for
+ */
+function isFalse(name: string, ctx: FrontContext): boolean {
+  const value = parseForm(queryText(ctx)).get(name) ?? "true";
+  if (value !== "true" && value !== "false")
+    throw new Refusal("invalid_request", "query_malformed", { description: `${name} must be true or false.` });
+  return value === "false";
+}
 
 /** Describes every invalid token in the same words. @throws the error, always */
 function describeInvalidToken(error: unknown): never {
