@@ -63,13 +63,16 @@ export async function logout(terminal: Terminal): Promise<string | undefined> {
   return session.email;
 }
 
+const Done = z.object({ success: z.literal(true) });
+const Refused = z.object({ statusCode: z.number(), message: z.string() });
+
 /** Ends a session at the server, with its tokens. Works with an expired access token. @returns whether it has ended */
 async function endSession(url: string, { accessToken, cookie }: Pick<Kept, "accessToken" | "cookie">): Promise<boolean> {
   const headers = { authorization: `Bearer ${accessToken}`, ...(cookie !== undefined && { cookie }) };
   const answer = await request(new URL("auth/logout?everywhere=false", url), { method: "POST", headers }).catch(() => undefined);
-  await answer?.body?.cancel();
+  const body: unknown = await answer?.json().catch(() => undefined);
   // 401: the session has already ended.
-  return answer !== undefined && (answer.ok || answer.status === 401);
+  return answer?.ok ? Done.safeParse(body).success : answer?.status === 401 && Refused.safeParse(body).success;
 }
 
 /** `countersign whoami`: the user as whom commands act, as the server knows them. @throws {CommandFailure} */
@@ -164,12 +167,15 @@ const asKept = ({ access_token, refresh_token, expires_in }: TokenSet, { clock }
   expiresAt: clock() + expires_in,
 });
 
+const OAuthError = z.object({ error: z.string() });
+
 /** @returns undefined for an invalid refresh token */
 async function refresh(url: string, { refreshToken, clientId = FIRST_PARTY_CLIENT_ID }: Kept): Promise<TokenSet | undefined> {
   const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: refreshToken, client_id: clientId });
   const answer = await request(new URL("oauth/token", url), { method: "POST", body });
-  if (answer.status === 400 || answer.status === 401) return undefined;
-  return answered(answer, TokenSet);
+  if (answer.status !== 400 && answer.status !== 401) return answered(answer, TokenSet);
+  await bodyOf(answer, OAuthError); // else it is not the server that refuses the token
+  return undefined;
 }
 
 /** What the command line asks a user for: all that the user may do at the server itself. */
@@ -190,13 +196,11 @@ function tokenSet(tokens: Tokens): TokenSet {
   return read.data;
 }
 
-const Refused = z.object({ statusCode: z.number(), message: z.string() });
-
 /** Why a password does not suffice, from the server's answer. */
-function refusalText(refused: z.infer<typeof Refused> | undefined): string {
-  if (refused?.message.includes("authenticator app"))
+function refusalText({ statusCode, message }: z.infer<typeof Refused>): string {
+  if (message.includes("authenticator app"))
     return "This account has a second factor: unset COUNTERSIGN_PASSWORD, and run `countersign login`.";
-  return refused?.statusCode === 403 ? refused.message : "Wrong e-mail address or password.";
+  return statusCode === 403 ? message : "Wrong e-mail address or password.";
 }
 
 /** The answer to the right credentials, or to a server error. @throws {CommandFailure} for wrong ones */
@@ -212,9 +216,8 @@ async function postCredentials(url: string, path: string, credentials: Credentia
     const message = `The server takes no further sign-in for now. Try again in ${shownDuration("en", wait)}.`;
     throw new CommandFailure(EXIT.unreachable, message);
   }
-  if (answer.status === 400 || answer.status === 401 || answer.status === 403)
-    throw new CommandFailure(EXIT.notSignedIn, refusalText(Refused.safeParse(await answer.json().catch(() => undefined)).data));
-  return answer;
+  if (answer.status !== 400 && answer.status !== 401 && answer.status !== 403) return answer;
+  throw new CommandFailure(EXIT.notSignedIn, refusalText(await bodyOf(answer, Refused)));
 }
 
 async function signIn(url: string, credentials: Credentials, terminal: Terminal): Promise<Kept> {
@@ -226,7 +229,13 @@ async function signIn(url: string, credentials: Credentials, terminal: Terminal)
 /** The parsed response of a Countersign. @throws {CommandFailure} for a server that may answer later, and for any other server */
 async function answered<Answer>(answer: Response, schema: z.ZodType<Answer>): Promise<Answer> {
   assertAnswers(answer);
+  if (!answer.ok) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
+  return bodyOf(answer, schema);
+}
+
+/** @throws {CommandFailure} for a body that is not of a Countersign, such as a page of a proxy */
+async function bodyOf<Body>(answer: Response, schema: z.ZodType<Body>): Promise<Body> {
   const read = schema.safeParse(await answer.json().catch(() => undefined));
-  if (!answer.ok || !read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
+  if (!read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
   return read.data;
 }

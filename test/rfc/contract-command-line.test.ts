@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { registerClientCommands } from "../../src/cli/clients.ts";
+import { keepSession } from "../../src/cli/kept-sessions.ts";
 import { registerApiKeyCommands, registerKeyCommands } from "../../src/cli/keys.ts";
 import { provisionThroughServer } from "../../src/cli/provision.ts";
 import { registerScopeCommands } from "../../src/cli/scopes.ts";
@@ -422,6 +423,20 @@ describe("sign-in on the command line", () => {
     } finally {
       other.close();
     }
+  });
+
+  test.for([200, 400, 401, 403])("does not take a page of a proxy with status %i for an answer of the server", async (status) => {
+    const proxy = createServer((_, response) => response.writeHead(status, { "content-type": "text/html" }).end("<html></html>"));
+    await once(proxy.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void proxy.close().closeAllConnections());
+    const serverUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const { run, state, terminal } = atTerminal({ serverUrl });
+    const notCountersign = { out: "", code: 5, err: expect.stringContaining("no Countersign at COUNTERSIGN_URL") };
+    for (const command of ["login", "whoami"]) expect(await run(command)).toEqual(notCountersign);
+    Object.assign(state, { password: undefined });
+    keepSession(`${serverUrl}/`, developer.email, { accessToken: "a", refreshToken: "r", expiresAt: 0 }, terminal, "sign-in");
+    expect(await run("whoami")).toEqual(notCountersign);
+    expect(await run("logout")).toEqual({ out: "", code: 5, err: expect.stringContaining("could not be ended") });
   });
 
   test.for([429, 503])("exits with 5 and says to try again later when the server answers %i", async (status) => {
