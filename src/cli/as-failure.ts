@@ -73,10 +73,13 @@ function explained({ httpStatus, message }: { readonly httpStatus: number; reado
   return `${message} You are signed in as ${email}; an operator can give you the role with \`countersign users role ${email} ${role}\`.`;
 }
 
-/** Whether `fetch` found no server, or none that answers in time, by its own error or wrapped by the client. */
+/** The errors of `fetch`: of a request, and of a connection that breaks within the body of its answer. */
+const FETCH_ERRORS: readonly string[] = ["fetch failed", "terminated"];
+
+/** Whether `fetch` found no server, or none that answers completely and in time, by its own error or wrapped by the client. */
 const isUnreachable = (error: unknown): boolean =>
   error instanceof Error &&
-  ((error instanceof TypeError && error.message === "fetch failed") || error.name === "TimeoutError" || isUnreachable(error.cause));
+  ((error instanceof TypeError && FETCH_ERRORS.includes(error.message)) || error.name === "TimeoutError" || isUnreachable(error.cause));
 
 /** Whether the response cannot come from a Countersign, such as an HTML page or a redirect. */
 const isNotCountersign = (error: unknown): boolean =>

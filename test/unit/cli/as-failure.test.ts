@@ -56,3 +56,17 @@ test("a server that never answers is given up, by calls of the management API an
     expect(asFailure(error, context)).toMatchObject({ exitCode: 5, message: "The server at https://id.example.test does not answer." });
   }
 });
+
+test("a connection that breaks within an answer is one to a server that does not answer", async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "application/json", "content-length": 100 });
+    response.write("[", () => response.destroy());
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close().closeAllConnections());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const error = await createAdminClient({ url, token: "t" })
+    .account.get.query()
+    .catch((thrown: unknown) => thrown);
+  expect(asFailure(error, context)).toMatchObject({ exitCode: 5, message: "The server at https://id.example.test does not answer." });
+});
