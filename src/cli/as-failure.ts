@@ -81,6 +81,17 @@ const isUnreachable = (error: unknown): boolean =>
   error instanceof Error &&
   ((error instanceof TypeError && FETCH_ERRORS.includes(error.message)) || error.name === "TimeoutError" || isUnreachable(error.cause));
 
+/** Codes of a connection that breaks after it was made. */
+const BROKEN: readonly unknown[] = ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"];
+
+/** Whether a request may have reached the server, and its answer did not come. */
+export const isAnswerLost = (error: unknown): boolean =>
+  error instanceof Error &&
+  (error instanceof NotAnswered ||
+    error.name === "TimeoutError" ||
+    BROKEN.includes((error as NodeJS.ErrnoException).code) ||
+    isAnswerLost(error.cause));
+
 /** Whether the response cannot come from a Countersign, such as an HTML page or a redirect. */
 const isNotCountersign = (error: unknown): boolean =>
   error instanceof Error && (error instanceof SyntaxError || error.message === "unexpected redirect" || isNotCountersign(error.cause));

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { registerClientDetails } from "./client-details.ts";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, onceOnly, withLimit } from "./management-api.ts";
 import { type Cell, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./users-and-realms.ts";
@@ -70,12 +70,20 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
   const regeneration = named(
     "regenerate-secret <client>",
     "give a client a new secret, which is shown only once; the old one is invalid at once",
-    (admin, id, { operator }): Promise<Shown> => (operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }),
+    (admin, id, { operator }): Promise<Shown> =>
+      onceOnly((operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }), SECRET_LOST),
   );
   asksFirst(regeneration, terminal, "The client's present secret stops working at once.");
   const unused = registerClientDetails(managed, terminal, recordId);
   asksFirst(unused, terminal, "Clients that registered themselves and were not used are deleted with their grants and tokens.");
 }
+
+function clientLost({ operator }: Common): string {
+  const [list, regenerate] = ["list", "regenerate-secret"].map((name) => `\`countersign clients ${name}${operator ? " --operator" : ""}\``);
+  return `The client may have been created. See ${list}. A secret is not shown again: make a new one with ${regenerate}, or delete the client.`;
+}
+
+const SECRET_LOST = "The client may have a new secret, so that the old one no longer works. Run the command again for another one.";
 
 /** What a new client still needs before it can get a token. */
 function stillMissing({ clientId, grantTypes, redirectUris, tokenEndpointAuthMethod }: Shown, { operator }: Common): string | undefined {
@@ -99,15 +107,11 @@ const output = (client: Shown): Output => ({
 
 async function created(admin: AdminClient, name: string, options: ClientOptions): Promise<Shown> {
   assertOwnOptions(options);
-  if (!options.operator) return admin.clients.create.mutate(asDeveloper({ name, ...developerMembers(options) }));
+  if (!options.operator)
+    return onceOnly(admin.clients.create.mutate(asDeveloper({ name, ...developerMembers(options) })), clientLost(options));
   const { clientId, owner, grant = ["authorization_code"] } = options;
-  return admin.operator.clients.create.mutate({
-    name,
-    ...operatorMembers(options),
-    grantTypes: [...grant],
-    clientId,
-    ownerId: await ownerId(admin, owner),
-  });
+  const members = { name, ...operatorMembers(options), grantTypes: [...grant], clientId, ownerId: await ownerId(admin, owner) };
+  return onceOnly(admin.operator.clients.create.mutate(members), clientLost(options));
 }
 
 type Changes = ClientOptions & { readonly enable?: true; readonly disable?: true };

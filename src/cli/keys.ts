@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
-import { addCommand, asksFirst, managementCommands, managing } from "./management-api.ts";
+import { addCommand, asksFirst, managementCommands, managing, onceOnly } from "./management-api.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -27,6 +27,9 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
   asksFirst(withdrawal, terminal, "Everything that the key has signed is refused, and the key can never be used again.");
 }
 
+const KEY_LOST =
+  "The key may have been created, and it is not shown again. See `countersign api-keys list`, revoke it, and create another one.";
+
 /** `countersign api-keys …`: the static keys of the user's clients. */
 export function registerApiKeyCommands(program: Command, terminal: Terminal): void {
   const description = "static API keys of your clients in development; a client is named by its id or client_id";
@@ -46,7 +49,8 @@ export function registerApiKeyCommands(program: Command, terminal: Terminal): vo
     return { value: apiKeys, text: table(["ID", "KEY", "CREATED", "USED", "REVOKED", "NAME"], rows), whenEmpty };
   });
   command("create <client> <name>", "create a key, which is shown only once", async (admin, client: string, name: string) => {
-    const { id, key } = await admin.apiKeys.create.mutate({ clientId: await recordId(admin, client), key: { name } });
+    const creating = admin.apiKeys.create.mutate({ clientId: await recordId(admin, client), key: { name } });
+    const { id, key } = await onceOnly(creating, KEY_LOST);
     const value = { id, name, key };
     return { value, text: record(value), shownOnce: "key" };
   });

@@ -1,6 +1,6 @@
 import type { AdminClient } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { CommandFailure, EXIT, EXIT_CODES, PartlyDone } from "./failure.ts";
 import { asJson } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -72,6 +72,16 @@ export async function confirm(terminal: Terminal, question: string, yes: true | 
 /** Lets a command ask first, whatever it is called with. */
 export const asksFirst = (command: Command, terminal: Terminal, question: string): Command =>
   command.option("-y, --yes", "do not ask first").hook("preAction", () => confirm(terminal, question, command.opts().yes));
+
+/**
+ * A call whose answer the server gives only once.
+ * @param ifLost what it may have done, and what to do then  @throws {PartlyDone} with `ifLost`, when the answer is lost
+ */
+export const onceOnly = <Answer>(call: Promise<Answer>, ifLost: string): Promise<Answer> =>
+  call.catch(async (error: unknown) => {
+    const { isAnswerLost } = await import("./as-failure.ts");
+    throw isAnswerLost(error) ? new PartlyDone(ifLost, error) : error;
+  });
 
 /** A page of a list, whose items are the member `Name`. */
 type ListPage<Name extends string> = { readonly [N in Name]: readonly unknown[] } & {

@@ -51,9 +51,8 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
   for (const chunk of chunksOf(others)) {
     const done = last === 0 ? undefined : `The lines up to ${last} were imported.`;
     await admin.operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: false }).catch(async (error: unknown) => {
-      const { refusalOf } = await import("@countersign/admin");
-      const isSent = !(error instanceof Error && error.cause instanceof CommandFailure); // else the session could not be renewed
-      throw isSent && refusalOf(error) === undefined ? unanswered(error, chunk, done) : await namingLines(error, chunk, done);
+      const { isAnswerLost } = await import("./as-failure.ts");
+      throw isAnswerLost(error) ? unanswered(error, chunk, done) : await namingLines(error, chunk, done);
     });
     last = chunk.at(-1)?.line ?? last;
   }

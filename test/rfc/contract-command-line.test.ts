@@ -20,6 +20,7 @@ import { statement } from "../../src/store/sql.ts";
 import { adminAs } from "../support/admin.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
+import { losingAnswers } from "../support/lost-answers.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 import { aTerminal, type Registers } from "../support/terminal.ts";
 
@@ -300,6 +301,58 @@ test("creating a private_key_jwt client as a developer warns that only operators
   );
   expect([made.code, made.err]).toEqual([0, expect.stringContaining("Only operators can add keys.")]);
   expect((await atTerminal().run("clients", "create", "Plain", "--redirect-uri", "https://s.example.test/cb")).err).toBe(SHOWN_ONCE);
+});
+
+describe("a command whose answer is lost", () => {
+  const through = async (procedure: string, given: number | "broken") =>
+    atTerminal({ serverUrl: await losingAnswers(server.url, (path) => (path.includes(procedure) ? given : undefined)) });
+
+  test.for([502, "broken"] as const)("says that a client may have been created, and its key or new secret be lost (%s)", async (given) => {
+    const { run } = atTerminal();
+    const name = `Lost ${given}`;
+    const lost = await (await through("clients.create", given)).run("clients", "create", name);
+    expect([lost.out, lost.code]).toEqual(["", 5]);
+    expect(lost.err).toMatch(
+      /^The client may have been created\. See `countersign clients list`\..+`countersign clients regenerate-secret`/,
+    );
+    const [made] = JSON.parse((await run("clients", "list", "--search", name, "--json")).out);
+    const renewed = await (await through("regenerateSecret", given)).run("clients", "regenerate-secret", made.id);
+    expect([renewed.out, renewed.code, renewed.err]).toEqual([
+      "",
+      5,
+      expect.stringMatching(/^The client may have a new secret, so that the old one no longer works\. Run the command again/),
+    ]);
+    const key = await (await through("apiKeys.create", given)).run("api-keys", "create", made.id, "ci");
+    expect([key.out, key.code, key.err]).toEqual([
+      "",
+      5,
+      expect.stringMatching(/^The key may have been created, .+`countersign api-keys list`/),
+    ]);
+    expect((await run("api-keys", "list", made.id)).out).toMatch(/ci$/m);
+  });
+
+  test("names the option of operators where they used it", async () => {
+    const { run, state } = await through("clients.create", 504);
+    Object.assign(state, OPERATOR);
+    expect((await run("clients", "create", "Lost", "--operator")).err).toContain("`countersign clients list --operator`");
+  });
+
+  test("does not say so where no request was sent", async () => {
+    const { run, terminal } = atTerminal({ serverUrl: "http://127.0.0.1:1", password: undefined });
+    mkdirSync(terminal.configDir);
+    keepSession(
+      "http://127.0.0.1:1/",
+      developer.email,
+      { accessToken: "a", refreshToken: "r", expiresAt: 4_000_000_000 },
+      terminal,
+      "sign-in",
+    );
+    expect(await run("clients", "create", "Never")).toEqual({
+      out: "",
+      err: "The server at http://127.0.0.1:1 does not answer.\n",
+      code: 5,
+    });
+  });
 });
 
 describe("sign-in on the command line", () => {

@@ -1,11 +1,7 @@
 import { pbkdf2Sync, scryptSync } from "node:crypto";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import argon2 from "argon2";
 import bcrypt from "bcrypt";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -14,6 +10,7 @@ import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
+import { losingAnswers } from "../support/lost-answers.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 import { aTerminal } from "../support/terminal.ts";
 
@@ -180,32 +177,17 @@ test("a file of several requests is imported as a whole, or not at all where a l
   expect((await users(["list", "--search", "many2000@"])).out).toContain("many2000@");
 });
 
-/**
- * The URL of a proxy in front of the server, which gives the answer of `instead` to the imports that it names by their number.
- * @param instead status of the answer, or undefined for a connection that breaks
- */
-async function importsThrough(instead: ReadonlyMap<number, number | undefined>): Promise<string> {
+/** The server behind a proxy that gives something else than the answer of the import with a number. */
+function importsThrough(number: number, given: number | "broken"): Promise<string> {
   let imports = 0;
-  const proxy = createServer(async ({ method = "GET", url = "", headers }, response) => {
-    const body = await text(response.req);
-    const sent = { "content-type": headers["content-type"] ?? "", authorization: headers.authorization ?? "" };
-    const answer = await fetch(new URL(url, server.url), { method, headers: sent, ...(method === "POST" && { body }) });
-    if (body.includes('"dryRun":false') && instead.has(++imports)) {
-      const status = instead.get(imports);
-      return status === undefined ? void response.destroy() : void response.writeHead(status).end("<html></html>");
-    }
-    response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
-  }).listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  onTestFinished(() => void proxy.close().closeAllConnections());
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  return losingAnswers(server.url, (_, body) => (body.includes('"dryRun":false') && ++imports === number ? given : undefined));
 }
 
 test.for([
-  ["breaks", undefined, /The server at \S+ does not answer\.$/m],
+  ["breaks", "broken", /The server at \S+ does not answer\.$/m],
   ["is a page of a proxy", 502, /The server cannot answer right now \(status 502\)\./],
-] as const)("an import whose answer %s may have happened, and can be repeated", async ([what, status, cause]) => {
-  const { run, home, leave } = aTerminal({ serverUrl: await importsThrough(new Map([[1, status]])), ...OPERATOR });
+] as const)("an import whose answer %s may have happened, and can be repeated", async ([what, given, cause]) => {
+  const { run, home, leave } = aTerminal({ serverUrl: await importsThrough(1, given), ...OPERATOR });
   onTestFinished(leave);
   const file = join(home, "users.ndjson");
   writeFileSync(file, JSON.stringify({ email: `lost-${what.length}@example.test` }));
@@ -220,7 +202,7 @@ test.for([
 });
 
 test("an import of which a later request gets no answer says which lines were imported, and which may have been", async () => {
-  const { run, home, leave } = aTerminal({ serverUrl: await importsThrough(new Map([[2, 502]])), ...OPERATOR });
+  const { run, home, leave } = aTerminal({ serverUrl: await importsThrough(2, 502), ...OPERATOR });
   onTestFinished(leave);
   const file = join(home, "users.ndjson");
   writeFileSync(file, Array.from({ length: 2_001 }, (_, index) => JSON.stringify({ email: `part${index}@example.test` })).join("\n"));
