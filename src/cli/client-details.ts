@@ -1,5 +1,6 @@
 import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { InvalidArgumentError } from "commander";
+import { PartlyDone } from "./failure.ts";
 import { everyPage, type managementCommands, type Output } from "./management-api.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -75,7 +76,10 @@ async function deleteUnused({ operator: { clients } }: AdminClient, unusedSince:
   const refused: ManagementOutputs["operator"]["clients"]["deleteMany"]["refused"][number][] = [];
   for (let at = 0; at < found.length; at += MANY) {
     const ids = found.slice(at, at + MANY).map(({ id }) => id);
-    const answer = await clients.deleteMany.mutate({ ids, unusedSince });
+    const answer = await clients.deleteMany.mutate({ ids, unusedSince }).catch((error: unknown) => {
+      const done = `At least ${deleted.length} of ${found.length} clients were deleted. Run the command again to delete the others.`;
+      throw deleted.length === 0 ? error : new PartlyDone(done, error);
+    });
     deleted.push(...answer.deleted);
     refused.push(...answer.refused);
   }
