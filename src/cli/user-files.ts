@@ -43,6 +43,7 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
   const lines = textIn(file)
     .split("\n")
     .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
+  if (lines.length === 0) throw new CommandFailure(EXIT.failed, `There is no user in ${file === "-" ? "standard input" : file}.`);
   assertDistinct(lines);
   const existing = new Set<Line>();
   for (const chunk of chunksOf(lines)) for (const line of await existingIn(admin, chunk, skipExisting)) existing.add(line);
@@ -134,7 +135,8 @@ async function namingLines(error: unknown, lines: readonly Line[], done?: string
   const named = issues.map(({ path, message }) => {
     const [, index = "", member = ""] = /^users\.(\d+)\.?(.*)$/.exec(path) ?? [];
     const line = lines[Number(index)]?.line;
-    return `\n  ${index === "" || line === undefined ? path : `line ${line}: ${member}`} ${message}`;
+    const place = index === "" || line === undefined ? path : `line ${line}:${member && ` ${member}`}`;
+    return `\n  ${place} ${message}`;
   });
   return new CommandFailure(EXIT.failed, `${before}${named.join("")}`);
 }

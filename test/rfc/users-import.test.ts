@@ -113,6 +113,7 @@ test("export escapes what would change a terminal", async () => {
 
 test.for([
   ["no JSON", "{", "line 3: is not JSON"],
+  ["no object", "[]", "line 3: must be an object"],
   ["no address", JSON.stringify({ email: "x" }), "line 3: email is not an e-mail address"],
   ["an unknown hash", JSON.stringify({ email: "x@example.test", passwordHash: "$1$md5" }), "line 3: passwordHash is neither"],
   ["an address with an account", JSON.stringify({ email: OPERATOR.email.toUpperCase() }), "line 3: email has an account already"],
@@ -160,6 +161,11 @@ test("a file with a byte order mark and line ends of Windows is read, and one th
     expect(await imported(content)).toMatchObject({ code: 1, err: `${file} is not UTF-8.\n` });
   }
   expect((await users(["list", "--search", "other@"])).out).not.toContain("other@");
+});
+
+test.for([[], ["", "  "]])("a file without a user is refused, as of a program that failed before it wrote any", async (lines) => {
+  const { code, out, err } = await users(["import"], lines);
+  expect([code, out, err]).toEqual([1, "", expect.stringMatching(/^There is no user in \S+users\.ndjson\.\n$/)]);
 });
 
 test("lines without an address are not taken for the same user", async () => {
