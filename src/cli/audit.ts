@@ -1,12 +1,11 @@
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Extent, shortfallOf } from "../audit-chain/extent.ts";
 import { auditVerdict, shortfallWords, tailLine } from "./audit-messages.ts";
 import { collect } from "./client-options.ts";
-import { CommandFailure, EXIT, EXIT_CODES } from "./failure.ts";
+import { CommandFailure, EXIT, EXIT_CODES, shownFile } from "./failure.ts";
 import { managing } from "./management-api.ts";
 import { asJsonLine } from "./table.ts";
 import { ifAway, running, type Terminal } from "./terminal.ts";
@@ -87,7 +86,9 @@ export function registerAuditCommands(
     );
   audit
     .command("verify <file>")
-    .description("verify an export without a server; exits with 1 and names the first record that is not what was sealed")
+    .description(
+      "verify an export in a file, or with - from standard input, without a server; exits with 1 and names the first record that is not what was sealed",
+    )
     .option("--trust <kid>", "a trusted signing key; repeatable. Without it: the keys in the export", collect)
     .option("--after <number>", "the record after which the export begins; without it: the whole trail, of at least one record", whole)
     .option("--at-least <number>", "the record up to which it must be signed, for instance that of an earlier export", whole)
@@ -142,21 +143,28 @@ const filterOf = async (
   grantId: grant === undefined ? undefined : asId("--grant", grant),
 });
 
+/** The lines of a file, or with `-` of standard input. @throws {CommandFailure} for a file that cannot be read */
+async function* linesIn(file: string): AsyncGenerator<string> {
+  const { linesOf } = await import("../audit-chain/lines.ts");
+  try {
+    yield* linesOf(file === "-" ? process.stdin : createReadStream(file));
+  } catch {
+    throw new CommandFailure(EXIT.failed, `${shownFile(file)} cannot be read.`);
+  }
+}
+
 /** @throws {CommandFailure} for an export that was altered or is incomplete */
 async function verify(file: string, { trust, ...extent }: VerifyOptions, terminal: Terminal): Promise<void> {
   const { verification } = await import("../audit-chain/verify.ts");
   const verifying = verification(trust && new Set(trust));
-  const input = createReadStream(file);
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  // readline does not report the error of an unreadable file; the stream does.
-  const unreadable = new Promise<never>((_, reject) =>
-    input.once("error", () => reject(new CommandFailure(EXIT.failed, `${file} cannot be read.`))),
-  );
-  const reading = (async () => {
-    for await (const line of lines) if (verifying.take(line) !== undefined) break;
-  })();
-  await Promise.race([reading, unreadable]);
-  input.destroy();
+  let isEmpty = true;
+  for await (const line of linesIn(file)) {
+    // The replacement character stands for the byte order mark of another encoding.
+    if (isEmpty && line.startsWith("\ufffd")) throw new CommandFailure(EXIT.failed, `${shownFile(file)} is not UTF-8.`);
+    isEmpty = false;
+    if (verifying.take(line) !== undefined) break;
+  }
+  if (isEmpty) throw new CommandFailure(EXIT.failed, `${shownFile(file)} is empty.`);
   const verdict = verifying.end();
   if (verdict.kind === "unsound") throw new CommandFailure(EXIT.failed, auditVerdict(verdict));
   const shortfall = shortfallOf(verdict.proof, extent);

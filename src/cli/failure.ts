@@ -60,12 +60,15 @@ function standardInput(): Buffer {
   }
 }
 
+/** A file in messages. */
+export const shownFile = (file: string): string => (file === "-" ? "Standard input" : file);
+
 /** The content of a file, or with `-` of standard input. @throws {CommandFailure} */
 export function contentOf(file: string): Buffer {
   try {
     return file === "-" ? standardInput() : readFileSync(file);
   } catch {
-    throw new CommandFailure(EXIT.failed, `${file} cannot be read.`);
+    throw new CommandFailure(EXIT.failed, `${shownFile(file)} cannot be read.`);
   }
 }
 
@@ -75,7 +78,7 @@ export function textIn(file: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(content);
   } catch {
-    throw new CommandFailure(EXIT.failed, `${file} is not UTF-8.`);
+    throw new CommandFailure(EXIT.failed, `${shownFile(file)} is not UTF-8.`);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { AdminClient, ManagementInputs } from "@countersign/admin";
-import { CommandFailure, EXIT, PartlyDone, textIn } from "./failure.ts";
+import { CommandFailure, EXIT, PartlyDone, shownFile, textIn } from "./failure.ts";
 import { everyPage, type managementCommands, type Output } from "./management-api.ts";
 import { asJsonLine } from "./table.ts";
 
@@ -43,7 +43,7 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
   const lines = textIn(file)
     .split("\n")
     .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
-  if (lines.length === 0) throw new CommandFailure(EXIT.failed, `There is no user in ${file === "-" ? "standard input" : file}.`);
+  if (lines.length === 0) throw new CommandFailure(EXIT.failed, `${shownFile(file)} has no user.`);
   assertDistinct(lines);
   const existing = new Set<Line>();
   for (const chunk of chunksOf(lines)) for (const line of await existingIn(admin, chunk, skipExisting)) existing.add(line);

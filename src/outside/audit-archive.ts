@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { link, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { linesOf } from "../audit-chain/lines.ts";
 import { systemClock } from "../clock.ts";
 
 /** Characters that are written at once. */
@@ -24,7 +24,7 @@ function contentDigest() {
 
 async function digestOf(path: string): Promise<string> {
   const digest = contentDigest();
-  for await (const line of createInterface({ input: createReadStream(path) })) digest.take(line);
+  for await (const line of linesOf(createReadStream(path))) digest.take(line);
   return digest.end();
 }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -130,6 +131,26 @@ describe("the audit chain of a running server", () => {
       code: 1,
       err: expect.stringContaining("cannot be read"),
     });
+  });
+
+  test("an export with separators of lines within its texts, a byte order mark or line ends of Windows is verified", async () => {
+    const clientId = "a\u2028b\u2029c\u0085d";
+    await auditLog(server.database.sql).record(anAudit("client.refused", { outcome: "failure", reason: "with_separators", clientId }));
+    await sealed();
+    await signed();
+    const { out } = await run(["export"]);
+    expect(out).toContain(clientId);
+    for (const text of [out, `\ufeff${out}`, out.replaceAll("\n", "\r\n")])
+      expect(await verified(text)).toMatchObject({ code: 0, err: "", out: expect.stringMatching(/^sound: /) });
+    const piped = spawnSync(join(import.meta.dirname, "../../bin/countersign"), ["audit", "verify", "-"], { input: out, encoding: "utf8" });
+    expect([piped.status, piped.stderr, piped.stdout]).toEqual([0, "", expect.stringMatching(/^sound: /)]);
+  });
+
+  test("a file that is empty or in UTF-16, as programs of Windows write it, is not called an altered trail", async () => {
+    expect(await verified("")).toMatchObject({ code: 1, out: "", err: expect.stringMatching(/^\S+\.ndjson is empty\.\n$/) });
+    const file = fileOf("");
+    writeFileSync(file, Buffer.from('\ufeff{"type":"header"}\r\n', "utf16le"));
+    expect(await run(["verify", file])).toMatchObject({ code: 1, out: "", err: `${file} is not UTF-8.\n` });
   });
 
   test("tail prints the requested number of records, filters by user id or email address, and rejects malformed ids and numbers", async () => {

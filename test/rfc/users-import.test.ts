@@ -165,7 +165,7 @@ test("a file with a byte order mark and line ends of Windows is read, and one th
 
 test.for([[], ["", "  "]])("a file without a user is refused, as of a program that failed before it wrote any", async (lines) => {
   const { code, out, err } = await users(["import"], lines);
-  expect([code, out, err]).toEqual([1, "", expect.stringMatching(/^There is no user in \S+users\.ndjson\.\n$/)]);
+  expect([code, out, err]).toEqual([1, "", expect.stringMatching(/^\S+users\.ndjson has no user\.\n$/)]);
 });
 
 test("lines without an address are not taken for the same user", async () => {

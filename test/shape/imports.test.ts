@@ -63,7 +63,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "wallet",
     "telemetry",
   ], // for the ports that it implements
-  outside: [...WORDS, "clients", "accounts", "core", "telemetry"], // likewise
+  outside: [...WORDS, "audit-chain", "clients", "accounts", "core", "telemetry"], // likewise
 };
 /** These compose the server and may import everything. */
 const UNBOUND = ["compose", "main"];

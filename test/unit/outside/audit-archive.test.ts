@@ -25,6 +25,12 @@ test("an archive has every line, one to a line", async () => {
   expect(readdirSync(folder)).toEqual(["a.ndjson"]);
 });
 
+test("an archive whose records hold separators of lines is the same as another one of them", async () => {
+  const lines = ["{}", JSON.stringify({ subject: "a\u2028b" })];
+  for (let times = 0; times < 2; times++) await writeArchive(folder, "a.ndjson", linesOf(...lines));
+  expect(readFileSync(join(folder, "a.ndjson"), "utf8")).toBe(`${lines.join("\n")}\n`);
+});
+
 test("what a process left behind that was killed is removed by the next archive, and a file that another one is writing stays", async () => {
   const [left, written] = [randomUUID(), randomUUID()].map((id) => `.audit-1-2.ndjson.${id}`) as [string, string];
   for (const name of [left, written, ".mine.ndjson", "audit-3-4.ndjson"]) writeFileSync(join(folder, name), "half a");
