@@ -102,10 +102,8 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
   let after = (await admin.operator.audit.chain.query()).head?.seq ?? 0;
   for (const record of (await newestSealed(admin, filter, options.lines, after)).toReversed()) show(record);
   const showNew = async (): Promise<void> => {
-    // Each poll signs in if needed: the access token may expire while this runs.
-    const { audit } = (await managing(terminal)).operator;
     for (let full = true; full; ) {
-      const page = await audit.follow.query({ ...filter, after, limit: TAIL_PAGE });
+      const page = await admin.operator.audit.follow.query({ ...filter, after, limit: TAIL_PAGE });
       page.records.forEach(show);
       full = page.records.length === TAIL_PAGE;
       after = page.reached;

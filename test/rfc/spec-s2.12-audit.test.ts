@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { registerAuditCommands } from "../../src/cli/audit.ts";
+import { keepSession, withSessionLock } from "../../src/cli/kept-sessions.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { anAudit } from "../support/accounts.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";
@@ -246,6 +247,27 @@ describe("the audit chain of a running server", () => {
     const command = ["audit", "tail", "-n", "0", "-f", "--client", "worker", "--event", "token.issued"];
     const { out, err, code } = await terminal.run([(program, own) => registerAuditCommands(program, own, between)], command);
     expect([code, out.trimEnd().split("\n").length, err]).toEqual([0, 4, expect.stringMatching(/^The server does not answer[^\n]*\n$/)]);
+  });
+
+  test("tail --follow acts as the same user while another one signs in", async () => {
+    const { terminal, run: runIn, leave } = aTerminal({ serverUrl: server.url, email: undefined, password: undefined });
+    onTestFinished(leave);
+    const { login } = await server.signedInUser({ verified: false });
+    const keep = async (email: string, accessToken: string) =>
+      withSessionLock(terminal, () =>
+        keepSession(`${server.url}/`, email, { accessToken, refreshToken: "", expiresAt: 4e9 }, terminal, "sign-in"),
+      );
+    await keep(OPERATOR.email, (await aBrowser(server.url).json("/auth/login", OPERATOR)).body.access_token);
+    let reads = 0;
+    const between = async () => {
+      if (reads === 0) await keep("another@example.test", login.access_token);
+      await issue();
+      await sealed();
+      return reads++ < 1;
+    };
+    const command = ["audit", "tail", "-n", "0", "-f", "--client", "worker", "--event", "token.issued"];
+    const { out, err, code } = await runIn([(program, own) => registerAuditCommands(program, own, between)], command);
+    expect([code, err, out.trimEnd().split("\n").length]).toEqual([0, "", 1]);
   });
 
   test("is followed live, record by record, as it is sealed", async () => {
