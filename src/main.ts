@@ -49,6 +49,12 @@ const role = (value: string): Role => {
   throw new InvalidArgumentError("must be front or core");
 };
 
+/** A script that gives the value of a variable which is not set gives an empty one. */
+const named = (file: string): string => {
+  if (file === "") throw new InvalidArgumentError("must not be empty");
+  return file;
+};
+
 program
   .command("serve")
   .description("serve HTTP and gRPC; without a role everything in this one process")
@@ -73,7 +79,7 @@ program
 
 program
   .command("provision")
-  .argument("<file>", "JSON; docs/provisioning.md has its members")
+  .argument("<file>", "JSON; docs/provisioning.md has its members", named)
   .description(
     "create or update realms, users, workload platforms, clients, resources, connections and descriptions of scopes; deletes nothing",
   )
@@ -108,7 +114,7 @@ program
   .description("your name, logo and colours on the pages")
   .command("preview")
   .description("write the pages and mails as BRAND_NAME, BRAND_LOGO and the other settings of branding make them")
-  .option("--out <folder>", "where to", "branding-preview")
+  .option("--out <folder>", "where to", named, "branding-preview")
   .action(
     run(async ({ out }: { out: string }) => {
       const { writePreview } = await import("./compose/branding-preview.ts");
@@ -135,7 +141,7 @@ keys
   .description("print a new private key with its public half as PEM, for JWT_PRIVATE_KEY and JWT_PUBLIC_KEY")
   .addOption(new Option("--rsa", "an RSA key for JWT_RSA_PRIVATE_KEY instead of Ed25519").conflicts("mlDsa"))
   .option("--ml-dsa", "an ML-DSA-65 key for JWT_MLDSA_PRIVATE_KEY instead of Ed25519")
-  .option("--out <file>", "write a new file that only this user can read, instead of printing")
+  .option("--out <file>", "write a new file that only this user can read, instead of printing", named)
   .action(run(async (options: GenerateOptions) => (await import("./compose/generate-key.ts")).generateKey(options)));
 
 /** Read when a command needs it: `--help` and `serve` do not. */

@@ -60,8 +60,8 @@ function standardInput(): Buffer {
   }
 }
 
-/** A file in messages. */
-export const shownFile = (file: string): string => (file === "-" ? "Standard input" : file);
+/** A file in messages. Its name is empty where a script names it by a variable that is not set. */
+export const shownFile = (file: string): string => (file === "-" ? "Standard input" : file || "A file without a name");
 
 /** The content of a file, or with `-` of standard input. @throws {CommandFailure} */
 export function contentOf(file: string): Buffer {

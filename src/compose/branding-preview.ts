@@ -58,8 +58,13 @@ function pagesOf(site: Site, language: Language): Readonly<Record<string, Hosted
 export function writePreview({ branding, issuer }: Pick<Config, "branding" | "issuer">, folder: string): string {
   const write = (path: string, content: string | Buffer) => {
     const file = join(folder, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
+    try {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, content);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new Error(`${file} cannot be written (${code}). Name another folder with --out.`, { cause: error });
+    }
     return path;
   };
   for (const { path, content } of [STYLE, MARK, PAGE_SCRIPT]) write(path, content);

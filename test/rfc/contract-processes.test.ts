@@ -123,6 +123,30 @@ describe("contract: the process", () => {
     expect((await countersign(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
+  test("an output that cannot be written is named, and so is an option whose value is empty", async () => {
+    const file = join(aDirectory(), "a file");
+    writeFileSync(file, "");
+    expect(await countersign(["branding", "preview", "--out", file])).toEqual({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/a file\/assets\/\S+ cannot be written \(ENOTDIR\)\. Name another folder with --out\.\n$/),
+    });
+    for (const words of [
+      ["branding", "preview"],
+      ["keys", "generate"],
+    ]) {
+      const { code, out, err } = await countersign([...words, "--out="]);
+      expect([code, out, err]).toEqual([
+        1,
+        "",
+        expect.stringMatching(/^error: option '--out <\w+>' argument '' is invalid\. must not be empty/),
+      ]);
+    }
+    expect((await countersign(["provision", ""])).err).toContain("must not be empty");
+    const { err } = await countersign(["explain", "--form="]);
+    expect(err).toBe("A file without a name cannot be read.\n");
+  });
+
   test("keys generate prints a pair that the configuration accepts", async () => {
     const { code, out } = await countersign(["keys", "generate"]);
     expect(code).toBe(0);
