@@ -12,6 +12,7 @@ import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
 import { demandOf, type RouteOptions } from "./route.ts";
 import { hasScopes, scopeList } from "./scopes.ts";
+import { warn } from "./warning.ts";
 
 /** What the guard says to a request: come in, or this answer. */
 export type Verdict =
@@ -73,7 +74,8 @@ export function createGuard(options: GuardOptions): Guard {
   const presented = presentation(settings, verify);
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
-  const reporting = reporter(onRefusal);
+  const report = reporter(onRefusal);
+  const reporting = reportingBy(report);
 
   const self = {};
 
@@ -97,7 +99,7 @@ export function createGuard(options: GuardOptions): Guard {
       return { admitted: true, principal, headers: nonceHeaders(dpopNonce) };
     } catch (error) {
       if (!(error instanceof GuardRefusal)) throw error;
-      onRefusal?.(error);
+      void report(error);
       return {
         admitted: false,
         answer: refusalAnswer(error, { scopes, authentication, schemes: schemesFor(inbound, dpop), metadataUrl: site.url }),
@@ -131,10 +133,23 @@ export function createGuard(options: GuardOptions): Guard {
   });
 }
 
+type Report = (refusal: GuardRefusal) => Promise<void>;
+
+/** An error of `onRefusal` changes no answer. */
+const reporter =
+  (onRefusal: GuardOptions["onRefusal"]): Report =>
+  async (refusal) => {
+    try {
+      await onRefusal?.(refusal);
+    } catch (error) {
+      warn(error);
+    }
+  };
+
 /** Reports the refusals of verifications that answer with a principal alone. */
-const reporter = (onRefusal: GuardOptions["onRefusal"]) => (work: Promise<Principal>) =>
+const reportingBy = (report: Report) => (work: Promise<Principal>) =>
   work.catch((error: unknown) => {
-    if (error instanceof GuardRefusal) onRefusal?.(error);
+    if (error instanceof GuardRefusal) void report(error);
     throw error;
   });
 

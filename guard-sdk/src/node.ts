@@ -6,6 +6,7 @@ import { judge, send, setHeaders } from "./node-request.ts";
 import { assertKind, FUNCTION, needed } from "./option-table.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteOptions } from "./route.ts";
+import { warn } from "./warning.ts";
 
 /** A listener of node:http behind the guard. Its request carries no token. */
 export type GuardedListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => unknown;
@@ -31,8 +32,7 @@ export function protect(guard: Guard, listener: GuardedListener, route: RouteOpt
         for (const name of response.getHeaderNames()) if (!given.includes(name)) response.removeHeader(name);
         send(response, { status: 500, headers: {}, body: "" });
       }
-      // Servers do not await this promise; the error must neither get lost nor end the process.
-      process.emitWarning(error instanceof Error ? error : String(error));
+      warn(error); // servers do not await this promise
     }
   };
 }

@@ -35,7 +35,10 @@ export interface GuardOptions {
   readonly verification?: Verification;
   /** How many verified tokens are remembered until they expire. Default 1000; 0 verifies every request. */
   readonly tokenCacheSize?: number;
-  /** Called for every refusal, for logs and counters; `reason` is a fixed word, never anything that the client sent. */
+  /**
+   * Called for every refusal, for logs and counters; `reason` is a fixed word, never anything that the client sent. It may be async: no answer waits
+   * for it, and its error is a warning.
+   */
   readonly onRefusal?: (refusal: GuardRefusal) => void;
   /**
    * Whether tokens may be bound to a key (DPoP, RFC 9449): `accepted` takes bound tokens with a proof, and others as bearer tokens; `required` takes
