@@ -24,8 +24,9 @@ export interface IssuerKeys {
  * pause, good for a day when the issuer is gone.
  * @param load fetches the set, given the last one
  * @param elapsed seconds of a clock that never steps back
+ * @param mayBeEmpty whether an issuer may have no key of this kind; otherwise an empty set withdraws all keys, and no token can be judged
  */
-export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>, elapsed: () => number): IssuerKeys {
+export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>, elapsed: () => number, mayBeEmpty = false): IssuerKeys {
   let keys: KeySet | undefined;
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
@@ -41,7 +42,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
     try {
       keys = await load(keys);
       fetchedAt = elapsed();
-      failure = undefined;
+      failure = keys.size > 0 || mayBeEmpty ? undefined : new Error("the key set has no key that can be used");
     } catch (cause) {
       failure = cause ?? new Error("the keys could not be fetched");
       failedAt = elapsed();

@@ -189,6 +189,27 @@ describe("renewal of keys", () => {
   });
 });
 
+describe("a key set without a usable key", () => {
+  const outage = ["temporarily_unavailable", "keys_unavailable"];
+
+  test("withdraws all keys, and tokens are refused as temporarily_unavailable until there is a key", async () => {
+    await keys.find("first");
+    published = new Map();
+    seconds += 301;
+    for (const kid of ["first", "second", undefined]) expect(await refusalOf(() => keys.find(kid))).toEqual(outage);
+    expect(fetches).toBe(2);
+    published = new Map([["second", second]]);
+    seconds += 5;
+    expect([await keys.find("second"), fetches]).toEqual([second, 3]);
+    expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
+  });
+
+  test("says so in the cause of the refusal", async () => {
+    published = new Map();
+    await expect(keys.find("first")).rejects.toMatchObject({ cause: { message: "the key set has no key that can be used" } });
+  });
+});
+
 test("without any keys tokens are refused as temporarily_unavailable, and the issuer is tried again after five seconds", async () => {
   unreachable = true;
   const outage = ["temporarily_unavailable", "keys_unavailable"];

@@ -117,6 +117,13 @@ describe("docs/protocol.md#hybrid-signing: verification of the second signature"
     expect(await verifier().check(one.token, one.detached)).toEqual({ kind: "unverifiable", reason });
   });
 
+  test("a second signature of an issuer that publishes no ML-DSA key any more is unverifiable", async () => {
+    const classical: typeof fetch = (input) =>
+      String(input).endsWith("/jwks") ? Promise.resolve(Response.json({ keys: JWKS.keys.slice(0, 1) })) : fetchKeySet(input);
+    const pqc = createPqcVerifier({ issuer: ISSUER, fetch: classical });
+    expect(await pqc.check(token, detached)).toEqual({ kind: "unverifiable", reason: "key_unknown" });
+  });
+
   test("a failed introspection and unavailable keys are temporarily_unavailable", async () => {
     const failing = verifier(() => Promise.reject(new Error("away")));
     await expect(failing.check(token)).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "introspection_failed" });
