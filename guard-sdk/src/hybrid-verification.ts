@@ -1,13 +1,15 @@
 import { locally } from "./local-verification.ts";
 import { assertKind, having, needed, VERIFICATION } from "./option-table.ts";
 import type { PqcVerifier } from "./pqc-verifier.ts";
+import type { Principal } from "./principal.ts";
 import { tokenDigest } from "./signature.ts";
 import { tokenCache } from "./token-cache.ts";
 import type { Verification } from "./verification.ts";
 
 /**
  * Verification that requires both signatures of a token to be valid. A token with one signature, or whose second cannot be checked, is
- * refused. The second signature is verified once for each token, and remembered as long as the guard remembers tokens.
+ * refused. The second signature is verified once for each token, also for concurrent requests, and remembered as long as the guard remembers
+ * tokens.
  * @param way judges everything but the second signature. Default: in this process, against the JWK Sets of the issuers
  * @throws {TypeError} when it is given something else
  * @see docs/protocol.md#hybrid-signing
@@ -18,13 +20,22 @@ export function requireHybrid(pqc: Pick<PqcVerifier, "assertHybrid">, way: Verif
   return (settings) => {
     const { verify, close } = way(settings);
     const passed = tokenCache(settings.tokenCacheSize);
+    /** Checks without a verdict, by the digest of the token. */
+    const running = new Map<string, Promise<void>>();
+
+    async function passing(token: string, digest: string, principal: Principal): Promise<void> {
+      await pqc.assertHybrid(token);
+      passed.set(digest, { principal });
+    }
+
     return {
       async verify(token) {
         const principal = await verify(token);
         const digest = await tokenDigest(token);
         if (passed.get(digest, settings.clocks.now()) === undefined) {
-          await pqc.assertHybrid(token);
-          passed.set(digest, { principal });
+          const check = running.get(digest) ?? passing(token, digest, principal).finally(() => running.delete(digest));
+          running.set(digest, check);
+          await check;
         }
         return principal;
       },

@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createGuard } from "@countersign/guard";
 import { base64url } from "jose";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { importMldsa, readMldsaKeySet } from "../../../guard-sdk/src/ml-dsa.ts";
 import { createPqcVerifier, type DetachedSignature, requireHybrid } from "../../../guard-sdk/src/pqc.ts";
 
@@ -169,6 +169,32 @@ describe("a guard that requires both signatures", () => {
     const { guard, asked } = hybridGuard(hybrid.detached);
     for (let times = 0; times < 3; times++) expect(await guard.verifyToken(hybrid.token)).toMatchObject({ sub: "ada" });
     expect(asked).toEqual([hybrid.token]);
+  });
+
+  test("introspects a token once for concurrent requests, and again after an introspection that failed", async () => {
+    let asked = 0;
+    let answer = Promise.withResolvers<DetachedSignature>();
+    const introspect = () => {
+      asked += 1;
+      return answer.promise;
+    };
+    const guard = createGuard({
+      resource: RESOURCE,
+      authorizationServers: [ISSUER],
+      fetch: fetchKeySet,
+      verification: requireHybrid(verifier(introspect)),
+    });
+    const statuses = async () => {
+      const answers = await Promise.allSettled(Array.from({ length: 20 }, () => guard.verifyToken(hybrid.token)));
+      return new Set(answers.map(({ status }) => status));
+    };
+    const first = statuses();
+    await vi.waitUntil(() => asked > 0);
+    answer.reject(new Error("away"));
+    expect([await first, asked]).toEqual([new Set(["rejected"]), 1]);
+    answer = Promise.withResolvers();
+    answer.resolve(hybrid.detached);
+    expect([await statuses(), asked]).toEqual([new Set(["fulfilled"]), 2]);
   });
 
   test("refuses classical tokens and missing or forged signatures, also when they are repeated", async () => {
