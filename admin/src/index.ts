@@ -9,7 +9,7 @@ export type ManagementInputs = inferRouterInputs<ManagementRouter>;
 export type ManagementOutputs = inferRouterOutputs<ManagementRouter>;
 
 export interface AdminClientOptions {
-  /** Base URL of the service: its issuer. */
+  /** Base URL of the service: its issuer. Plain `http://` on loopback alone, for the token travels with each call. */
   readonly url: string;
   /** An access token of a sign-in with the service itself, or what gives one for each request. */
   readonly token: string | (() => string | Promise<string>);
@@ -26,8 +26,11 @@ const TIMEOUT = 30_000;
  * The management API, typed from the server's own router. What is refused, or not answered in time, is thrown as a `TRPCClientError`;
  * see `refusalOf`.
  * Times are milliseconds since the epoch.
+ * @throws {TypeError} when an option is wrong
  */
-export function createAdminClient({ url, token, timeout = TIMEOUT }: AdminClientOptions): AdminClient {
+export function createAdminClient(options: AdminClientOptions): AdminClient {
+  assertOptions(options);
+  const { url, token, timeout = TIMEOUT } = options;
   const base = url.endsWith("/") ? url : `${url}/`;
   return createTRPCClient<ManagementRouter>({
     links: [
@@ -47,6 +50,21 @@ export function createAdminClient({ url, token, timeout = TIMEOUT }: AdminClient
     ],
   });
 }
+
+function assertOptions(options: Partial<AdminClientOptions> | undefined): void {
+  const { url = "", token } = options ?? {};
+  // What is not shown may hold a password.
+  if (typeof url !== "string" || !URL.canParse(url)) throw new TypeError("url of createAdminClient must be an absolute URL as a string");
+  const { protocol, hostname, username, password } = new URL(url);
+  if (username !== "" || password !== "") throw new TypeError("url of createAdminClient must have no user name and no password");
+  if (protocol !== "https:" && !(protocol === "http:" && isLoopback(hostname)))
+    throw new TypeError(`url of createAdminClient must be https (http only on loopback): ${JSON.stringify(url)}`);
+  if (typeof token !== "function" && (typeof token !== "string" || token === ""))
+    throw new TypeError("token of createAdminClient must be an access token, or a function that returns one");
+}
+
+const isLoopback = (host: string) =>
+  host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
 
 /** The cause of the error where something in front of the server, such as a proxy, answered in its place: the call may succeed later. */
 export class NotAnswered extends Error {
