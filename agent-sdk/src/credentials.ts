@@ -1,5 +1,5 @@
 import { AgentError } from "./errors.ts";
-import { claimsIn, importPrivateKey, nowInSeconds, randomId, signedJwt } from "./jws.ts";
+import { claimsIn, importPrivateKey, noPrivateKey, nowInSeconds, randomId, signedJwt } from "./jws.ts";
 import { assertNames } from "./options.ts";
 
 /** To whom an agent proves who it is. */
@@ -55,12 +55,14 @@ const formEncoded = (text: string) => new URLSearchParams([["", text]]).toString
 /**
  * A private key (`private_key_jwt`): each token request carries a new assertion of 60 seconds, for the issuer alone.
  * @param key a CryptoKey that need not be extractable, a private JWK, or PKCS #8 in PEM
+ * @throws {TypeError} when it is missing
  * @see RFC 7523 §2.2
  */
 export function privateKey(
   key: CryptoKey | JsonWebKey | string,
   options: { readonly kid?: string; readonly alg?: string } = {},
 ): Credential {
+  if (key === "" || key === null || (typeof key !== "string" && typeof key !== "object")) throw noPrivateKey();
   let imported: Promise<CryptoKey> | undefined;
   const kid = options.kid ?? (key as { readonly kid?: string }).kid;
   return {

@@ -61,8 +61,11 @@ export async function importPrivateKey(key: string | JsonWebKey, alg?: string): 
     const imported = await importAs(key, importing).catch(() => undefined);
     if (imported !== undefined) return imported;
   }
-  throw new TypeError("the private key must be PKCS #8 in PEM, or a private JWK, for a signature by Ed25519, ECDSA or RSA");
+  throw noPrivateKey();
 }
+
+export const noPrivateKey = () =>
+  new TypeError("the private key must be PKCS #8 in PEM, or a private JWK, for a signature by Ed25519, ECDSA or RSA");
 
 async function importAs(key: string | JsonWebKey, algorithm: Algorithm["importing"]): Promise<CryptoKey> {
   if (typeof key !== "string") {

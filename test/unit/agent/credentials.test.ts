@@ -51,6 +51,16 @@ describe.for(["EdDSA", "ES256", "ES384", "ES512", "PS256", "RS256"])("RFC 7523 Â
   });
 });
 
+test.for([
+  ["missing", undefined],
+  ["null", null],
+  ["empty", ""],
+  ["a number", 7],
+] as const)("a private key that is %s is refused at once", ([, key]) => {
+  expect(() => privateKey(misread(key))).toThrow(TypeError);
+  expect(() => privateKey(misread(key))).toThrow("the private key must be PKCS #8 in PEM, or a private JWK");
+});
+
 test("a CryptoKey that cannot be exported signs, and what is no private key is named as such", async () => {
   const { privateKey: key } = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
   const { parameters } = await privateKey(key).authenticate(request);
