@@ -2,13 +2,12 @@ import { base64url, type JWK } from "jose";
 import { importProofKey, isProofAlgorithm, type ProofKey, sha256 } from "./proof-key.ts";
 import type { JudgeNonce } from "./proof-nonces.ts";
 import { GuardRefusal } from "./refusal.ts";
+import { usedProofs } from "./used-proofs.ts";
 
 const MAX_PROOF_LENGTH = 4_096;
 /** Seconds by which `iat` may differ from the clock, in both directions, and `nbf` may be ahead. */
 const WINDOW = 300;
 const REMEMBERED_KEYS = 1_000;
-/** 166 proofs a second for as long as one is accepted. */
-const REMEMBERED_PROOFS = 100_000;
 
 /** A request that is proven, and what it presents. */
 export interface ProvenRequest {
@@ -40,7 +39,7 @@ const refused = (reason: string, options?: ErrorOptions) => new GuardRefusal("in
 export function proofVerifier(now: () => number, judgeNonce?: JudgeNonce): VerifyProof {
   /** By the header of proofs as it was sent: a client sends the same one with each. */
   const keys = new Map<string, ProofKey>();
-  const used = new Set<string>();
+  const use = usedProofs();
 
   const keyOf = async (header: string): Promise<ProofKey> => {
     const key = keys.get(header) ?? (await keyIn(header));
@@ -60,10 +59,8 @@ export function proofVerifier(now: () => number, judgeNonce?: JudgeNonce): Verif
     const input = encoder.encode(proof.slice(0, -signature.length - 1));
     if (!(await key.verifies(input, new Uint8Array(base64url.decode(signature))))) throw refused("proof_not_verified");
     const dpopNonce = await judgeNonce?.(claims.nonce, now());
-    const name = await sha256(`${key.jkt} ${claims.jti}`); // a client chooses how long its jti is
-    if (used.has(name)) throw refused("proof_used");
-    used.add(name);
-    if (used.size > REMEMBERED_PROOFS) forgetOldest(used);
+    const digest = await sha256(`${key.jkt} ${claims.jti}`); // a client chooses how long its jti is
+    if (!use(digest, now())) throw refused("proof_used");
     return { jkt: key.jkt, dpopNonce };
   };
 }
@@ -142,10 +139,6 @@ function normalized(text: string): string | undefined {
 function remember<Value>(entries: Map<string, Value>, name: string, value: Value, capacity: number): void {
   entries.delete(name);
   entries.set(name, value);
-  if (entries.size > capacity) forgetOldest(entries);
-}
-
-function forgetOldest(entries: Pick<Map<string, unknown>, "keys" | "delete">): void {
   const oldest = entries.keys().next().value;
-  if (oldest !== undefined) entries.delete(oldest);
+  if (entries.size > capacity && oldest !== undefined) entries.delete(oldest);
 }
