@@ -55,10 +55,11 @@ function assertOptions(options: Partial<AdminClientOptions> | undefined): void {
   const { url = "", token } = options ?? {};
   // What is not shown may hold a password.
   if (typeof url !== "string" || !URL.canParse(url)) throw new TypeError("url of createAdminClient must be an absolute URL as a string");
-  const { protocol, hostname, username, password } = new URL(url);
-  if (username !== "" || password !== "") throw new TypeError("url of createAdminClient must have no user name and no password");
+  const { protocol, host, hostname, username, password } = new URL(url);
+  if (username !== "" || password !== "" || /[?#]/.test(url))
+    throw new TypeError("url of createAdminClient must have no user name, no password, no query and no fragment");
   if (protocol !== "https:" && !(protocol === "http:" && isLoopback(hostname)))
-    throw new TypeError(`url of createAdminClient must be https (http only on loopback): ${JSON.stringify(url)}`);
+    throw new TypeError(`url of createAdminClient must be https (http only on loopback), and is of ${protocol}//${host}`);
   if (typeof token !== "function" && (typeof token !== "string" || token === ""))
     throw new TypeError("token of createAdminClient must be an access token, or a function that returns one");
 }

@@ -30,7 +30,11 @@ export async function fetchJson(fetch: Fetch, url: string, init: RequestInit = {
 }
 
 /** A URL as it may be shown: without its user info and its query, which may hold what is secret. */
-export const addressOf = (url: string): string => (url.split(/[?#]/, 1)[0] ?? "").replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, "$1");
+export function addressOf(url: string): string {
+  if (!URL.canParse(url)) return "the URL";
+  const { username, password, origin, pathname } = new URL(url);
+  return username === "" && password === "" ? (url.split(/[?#]/, 1)[0] ?? "") : `${origin}${pathname}`;
+}
 
 export const unreachable = (url: string, cause: unknown): AgentError =>
   new AgentError("server_unreachable", `${addressOf(url)} does not answer`, { cause });

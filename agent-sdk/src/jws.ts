@@ -65,7 +65,7 @@ export async function importPrivateKey(key: string | JsonWebKey, alg?: string): 
 }
 
 export const noPrivateKey = () =>
-  new TypeError("the private key must be PKCS #8 in PEM, or a private JWK, for a signature by Ed25519, ECDSA or RSA");
+  new TypeError("the private key must be a CryptoKey, PKCS #8 in PEM, or a private JWK, for a signature by Ed25519, ECDSA or RSA");
 
 async function importAs(key: string | JsonWebKey, algorithm: Algorithm["importing"]): Promise<CryptoKey> {
   if (typeof key !== "string") {

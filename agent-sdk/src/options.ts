@@ -1,4 +1,5 @@
-const TOKEN_TYPES = ["access_token", "id_token", "jwt"];
+/** What a user's token is, by the last part of its URN (RFC 8693 §3). */
+export const SUBJECT_TOKEN_TYPES = ["access_token", "id_token", "jwt"] as const;
 
 /**
  * Refuses options that would be overlooked: `scopes` in place of `scope` would leave it to the server which scopes a token gets.
@@ -26,7 +27,7 @@ export function assertRequest(entry: string, options: object, takes: Readonly<Re
   for (const [name, isNeeded] of Object.entries(takes)) {
     const value: unknown = Reflect.get(options, name);
     if (isNeeded || value !== undefined) assertText(`${name} of ${entry}`, value);
-    if (name === "tokenType" && value !== undefined && !TOKEN_TYPES.includes(String(value)))
-      throw new TypeError(`tokenType of ${entry} must be one of ${TOKEN_TYPES.join(", ")}`);
+    if (name === "tokenType" && value !== undefined && !SUBJECT_TOKEN_TYPES.some((type) => type === value))
+      throw new TypeError(`tokenType of ${entry} must be one of ${SUBJECT_TOKEN_TYPES.join(", ")}`);
   }
 }

@@ -1,6 +1,7 @@
 import type { AuthenticationRequest, Credential } from "./credentials.ts";
 import { AgentError } from "./errors.ts";
 import { claimsIn, sha256 } from "./jws.ts";
+import type { SUBJECT_TOKEN_TYPES } from "./options.ts";
 import type { AccessToken, TokenUse } from "./token-cache.ts";
 import { accessTokenOf, type GrantParameters, type RequestToken } from "./token-endpoint.ts";
 
@@ -19,8 +20,7 @@ export interface TokenSource {
   request(use: Omit<TokenUse, "party">): Promise<AccessToken>;
 }
 
-/** What a user's token is, by the last part of its URN (RFC 8693 §3). */
-export type SubjectTokenType = "access_token" | "id_token" | "jwt";
+export type SubjectTokenType = (typeof SUBJECT_TOKEN_TYPES)[number];
 
 /** Whether a token is bound to a key (RFC 7800). It is looked at alone; the server is who judges it. */
 const isBoundToken = (token: string): boolean => typeof claimsIn(token)?.cnf === "object";

@@ -75,7 +75,7 @@ export function createGuard(options: GuardOptions): Guard {
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
   const report = reporter(onRefusal);
-  const reporting = reportingBy(report);
+  const reporting = refusalsReported(report);
 
   const self = {};
 
@@ -147,7 +147,7 @@ const reporter =
   };
 
 /** Reports the refusals of verifications that answer with a principal alone. */
-const reportingBy = (report: Report) => (work: Promise<Principal>) =>
+const refusalsReported = (report: Report) => (work: Promise<Principal>) =>
   work.catch((error: unknown) => {
     if (error instanceof GuardRefusal) void report(error);
     throw error;

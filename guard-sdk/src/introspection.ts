@@ -19,7 +19,8 @@ interface GoodAnswer extends Remembered {
 
 /**
  * Verification by introspection. An active response is cached for ten seconds from the request, and never past `exp`; an inactive one is not
- * cached. Requests that arrive with a token while it is asked about share the response. Without a response the token is refused with temporarily_unavailable.
+ * cached. Requests that arrive with a token while it is asked about share the response. Without a response the token is refused with
+ * temporarily_unavailable.
  * @see RFC 7662 §2.2, §4; docs/protocol.md#introspection, docs/protocol.md#guard
  */
 export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCacheSize }: VerificationSettings): VerifyToken {

@@ -19,11 +19,12 @@ export function protect(guard: Guard, listener: GuardedListener, route: RouteOpt
   assertKind("the listener of protect", listener, needed(FUNCTION));
   const demand = demandOfRoute(guard, route);
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const given = response.getHeaderNames();
+    let given = response.getHeaderNames();
     try {
       const verdict = await judge(guard, request, demand);
       if ("answer" in verdict) return send(response, verdict.answer);
       setHeaders(response, verdict);
+      given = response.getHeaderNames();
       await listener(request, response, verdict.principal);
     } catch (error) {
       if (response.headersSent) response.destroy();

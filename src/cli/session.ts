@@ -24,7 +24,16 @@ export async function signedIn(terminal: Terminal): Promise<AdminClient> {
   const url = baseUrl(terminal);
   // Another command may sign in another user while this one runs.
   const { email } = await acting(url, terminal, terminal.server().email);
-  return createAdminClient({ url, token: async () => (await acting(url, terminal, email)).token });
+  // A call whose token cannot be renewed is not sent, so no failure of that may look like a lost answer.
+  const token = () =>
+    acting(url, terminal, email).then(
+      (actor) => actor.token,
+      async (error: unknown) => {
+        const { asFailure } = await import("./as-failure.ts");
+        throw asFailure(error, { server: url, email, named: [], takes: [] });
+      },
+    );
+  return createAdminClient({ url, token });
 }
 
 /**

@@ -180,7 +180,7 @@ export interface Provisioner {
   /**
    * Creates and changes realms, users, clients, scope descriptions, resources and connections in one transaction. Idempotent; deletes nothing.
    * @param actor of the audit records; default: the service itself
-   * @param signal of a caller who may give up: while passwords are hashed, which takes long, the file is then dropped
+   * @param signal of a caller who may give up: the file is then dropped
    * @throws {Refusal} invalid_request, with an issue for each invalid client, `ownerEmail` without an account or unknown realm
    */
   apply(file: ProvisionFile, actor?: AuditActor, signal?: AbortSignal): Promise<ProvisionSummary>;

@@ -192,7 +192,11 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords, box: Sec
     async apply(file, actor = PROVISIONING, signal) {
       const prepared = await prepare(file, signal);
       await finishRemovalOfClients(sql, prepared.clientIds);
-      return sql.transaction((tx) => applyFile(prepared, actor, box, tx));
+      return sql.transaction(async (tx) => {
+        const summary = await applyFile(prepared, actor, box, tx);
+        signal?.throwIfAborted();
+        return summary;
+      });
     },
     async preview(file, signal) {
       const prepared = await prepare(file, signal);

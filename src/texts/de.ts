@@ -98,7 +98,7 @@ export const de: Texts = {
     codeHint: "Sechs Ziffern.",
     submit: "Einschalten",
     cancel: "Jetzt nicht",
-    over: "Die Einrichtung Ihrer Authenticator-App ist beendet. Beginnen Sie sie noch einmal.",
+    over: "Die Einrichtung Ihrer Authenticator-App wurde nicht abgeschlossen. Beginnen Sie sie noch einmal.",
     replaced: "Die Einrichtung wurde in einem anderen Tab neu begonnen. Scannen Sie diesen Code anstelle des vorigen.",
     codesTitle: "Die Anmeldung in zwei Schritten ist eingeschaltet",
     codes: "Ihre Wiederherstellungs\u00adcodes",
@@ -126,7 +126,7 @@ export const de: Texts = {
       disabled: (host) => `Mit diesem Konto ist keine Anmeldung möglich. Wenden Sie sich an die Administration von ${host}.`,
       taken: (title) => `Dieses Konto bei ${title} ist hier schon mit einem anderen Konto verbunden.`,
       sessionEnded: (title) =>
-        `Sie haben sich inzwischen neu an- oder abgemeldet, deshalb wurde ${title} nicht verbunden. Sie können es weiterhin unter „Sicherheit“ verbinden.`,
+        `Ihre Sitzung ist inzwischen beendet, deshalb wurde ${title} nicht verbunden. Melden Sie sich an, und verbinden Sie es unter „Sicherheit“.`,
     },
     linkFirst: {
       title: "Sie haben schon ein Konto",

@@ -114,7 +114,7 @@ export const en = {
     submit: "Turn on",
     cancel: "Not now",
     /** Where an app waits in another session, such as the one before a new password. */
-    over: "The set-up of your authenticator app has ended. Begin it again.",
+    over: "The set-up of your authenticator app was not completed. Begin it again.",
     replaced: "The set-up was begun again in another tab. Scan this code instead of the one before.",
     codesTitle: "Two-step sign-in is on",
     codes: "Your recovery codes",
@@ -143,7 +143,7 @@ export const en = {
       taken: (title: string) => `This ${title} account is already connected to another account here.`,
       /** For an account that was to be connected in a session that has ended. */
       sessionEnded: (title: string) =>
-        `You have signed in again or signed out since, so ${title} was not connected. You can still connect it under Security.`,
+        `Your session has ended since, so ${title} was not connected. Sign in, and connect it under Security.`,
     },
     /** For an identity that is not linked to the account of its address. */
     linkFirst: {

@@ -49,7 +49,17 @@ describe("a link that another site has made", () => {
     const browser = aBrowser(server.url);
     await browser.submit(await browser.follow("/signup"), { email: "sent@example.test", password: PASSWORD });
     expect((await browser.follow("/signup/sent?done=again")).html).not.toContain("a new message");
+    expect((await browser.follow("/forgot/sent")).url).toBe(`${server.url}/forgot`);
   });
+
+  test.for(["/account/security?over=yes", "/account/security?done=appOver", "/login/set-up?done=appOver"])(
+    "to %s does not say that an authenticator app has to be begun again",
+    async (path, { server }) => {
+      const { browser } = await server.signedInUser();
+      const page = await browser.follow(path);
+      expect([page.status, page.html.includes("Begin it again")]).toEqual([200, false]);
+    },
+  );
 });
 
 describe("what was just done is said", () => {

@@ -111,10 +111,10 @@ describe("docs/protocol.md#second-factor", () => {
     const begun = await browser.submit(form, { form_token: tokenIn(form.html) });
     const secret = /secret=([A-Z2-7]+)/.exec(begun.html)?.[1] ?? "";
     await browser.submit(await browser.follow("/account/security/password"), { password: "another long password" });
-    const over = "The set-up of your authenticator app has ended. Begin it again.";
+    const over = "The set-up of your authenticator app was not completed. Begin it again.";
     const reloaded = await browser.follow(begun.url);
     expect([new URL(reloaded.url).pathname, reloaded.html.includes(over)]).toEqual(["/account/security", true]);
-    expect(reloaded.html).toContain('href="/account/security?over=yes&amp;lang=de"');
+    expect(reloaded.html).toMatch(/href="\/account\/security\?done=appOver\.[^"]+&amp;lang=de"/);
     const sent = await browser.submit(begun, { form_token: tokenIn(reloaded.html), code: codeOf(secret) });
     expect([new URL(sent.url).pathname, sent.html.includes(over)]).toEqual(["/account/security", true]);
     const again = withForm(reloaded, "/account/security/app/begin");
@@ -143,6 +143,14 @@ describe("docs/protocol.md#second-factor", () => {
     const begun = await browser.submit(form, { form_token: tokenIn(form.html) });
     const ended = `update sessions set ended_at = now() where user_id = '${id}'`;
     await afterChange("update on authenticator_apps", server, ended, async () => void (await setUpAt(browser, begun)));
+  });
+
+  test("recovery codes are shown also where the database cannot raise the session just after the app was confirmed", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
+    const begun = await browser.submit(form, { form_token: tokenIn(form.html) });
+    const busy = "raise exception 'busy' using errcode = 'lock_not_available'";
+    await afterChange("insert on sessions", server, busy, async () => void (await setUpAt(browser, begun)));
   });
 
   test("two tabs are asked side by side, and each goes on to its own request", async ({ server }) => {
@@ -364,7 +372,7 @@ describe("docs/protocol.md#step-up: a user without the class that is demanded", 
     await browser.submit(await browser.follow("/account/security/password"), { password: "another long password" });
     const reloaded = await browser.follow(begun.url);
     expect(new URL(reloaded.url).pathname).toBe("/login/set-up");
-    expect(reloaded.html).toContain("The set-up of your authenticator app has ended. Begin it again.");
+    expect(reloaded.html).toContain("The set-up of your authenticator app was not completed. Begin it again.");
     await setUpAt(browser, await browser.submit(withForm(reloaded, "/account/security/app/begin"), {}));
     const back = await browser.follow(begun.url);
     expect(back.html).toContain('name="decision"');

@@ -162,7 +162,8 @@ describe("a user who resets a forgotten password continues with", () => {
     await browser.json("/auth/register", { email, password: PASSWORD });
     const { search } = new URL((await browser.follow(path)).url);
     const sent = await browser.submit(await browser.follow(`/forgot${search}`), { email });
-    expect([sent.url, hrefs(sent.html)]).toEqual([`${server.url}/forgot/sent${search}`, [`/login${search}`]]);
+    expect(new URL(sent.url).pathname).toBe("/forgot/sent");
+    expect(hrefs(sent.html)).toEqual([`/login${search}`]);
     await browser.follow(sent.url);
     const stale = await browser.follow("/reset?token=unknown");
     expect(hrefs(stale.html)).toEqual([`/forgot${search}`]);

@@ -168,6 +168,22 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     expect(await users(database.sql).byEmail(email)).toBeUndefined();
   });
 
+  test("a file whose caller gives up while it is applied changes nothing", async () => {
+    const caller = new AbortController();
+    const giveUp: Database["sql"] = {
+      ...database.sql,
+      transaction: (work) =>
+        database.sql.transaction((tx) => {
+          caller.abort(new Refusal("temporarily_unavailable", "deadline_passed"));
+          return work(tx);
+        }),
+    };
+    const file = plan({ realms: [{ name: "given up" }] });
+    const applied = provisioner(giveUp, passwords, A_SECRET_BOX).apply(file, undefined, caller.signal);
+    await expect(applied).rejects.toMatchObject({ reason: "deadline_passed" });
+    expect(await runText(database.sql, "select 1 from realms where name = 'given up'")).toEqual([]);
+  });
+
   test("an account, a connection and a platform that come or go while a file is applied are a reason to try again", async () => {
     const user = { email: "overtaken@example.test", password: "correct horse battery" };
     const issuer = "https://overtaken.example.test";

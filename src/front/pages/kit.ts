@@ -129,7 +129,8 @@ export function assertOwnForm({ guard, cookies }: Pick<PageKit, "guard" | "cooki
 }
 
 /**
- * POST of a form of an account page. `act` returns the path to redirect to, or undefined when it has answered. A form of another site is refused before anything is looked up.
+ * POST of a form of an account page. `act` returns the path to redirect to, or undefined when it has answered. A form of another site is
+ * refused before anything is looked up.
  */
 export const accountForm =
   (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
@@ -208,12 +209,12 @@ export async function validRequest({ ports, flow, cookies }: PageKit, ctx: Front
   return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports)) };
 }
 
-/** Says on a page that offers an authenticator app that its set-up has to be begun again, as in a new session. */
-export const APP_OVER = "over";
+/** The value of `done` where the set-up of an authenticator app has to be begun again, as in a new session. */
+export const APP_OVER = "appOver";
 
 /** What the page that was redirected to says about that. */
-export const appOverFaults = (ctx: FrontContext): readonly Fault[] =>
-  queryMember(ctx, APP_OVER) === undefined ? [] : [{ message: TEXTS[languageOf(ctx)].authenticatorApp.over }];
+export const appOverFaults = (ctx: FrontContext, done: string | undefined): readonly Fault[] =>
+  done === APP_OVER ? [{ message: TEXTS[languageOf(ctx)].authenticatorApp.over }] : [];
 
 /** The page that helps a user to the class of sign-in that is demanded of them. */
 export const SET_UP = "/login/set-up";

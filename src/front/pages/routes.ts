@@ -14,7 +14,7 @@ import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
 import { PROVE_AGAIN, TOO_LATE } from "./fresh-proof.ts";
 import { invitationPage } from "./invitation/page.ts";
-import { APP_OVER, type PageKit, SET_UP } from "./kit.ts";
+import { type PageKit, SET_UP } from "./kit.ts";
 import { appPage, beginAppPage, removeAppPage, renewCodesPage } from "./security/app.ts";
 import { endOtherSessionsPage, endSessionPage, securityPage } from "./security/page.ts";
 import { newPasskeyOptions, newPasskeyPage, removePasskeyPage, renamePasskeyPage } from "./security/passkeys.ts";
@@ -76,7 +76,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
   return [
     page("/login", signInPage(kit), "switch", PROVE_AGAIN, TOO_LATE),
     page("/login/code", secondFactorPage(kit), STEP_MEMBER),
-    page(SET_UP, setUpPage(kit), APP_OVER),
+    page(SET_UP, setUpPage(kit)),
     page("/login/passkey", { POST: passkeySignInPage(kit) }),
     page("/login/passkey/options", { POST: passkeyOptionsPage(kit) }),
     page("/signup", signUpPage(kit)),
@@ -100,7 +100,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/account/agents/end", { POST: endAgentPage(kit) }),
     page("/account/agents/pause", { POST: pauseAgentPage(kit) }),
     page("/account/agents/resume", { POST: resumeAgentPage(kit) }),
-    page("/account/security", { GET: securityPage(kit) }, APP_OVER),
+    page("/account/security", { GET: securityPage(kit) }),
     page("/account/security/address", addressPage(kit)),
     page(CONFIRM_ADDRESS, confirmAddressPage(kit), "token"),
     page("/address/stop", stopAddressPage(kit), "token"),

@@ -68,9 +68,7 @@ export const operatorConnectionsRouter = router({
     .input(z.strictObject({ name: ConnectionName, ...connectionSettings, clientId: newConnection.clientId.optional() }))
     .mutation(async ({ ctx, input: { name, ...change } }) => {
       const { managedConnections, box, issuer } = ctx.ports;
-      const decide = (connection: Connection) => {
-        return changedConnection(connection, change, box);
-      };
+      const decide = (connection: Connection) => changedConnection(connection, change, box);
       return connectionView(found(await managedConnections.change(name, decide, ctx.audit("connection.changed")), unknown), issuer);
     }),
 

@@ -25,7 +25,7 @@ test.for([
     "url of createAdminClient must be an absolute URL as a string",
   ],
   ["a relative URL", { ...sound, url: "auth.example" }, "url of createAdminClient must be an absolute URL as a string"],
-  ["a password in the URL", { ...sound, url: "https://ci:secret@auth.example" }, "no user name and no password"],
+  ["a password in the URL", { ...sound, url: "https://ci:secret@auth.example" }, "no user name, no password, no query and no fragment"],
   ["plain http to another host", { ...sound, url: "http://auth.example" }, "must be https (http only on loopback)"],
   ["a name that only begins as an address of loopback", { ...sound, url: "http://127.0.0.1.example" }, "must be https"],
   ["another scheme", { ...sound, url: "ftp://localhost" }, "must be https"],

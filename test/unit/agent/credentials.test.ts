@@ -58,7 +58,7 @@ test.for([
   ["a number", 7],
 ] as const)("a private key that is %s is refused at once", ([, key]) => {
   expect(() => privateKey(misread(key))).toThrow(TypeError);
-  expect(() => privateKey(misread(key))).toThrow("the private key must be PKCS #8 in PEM, or a private JWK");
+  expect(() => privateKey(misread(key))).toThrow("the private key must be a CryptoKey, PKCS #8 in PEM, or a private JWK");
 });
 
 test("a CryptoKey that cannot be exported signs, and what is no private key is named as such", async () => {

@@ -96,11 +96,13 @@ test("a password in a URL gets no token, and is in no message", async () => {
   const messages = [
     anAgent().fetch("https://ada:secret@notes.example/api"),
     anAgent().own({ resource: "https://ada:secret@a.example" }).fetch("https://b.example"),
+    anAgent().own({ resource: "https:ada:secret@a.example" }).fetch("https://b.example"),
   ];
   const shown = await Promise.all(messages.map((each) => each.catch(({ message }: Error) => message)));
   expect(shown).toEqual([
     "https://notes.example/api is not https, or has user info, so no token is sent to it",
-    "https://b.example/ is not within https://a.example",
+    "https://b.example/ is not within https://a.example/",
+    "https://b.example/ is not within https://a.example/",
   ]);
 });
 

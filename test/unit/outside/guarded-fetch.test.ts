@@ -185,7 +185,8 @@ test.concurrent("names of silent name servers leave other names alone", async ({
   const reason = (host: string) => fetch.json(`https://${host}/`, 5_120).catch((error) => error.reason);
   const silent = Array.from({ length: 12 }, (_, n) => reason(`silent${n}.example.test`));
   expect(await Promise.race([...silent, reason("found.example.test")])).toBe("address_not_public");
-  expect(new Set(await Promise.all(silent))).toEqual(new Set(["name_not_resolved"]));
+  // On a busy machine the time for all of a fetch ends before that for the name.
+  for (const why of await Promise.all(silent)) expect(["name_not_resolved", "too_slow"]).toContain(why);
 });
 
 test.concurrent("a name whose server is silent about IPv6 is found by its IPv4 address", async ({ onTestFinished }) => {

@@ -11,7 +11,6 @@ import {
   browserCaller,
   doneOf,
   failedForm,
-  mailedTo,
   type PageKit,
   queryForm,
   queryMember,
@@ -24,6 +23,8 @@ import { forgotSentView, forgotView, resetDoneView, resetView, staleResetView } 
 
 const FORGOT = "forgot";
 const RESET = "reset";
+/** The value of `done` after a link was asked for. */
+const SENT = "sent";
 /** The value of `done` after a new password was set. */
 const CHANGED = "changed";
 
@@ -44,7 +45,7 @@ export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST
         return show(ctx, returnTo, email, failedForm(ctx, error, ["email"]));
       }
       await beginPendingAction(kit, ctx, email, returnTo);
-      sendRedirect(ctx, site.path("/forgot/sent", returnTo));
+      sendRedirect(ctx, site.path(donePath(kit, ctx, "/forgot/sent", SENT), returnTo));
     },
   };
 }
@@ -55,7 +56,7 @@ export const forgotSentPage =
   (ctx) => {
     const { site } = kit;
     const returnTo = returnToOf(site, queryForm(ctx));
-    if (mailedTo(kit, ctx) === undefined) return sendRedirect(ctx, site.path("/forgot", returnTo));
+    if (doneOf(kit, ctx) !== SENT) return sendRedirect(ctx, site.path("/forgot", returnTo));
     sendPage(ctx, forgotSentView(site, languageOf(ctx), returnTo));
   };
 

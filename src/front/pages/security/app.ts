@@ -6,7 +6,6 @@ import {
   confirmApp,
   removeApp,
   renewRecoveryCodes,
-  SIGN_IN_OVER,
   waitingApp,
   withSecondFactor,
 } from "../../../accounts/second-factor.ts";
@@ -57,7 +56,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
   async function leave(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo): Promise<void> {
     const { appAddedAt } = await ports.secondFactors.stateOf(user.id);
     if (appAddedAt !== null) return sendRedirect(ctx, afterFactor(site, returnTo, SECURITY));
-    sendRedirect(ctx, site.path(`${returnTo.requestId === undefined ? SECURITY : SET_UP}?${APP_OVER}=yes`, returnTo));
+    sendRedirect(ctx, site.path(donePath(kit, ctx, returnTo.requestId === undefined ? SECURITY : SET_UP, APP_OVER), returnTo));
   }
 
   /** @param sent names the app whose code was sent: another tab may have begun another one since */
@@ -76,7 +75,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     if (isAsStrong(session.acr, TWO_FACTOR_ACR)) return;
     const proved = withSecondFactor(session.amr, "otp");
     const raised = await raiseTo(user, proved, ports, callerOf(ctx), cookies.session(ctx)).catch((error: unknown) => {
-      if (isRefusal(error) && error.reason === SIGN_IN_OVER) return undefined; // the app is on, so its recovery codes must be shown
+      if (isRefusal(error)) return undefined; // the app is on, so its recovery codes must be shown
       throw error;
     });
     if (raised !== undefined) await startBrowserSession(kit, ctx, raised);

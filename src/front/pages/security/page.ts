@@ -43,7 +43,7 @@ export async function showGone(kit: PageKit, ctx: FrontContext, signedIn: Signed
 
 /** GET /account/security: the password, and where the user is signed in. */
 export const securityPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, (ctx, { signedIn, done }) => showSecurity(kit, ctx, signedIn, { done, faults: appOverFaults(ctx) }));
+  accountPageHandler(kit, (ctx, { signedIn, done }) => showSecurity(kit, ctx, signedIn, { done, faults: appOverFaults(ctx, done) }));
 
 /** POST /account/security/sessions/end: signs out one session elsewhere. */
 export const endSessionPage = (kit: PageKit): Handler =>

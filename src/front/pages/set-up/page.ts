@@ -10,6 +10,7 @@ import {
   accountForm,
   appOverFaults,
   destinationOf,
+  doneOf,
   type PageKit,
   PENDING_ACTION_TTL,
   queryForm,
@@ -69,7 +70,7 @@ export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: Retur
 /** GET /login/set-up: what the user has to set up first. POST, not now: the application gets the reason, other users go on. */
 export function setUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   return {
-    GET: (ctx) => showSetUp(kit, ctx, returnToOf(kit.site, queryForm(ctx)), { faults: appOverFaults(ctx) }),
+    GET: (ctx) => showSetUp(kit, ctx, returnToOf(kit.site, queryForm(ctx)), { faults: appOverFaults(ctx, doneOf(kit, ctx)) }),
     POST: accountForm(kit, async (ctx, form, { user }) => {
       const returnTo = returnToOf(kit.site, form);
       if (returnTo.requestId === undefined) return returnTo.next ?? ACCOUNT_START;
