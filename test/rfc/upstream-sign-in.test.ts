@@ -244,7 +244,7 @@ describe("a signed-in user", () => {
     await visitor.submit(page, { form_token: page.html.match(/name="form_token" value="([^"]*)"/)?.[1] ?? "" });
     await visitor.submit(await visitor.follow("/login"), { email: "renewed@else.test", password: PASSWORD });
     const { html } = await visitor.follow(upstream.signIn(left.url, "renewed", verified("renewed@private.test")));
-    expect(html).toContain("You have signed in again or signed out since, so Acme was not connected.");
+    expect(html).toContain("Your session has ended since, so Acme was not connected.");
     expect([html.includes('href="/account/security"'), html.includes("Go back to the app")]).toEqual([true, false]);
     expect((await security(visitor)).html).not.toContain("renewed@private.test");
   });
