@@ -13,11 +13,11 @@ const passwords = {
   verify: (encoded: string | null, password: string) => hashing.verify(encoded, password, ADDRESS),
 };
 
-/** The id of the process that hashes for this worker: a child of its thread, of which others have their own. */
-async function hashingProcess(): Promise<number> {
+/** The ids of the processes that hash for this worker: children of its thread. A test that loads the modules again leaves one of its own. */
+async function hashingProcesses(): Promise<readonly number[]> {
   const ids = readFileSync("/proc/thread-self/children", "utf8").split(" ").filter(Boolean).map(Number);
   const programs = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, "utf8")));
-  return ids[programs.findIndex((program) => program.includes("hashing-process"))] ?? 0;
+  return ids.filter((_, index) => programs[index]?.includes("hashing-process"));
 }
 
 describe("argon2id with 19 MiB, two passes and one lane", () => {
@@ -32,17 +32,18 @@ describe("argon2id with 19 MiB, two passes and one lane", () => {
     "is computed by a process that gives way to the server, and again by another one when it was killed",
     async () => {
       await passwords.hash("correct horse battery");
-      const hasher = await hashingProcess();
+      const hashers = await hashingProcesses();
+      const hasher = hashers.at(-1);
       // proc_pid_stat(5): after the name in parentheses, niceness is the seventeenth field.
       const [, fields = ""] = (await readFile(`/proc/${hasher}/stat`, "utf8")).split(") ");
       expect(Number(fields.split(" ")[16])).toBe(Math.min(19, getPriority() + 10));
       expect(await readFile(`/proc/${hasher}/environ`, "utf8")).toMatch(/^UV_THREADPOOL_SIZE=2\0(NODE_CHANNEL_\w+=\w+\0)*$/);
-      process.kill(hasher, "SIGSTOP");
+      for (const id of hashers) process.kill(id, "SIGSTOP");
       const lost = passwords.hash("correct horse battery");
-      process.kill(hasher, "SIGKILL");
+      for (const id of hashers) process.kill(id, "SIGKILL");
       await expect(lost).rejects.toMatchObject({ code: "temporarily_unavailable" });
       expect(await passwords.hash("correct horse battery")).toMatch(/^\$argon2id\$/);
-      expect(await hashingProcess()).not.toBe(hasher);
+      expect(hashers).not.toContain((await hashingProcesses()).at(-1));
     },
   );
 
