@@ -31,7 +31,7 @@ import {
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
 import type { AccountPage } from "./views/account-frame.ts";
-import { type Fault, type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
+import { type FailedForm, type Fault, type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.ts";
 
 /** What every page works with. */
@@ -105,6 +105,12 @@ export const accountPageHandler =
     if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)));
     await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: doneOf(kit, ctx) });
   };
+
+/** A form that is shown again because what it was about is gone. @throws any other error */
+export function goneForm(error: unknown, message: string): FailedForm {
+  if (!isRefusal(error) || error.code !== "not_found") throw error;
+  return { faults: [{ message }], status: CATALOGUE.not_found.http };
+}
 
 /** Ignores `not_found` of a removal: the first of two clicks may have removed it. */
 export async function goneAfter(ending: Promise<void>): Promise<void> {

@@ -1,13 +1,12 @@
 import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/delegations.ts";
 import type { User } from "../../../accounts/ports.ts";
-import { CATALOGUE, isRefusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, type PageKit } from "../kit.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneForm, type PageKit } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { withRecords } from "../views/words.ts";
 import { agentCards, namedIn } from "./cards.ts";
@@ -53,9 +52,7 @@ const stopForm = (kit: PageKit, act: (ctx: FrontContext, form: Form, user: User)
     try {
       return donePath(kit, ctx, PATH, await act(ctx, form, user));
     } catch (error) {
-      if (!isRefusal(error) || error.code !== "not_found") throw error;
-      const message = TEXTS[languageOf(ctx)].agents.gone;
-      await show(kit, ctx, user, { faults: [{ message }], status: CATALOGUE.not_found.http });
+      await show(kit, ctx, user, goneForm(error, TEXTS[languageOf(ctx)].agents.gone));
       return undefined;
     }
   });

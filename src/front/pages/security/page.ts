@@ -1,13 +1,12 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
-import { CATALOGUE, isRefusal } from "../../../errors.ts";
 import { TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, appOverFaults, goneAfter, type PageKit } from "../kit.ts";
+import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, appOverFaults, goneAfter, goneForm, type PageKit } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { type SecurityPage, securityView } from "./view.ts";
 
@@ -35,9 +34,7 @@ export async function showSecurity(
 
 /** Shows the page where a form was about something that another tab has removed. @throws any other error */
 export async function showGone(kit: PageKit, ctx: FrontContext, signedIn: SignedIn, error: unknown, what: "passkeyGone" | "appGone") {
-  if (!isRefusal(error) || error.code !== "not_found") throw error;
-  const message = TEXTS[languageOf(ctx)].security[what];
-  await showSecurity(kit, ctx, signedIn, { faults: [{ message }], status: CATALOGUE.not_found.http });
+  await showSecurity(kit, ctx, signedIn, goneForm(error, TEXTS[languageOf(ctx)].security[what]));
   return undefined;
 }
 
