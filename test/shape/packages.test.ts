@@ -15,7 +15,7 @@ afterAll(remove);
 
 const PACKAGES = [
   { workspace: "agent-sdk", needs: [], linked: ["@types/node"] },
-  { workspace: "guard-sdk", needs: ["jose", "@bufbuild/protobuf", "@grpc/grpc-js"], linked: [] },
+  { workspace: "guard-sdk", needs: ["jose", "@bufbuild/protobuf"], linked: ["@grpc/grpc-js", "@types/node"] },
   { workspace: "admin", needs: ["@trpc/client", "@trpc/server"], linked: [] },
 ] as const;
 

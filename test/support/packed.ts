@@ -92,7 +92,8 @@ async function pack(workspace: Workspace, dir: string): Promise<string> {
 }
 
 /**
- * An empty project with the tarball installed as a user would, but without a network: dependencies come from this repository.
+ * An empty project with the tarball installed as a user would, but without a network, and without a cache, which not every machine has filled:
+ * dependencies come from this repository.
  * @param needs the dependencies of the tarball
  * @param linked further packages of the project, as links to this repository's
  */
@@ -100,7 +101,9 @@ export async function install(dir: string, tarball: string, needs: readonly stri
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, "package.json"), JSON.stringify({ private: true, type: "module" }));
   const offline = ["--offline", "--ignore-scripts", "--install-links", "--legacy-peer-deps", "--no-package-lock"];
-  await run("npm", ["install", ...offline, tarball, ...needs.map((name) => join(modules, name))], { cwd: dir });
+  await run("npm", ["install", ...offline, "--cache", join(dir, "cache"), tarball, ...needs.map((name) => join(modules, name))], {
+    cwd: dir,
+  });
   for (const name of linked) {
     const at = join(dir, "node_modules", name);
     mkdirSync(dirname(at), { recursive: true });
