@@ -104,6 +104,11 @@ export interface SignInFailures {
   failures(key: SecretHash): Promise<number>;
 }
 
+/** What a right code of a second factor uses up: a time step of the app with all before it, or a recovery code. */
+export type FactorUse =
+  | { readonly kind: "otp"; readonly step: number }
+  | { readonly kind: "recovery"; readonly code: SecretHash; readonly message: MailMessage; readonly audit: AuditEntry };
+
 export interface NewSessionRecord {
   readonly id: string;
   readonly hash: SecretHash;
@@ -118,6 +123,8 @@ export interface NewSessionRecord {
   readonly raises?: boolean;
   /** The key of a sign-in that waited for its second factor. It is complete then, and where another call has completed it, no session starts. */
   readonly half?: SecretHash | undefined;
+  /** What the code of the second factor uses up in the same transaction: it is used only if the session starts. */
+  readonly factor?: FactorUse | undefined;
   /** Of the proved password: no session starts when it has been changed since. Absent for other proofs. */
   readonly generation?: number | undefined;
   /** The id of the proved passkey: no session starts when it has been removed since. Absent for other proofs. */
@@ -166,6 +173,7 @@ export interface Sessions {
   /**
    * @returns undefined when the user is unknown or disabled, the password has been changed or the passkey removed since, a second factor is
    *   missing that was added since, or the half or the session to be raised has ended
+   * @throws {Refusal} unauthenticated for a `factor` that was used or is unknown, or by which no session starts
    */
   start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
   /** Likewise without a record: that of the token for which it is started is the only one. */

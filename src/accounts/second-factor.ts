@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import { memberRefusal, Refusal } from "../errors.ts";
+import { isRefusal, memberRefusal, Refusal } from "../errors.ts";
 import { loadOnce } from "../load-once.ts";
 import { TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { hashSecret, type RandomBytes, type SecretHash } from "../random.ts";
@@ -7,7 +7,7 @@ import type { SecretBox } from "../secret-box.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
 import { type MailSenderPorts, recoveryCodeUsedMail, secondFactorAddedMail, secondFactorRemovedMail, senderOf } from "./mails.ts";
 import type { PasswordAttempts } from "./password-attempts.ts";
-import type { MailMessage, OwnSession, SignedIn, User } from "./ports.ts";
+import type { FactorUse, MailMessage, OwnSession, SignedIn, User } from "./ports.ts";
 
 /** An authenticator app, and the session in which it was begun. `now`: seconds since the epoch by the database's clock. */
 export interface AuthenticatorApp {
@@ -43,10 +43,6 @@ export interface SecondFactors {
     message: MailMessage,
     audit: AuditEntry,
   ): Promise<boolean>;
-  /** Uses up a time step and all before it. @returns false when it was used */
-  useStep(userId: string, step: number): Promise<boolean>;
-  /** Uses up a recovery code. @returns false for an unknown one */
-  useCode(userId: string, code: SecretHash, message: MailMessage, audit: AuditEntry): Promise<boolean>;
   /** @returns false without a confirmed app  @throws {Refusal} login_required when the session has ended */
   replaceCodes(session: OwnSession, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
   /**
@@ -104,9 +100,12 @@ export const appSecretPlace = (userId: string): string => `authenticator app of 
 /** The form field for a code of an app, or a recovery code. */
 export const CODE_FIELD = "code";
 
-function wrongCode(): Refusal {
+/** The reason of a refusal: the code is wrong, or was used. */
+export const SECOND_FACTOR_WRONG = "second_factor_wrong";
+
+export function wrongCode(): Refusal {
   const message = "That code is not right. Wait for the next one, or use a recovery code.";
-  return memberRefusal("unauthenticated", "second_factor_wrong", CODE_FIELD, message);
+  return memberRefusal("unauthenticated", SECOND_FACTOR_WRONG, CODE_FIELD, message);
 }
 
 /** The reason of a refusal: what waited for the code has been completed by another request, or has ended. */
@@ -114,6 +113,10 @@ export const SIGN_IN_OVER = "sign_in_over";
 
 export const signInOver = (): Refusal =>
   new Refusal("unauthenticated", SIGN_IN_OVER, { description: "This sign-in has ended. Sign in again." });
+
+function over(): never {
+  throw signInOver();
+}
 
 /** The app is not confirmed, so there are no recovery codes yet. */
 const wrongFirstCode = () =>
@@ -180,51 +183,68 @@ export async function removeApp({ user, session }: SignedIn, ports: SecondFactor
 
 const noApp = () => new Refusal("not_found", "second_factor_unknown", { description: "There is no authenticator app." });
 
-async function useCode(
+/** What a code uses up if it is right. @returns undefined for a code that is no recovery code, and not the app's */
+async function useOf(
   { id: userId, realmId }: User,
   code: string,
   ports: SecondFactorPorts,
   caller: Caller,
-): Promise<"otp" | "recovery" | undefined> {
+): Promise<FactorUse | undefined> {
   const { secondFactors, box } = ports;
   const plain = plainCode(code);
   if (!CODE.test(plain)) {
     const message = recoveryCodeUsedMail(caller.language, senderOf(ports, realmId));
-    const audit = auditOfUser("recovery_code.used", userId, caller);
-    return (await secondFactors.useCode(userId, recoveryHash(userId, plain), message, audit)) ? "recovery" : undefined;
+    return { kind: "recovery", code: recoveryHash(userId, plain), message, audit: auditOfUser("recovery_code.used", userId, caller) };
   }
   const app = await secondFactors.appOf(userId);
   const step = app?.confirmed ? await stepOf(box.open(app.secret, appSecretPlace(userId)), plain, app.now) : undefined;
-  return step !== undefined && (await secondFactors.useStep(userId, step)) ? "otp" : undefined;
+  return step === undefined ? undefined : { kind: "otp", step };
+}
+
+/** Both factors: what a session says of them, and what the code uses up. */
+export interface TwoFactorProof {
+  readonly acr: string;
+  readonly amr: readonly string[];
+  readonly factor: FactorUse;
 }
 
 /**
- * Uses up a code of the app, or a recovery code. Only who has passed the first factor can fail here, so failures count for the account
+ * Enters by a code of the app, or a recovery code. Only who has passed the first factor can fail here, so failures count for the account
  * alone, wherever they come from.
  * @param first the methods of the first factor
  * @param waits whether the code is still waited for; a wrong one that is not does not count
+ * @param start starts or raises the session, as Sessions.start does
  * @throws {Refusal} unauthenticated, too_many_requests
  */
-export async function proveSecondFactor(
+export async function enterBySecondFactor<Started>(
   user: User,
   code: string,
   first: readonly string[],
-  waits: () => Promise<boolean>,
+  { waits, start }: { waits(): Promise<boolean>; start(proof: TwoFactorProof): Promise<Started | undefined> },
   ports: SecondFactorPorts,
   caller: Caller,
-): Promise<{ readonly acr: string; readonly amr: readonly string[] }> {
+): Promise<Started> {
   const budget = `second factor of ${user.id}`;
-  const { used } = await ports.attempts.run(budget, { limitKey: budget }, async () => {
-    const used = await useCode(user, code, ports, caller);
-    if (used === undefined && !(await waits())) throw signInOver();
-    return { used, verdict: used === undefined ? "wrong" : "right" } as const;
+  const enter = async (factor: FactorUse): Promise<Started | undefined> => {
+    try {
+      return (await start({ ...withSecondFactor(first, factor.kind), factor })) ?? over();
+    } catch (error) {
+      if (isRefusal(error) && error.reason === SECOND_FACTOR_WRONG) return undefined;
+      throw error;
+    }
+  };
+  const { started } = await ports.attempts.run(budget, { limitKey: budget }, async () => {
+    const factor = await useOf(user, code, ports, caller);
+    const started = factor && (await enter(factor));
+    if (started === undefined && !(await waits())) over();
+    return { started, verdict: started === undefined ? "wrong" : "right" } as const;
   });
-  if (used === undefined) throw wrongCode();
-  return withSecondFactor(first, used);
+  if (started === undefined) throw wrongCode();
+  return started;
 }
 
 /** What the first factor's methods and a code prove together. Pure. */
-export const withSecondFactor = (first: readonly string[], used: "otp" | "recovery") => ({
+export const withSecondFactor = (first: readonly string[], used: FactorUse["kind"]) => ({
   acr: TWO_FACTOR_ACR,
   amr: [...new Set([...first, ...(used === "otp" ? ["otp"] : []), "mfa"])],
 });

@@ -9,7 +9,7 @@ import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import type { ProofChallenge, ProofChallenges } from "./factors.ts";
 import type { Account, NewSessionRecord, RefusalLog, Session, Sessions, SignedIn, User } from "./ports.ts";
-import { proveSecondFactor, type SecondFactorPorts, signInOver } from "./second-factor.ts";
+import { enterBySecondFactor, SECOND_FACTOR_WRONG, type SecondFactorPorts, signInOver, type TwoFactorProof } from "./second-factor.ts";
 import { EMAIL_UNVERIFIED, needsProof, type SignUpPolicy } from "./sign-up-policy.ts";
 
 export interface SignInPorts extends PasswordPorts {
@@ -67,7 +67,7 @@ async function startSession(
   ports: SignInPorts,
   caller: Caller,
   replaces: string | undefined,
-  about: Pick<NewSessionRecord, "raises" | "half"> = {},
+  about: Pick<NewSessionRecord, "raises" | "half" | "factor"> = {},
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
   const session = await ports.sessions.start(
@@ -149,25 +149,27 @@ export const signInByPasskey = async (
 export type WaitingPorts = SecondFactorPorts & { readonly challenges: Pick<ProofChallenges, "byId"> };
 
 /**
- * Proves the second factor of a sign-in that waits for it.
+ * Completes a sign-in that waits for its second factor.
  * @param first the methods of the first factor
+ * @param start starts its session
  * @throws {Refusal} unauthenticated, too_many_requests
  */
-export async function proveWaiting(
+export async function completeWaiting(
   { userId, half }: Pick<HalfSignedIn, "userId"> & Pick<NewSessionRecord, "half">,
   code: string,
   first: readonly string[],
+  start: (user: User, proof: TwoFactorProof) => Promise<NewSession | undefined>,
   ports: Pick<SignInPorts, "users" | "refusals"> & WaitingPorts,
   caller: Caller,
-): Promise<{ readonly user: User; readonly acr: string; readonly amr: readonly string[] }> {
+): Promise<NewSession> {
   const user = await ports.users.byId(userId);
   if (user === undefined) throw signInOver();
   const waits = async () => half === undefined || (await ports.challenges.byId(half, "second_factor")) !== undefined;
-  const proved = await proveSecondFactor(user, code, first, waits, ports, caller).catch(async (error: unknown) => {
-    if (isRefusal(error) && error.reason === "second_factor_wrong") await ports.refusals.record(signInRefused(error.reason, user, caller));
+  const entering = { waits, start: (proof: TwoFactorProof) => start(user, proof) };
+  return enterBySecondFactor(user, code, first, entering, ports, caller).catch(async (error: unknown) => {
+    if (isRefusal(error) && error.reason === SECOND_FACTOR_WRONG) await ports.refusals.record(signInRefused(error.reason, user, caller));
     throw error;
   });
-  return { user, ...proved };
 }
 
 /**
@@ -181,11 +183,11 @@ export async function completeSignIn(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const { user, ...proved } = await proveWaiting({ userId, half }, code, BY_PASSWORD.amr, ports, caller);
-  const account = { user, ...(generation !== null && { generation }) };
-  const session = await startSession({ account, ...proved }, "second_factor", ports, caller, replaces, { half });
-  if (session === undefined) throw signInOver();
-  return session;
+  const start = (user: User, { factor, ...proved }: TwoFactorProof) => {
+    const account = { user, ...(generation !== null && { generation }) };
+    return startSession({ account, ...proved }, "second_factor", ports, caller, replaces, { half, factor });
+  };
+  return completeWaiting({ userId, half }, code, BY_PASSWORD.amr, start, ports, caller);
 }
 
 /** Raises the session of a user who has just signed in by one factor. @throws {Refusal} unauthenticated, too_many_requests */
@@ -197,18 +199,19 @@ export async function raiseSession(
   replaces: string | undefined,
 ): Promise<NewSession> {
   const waits = async () => replaces !== undefined && (await ports.sessions.byHash(hashSecret(replaces))) !== undefined;
-  return raiseTo(user, await proveSecondFactor(user, code, session.amr, waits, ports, caller), ports, caller, replaces);
+  const start = (proof: TwoFactorProof) => raiseTo(user, proof, ports, caller, replaces);
+  return enterBySecondFactor(user, code, session.amr, { waits, start }, ports, caller);
 }
 
 /** Raises a session to what was just proved in it. @throws {Refusal} unauthenticated when it has ended, or the user is disabled */
 export async function raiseTo(
   user: User,
-  proved: { readonly acr: string; readonly amr: readonly string[] },
+  { factor, ...proved }: { readonly acr: string; readonly amr: readonly string[] } & Pick<NewSessionRecord, "factor">,
   ports: SignInPorts,
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, replaces, { raises: true });
+  const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, replaces, { raises: true, factor });
   if (session === undefined) throw signInOver();
   return session;
 }

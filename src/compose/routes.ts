@@ -3,6 +3,7 @@ import { relyingParty } from "../accounts/authenticators/webauthn.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
 import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
+import type { NewSessionRecord } from "../accounts/ports.ts";
 import type { Brandings } from "../branding/branding.ts";
 import { namedTargets } from "../clients/find-client.ts";
 import type { Config } from "../config.ts";
@@ -57,6 +58,7 @@ import { users } from "../store/users.ts";
 import { linkedWallets } from "../store/wallet-links.ts";
 import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { IdentityLinks } from "../upstream/ports.ts";
 import { providersOf, vaultOf } from "./connections.ts";
 import type { Surroundings } from "./core.ts";
 import { managementPorts } from "./management.ts";
@@ -158,7 +160,6 @@ function userPorts(
     brandings,
     passwords: counted(passwords, metrics),
     realms: realms(sql),
-    sessions: sessions(sql),
     box,
     challenges: proofChallenges(sql),
     challengeRate: limiter("challenge", PENDING_RATE),
@@ -203,13 +204,25 @@ export function mailingStores(sql: Sql, wake: () => void) {
       };
     return { ...store, ...Object.fromEntries(verbs.map((verb) => [verb, awake(verb)])) };
   };
+  /** Of all sessions those that a recovery code starts queue a mail. */
+  const wakingStart =
+    <Session extends NewSessionRecord, Rest extends readonly unknown[], Started>(
+      start: (session: Session, ...rest: Rest) => Promise<Started>,
+    ) =>
+    async (session: Session, ...rest: Rest): Promise<Started> => {
+      const started = await start(session, ...rest);
+      if (session.factor?.kind === "recovery") wake();
+      return started;
+    };
+  const [stored, links] = [sessions(sql), identityLinks(sql)];
   return {
     users: waking(users(sql), "register", "issueVerification"),
     passwordChanges: waking(passwordChanges(sql), "issueReset", "reset", "change"),
-    identityLinks: waking(identityLinks(sql), "link", "unlink"),
+    identityLinks: waking<IdentityLinks>({ ...links, startSession: wakingStart(links.startSession) }, "link", "unlink"),
+    sessions: { ...stored, start: wakingStart(stored.start), startUnrecorded: wakingStart(stored.startUnrecorded) },
     addressChanges: waking(addressChanges(sql), "request", "confirm"),
     closing: waking(accountClosing(sql), "close"),
-    secondFactors: waking(secondFactors(sql), "confirm", "useCode", "remove"),
+    secondFactors: waking(secondFactors(sql), "confirm", "remove"),
     passkeys: waking(passkeys(sql), "add", "remove", "reportCopy"),
     notices: waking(notices(sql), "send"),
     invitations: waking(invitations(sql), "issue"),

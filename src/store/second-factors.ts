@@ -1,4 +1,5 @@
-import type { AuthenticatorApp, SecondFactorState, SecondFactors } from "../accounts/second-factor.ts";
+import type { FactorUse } from "../accounts/ports.ts";
+import { type AuthenticatorApp, type SecondFactorState, type SecondFactors, wrongCode } from "../accounts/second-factor.ts";
 import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { holdRemover, holdSession } from "./held-sessions.ts";
@@ -48,6 +49,15 @@ const replaceCodes = async (tx: Tx, userId: string, codes: readonly SecretHash[]
   await tx.query(ADD_CODES, [userId, codes.map(hex)]);
 };
 
+/** Uses up a code of a second factor. @throws {Refusal} unauthenticated when it was used, or is unknown */
+export async function useFactor(tx: Tx, userId: string, factor: FactorUse): Promise<void> {
+  const [how, what] = factor.kind === "otp" ? [USE_STEP, factor.step] : [USE_CODE, factor.code];
+  if ((await tx.query(how, [userId, what])).length === 0) throw wrongCode();
+  if (factor.kind === "otp") return;
+  await notifyUser(tx, userId, factor.message);
+  await record(tx, factor.audit);
+}
+
 export const secondFactors = (sql: Sql): SecondFactors => ({
   stateOf: async (userId) => (await sql.query<SecondFactorState>(STATE, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
   appOf: async (userId) => (await sql.query<AuthenticatorApp>(APP, [userId]))[0],
@@ -61,14 +71,6 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
       await holdSession(tx, { id, userId });
       if ((await tx.query(CONFIRM, [userId, step, secret])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
-      await notifyUser(tx, userId, message);
-      await record(tx, audit);
-      return true;
-    }),
-  useStep: async (userId, step) => (await sql.query(USE_STEP, [userId, step])).length === 1,
-  useCode: (userId, code, message, audit) =>
-    sql.transaction(async (tx) => {
-      if ((await tx.query(USE_CODE, [userId, code])).length === 0) return false;
       await notifyUser(tx, userId, message);
       await record(tx, audit);
       return true;

@@ -1,4 +1,5 @@
 import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from "../accounts/ports.ts";
+import { signInOver } from "../accounts/second-factor.ts";
 import type { AuditEntry } from "../audit.ts";
 import { ACR_VALUES, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { isUuid, type SecretHash } from "../random.ts";
@@ -6,6 +7,7 @@ import { insertAudit } from "./audit-log.ts";
 import { isUnavailable } from "./availability.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
+import { useFactor } from "./second-factors.ts";
 import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, type Tx } from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
@@ -96,12 +98,14 @@ const TAKE_HALF = statement(
 type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user_id: string }) | null };
 
 /**
- * Starts a session, by itself or within another transaction; within one where it completes a half, or may replace another user's session, whose
- * codes and token set end.
+ * Starts a session, by itself or within another transaction; within one where it completes a half, uses up a second factor, or may replace another
+ * user's session, whose codes and token set end.
+ * @throws {Refusal} as Sessions.start does: the transaction is to be rolled back, so that the code of the second factor stays unused
  */
 export async function startSession(tx: Tx, record: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined> {
-  const { half, place, acr = PASSWORD_ACR, amr = ["pwd"], raises = false } = record;
+  const { half, factor, place, acr = PASSWORD_ACR, amr = ["pwd"], raises = false } = record;
   if (half !== undefined && (await tx.query(TAKE_HALF, [half])).length === 0) return undefined;
+  if (factor !== undefined) await useFactor(tx, record.userId, factor);
   const audits = jsonRows(audit === undefined ? [] : [audit]);
   const parameters = [
     ...[record.id, record.hash, record.userId, record.ttl, record.replaces ?? null, audits, record.generation ?? null],
@@ -109,6 +113,7 @@ export async function startSession(tx: Tx, record: NewSessionRecord, audit: Audi
     ...[acr, amr, record.provedAt ?? null, raises, record.passkey ?? null],
   ];
   const [started] = await tx.query<StartedRow>(START, parameters);
+  if (started === undefined && factor !== undefined) throw signInOver();
   if (started === undefined) return undefined;
   const { replaced, ...session } = started;
   if (replaced !== null) await endCodesAndGrants(tx, replaced.user_id, [replaced]);
@@ -135,13 +140,14 @@ export function sessions(sql: Sql): Sessions {
     if (staleIds.length > 0) await seen(staleIds);
     return found;
   }, hex);
+  const start = async (session: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined> => {
+    if (!isUuid(session.userId)) return undefined;
+    const alone = [session.replaces, session.half, session.factor].every((more) => more === undefined);
+    return alone ? startSession(sql, session, audit) : sql.transaction((tx) => startSession(tx, session, audit));
+  };
   return {
-    start: async (session, audit) => {
-      if (!isUuid(session.userId)) return undefined;
-      const alone = session.replaces === undefined && session.half === undefined;
-      return alone ? startSession(sql, session, audit) : sql.transaction((tx) => startSession(tx, session, audit));
-    },
-    startUnrecorded: async (session) => (isUuid(session.userId) ? startSession(sql, session, undefined) : undefined),
+    start,
+    startUnrecorded: (session) => start(session, undefined),
     byHash: load,
     ...sessionEndings(sql),
     ofUser: async (userId) => (isUuid(userId) ? sql.query<LiveSession>(OF_USER, [userId]) : []),

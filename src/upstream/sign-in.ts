@@ -1,12 +1,12 @@
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { UpstreamProof } from "../accounts/factors.ts";
-import type { User, Users } from "../accounts/ports.ts";
-import { signInOver } from "../accounts/second-factor.ts";
+import type { FactorUse, User, Users } from "../accounts/ports.ts";
+import type { TwoFactorProof } from "../accounts/second-factor.ts";
 import {
+  completeWaiting,
   type HalfSignedIn,
   type NewSession,
   newSession,
-  proveWaiting,
   type SignInPorts,
   signInRefused,
   type WaitingPorts,
@@ -109,6 +109,7 @@ async function startProvided(
     readonly amr: readonly string[];
     readonly reason: "connection" | "second_factor";
     readonly half?: SecretHash;
+    readonly factor?: FactorUse;
   },
   ports: UpstreamSignInPorts,
   caller: Caller,
@@ -159,8 +160,7 @@ export async function completeArrival(
   caller: Caller,
   replaces: string | undefined,
 ): Promise<NewSession> {
-  const { user, ...proved } = await proveWaiting({ userId, half }, code, FEDERATED, ports, caller);
-  const session = await startProvided(user, upstream, { ...proved, reason: "second_factor", half }, ports, caller, replaces);
-  if (session === undefined) throw signInOver();
-  return session;
+  const start = (user: User, proof: TwoFactorProof) =>
+    startProvided(user, upstream, { ...proof, reason: "second_factor", half }, ports, caller, replaces);
+  return completeWaiting({ userId, half }, code, FEDERATED, start, ports, caller);
 }

@@ -22,6 +22,9 @@ async function afterPassword(browser: Browser, email: string, path = "/login") {
   return page;
 }
 
+const codesLeft = async (server: TestServer, userId: string): Promise<number> =>
+  (await runText(server.database.sql, "select 1 from recovery_codes where user_id = $1::uuid", [userId])).length;
+
 /** Runs `work` while a statement is run after each one of a kind, as another tab might. */
 async function afterChange(change: string, server: TestServer, text: string, work: () => Promise<void>): Promise<void> {
   const { sql } = server.database;
@@ -189,7 +192,22 @@ describe("docs/protocol.md#second-factor", () => {
     await Promise.all(recovery.map((code) => browser.submit(page, { code })));
     const started = "select 1 from audit_records where user_id = $1 and event = 'session.started' and reason = 'second_factor'";
     expect(await runText(server.database.sql, started, [id])).toHaveLength(1);
+    expect(await codesLeft(server, id)).toBe(9);
   });
+
+  test.for(["the app", "recovery"])(
+    "a form with a code of %s that is sent several times at once is nowhere called wrong",
+    async (kind, { server }) => {
+      const { id, email, browser, secret, recovery } = await withApp(server);
+      browser.cookies.clear();
+      const page = await afterPassword(browser, email);
+      const code = kind === "recovery" ? (recovery[0] ?? "") : codeOf(secret, 1);
+      const answers = await Promise.all(Array.from({ length: 4 }, () => browser.submit(page, { code })));
+      for (const { html } of answers) expect(html).not.toContain("That code is not right");
+      const refused = "select 1 from audit_records where user_id = $1 and event = 'session.refused'";
+      expect(await runText(server.database.sql, refused, [id])).toEqual([]);
+    },
+  );
 
   test("a code that comes too late leads back to the sign-in, which says so and leads on as before", async ({ server }) => {
     const { email, browser, recovery } = await withApp(server);
@@ -208,7 +226,7 @@ describe("docs/protocol.md#second-factor", () => {
     const page = await afterPassword(browser, email, "/login?next=/account/security/password");
     const failures = () => runText(server.database.sql, "select key, failures from sign_in_failures where failures > 0 order by key");
     const before = await failures();
-    await afterChange("delete on recovery_codes", server, "delete from proof_challenges", async () => {
+    await afterChange("insert or update on sign_in_failures", server, "delete from proof_challenges", async () => {
       const late = await browser.submit(page, { code: kind === "right" ? (recovery[0] ?? "") : "AAAA-AAAA-AAAA-AAAA" });
       expect(late.html).toContain("That took too long. Sign in again.");
       expect(new URL(late.url).searchParams.get("next")).toBe("/account/security/password");
@@ -216,16 +234,23 @@ describe("docs/protocol.md#second-factor", () => {
     expect(await failures()).toEqual(before);
     const refused = "select reason from audit_records where user_id = $1 and event = 'session.refused'";
     expect(await runText(server.database.sql, refused, [id])).toEqual([]);
+    expect(await codesLeft(server, id)).toBe(10);
   });
 
   test.for(["right", "wrong"])("a %s code whose session ends leads to the sign-in", async (kind, { server }) => {
     const { id, browser, recovery } = await withApp(server);
     const page = await browser.follow("/account/security/password");
     expect(page.url).toContain("/login/code?step=&");
-    await afterChange("delete on recovery_codes", server, `update sessions set ended_at = now() where user_id = '${id}'`, async () => {
-      const late = await browser.submit(page, { code: kind === "right" ? (recovery[0] ?? "") : "AAAA-AAAA-AAAA-AAAA" });
-      expect(late.html).toContain("That took too long. Sign in again.");
-    });
+    await afterChange(
+      "insert or update on sign_in_failures",
+      server,
+      `update sessions set ended_at = now() where user_id = '${id}'`,
+      async () => {
+        const late = await browser.submit(page, { code: kind === "right" ? (recovery[0] ?? "") : "AAAA-AAAA-AAAA-AAAA" });
+        expect(late.html).toContain("That took too long. Sign in again.");
+      },
+    );
+    expect(await codesLeft(server, id)).toBe(10);
   });
 
   test("a code that was to prove the user again comes too late: the page says so, and asks for everything", async ({ server }) => {

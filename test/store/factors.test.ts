@@ -3,13 +3,22 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PasskeyPorts, passkeyOptions } from "../../src/accounts/authenticators/passkey.ts";
 import type { Caller } from "../../src/accounts/caller.ts";
 import { MAX_PASSKEYS, type NewPasskey, type Passkeys } from "../../src/accounts/factors.ts";
-import { appSecretPlace, confirmApp, type SecondFactorPorts, type SecondFactors } from "../../src/accounts/second-factor.ts";
+import type { FactorUse, NewSessionRecord } from "../../src/accounts/ports.ts";
+import {
+  appSecretPlace,
+  confirmApp,
+  SECOND_FACTOR_WRONG,
+  type SecondFactorPorts,
+  type SecondFactors,
+  SIGN_IN_OVER,
+} from "../../src/accounts/second-factor.ts";
 import { type SignInPorts, signIn, signInByPasskey } from "../../src/accounts/sign-in.ts";
 import { systemClock } from "../../src/clock.ts";
+import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
-import { secondFactors } from "../../src/store/second-factors.ts";
+import { secondFactors, useFactor } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, auditOf, OPEN_SIGN_UP } from "../support/accounts.ts";
@@ -21,6 +30,8 @@ const mail = { subject: "news", text: "t", html: "h" };
 const unnamed = { userId: null, generation: null, upstream: null };
 const bound = { holder: "address 192.0.2.1", limit: 3 };
 const many = <Result>(work: () => Promise<Result>) => Promise.all(Array.from({ length: 64 }, work));
+
+const recovery = (code = aHash()): FactorUse => ({ kind: "recovery", code, message: mail, audit: anAudit("recovery_code.used") });
 
 const aPasskey = (userId: string, counter = 0): NewPasskey => ({
   ...{ id: anId(), userId, counter, credentialId: aHash(), publicKey: aHash(), transports: ["internal"] },
@@ -246,14 +257,46 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
 
     test("64 uses of one time step or one recovery code at once: exactly one each; no step counts after a later one", async () => {
       const { store, user, codes, confirm } = await withApp();
-      expect(await store.useStep(user.id, 101)).toBe(false);
+      const used = (userId: string, factor: FactorUse) =>
+        database.sql
+          .transaction((tx) => useFactor(tx, userId, factor))
+          .then(
+            () => true,
+            (error: unknown) => {
+              expect(error).toMatchObject({ code: "unauthenticated", reason: SECOND_FACTOR_WRONG });
+              return false;
+            },
+          );
+      const useStep = (step: number) => used(user.id, { kind: "otp", step });
+      expect(await useStep(101)).toBe(false);
       await confirm(100);
-      expect(await many(() => store.useStep(user.id, 101)).then((all) => all.filter(Boolean))).toHaveLength(1);
-      expect([await store.useStep(user.id, 100), await store.useStep(user.id, 102)]).toEqual([false, true]);
-      const use = () => store.useCode(user.id, codes[0] ?? aHash(), mail, anAudit("recovery_code.used"));
-      expect(await many(use).then((all) => all.filter(Boolean))).toHaveLength(1);
+      expect(await many(() => useStep(101)).then((all) => all.filter(Boolean))).toHaveLength(1);
+      expect([await useStep(100), await useStep(102)]).toEqual([false, true]);
+      expect(await many(() => used(user.id, recovery(codes[0]))).then((all) => all.filter(Boolean))).toHaveLength(1);
       const other = await aUser(database.sql);
-      expect(await store.useCode(other.id, codes[1] ?? aHash(), mail, anAudit("recovery_code.used"))).toBe(false);
+      expect(await used(other.id, recovery(codes[1]))).toBe(false);
+      expect((await store.stateOf(user.id)).recoveryCodes).toBe(1);
+    });
+
+    test("a code is used up only by the session that it starts", async () => {
+      const { store, user, codes, confirm } = await withApp();
+      await confirm(100);
+      const { sql } = database;
+      const half = aHash();
+      await proofChallenges(sql).put(half, "second_factor", { ...unnamed, userId: user.id, generation: 0 }, 300, bound);
+      const start = (more: Partial<NewSessionRecord>) =>
+        sessions(sql).start(
+          { id: anId(), hash: aHash(), userId: user.id, ttl: 60, acr: TWO_FACTOR_ACR, factor: recovery(codes[0]), ...more },
+          anAudit("session.started"),
+        );
+      const over = { code: "unauthenticated", reason: SIGN_IN_OVER };
+      await expect(start({ raises: true, replaces: aHash() })).rejects.toMatchObject(over);
+      await expect(start({ generation: 99, half })).rejects.toMatchObject(over);
+      expect(await start({ half: aHash() })).toBeUndefined();
+      expect((await store.stateOf(user.id)).recoveryCodes).toBe(2);
+      // The sign-in still waits after a wrong code.
+      await expect(start({ half, factor: recovery(aHash()) })).rejects.toMatchObject({ reason: SECOND_FACTOR_WRONG });
+      expect(await start({ half })).toMatchObject({ userId: user.id });
       expect((await store.stateOf(user.id)).recoveryCodes).toBe(1);
     });
 

@@ -12,7 +12,7 @@ import { invitations } from "../../src/store/invitations.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
-import { secondFactors } from "../../src/store/second-factors.ts";
+import { secondFactors, useFactor } from "../../src/store/second-factors.ts";
 import { sessions, startSession } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
@@ -125,7 +125,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const replace = async () =>
       expect(await outcomes([store.replaceCodes(session, [aHash()], anAudit("recovery_codes.replaced"))])).toEqual([SESSION_ENDED]);
     await commitAfter((tx) => sessions(tx).endAll(userId, anAudit("session.ended")), replace);
-    expect(await store.useCode(userId, code, MESSAGE, anAudit("recovery_code.used"))).toBe(true);
+    await useFactor(sql, userId, { kind: "recovery", code, message: MESSAGE, audit: anAudit("recovery_code.used") });
   });
 
   test("no second factor is removed in a session that is being ended", async () => {

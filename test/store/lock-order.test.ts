@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { beforeAll, describe, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { parseProvisionFile } from "../../src/management/provision.ts";
+import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { addressChanges } from "../../src/store/address-changes.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
@@ -277,7 +278,11 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     await apps.confirm(own, { secret: "sealed", step: 1 }, codes, MESSAGE, anAudit("second_factor.added"));
     const use = async (code: (typeof codes)[number], at: number) => {
       for (let statements = 0; statements < round + at; statements += 1) await users(sql).byId(userId);
-      await apps.useCode(userId, code, MESSAGE, anAudit("recovery_code.used"));
+      const factor = { kind: "recovery", code, message: MESSAGE, audit: anAudit("recovery_code.used") } as const;
+      const session = { id: anId(), hash: aHash(), userId, ttl: 60, replaces: own.hash, raises: true, acr: TWO_FACTOR_ACR, factor };
+      await sessions(sql)
+        .start(session, anAudit("session.proved"))
+        .catch((error: unknown) => expect(error).toMatchObject({ code: "unauthenticated" }));
     };
     await allAtOnce([...codes.map(use), close(userId)]);
   });
