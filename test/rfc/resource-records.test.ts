@@ -15,7 +15,7 @@ const test = testOn({
     ...PROVISIONED,
     resources: [
       { resource: NOTES, name: "Notes", scopes: [{ name: "crm:read" }, titled], accessTokenLifetime: 60 },
-      { resource: `${MAIL}/`, scopes: [{ name: "mail:send" }], clients: ["named"] },
+      { resource: `${MAIL}/`, scopes: [{ name: "mail:send" }, { name: "crm:read" }], clients: ["named"] },
     ],
   },
 });
@@ -53,6 +53,15 @@ describe("docs/protocol.md#resource-records", () => {
     const dropped = server.logged.map((line) => JSON.parse(line)).find(({ event }) => event === "scope_dropped");
     expect(dropped).toMatchObject({ clientId: client.clientId, resource: NOTES, scope: "mail:send", rule: "scope_allowed" });
     expect((await server.authorize(client, browser, { resource: MAIL, scope: "mail:send" })).get("error")).toBe("invalid_scope");
+  });
+
+  test("a scope that one resource keeps from the client's kind is in no token for it, whatever other resource is named", async ({
+    server,
+  }) => {
+    const { browser } = await server.signedInUser();
+    const code = await server.code(client, browser, { resource: [NOTES, MAIL], scope: "openid crm:read" });
+    const { body } = await server.token(client, { ...code, resource: MAIL });
+    expect([body.scope, claimsOf(body.access_token).aud]).toEqual(["openid", MAIL]);
   });
 
   test("a refreshed token has no scope that was removed from the record", async ({ server }) => {

@@ -27,19 +27,26 @@ export const targetOf = (client: Client, resources: readonly string[], terms: re
 /**
  * All scopes that a client may have at these resources. Records offer their scopes to kinds of clients: to those that developers and
  * operators name only within the client's allowlist. Where every resource has a record, the allowlist alone gives only protocol scopes and
- * agent modes; where one has none, or none is named, it gives all that it holds. Pure.
+ * agent modes; where one has none, or none is named, it gives all that it holds. What one of the records keeps from this kind of client is
+ * left out whatever gives it: the token is for that resource too. Pure.
  * @see docs/protocol.md#resource-records
  */
-export function allowedAt(client: Client, { resources, terms }: Target): readonly string[] {
+export function allowedAt(client: Client, target: Target): readonly string[] {
   const own = allowedScopes(client);
-  if (terms.length === 0) return own;
-  const records = resources.map((resource) => termsOf(resource, terms));
+  const records = target.resources.map((resource) => termsOf(resource, target.terms));
   if (records.every((record) => record === undefined)) return own;
-  const kind = clientKind(client);
-  const offered = records.flatMap((record) => (record?.enabled && record.clients.includes(kind) ? record.scopeNames : []));
+  const offered = recordedScopes(client, target, "offered");
   const kept = records.includes(undefined) ? own : own.filter((name) => !isResourceScope(name));
-  return distinct([...kept, ...(kind === "named" ? offered.filter((name) => own.includes(name)) : offered)]);
+  const given = distinct([...kept, ...(clientKind(client) === "named" ? offered.filter((name) => own.includes(name)) : offered)]);
+  return without(given, recordedScopes(client, target, "withheld"));
 }
+
+/** The scopes that the records of these resources offer to a kind of clients, or keep from it. A disabled resource is in no token. */
+const recordedScopes = (client: Client, { resources, terms }: Target, as: "offered" | "withheld"): readonly string[] =>
+  resources.flatMap((resource) => {
+    const { enabled = false, clients = [], scopeNames = [] } = termsOf(resource, terms) ?? {};
+    return enabled && clients.includes(clientKind(client)) === (as === "offered") ? scopeNames : [];
+  });
 
 export const SCOPE_ALLOWED: RuleHead = {
   name: "scope_allowed",
@@ -95,13 +102,18 @@ export function narrowScope(scope: string | undefined, granted: readonly string[
 }
 
 /**
- * The scopes of an exchanged token: those requested, or else all of the subject token's that the agent may have.
+ * The scopes of an exchanged token: those requested, or else all of the subject token's that the agent may have at the target.
  * @throws {Refusal} invalid_scope for a scope outside of the subject token, the agent's ceiling or its allowlist
  * @see docs/protocol.md#token-exchange-rules, docs/protocol.md#agents, RFC 8693 §2.1
  */
-export function exchangedScopes(scope: string | undefined, subjectScopes: readonly string[], agent: Client): readonly string[] {
+export function exchangedScopes(
+  scope: string | undefined,
+  subjectScopes: readonly string[],
+  agent: Client,
+  target: Target = NO_RESOURCE,
+): readonly string[] {
   const requested = parseScope(scope);
-  const allowed = allowedScopes(agent);
+  const allowed = without(allowedScopes(agent), recordedScopes(agent, target, "withheld"));
   if (requested.length === 0) return subjectScopes.filter((name) => allowed.includes(name));
   if (!requested.every((name) => subjectScopes.includes(name)))
     throw new Refusal("invalid_scope", "scope_wider_than_subject", { description: "A scope is not among those of the subject_token." });
@@ -140,6 +152,8 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
 };
 
 const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
+const without = (values: readonly string[], excluded: readonly string[]): readonly string[] =>
+  values.filter((value) => !excluded.includes(value));
 
 /** Whether a client may ask for a token for this service itself: the command line and the console may ask for no other one. */
 export type ServiceReach = "never" | "also" | "only";

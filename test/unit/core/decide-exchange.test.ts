@@ -20,7 +20,7 @@ import {
   newJti,
   tokenLifetime,
 } from "../../../src/core/tokens/access-token.ts";
-import { aClient, aSubject, aTokenState, descriptionOf, exchangeGrant, refusalOf } from "../../support/builders.ts";
+import { aClient, aSubject, aTokenState, descriptionOf, exchangeGrant, refusalOf, someTerms } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";
 const CRM = "https://crm.example.test/mcp";
@@ -64,6 +64,7 @@ const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
   subject: subject(),
   actor: undefined,
   clients: new Map([["agent", true]]),
+  terms: [],
   issuer: ISSUER,
   ...members,
 });
@@ -282,6 +283,15 @@ test("RFC 8693 §4.1: the current actor is the outermost, and previous actors ar
 test("an identity assertion names previous actors only", () => {
   expect(decideExchange(facts({ params: assertion() }))).toMatchObject({ kind: "id_jag", act: undefined });
   expect(decideExchange(facts({ params: assertion(), subject: subject({ act: { sub: "first" } }) })).act).toEqual({ sub: "first" });
+});
+
+test("docs/protocol.md#resource-records: an agent gets no scope that a resource of the new token keeps from its kind", () => {
+  const terms = [someTerms({ resource: CRM, scopeNames: ["crm:read"], clients: ["registered"] })];
+  const exchanged = (params = exchangeGrant(), client = agent) => decideExchange(facts({ terms, params, client })).scopes;
+  expect(exchanged()).toEqual(["openid", "agent:readonly"]);
+  expect(refusalOf(() => exchanged(exchangeGrant({ scope: "crm:read" })))).toEqual(["invalid_scope", "scope_not_allowed"]);
+  expect(exchanged(exchangeGrant({ scope: "crm:read", resource: [OTHER] }))).toEqual(["crm:read"]);
+  expect(exchanged(exchangeGrant({ scope: "crm:read" }), { ...agent, origin: "dynamic" })).toEqual(["crm:read"]);
 });
 
 test("rule 4, §5: without scope, the token inherits the subject token's scopes within the agent's allowed scopes and ceiling", () => {

@@ -29,6 +29,30 @@ test.for<[string, ReturnType<typeof aClient>, readonly string[], readonly Resour
     [notes],
     [...registered.scopes, "notes:read", "notes:write"],
   ],
+  [
+    "nothing that one resource keeps from its kind, beside an unknown one",
+    aClient({ origin: "dynamic", scopes: ["openid", "mail:read"] }),
+    [MAIL, "https://unknown.example.test"],
+    [mail],
+    ["openid"],
+  ],
+  [
+    "nothing that one resource keeps from its kind and another offers",
+    registered,
+    [NOTES, MAIL],
+    [{ ...notes, scopeNames: ["notes:read", "mail:read"] }, mail],
+    ["openid", "offline_access", "notes:read"],
+  ],
+  [
+    "what another resource offers beside a disabled one",
+    registered,
+    [NOTES, MAIL],
+    [
+      { ...notes, scopeNames: ["mail:read"] },
+      { ...mail, enabled: false },
+    ],
+    ["openid", "offline_access", "mail:read"],
+  ],
   ["nothing of a disabled record", registered, [NOTES], [{ ...notes, enabled: false }], ["openid", "offline_access"]],
 ])("docs/protocol.md#resource-records: %s", ([, client, resources, terms, expected]) => {
   expect(allowedAt(client, targetOf(client, resources, terms))).toEqual(expected);

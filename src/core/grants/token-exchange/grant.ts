@@ -5,7 +5,7 @@ import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token
 import { isAbsoluteUri, MAX_RESOURCES } from "../../../protocol/access.ts";
 import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
-import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
+import { disabledAmong, lifetimeAt } from "../../../resources/resource.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";
 import { boundForm, possibleClients } from "../../policy/access.ts";
 import { ENFORCED } from "../../policy/rule.ts";
@@ -30,9 +30,6 @@ import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rule
 import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES, TOKEN_RULES } from "./rules.ts";
 
 type Request = GrantRequest<"tokenExchange">;
-/** Of the records of the resources that the request or the subject token names. */
-type Terms = { readonly terms: readonly ResourceTerms[] };
-
 /** @param agent the client that acts with the token, if it is a subject token */
 async function presented(claims: AccessTokenClaims | undefined, core: Core, agent?: string): Promise<PresentedToken | undefined> {
   if (claims === undefined) return undefined;
@@ -49,7 +46,7 @@ async function clientsAmong(values: readonly string[], requesting: Client, core:
 }
 
 /** Reads all records that the rules need, in parallel. */
-async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts & Terms> {
+async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts> {
   const claims = verifiedAccessToken(params.subjectToken, core);
   const targets = [...new Set([...params.resource, ...params.audience])].slice(0, MAX_RESOURCES);
   const named = [...targets, ...(claims ? audienceList(claims) : [])];
@@ -93,7 +90,7 @@ async function refuseOvertaken({ client, ...request }: Request, core: Core): Pro
   throw new Refusal("invalid_request", "subject_token_ended", { rule: SUBJECT_LIVES.name });
 }
 
-const lifetimeOf = ({ kind, subject, audience, terms }: Exchange & Terms, core: Core): number => {
+const lifetimeOf = ({ kind, subject, audience, terms }: Exchange & Pick<ExchangeFacts, "terms">, core: Core): number => {
   const configured = kind === "id_jag" ? ASSERTION_LIFETIME : lifetimeAt(core.lifetimes.accessToken, audience, terms);
   return tokenLifetime(configured, subject.claims.exp, subject.state.now);
 };

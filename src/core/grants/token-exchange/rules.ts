@@ -2,6 +2,7 @@ import type { Client } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isWebResource, parseScope, sameResource } from "../../../protocol/access.ts";
+import type { ResourceTerms } from "../../../resources/resource.ts";
 import { refuseProof } from "../../dpop.ts";
 import { exchangedAudience, exchangedScopes } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
@@ -33,6 +34,8 @@ export interface ExchangeFacts {
   readonly actor: PresentedToken | undefined;
   /** Existing clients that the request or the subject token's audience names, each with whether it is enabled. */
   readonly clients: ReadonlyMap<string, boolean>;
+  /** Of the records of the resources that either names. */
+  readonly terms: readonly ResourceTerms[];
   readonly issuer: string;
   /** The key that the agent proved. */
   readonly confirmation?: Confirmation | undefined;
@@ -156,17 +159,23 @@ const AGENT_RULES = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT, DPOP_REQ
 
 const SCOPE: Rule<SubjectFacts, readonly string[]> = {
   name: "scope",
-  demand: "The scope lies within the subject token's, under the agent's ceiling (maxAgentMode) and in its allowlist.",
+  demand:
+    "The scope lies within the subject token's, under the agent's ceiling (maxAgentMode) and in its allowlist, and no resource keeps it from the agent's kind.",
   source: SOURCE,
-  check: ({ params, subject, client }) => exchangedScopes(params.scope, parseScope(subject.claims.scope), client),
+  check: ({ params, subject, client, terms }) =>
+    exchangedScopes(params.scope, parseScope(subject.claims.scope), client, {
+      resources: named(params).length > 0 ? named(params) : audienceList(subject.claims),
+      terms,
+    }),
 };
+
+const named = ({ resource, audience }: TokenExchangeGrant): readonly string[] => [...resource, ...audience];
 
 const TARGET: Rule<SubjectFacts, readonly string[]> = {
   name: "target",
   demand: "resource and audience lie within the subject token's aud; clients that are disabled or deleted are left out.",
   source: SOURCE,
-  check: ({ params, subject, clients }) =>
-    exchangedAudience([...params.resource, ...params.audience], audienceList(subject.claims), clients),
+  check: ({ params, subject, clients }) => exchangedAudience(named(params), audienceList(subject.claims), clients),
 };
 
 /** An identity assertion for this issuer would only say what this issuer knows. */
