@@ -9,14 +9,15 @@ import { startServer, type TestServer } from "../support/server.ts";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const CRM = "https://crm.example.test/mcp";
+const FILES = "https://files.example.test/mcp";
 const client = {
   clientId: "desk",
   clientSecret: "desk-secret",
   name: "Desk",
   tokenEndpointAuthMethod: "client_secret_basic",
   grantTypes: [JWT_BEARER],
-  scopes: ["openid", "email", "crm:read", "crm:write"],
-  audience: [CRM, "https://mail.example.test/mcp"],
+  scopes: ["openid", "email", "crm:read", "crm:write", "files:read"],
+  audience: [CRM, "https://mail.example.test/mcp", FILES],
 };
 const CLIENTS = [
   client,
@@ -44,7 +45,11 @@ beforeAll(async () => {
       ID_JAG_TRUSTED_ISSUERS: `http://localhost:1, ${issuer.url} ${liar.url} ${slashed.url}/`,
       ID_JAG_MAX_ASSERTION_LIFETIME: "200",
     },
-    provision: { clients: CLIENTS, users: [{ email: "taken@example.test", password: "a password 7!", emailVerified: true }] },
+    provision: {
+      clients: CLIENTS,
+      resources: [{ resource: FILES, scopes: [{ name: "files:read" }] }],
+      users: [{ email: "taken@example.test", password: "a password 7!", emailVerified: true }],
+    },
   });
   await madePublic(server, "open");
 });
@@ -103,6 +108,12 @@ describe("docs/protocol.md#identity-assertion", () => {
     expect((await bring(made(wide))).body.scope).toBe("crm:read crm:write");
     const narrow = await bring(made(wide), { scope: "crm:write", resource: CRM });
     expect([narrow.body.scope, claimsOf(narrow.body.access_token).aud]).toEqual(["crm:write", CRM]);
+  });
+
+  test("of a resource with a record, only the scopes that it offers are granted", async () => {
+    const files = (scope: string) => bring(made({ resource: FILES, scope }));
+    expect((await files("crm:read files:read")).body.scope).toBe("files:read");
+    expect((await files("crm:read")).body).toEqual({ error: "invalid_grant" });
   });
 
   test("actors are carried over with only their sub", async () => {

@@ -3,7 +3,7 @@ import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
-import { allowedScopes, boundForm } from "../../policy/access.ts";
+import { allowedAt, boundForm, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Confirmation } from "../../token-state.ts";
 import { type Actor, isText } from "../../tokens/access-token.ts";
@@ -143,15 +143,15 @@ const RESOURCE: Rule<AssertionFacts, readonly string[]> = {
   },
 };
 
-const SCOPE: Rule<AssertionFacts, readonly string[]> = {
+const SCOPE: Rule<AssertionFacts & { readonly audience: readonly string[] }, readonly string[]> = {
   name: "scope",
-  demand: "The request's scope lies within the assertion's, and at least one scope of it is in the client's allowlist.",
-  source: "ID-JAG §4.4",
-  check({ assertion: { claims }, params, client }) {
+  demand: "The request's scope lies within the assertion's, and the client may have at least one scope of it at the resources.",
+  source: "ID-JAG §4.4, docs/protocol.md#resource-records",
+  check({ assertion: { claims }, params, client, audience, terms }) {
     const asserted = typeof claims.scope === "string" ? parseScope(claims.scope) : [];
     const requested = parseScope(params.scope);
     if (!requested.every((name) => asserted.includes(name))) refuse("scope_wider_than_assertion");
-    const allowed = allowedScopes(client);
+    const allowed = allowedAt(client, targetOf(client, audience, terms));
     const scopes = (requested.length === 0 ? asserted : requested).filter((name) => allowed.includes(name));
     return scopes.length === 0 ? refuse("no_scope_left") : scopes;
   },
@@ -189,13 +189,15 @@ export function decideIdentityAssertion(facts: AssertionFacts, trace = ENFORCED)
   const { iat, exp } = trace.check(VALID_HERE_AND_NOW, facts);
   const { subject, jti } = trace.check(SUBJECT, facts);
   trace.check(UNDERSTOOD, facts);
+  const act = trace.check(CHAIN_LENGTH, facts);
+  const audience = trace.check(RESOURCE, facts);
   return {
     subject,
     jti,
     remember: exp + SKEW - now,
-    act: trace.check(CHAIN_LENGTH, facts),
-    audience: trace.check(RESOURCE, facts),
-    scopes: trace.check(SCOPE, facts),
+    act,
+    audience,
+    scopes: trace.check(SCOPE, { ...facts, audience }),
     authTime:
       Number.isSafeInteger(auth_time) && Number(auth_time) >= 0 && Number(auth_time) <= now ? Number(auth_time) : Math.min(iat, now),
     verifiedEmail: typeof email === "string" && email_verified === true ? email : undefined,
