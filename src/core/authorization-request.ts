@@ -91,6 +91,14 @@ export function assertShort(request: Parameters<typeof tooLong>[0]): void {
   throw new Refusal("invalid_request", "parameter_too_long", { description });
 }
 
+/** Evaluated first: what cannot be read says nothing about grant and scope. */
+export const FORM: Rule<AuthorizationRequest> = {
+  name: "authorization_form",
+  demand: "No parameter is repeated, too long or unsupported; response_type, response_mode, code_challenge and dpop_jkt are well formed.",
+  source: "OAuth 2.1 §4.1.1, RFC 7636 §4.3, RFC 9449 §10",
+  check: assertForm,
+};
+
 function assertForm(request: AuthorizationRequest): void {
   const malformed = (reason: string, description: string): never => {
     throw new Refusal("invalid_request", reason, { description });
@@ -172,7 +180,7 @@ export async function requestableAccess(
 export async function validateRequest(request: AuthorizationRequest, client: Client, core: Core) {
   const finding = requestedTarget(request, client, core);
   finding.catch(() => undefined); // not awaited when the request is refused first
-  assertForm(request);
+  FORM.check(request);
   PUSHED.check({ request, client, requirePushed: core.requirePushedRequests });
   GRANT_HELD.check({ client, grant: { case: "authorizationCode" } });
   const access = await requestableAccess(request, client, await finding, core);

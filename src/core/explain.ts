@@ -11,7 +11,7 @@ import {
   type WorkloadToken,
 } from "../gen/countersign/token/v1/token_pb.ts";
 import { type GrantCase, grantCaseOf } from "../protocol/grants.ts";
-import { answerableClient, PUSHED, requestedTarget, validateRequest } from "./authorization-request.ts";
+import { answerableClient, FORM, PUSHED, requestedTarget, validateRequest } from "./authorization-request.ts";
 import { type Assertion, checkAssertion } from "./client-assertion.ts";
 import { CLIENT_RULES, evaluateClient, identified, registeredMethod } from "./client-authentication.ts";
 import { DPOP_PROOF, refuseProof, verifyProof } from "./dpop.ts";
@@ -192,11 +192,11 @@ const ANSWERABLE: RuleHead = {
 
 const PARAMETERS: RuleHead = {
   name: "authorization_parameters",
-  demand: "All other parameters are well formed and supported; each resource is a URI or the client_id of a client.",
-  source: "OAuth 2.1 §4.1.1, RFC 8707 §2, OIDC Core §3.1.2.1",
+  demand: "Each resource is a URI or the client_id of a client; prompt, max_age and id_token_hint are well formed.",
+  source: "RFC 8707 §2, OIDC Core §3.1.2.1",
 };
 
-const RULES = [ANSWERABLE, PUSHED, GRANT_HELD, SCOPE_ALLOWED, PARAMETERS];
+const RULES = [ANSWERABLE, FORM, PUSHED, GRANT_HELD, SCOPE_ALLOWED, PARAMETERS];
 
 /**
  * Explains, rule by rule, what a code would grant if the user consents, and which scopes are dropped. Writes nothing.
@@ -205,6 +205,7 @@ const RULES = [ANSWERABLE, PUSHED, GRANT_HELD, SCOPE_ALLOWED, PARAMETERS];
 export async function explainAuthorizationRequest(request: AuthorizationRequest, address: string, core: Core) {
   const { found, verdicts } = await traceRules(RULES, async (trace) => {
     const client = await trace.settle(ANSWERABLE, answerableClient(request, address, core));
+    trace.check(FORM, request);
     // A request is explained before it is pushed.
     const mustBePushed = core.requirePushedRequests || demandsOf(client).pushedRequests;
     if (mustBePushed) trace.assume(PUSHED);

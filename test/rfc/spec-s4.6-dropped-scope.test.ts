@@ -55,13 +55,14 @@ describe("docs/protocol.md#scopes: scope outside the client's allowlist", () => 
     expect(explained).toMatchObject({ droppedScope: ["admin"], granted: { scope: "openid notes:read", aud: ["web"], idToken: true } });
     expect(explained.rules.map(({ rule, verdict }) => [rule, verdict])).toEqual([
       ["client_and_redirect_uri", "passed"],
+      ["authorization_form", "passed"],
       ["grant_held", "passed"],
       ["scope_allowed", "passed"],
       ["authorization_parameters", "passed"],
     ]);
     const refused = await admin.operator.explain.authorizationRequest.mutate({ parameters: parameters("offline_access") });
     expect(refused.granted).toBeUndefined();
-    expect(refused.rules[2]).toMatchObject({ rule: "scope_allowed", verdict: "refused", error: "invalid_scope", reason: "no_scope_left" });
+    expect(refused.rules[3]).toMatchObject({ rule: "scope_allowed", verdict: "refused", error: "invalid_scope", reason: "no_scope_left" });
     const unknown = await admin.operator.explain.authorizationRequest.mutate({
       parameters: { ...parameters("openid"), client_id: "unknown" },
     });

@@ -412,6 +412,7 @@ describe("explain of an authorization request", () => {
     });
     expect(verdicts(explained)).toEqual([
       ["client_and_redirect_uri", Verdict.PASSED, undefined],
+      ["authorization_form", Verdict.PASSED, undefined],
       ["grant_held", Verdict.PASSED, undefined],
       ["scope_allowed", Verdict.PASSED, undefined],
       ["authorization_parameters", Verdict.PASSED, undefined],
@@ -445,21 +446,33 @@ describe("explain of an authorization request", () => {
     expect([verdicts(unknown), unknown.granted]).toEqual([
       [
         ["client_and_redirect_uri", Verdict.REFUSED, "client_unknown"],
+        ["authorization_form", Verdict.NOT_REACHED, undefined],
         ["grant_held", Verdict.NOT_REACHED, undefined],
         ["scope_allowed", Verdict.NOT_REACHED, undefined],
         ["authorization_parameters", Verdict.NOT_REACHED, undefined],
       ],
       undefined,
     ]);
-    expect(verdicts(await explain({ scope: "admin" }))?.[2]).toEqual(["scope_allowed", Verdict.REFUSED, "no_scope_left"]);
-    expect(verdicts(await explain({ resource: ["x"] }))?.[3]).toEqual([
+    expect(verdicts(await explain({ scope: "admin" }))?.[3]).toEqual(["scope_allowed", Verdict.REFUSED, "no_scope_left"]);
+    expect(verdicts(await explain({ resource: ["x"] }))?.[4]).toEqual([
       "authorization_parameters",
       Verdict.REFUSED,
       "resource_not_allowed",
     ]);
     const unheld = await explain({}, { clients: [aClient({ grantTypes: [] })] });
-    expect(verdicts(unheld)?.[1]).toEqual(["grant_held", Verdict.REFUSED, "grant_not_held"]);
+    expect(verdicts(unheld)?.[2]).toEqual(["grant_held", Verdict.REFUSED, "grant_not_held"]);
   });
+
+  test.for([{ codeChallengeMethod: "plain" }, { responseType: "token" }, { repeatedParameters: ["state"] }, { prompt: "none login" }, {}])(
+    "names the refusal that the request gets, where the scope is wrong too: %j",
+    async (members) => {
+      const asked = { ...members, scope: "admin" };
+      const { core } = await memoryCore();
+      const message = create(IssueCodeRequestSchema, { request: requestWith(asked), userId: USER });
+      const answer = await core.issueCode(message, {}).catch(({ reason }) => reason);
+      expect(verdicts(await explain(asked))?.find(([, verdict]) => verdict === Verdict.REFUSED)?.[2]).toBe(answer);
+    },
+  );
 });
 
 describe("descriptions of refused authorization requests", () => {
