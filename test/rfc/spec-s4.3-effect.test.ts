@@ -103,6 +103,19 @@ describe("changes take effect before their response", () => {
     expect((await server.introspect(heir, own)).body).toEqual({ active: false });
   });
 
+  test("a client that gets refresh tokens while its user is asked gets no code for what the user was shown", async ({ server }) => {
+    const { admin, made, client, browser } = await developer(server, { grantTypes: ["authorization_code"] });
+    const { challenge } = server.pkce();
+    const page = await browser.follow(server.authorizeUrl(client, { code_challenge: challenge, scope: "notes:read offline_access" }));
+    expect(page.html).toContain("For 15 minutes after each sign-in.");
+    await admin.clients.update.mutate({ id: made.id, patch: { grantTypes: ["authorization_code", "refresh_token"] } });
+    const asked = await browser.submit(page, { decision: "approve" });
+    expect(asked.url).toBe(page.url);
+    const again = await browser.follow(asked.url);
+    expect(again.html).not.toContain("For 15 minutes after each sign-in.");
+    expect((await browser.submit(again, { decision: "approve" })).url).toContain(`${REDIRECT}?code=`);
+  });
+
   test("removed grants and redirect URIs are refused", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     await admin.clients.update.mutate({ id: made.id, patch: { grantTypes: ["authorization_code"], redirectUris: [] } });
