@@ -183,6 +183,21 @@ describe("tokens that the management API accepts", () => {
     }
   });
 
+  test("a client with clients:manage may name the service with a root path, and no other client may", async ({ server }) => {
+    const scopes = ["openid", "clients:manage"];
+    const made = await (await operatorAt(server.url)).clients.create.mutate({
+      name: "Manager",
+      redirectUris: [REDIRECT],
+      scopes,
+      grantTypes: ["authorization_code"],
+    });
+    const manager = { clientId: made.clientId, secret: made.clientSecret ?? "", redirectUri: REDIRECT };
+    const { browser, client } = await developer(server);
+    const { access_token } = await server.tokens(manager, browser, { resource: `${server.url}/`, scope: scopes.join(" ") });
+    expect((await at(server, access_token)).status).toBe(200);
+    expect((await server.authorize(client, browser, { resource: `${server.url}/`, scope: "openid" })).get("error")).toBe("invalid_target");
+  });
+
   test("a developer is refused operator procedures, and an operator sees the clients of open registration", async ({ server }) => {
     const { admin } = await developer(server);
     const refused = await refusedWith(admin.operator.clients.list.query({}));

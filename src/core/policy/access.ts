@@ -166,7 +166,8 @@ export const serviceReach = (clientId: string, scopes: readonly string[]): Servi
 const NO_RECORDS = { terms: [], requireKnown: false } as const;
 
 /**
- * The resources of an authorization request: absolute URIs, or client_ids of existing clients, to which a token can be delegated.
+ * The resources of an authorization request: absolute URIs, or client_ids of existing clients, to which a token can be delegated. This
+ * service is named by its issuer, however the request spells it.
  * @param requireKnown REQUIRE_KNOWN_RESOURCES: a URI must have a record
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, docs/protocol.md#resources
@@ -178,7 +179,7 @@ export async function requestableResources(
   isClient: (clientId: string) => Promise<boolean>,
   { terms, requireKnown }: { readonly terms: readonly ResourceTerms[]; readonly requireKnown: boolean } = NO_RECORDS,
 ): Promise<readonly string[]> {
-  const requested = distinct(resources);
+  const requested = distinct(resources.map((resource) => (sameResource(resource, issuer) ? issuer : resource)));
   if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
   if (disabledAmong(requested, terms).length > 0) refuse("resource_disabled");
   for (const resource of requested) {

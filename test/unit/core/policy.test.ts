@@ -118,6 +118,7 @@ test.for([
   ["data:text/html,x", false],
   ["https://no tes.example.test/", false],
   [ISSUER, false],
+  [`${ISSUER}/`, false],
 ] as const)("RFC 8707 §2 at authorize: %s is accepted: %s", async ([resource, expected]) => {
   const verdict = await requestableResources([resource], ISSUER, "never", knows).then(
     () => true,
@@ -132,6 +133,10 @@ test.for([
   ["notes-app", ["server:manage"], "never"],
 ] as const)("docs/protocol.md#command-line-sign-in: %s with %j may request a token for the service: %s", ([clientId, scopes, reach]) => {
   expect(serviceReach(clientId, scopes)).toBe(reach);
+});
+
+test("docs/protocol.md#resources: a client that may name the service gets the issuer as its resource, with and without root path", async () => {
+  await expect(requestableResources([`${ISSUER}/`, ISSUER], ISSUER, "also", knows)).resolves.toEqual([ISSUER]);
 });
 
 test("RFC 8707: at most ten resources are accepted, and repeats count once", async () => {
