@@ -16,7 +16,7 @@ const client = {
   name: "Desk",
   tokenEndpointAuthMethod: "client_secret_basic",
   grantTypes: [JWT_BEARER],
-  scopes: ["openid", "email", "crm:read", "crm:write", "files:read"],
+  scopes: ["openid", "email", "crm:read", "crm:write", "files:read", "files:delete"],
   audience: [CRM, "https://mail.example.test/mcp", FILES],
 };
 const CLIENTS = [
@@ -47,7 +47,7 @@ beforeAll(async () => {
     },
     provision: {
       clients: CLIENTS,
-      resources: [{ resource: FILES, scopes: [{ name: "files:read" }] }],
+      resources: [{ resource: FILES, scopes: [{ name: "files:read" }, { name: "files:delete", stepUp: { acr: "urn:countersign:mfa" } }] }],
       users: [{ email: "taken@example.test", password: "a password 7!", emailVerified: true }],
     },
   });
@@ -114,6 +114,12 @@ describe("docs/protocol.md#identity-assertion", () => {
     const files = (scope: string) => bring(made({ resource: FILES, scope }));
     expect((await files("crm:read files:read")).body.scope).toBe("files:read");
     expect((await files("crm:read")).body).toEqual({ error: "invalid_grant" });
+  });
+
+  test("a scope that demands a stronger sign-in is not granted, for an assertion shows none", async () => {
+    const { body } = await bring(made({ resource: [FILES, CRM], scope: "files:read files:delete" }));
+    expect(body.scope).toBe("files:read");
+    expect((await bring(made({ resource: FILES, scope: "files:delete" }))).body).toEqual({ error: "invalid_grant" });
   });
 
   test("actors are carried over with only their sub", async () => {

@@ -2,7 +2,7 @@ import { audienceOf, type Client, isConfidential, MAX_ACTORS } from "../../../cl
 import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";
-import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
+import { demandOf, disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedAt, boundForm, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Confirmation } from "../../token-state.ts";
@@ -145,13 +145,16 @@ const RESOURCE: Rule<AssertionFacts, readonly string[]> = {
 
 const SCOPE: Rule<AssertionFacts & { readonly audience: readonly string[] }, readonly string[]> = {
   name: "scope",
-  demand: "The request's scope lies within the assertion's, and the client may have at least one scope of it at the resources.",
-  source: "ID-JAG §4.4, docs/protocol.md#resource-records",
+  demand:
+    "The request's scope lies within the assertion's, and at least one of it is a scope that the client may have at the resources and that needs no step-up.",
+  source: "ID-JAG §4.4, docs/protocol.md#resource-records, docs/protocol.md#step-up",
   check({ assertion: { claims }, params, client, audience, terms }) {
     const asserted = typeof claims.scope === "string" ? parseScope(claims.scope) : [];
     const requested = parseScope(params.scope);
     if (!requested.every((name) => asserted.includes(name))) refuse("scope_wider_than_assertion");
-    const allowed = allowedAt(client, targetOf(client, audience, terms));
+    const named = terms.filter(({ resource }) => boundForm(resource, audience) !== undefined);
+    // An assertion shows no sign-in at this server, so it fulfils no demand of one.
+    const allowed = allowedAt(client, targetOf(client, audience, terms)).filter((name) => demandOf([name], named) === undefined);
     const scopes = (requested.length === 0 ? asserted : requested).filter((name) => allowed.includes(name));
     return scopes.length === 0 ? refuse("no_scope_left") : scopes;
   },
