@@ -1,9 +1,10 @@
 import { describe, expect } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { claimsOf, PASSWORD } from "../support/flow.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
 
 const BANK = "https://bank.example.test/mcp";
-const [PWD, PHR] = ["urn:countersign:pwd", "phr"];
+const [PWD, PHR] = ["urn:countersign:pwd", "phr"] as const;
 const test = testOn({
   provision: {
     ...PROVISIONED,
@@ -61,6 +62,20 @@ describe("RFC 9470 §4 and §6, docs/protocol.md#step-up", () => {
     expect(claimsOf(met.access_token)).toMatchObject({ acr: PWD, auth_time: expect.any(Number) });
     const other = await server.tokens(server.clients.web, browser, { resource: BANK, scope: "profile" });
     expect(claimsOf(other.access_token)).not.toHaveProperty("acr");
+  });
+
+  test("a scope that demands a stronger class after it was granted is in no refreshed token", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const resource = "https://shop.example.test/mcp";
+    const { resources } = await operatorAt(server.url);
+    await resources.create.mutate({ resource, scopes: [{ name: "notes:read" }, { name: "notes:write" }] });
+    const issued = await server.tokens(server.clients.web, browser, { resource, scope: "notes:read notes:write" });
+    const refreshed = async (refreshToken: string, acr: typeof PWD | typeof PHR) => {
+      await resources.update.mutate({ resource, scopes: [{ name: "notes:read" }, { name: "notes:write", stepUp: { acr } }] });
+      return (await server.refresh(server.clients.web, refreshToken)).body;
+    };
+    const weak = await refreshed(issued.refresh_token, PWD);
+    expect([weak.scope, (await refreshed(weak.refresh_token, PHR)).scope]).toEqual(["notes:read notes:write", "notes:read"]);
   });
 
   test("both discovery documents list the classes, the weakest first", async ({ server }) => {

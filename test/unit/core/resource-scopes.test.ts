@@ -101,3 +101,20 @@ test("a refreshed token has no scope that was taken from the record, and no disa
     "audience_absent",
   ]);
 });
+
+test("docs/protocol.md#step-up: a refreshed token has a scope that demands a class only if the sign-in of the grant had it", () => {
+  const terms = [{ ...notes, stepUps: { "notes:write": { acr: "urn:countersign:mfa" } } }] as const;
+  const scopesAfter = (acr?: string) => {
+    const authentication = acr === undefined ? null : { acr, amr: [], requested: [], inIdToken: false };
+    const family = aFamily({ audience: [NOTES], scopes: ["notes:read", "notes:write"], resourceTerms: terms, authentication });
+    const grace = { seconds: 0, successor: hashSecret("next") };
+    return (decideRefresh(family, { client: registered, params: refreshGrant() }, grace) as { readonly scopes?: unknown }).scopes;
+  };
+  const both = ["notes:read", "notes:write"];
+  expect(["phr", "urn:countersign:mfa", "urn:countersign:pwd", undefined].map(scopesAfter)).toEqual([
+    both,
+    both,
+    ["notes:read"],
+    ["notes:read"],
+  ]);
+});

@@ -1,8 +1,9 @@
 import type { Client } from "../../../clients/client.ts";
 import { refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
+import { isAsStrong, PASSWORD_ACR } from "../../../protocol/authentication-context.ts";
 import { type SecretHash, sameHash } from "../../../random.ts";
-import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
+import { demandOf, disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
@@ -72,10 +73,15 @@ const TOKEN_UNUSED: Rule<FamilyFacts> = {
 };
 const SCOPE: Rule<FamilyFacts, readonly string[]> = {
   name: "scope",
-  demand: "scope lies within what was granted, and within what the client may still have at the resources.",
-  source: "RFC 6749 §6",
-  check: ({ client, params, family }) =>
-    narrowScope(params.scope, remainingScopes(family.scopes, client, targetOf(client, family.audience, family.resourceTerms))),
+  demand:
+    "scope lies within what was granted, and within what the client may still have at the resources; the sign-in of the grant was of the class that they demand.",
+  source: "RFC 6749 §6, docs/protocol.md#step-up",
+  check: ({ client, params, family }) => {
+    const target = targetOf(client, family.audience, family.resourceTerms);
+    const acr = family.authentication?.acr ?? PASSWORD_ACR;
+    const reached = family.scopes.filter((name) => isAsStrong(acr, demandOf([name], target.terms)?.acr ?? PASSWORD_ACR));
+    return narrowScope(params.scope, remainingScopes(reached, client, target));
+  },
 };
 const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] }> = {
   name: "resource",
