@@ -9,6 +9,11 @@ import { type AccessTokenClaims, audienceList, stateHolds, tokenReference, verif
 
 const refuse = refusing("invalid_token");
 
+/** Refuses a token that a resource server receives too, which could use it here as well. */
+function assertForServiceAlone(claims: AccessTokenClaims, issuer: string): void {
+  if (!audienceList(claims).every((audience) => audience === issuer || audience === claims.client_id)) refuse("bound_to_a_resource");
+}
+
 /**
  * Checks that a valid token permits one use by the service's own routes. Pure.
  * @throws {Refusal} invalid_token, insufficient_scope
@@ -21,16 +26,15 @@ export function assertUse(claims: AccessTokenClaims, use: AccessTokenUse, issuer
       if (!scopes.includes("openid")) throw new Refusal("insufficient_scope", "openid_missing", { scope: "openid" });
       return;
     case AccessTokenUse.MANAGEMENT:
-      // Otherwise every resource server that receives a user's token could manage the user's clients with it.
       if (!audienceList(claims).includes(issuer)) refuse("audience_is_not_the_issuer");
+      assertForServiceAlone(claims, issuer);
       if (!isFirstParty({ clientId: claims.client_id, scopes }) && !scopes.includes(MANAGE_CLIENTS)) {
         throw new Refusal("insufficient_scope", "clients_manage_missing", { scope: MANAGE_CLIENTS });
       }
       return;
     case AccessTokenUse.LOGOUT:
-      // Otherwise every resource server and agent that receives a user's token could sign the user out everywhere.
       if (claims.act !== undefined) refuse("delegated_token");
-      if (!audienceList(claims).every((audience) => audience === issuer || audience === claims.client_id)) refuse("bound_to_a_resource");
+      assertForServiceAlone(claims, issuer);
       return;
     case AccessTokenUse.UNSPECIFIED:
       throw new Refusal("invalid_request", "use_not_named");

@@ -198,6 +198,26 @@ describe("tokens that the management API accepts", () => {
     expect((await server.authorize(client, browser, { resource: `${server.url}/`, scope: "openid" })).get("error")).toBe("invalid_target");
   });
 
+  test("a token that a resource server gets too does not manage clients, and one that is narrowed to the service does", async ({
+    server,
+  }) => {
+    const scopes = ["openid", "offline_access", "clients:manage"];
+    const made = await (await operatorAt(server.url)).clients.create.mutate({
+      name: "Manager of two",
+      redirectUris: [REDIRECT],
+      scopes,
+      grantTypes: ["authorization_code", "refresh_token"],
+    });
+    const manager = { clientId: made.clientId, secret: made.clientSecret ?? "", redirectUri: REDIRECT };
+    const { browser } = await developer(server);
+    const resource = [server.url, "https://notes.example.test/mcp"];
+    const both = await server.tokens(manager, browser, { resource, scope: scopes.join(" ") });
+    expect((await at(server, both.access_token)).status).toBe(401);
+    const fields = { grant_type: "refresh_token", refresh_token: both.refresh_token, resource: server.url };
+    const { body } = await server.token(manager, fields);
+    expect((await at(server, body.access_token)).status).toBe(200);
+  });
+
   test("a developer is refused operator procedures, and an operator sees the clients of open registration", async ({ server }) => {
     const { admin } = await developer(server);
     const refused = await refusedWith(admin.operator.clients.list.query({}));

@@ -300,6 +300,13 @@ describe("verification of a bearer token for the server's own routes", () => {
     ["a token without its user", {}, USERINFO, { subject: undefined }, ["invalid_token", "token_ended"]],
     ["a token without openid", { scope: "email" }, USERINFO, {}, ["insufficient_scope", "openid_missing"]],
     ["a token for another audience", {}, MANAGEMENT, {}, ["invalid_token", "audience_is_not_the_issuer"]],
+    [
+      "a token for this service and a resource",
+      { aud: [ISSUER, "https://a.example.test"], scope: "clients:manage" },
+      MANAGEMENT,
+      {},
+      ["invalid_token", "bound_to_a_resource"],
+    ],
     ["a token without clients:manage", { aud: ISSUER }, MANAGEMENT, {}, ["insufficient_scope", "clients_manage_missing"]],
     ["a first-party token", { aud: ISSUER, client_id: FIRST_PARTY }, MANAGEMENT, {}, "accepted"],
     ["sign-out soon after the token expired", {}, LOGOUT, { now: NOW + 900 + 86_399 }, "accepted"],
