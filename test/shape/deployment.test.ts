@@ -66,6 +66,13 @@ test("the database cluster of deploy/ha acknowledges nothing that its standby la
   expect(read("deploy/ha/haproxy.cfg")).toMatch(/GET \/primary[\s\S]*on-marked-down shutdown-sessions/);
 });
 
+test("the systemd unit lets passwords be hashed at a lower priority, and ends no process for a system call", () => {
+  const unit = read("deploy/countersign.service");
+  const filters: string[] = unit.match(/(?<=^SystemCallFilter=).+/gm) ?? [];
+  expect(filters.indexOf("setpriority")).toBeGreaterThan(filters.findIndex((filter) => filter.includes("@resources")));
+  expect(unit).toMatch(/^SystemCallErrorNumber=EPERM$/m);
+});
+
 test("the proxy does not pass on metrics", () => {
   const blocked = /location ~ (\S+) \{\s+return 404;/.exec(read("deploy/proxy.conf"))?.[1] ?? "";
   const paths = ["/metrics", "/tenant/metrics", "/metrics/", "/", "/oauth/token", "/docs/metrics-of-mine"];
