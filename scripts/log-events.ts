@@ -75,7 +75,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   core_away: event(
     "warn",
     ["reason", "code"],
-    "No core serves this front. `front_not_admitted`: cores refuse its certificate or TOKEN_CORE_SECRET; `core_unavailable`: `code` says why; `core_unresolved`: their name has no address.",
+    "No core serves this front. `front_not_admitted`: cores refuse its certificate or TOKEN_CORE_SECRET; `core_unavailable`: `code` says why, `no_answer` where nothing answers that is a core: a firewall, or http in TOKEN_CORE_URL where cores have TLS; `core_unresolved`: their name has no address.",
   ),
   core_back: event("info", [], "A core serves this front again."),
   database_away: event(

@@ -71,4 +71,14 @@ describe.each([
     }, 20_000);
     await core.close();
   });
+
+  test("is known to be away to a front that speaks no TLS", async () => {
+    const { log, lines } = keptLog();
+    const core = remoteTokenCore({ url: `http://localhost:${listener.port}`, secret: "a-secret" }, undefined, undefined, log);
+    await vi.waitFor(async () => {
+      await core.publicKeys({}).catch(() => undefined);
+      expect(lines).toEqual([["core_away", { reason: "core_unavailable", code: "no_answer" }]]);
+    }, 20_000);
+    await core.close();
+  });
 });
