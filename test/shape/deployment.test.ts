@@ -11,6 +11,11 @@ const compose = read("docker-compose.yml");
 const dockerfile = read("Dockerfile");
 const known = new Set<string>(SETTING_NAMES);
 
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: unknown;
+}
+
 describe("docker-compose.yml", () => {
   test("sets only settings of Countersign and of the database's image", () => {
     const names = [...compose.matchAll(/^ +([A-Z][A-Z0-9_]+):/gm)].map((match) => match[1] ?? "");
@@ -45,6 +50,22 @@ describe("the Helm chart", () => {
     expect(keys.filter((key) => !chart("values.yaml").includes(key))).toEqual([]);
     const optional = Object.keys(parse(chart("values.yaml")).optionalSecrets);
     expect(optional.filter((key) => !keys.includes(key))).toEqual([]);
+  });
+
+  test("knows each of its values by its schema, and refuses others", () => {
+    const { $schema: _, ...schema } = JSON.parse(chart("values.schema.json"));
+    const differing = (one: Schema, value: unknown, path: string): string[] => {
+      if (one.properties === undefined || one.additionalProperties !== false) return [];
+      const [known, listed] = [Object.keys(one.properties), Object.keys(value as object)];
+      return [
+        ...[...known, ...listed].filter((key) => !known.includes(key) || !listed.includes(key)).map((key) => `${path}.${key}`),
+        ...Object.entries(one.properties).flatMap(([key, part]) =>
+          differing(part, (value as Record<string, unknown>)[key], `${path}.${key}`),
+        ),
+      ];
+    };
+    expect(schema.additionalProperties).toBe(false);
+    expect(differing(schema, parse(chart("values.yaml")), "")).toEqual([".global"]); // which Helm adds to every chart
   });
 
   test("mounts the signing key into cores only, and is of this version", () => {

@@ -59,8 +59,14 @@ func check() error {
 		}
 		fmt.Printf("with %s: %d objects\n", name, count)
 	}
-	if _, err := render(map[string]any{}); err == nil || !strings.Contains(err.Error(), "issuer:") {
-		return fmt.Errorf("without an issuer the chart has to say so, and said: %v", err)
+	for fault, values := range map[string]map[string]any{
+		"issuer:":       {},
+		"replicaCount":  {"issuer": "https://id.example.com", "replicaCount": 3},
+		"settings.PORT": {"issuer": "https://id.example.com", "settings": map[string]any{"PORT": 8080}},
+	} {
+		if _, err := render(values); err == nil || !strings.Contains(err.Error(), fault) {
+			return fmt.Errorf("the chart has to refuse %v by %s, and said: %v", values, fault, err)
+		}
 	}
 	return nil
 }

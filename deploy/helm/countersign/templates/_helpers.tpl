@@ -75,7 +75,9 @@ spec:
         {{- range $name, $value := mergeOverwrite $env $root.Values.settings }}
         {{- /* A number from a file of values is a float64, which a template writes as 2.592e+06. */ -}}
         {{- if and (kindIs "float64" $value) (eq $value (floor $value)) }}{{ $value = int64 $value }}{{ end }}
+        {{- if not (kindIs "invalid" $value) }}
         - { name: {{ $name }}, value: {{ $value | toString | quote }} }
+        {{- end }}
         {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
