@@ -2,7 +2,7 @@ import { exportLines } from "../audit-chain/export.ts";
 import { verification } from "../audit-chain/verify.ts";
 import type { Config } from "../config.ts";
 import { Refusal } from "../errors.ts";
-import { writeArchive } from "../outside/audit-archive.ts";
+import { openArchive, writeArchive } from "../outside/audit-archive.ts";
 import { auditPartitions } from "../store/audit-partitions.ts";
 import { auditRetention, type Due } from "../store/audit-retention.ts";
 import { auditTrail } from "../store/audit-trail.ts";
@@ -44,6 +44,7 @@ async function* proven(lines: AsyncIterable<string>, { start, until }: Due): Asy
 export async function archive(sql: Sql, { days, folder, streamed }: Retention, signal?: AbortSignal): Promise<number> {
   const [retention, trail] = [auditRetention(sql), auditTrail(sql)];
   let archived = 0;
+  await openArchive(folder); // known at once, and not when the first records are old enough
   while (signal?.aborted !== true) {
     const due = await retention.due(days, streamed);
     if (due === undefined) return archived;

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { link, mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { access, constants, link, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { linesOf } from "../audit-chain/lines.ts";
 import { systemClock } from "../clock.ts";
@@ -58,13 +58,19 @@ async function removeLeftovers(folder: string): Promise<void> {
   }
 }
 
+/** Makes a folder of archives if it is missing. @throws {Error} when this process may not write files there */
+export async function openArchive(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await access(folder, constants.W_OK | constants.X_OK);
+}
+
 /**
  * Writes lines to a file of a folder, which is made if it is missing. When the file has its name, it is whole and on the disk; one that has
  * the name already is left as it is.
  * @throws {Error} when that one holds something else, such as the archive of another database
  */
 export async function writeArchive(folder: string, name: string, lines: AsyncIterable<string>): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await openArchive(folder);
   await removeLeftovers(folder);
   const temporary = join(folder, `.${name}.${randomUUID()}`);
   try {

@@ -87,6 +87,10 @@ describe.for(databaseKinds)("the retention of audit records on $name", ({ fresh 
     });
   });
 
+  test("a folder that cannot be written is a fault before there is anything to archive", async () => {
+    await expect(archive(sql, { days: 9_999, folder: join(import.meta.filename, "below"), streamed: false })).rejects.toThrow("ENOTDIR");
+  });
+
   test("old records are exported and removed, and archive and trail are each sound and follow each other", async () => {
     const signed = (await auditTrail(sql).chain()).signed?.seq ?? 0;
     await Promise.all([keeping(8), keeping(8)]); // two processes at once
