@@ -90,7 +90,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     "Less than 48 MiB are free on the disk of this directory: the embedded database refuses writes. Work in the background that fails by it is not logged.",
   ),
   disk_has_room: event("info", ["path"], "The disk of this directory has room again, and the embedded database writes."),
-  redis_away: event("warn", ["code"], "Redis does not answer; rates are counted in each process."),
+  redis_away: event(
+    "warn",
+    ["code"],
+    "Redis does not answer, or refuses to write (`code`, such as `OOM`, `READONLY`, or `MOVED` by a cluster); rates are counted in each process.",
+  ),
   redis_back: event("info", [], "Redis answers again."),
   mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),
   mail_written: event("info", ["path", "link"], "Without SMTP_URL: a mail is a file. Only in development, `link` is its link."),

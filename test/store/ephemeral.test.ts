@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { authenticationThrottle, FAILURES } from "../../src/clients/throttle.ts";
 import { systemClock } from "../../src/clock.ts";
@@ -129,6 +130,24 @@ if (TEST_REDIS_URL !== undefined)
       await wire.close();
       expect(events()).toHaveLength(4); // closing the connection is not logged as an outage
       expect(lines.join()).not.toContain(String(wire.port));
+    });
+
+    test("a Redis that answers and refuses to write is away, and rates are counted locally", async () => {
+      const server = new Redis(TEST_REDIS_URL as string);
+      const url = new URL(TEST_REDIS_URL as string);
+      [url.username, url.password] = [`reader-${randomUUID()}`, "secret"];
+      await server.acl("SETUSER", url.username, "on", ">secret", "~*", "+@read", "+@connection", "+info");
+      const lines: string[] = [];
+      const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });
+      const ephemeral = redisEphemeral(url.href, "test", log);
+      await until(async () => !(await ephemeral.ping()) && lines.length > 0);
+      const limiter = ephemeral.rateLimiter("test", 1, 60);
+      expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 60]);
+      expect(await ephemeral.ping()).toBe(false);
+      expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ event: "redis_away", code: "NOPERM" })]);
+      await ephemeral.close();
+      await server.acl("DELUSER", url.username);
+      server.disconnect();
     });
 
     test("a Redis that is unreachable at the start is logged once, without the password of its URL", async () => {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Redis } from "ioredis";
+import { Redis, ReplyError } from "ioredis";
 import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import type { SharedTexts } from "../../clients/document-cache.ts";
@@ -19,24 +19,39 @@ const connect = (url: string): Redis =>
     retryStrategy: () => 1_000,
   });
 
-/** Logs once for each outage, however often the connection is tried, and once when Redis is back. */
-function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined): { close(): void } {
+/** Seconds without a refused command after which Redis counts as back: one that is full, or a node of a cluster, takes some and refuses others. */
+const CALM = 60;
+
+/** Logs once for each outage, however often the connection is tried and commands are refused, and once when Redis is back. */
+function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined) {
   let away = false;
   let closed = false;
+  let calmAt = 0;
   const gone = (error?: unknown): void => {
     if (away || closed) return;
     away = true;
     const code = wordOf(error);
     log?.warn("redis_away", code === undefined ? {} : { code });
   };
+  const isCalm = (): boolean => monotonicSeconds() >= calmAt;
+  const back = (): void => {
+    if (!away || !isCalm()) return;
+    away = false;
+    log?.info("redis_back");
+  };
   // Without a listener an error event would end the process. A cut connection closes without an error.
   redis.on("error", gone).on("close", () => gone());
-  redis.on("ready", () => {
-    if (away) log?.info("redis_back");
-    away = false;
-  });
+  redis.on("ready", back);
   return {
-    close: () => {
+    isCalm,
+    back,
+    /** Redis answers, and refuses: it is full, read-only, a node of a cluster, or the user may not. */
+    failed: (error: unknown): void => {
+      if (!(error instanceof ReplyError)) return;
+      calmAt = monotonicSeconds() + CALM;
+      gone(error);
+    },
+    close: (): void => {
       closed = true;
     },
   };
@@ -63,7 +78,8 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
       const answer = await command();
       circuit.succeeded();
       return answer;
-    } catch {
+    } catch (error) {
+      outages.failed(error);
       circuit.failed();
       return undefined;
     }
@@ -107,8 +123,12 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
     texts,
     ping: async () => {
       try {
-        return (await redis.ping()) === "PONG";
-      } catch {
+        // Writes: a Redis that is full or read-only answers a ping.
+        const isWritten = (await redis.set(`${deployment}:written`, "", "EX", CALM)) === "OK";
+        if (isWritten) outages.back();
+        return isWritten && outages.isCalm();
+      } catch (error) {
+        outages.failed(error);
         return false;
       }
     },
