@@ -216,6 +216,13 @@ describe("configuration values", () => {
     expect(read("uselibpqcompat=true&sslmode=require")).toBe("uselibpqcompat=true&sslmode=require");
   });
 
+  test("a URL of PostgreSQL may have its host, or the folder of its socket, as a parameter", () => {
+    const DATABASE_URL = "postgres:///countersign?host=/var/run/postgresql&user=countersign";
+    expect(loadConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+    expect(() => loadConfig({ DATABASE_URL: "postgres:///countersign" })).toThrow("DATABASE_URL: is not a URL of the form");
+    expect(() => loadConfig({ REDIS_URL: "redis:///1?host=cache" })).toThrow("REDIS_URL: is not a URL of the form");
+  });
+
   test("lists are deduplicated", () => {
     const config = loadConfig({
       DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid  openid crm:read",

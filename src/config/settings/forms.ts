@@ -49,9 +49,15 @@ export const flag = () => z.stringbool({ error: says("is neither true nor false"
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
   z.enum(words, { error: says("is not one of the accepted words", `set ${words.join(" or ")}`) });
 
+/** Of a scheme with `//`, and a host; PostgreSQL takes that, or the folder of its socket, as a parameter too. */
+const isUrl = (url: URL | null, schemes: readonly string[]): boolean =>
+  url !== null &&
+  schemes.includes(url.protocol.slice(0, -1)) &&
+  (url.hostname !== "" || (url.href.startsWith("postgres") && url.searchParams.has("host")));
+
 export const url = (schemes: readonly string[]) =>
   text(
-    (value) => URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1)) && new URL(value).hostname !== "",
+    (value) => isUrl(URL.parse(value), schemes),
     `is not a URL of the form ${schemes.map((scheme) => `${scheme}://…`).join(" or ")}`,
     "give the whole URL",
   );
