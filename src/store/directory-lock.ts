@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -40,6 +40,7 @@ function openLock(lockFile: string): DatabaseSync {
  */
 export function lockDirectory(directory: string): DirectoryLock {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+  accessSync(directory, constants.W_OK | constants.X_OK);
   const pidFile = join(directory, "owner.pid");
   const lockFile = join(directory, "owner.lock");
   const lock = openLock(lockFile);

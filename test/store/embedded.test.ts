@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -66,6 +66,16 @@ test("the lock of a killed process is released", async () => {
   const lock = lockDirectory(dir);
   expect(readFileSync(join(dir, "owner.pid"), "utf8")).toBe(`${process.pid}\n`);
   lock.close();
+});
+
+test("a data directory in which another user may not make files is refused by its own name, not by that of the lock", () => {
+  const dir = mkdtempSync(join(tmpdir(), "countersign-read-only-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  chmodSync(dir, 0o555);
+  const program = `const { lockDirectory } = await import(${JSON.stringify(new URL("../../src/store/directory-lock.ts", import.meta.url).href)});
+    try { lockDirectory(${JSON.stringify(dir)}); } catch ({ code }) { console.log(code); }`;
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}; // root may make files everywhere
+  expect(spawnSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8", ...user }).stdout).toBe("EACCES\n");
 });
 
 describe("damaged files are named and left unchanged", () => {
