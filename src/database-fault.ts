@@ -29,6 +29,13 @@ const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: Databas
     { what: "PostgreSQL refuses the user", remedy: "see that user and password are right, and that pg_hba.conf lets this host in" },
   ],
   [
+    ({ code }) => code === "53300",
+    {
+      what: "PostgreSQL has no connection left",
+      remedy: "raise max_connections there, or the limit of the role or the database, or set a lower DATABASE_CONNECTIONS",
+    },
+  ],
+  [
     ({ message }) => /does not support SSL/.test(String(message)),
     { what: "PostgreSQL offers no TLS, which sslmode demands", remedy: "turn it on there (ssl = on), or take sslmode out of the URL" },
   ],

@@ -20,6 +20,7 @@ test.for([
     failure({ code: "08P01" }, "no such database: secret"),
     "the database that it names does not exist",
   ],
+  ["a server whose connections are all taken", unavailable(failure({ code: "53300" })), "PostgreSQL has no connection left"],
   [
     "a server without TLS",
     unavailable(new Error("The server does not support SSL connections")),
