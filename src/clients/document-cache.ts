@@ -49,6 +49,14 @@ export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest:
 
 /** The limit that the draft recommends. */
 const MAX_DOCUMENT_BYTES = 5_120;
+/** What is said of a fetch that failed: what its host answered. Which hosts and addresses this server can reach is nothing for strangers. */
+const ANSWERED: Readonly<Record<string, string>> = {
+  status_not_200: "its status is not 200, and redirects are not followed",
+  not_json: "its Content-Type is not application/json",
+  json_malformed: "it is not valid JSON in UTF-8",
+  content_encoded: "it is compressed, which was not asked for",
+  too_large: `it has more than ${MAX_DOCUMENT_BYTES} bytes`,
+};
 const REMEMBERED_DOCUMENTS = 1_000;
 /** Seconds. */
 const SHORTEST = 60;
@@ -100,7 +108,9 @@ export function clientDocuments(ports: DocumentPorts): ClientDocuments & KeptDoc
     if (!kept.has(url)) budget.spend(`host ${documentHost(url)}`, PER_HOST);
     const { value, text, freshFor } = await fetch.json(url, MAX_DOCUMENT_BYTES).catch((cause: unknown) => {
       if (!(cause instanceof FetchFailure)) throw cause;
-      throw unfetched(cause, "invalid_client", "document", "The client metadata document could not be fetched.");
+      const seen = ANSWERED[cause.reason];
+      const why = seen === undefined ? "" : `: ${seen}`;
+      throw unfetched(cause, "invalid_client", "document", `The client metadata document could not be fetched${why}.`);
     });
     return { document: value, text, until: clock() + documentLifetime(freshFor) };
   };

@@ -15,7 +15,9 @@ const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 export function assertDocumentUrl(clientId: string): void {
   const fault = faultOf(clientId);
   if (fault !== undefined)
-    throw new Refusal("invalid_client", fault, { description: "client_id is not a valid URL of a client metadata document." });
+    throw new Refusal("invalid_client", fault, {
+      description: `client_id is not a valid URL of a client metadata document: ${fault.replace("document_url_", "").replaceAll("_", " ")}.`,
+    });
 }
 
 function faultOf(clientId: string): string | undefined {

@@ -3,7 +3,7 @@ import { Refusal, type RefusalCode } from "../errors.ts";
 /** The reason of a fetch for which this server had no place: it says nothing about the host. */
 export const NO_PLACE = "too_many_fetches";
 
-/** Why a fetch from an untrusted URL failed. `reason` is a fixed word for logs, never for the caller. */
+/** Why a fetch from an untrusted URL failed. `reason` is a fixed word for logs; it may say what this server can reach, so callers do not get it. */
 export class FetchFailure extends Error {
   override readonly name = "FetchFailure";
   readonly reason: string;

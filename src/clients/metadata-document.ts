@@ -4,7 +4,7 @@ import { displayNameFault } from "../protocol/display-name.ts";
 import { DEVICE_CODE, type GrantType } from "../protocol/grants.ts";
 import { type AuthMethod, type Client, DEFAULT_SETTINGS, type SpiffeWorkload } from "./client.ts";
 import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
-import { isPermittedRedirectUri } from "./redirect-uri.ts";
+import { isPermittedRedirectUri, noRedirectUri } from "./redirect-uri.ts";
 import { KEY_TYPES, keyFault } from "./verification-key.ts";
 import { trustDomainOfPattern } from "./workload.ts";
 
@@ -22,8 +22,9 @@ type Members = Readonly<Record<string, unknown>>;
 /** Grants of a document's client; all others are ignored (docs/protocol.md#clients). */
 const DOCUMENT_GRANTS = ["authorization_code", "refresh_token", DEVICE_CODE] as const satisfies readonly GrantType[];
 
-const invalid = (reason: string, detail = ""): never => {
-  throw new Refusal("invalid_client", reason, { description: `The client metadata document is not acceptable${detail}.` });
+/** @param fault said to the client, which knows what it published */
+const invalid = (reason: string, fault: string): never => {
+  throw new Refusal("invalid_client", reason, { description: `The client metadata document is not acceptable: ${fault}.` });
 };
 
 /**
@@ -34,11 +35,14 @@ const invalid = (reason: string, detail = ""): never => {
  */
 export function clientOfDocument(document: unknown, url: string, policy: DocumentPolicy): Client {
   const members = membersOf(document);
-  if (members.client_id !== url) invalid("document_of_another_client");
-  for (const secret of ["client_secret", "client_secret_expires_at"]) if (secret in members) invalid("document_with_secret");
+  if (members.client_id !== url) invalid("document_of_another_client", "its client_id is not the URL that was sent as client_id");
+  for (const secret of ["client_secret", "client_secret_expires_at"])
+    if (secret in members) invalid("document_with_secret", `it must not have ${secret}`);
   const keys = keysOf(members);
   const spiffe = spiffeOf(members, url);
   const methods = methodsOf(members, keys.jwks !== null || keys.jwksUri !== null, spiffe !== undefined);
+  if (methods.tokenEndpointAuthMethod === "private_key_jwt" && asPublicKeySet(keys.jwks)?.length === 0)
+    invalid("document_without_keys", "its jwks has no key");
   return {
     id: url, // there is no stored record
     clientId: url,
@@ -64,56 +68,68 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
 
 /** The members that are set: null stands for absence. */
 function membersOf(document: unknown): Members {
-  if (typeof document !== "object" || document === null || Array.isArray(document)) return invalid("document_not_an_object");
+  if (typeof document !== "object" || document === null || Array.isArray(document))
+    return invalid("document_not_an_object", "it is no JSON object");
   return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null));
 }
 
-function texts(value: unknown, reason: string): readonly string[] {
-  if (!Array.isArray(value) || !value.every((entry) => typeof entry === "string")) return invalid(reason);
+function texts(value: unknown, name: string, reason: string): readonly string[] {
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === "string"))
+    return invalid(reason, `${name} must be a list of strings`);
   return value;
 }
 
 function nameOf({ client_name: name }: Members): string {
-  return typeof name === "string" && displayNameFault(name) === undefined ? name : invalid("document_name_malformed");
+  const fault = typeof name === "string" ? displayNameFault(name) : "must be a string";
+  return fault === undefined ? (name as string) : invalid("document_name_malformed", `client_name ${fault}`);
 }
 
 /** Ignores forbidden redirect URIs: clients also list those for other servers, and an ignored one cannot be used. */
 function redirectUrisOf({ redirect_uris: listed }: Members, tokenEndpointAuthMethod: AuthMethod): readonly string[] {
   const client = { environment: null, tokenEndpointAuthMethod };
-  const permitted = texts(listed, "document_redirects_malformed").filter((uri) => isPermittedRedirectUri(uri, client));
-  return permitted.length === 0 ? invalid("document_without_redirect") : [...new Set(permitted)];
+  const named = texts(listed, "redirect_uris", "document_redirects_malformed");
+  const permitted = named.filter((uri) => isPermittedRedirectUri(uri, client));
+  return permitted.length === 0 ? invalid("document_without_redirect", noRedirectUri(named, client)) : [...new Set(permitted)];
 }
 
 function grantsOf({ grant_types: listed }: Members): readonly GrantType[] {
-  const named = listed === undefined ? ["authorization_code"] : texts(listed, "document_grants_malformed");
+  const named = listed === undefined ? ["authorization_code"] : texts(listed, "grant_types", "document_grants_malformed");
   const grants = DOCUMENT_GRANTS.filter((grant) => named.includes(grant));
-  return grants.includes("authorization_code") ? grants : invalid("document_without_code_grant");
+  return grants.includes("authorization_code")
+    ? grants
+    : invalid("document_without_code_grant", "grant_types must have authorization_code");
 }
 
 function responsesOf({ response_types: listed }: Members): readonly "code"[] {
-  if (listed !== undefined && !texts(listed, "document_responses_malformed").includes("code")) invalid("document_without_code_response");
+  if (listed !== undefined && !texts(listed, "response_types", "document_responses_malformed").includes("code"))
+    invalid("document_without_code_response", "response_types must have code");
   return ["code"];
 }
 
 function scopesOf({ scope }: Members, allowed: readonly string[]): readonly string[] {
   if (scope === undefined) return allowed;
-  if (typeof scope !== "string") return invalid("document_scope_malformed");
   const named = parsedScope(scope);
   return allowed.filter((name) => named.includes(name));
 }
 
-function parsedScope(scope: string): readonly string[] {
+function parsedScope(scope: unknown): readonly string[] {
+  const malformed = () => invalid("document_scope_malformed", "scope must be a string of names that are separated by spaces");
+  if (typeof scope !== "string") return malformed();
   try {
     return parseScope(scope);
   } catch {
-    return invalid("document_scope_malformed");
+    return malformed();
   }
 }
 
+const NO_KEY_SET = "jwks must be a JWK Set of public keys alone";
+const NO_PLAIN_URL = "must be an https URL without user information and fragment";
+
 function keysOf({ jwks, jwks_uri: jwksUri }: Members): Pick<Client, "jwks" | "jwksUri"> {
-  if (jwks !== undefined && jwksUri !== undefined) return invalid("document_with_two_key_sources");
-  if (jwks !== undefined) assertUsableKeys(asPublicKeySet(jwks) ?? invalid("document_keys_malformed"));
-  if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysUri(jwksUri))) return invalid("document_keys_uri_malformed");
+  if (jwks !== undefined && jwksUri !== undefined) return invalid("document_with_two_key_sources", "jwks and jwks_uri exclude each other");
+  if (jwks !== undefined) assertUsableKeys(asPublicKeySet(jwks) ?? invalid("document_keys_malformed", NO_KEY_SET));
+  if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysUri(jwksUri)))
+    return invalid("document_keys_uri_malformed", `jwks_uri ${NO_PLAIN_URL}`);
   return { jwks: (jwks as Client["jwks"]) ?? null, jwksUri: jwksUri ?? null };
 }
 
@@ -121,7 +137,7 @@ function keysOf({ jwks, jwks_uri: jwksUri }: Members): Pick<Client, "jwks" | "jw
 function assertUsableKeys(keys: readonly PublishedKey[]): void {
   keys.forEach((key, index) => {
     const fault = KEY_TYPES.includes(key.kty) ? keyFault(key) : undefined;
-    if (fault !== undefined) invalid("document_key_unusable", `: jwks.keys.${index} ${fault}`);
+    if (fault !== undefined) invalid("document_key_unusable", `jwks.keys.${index} ${fault}`);
   });
 }
 
@@ -134,9 +150,12 @@ const isKeysUri = (uri: string): boolean => {
 /** The bundle is on the document's own host, for a document vouches for nothing else. @see draft-ietf-oauth-spiffe-client-auth §4.1 */
 function spiffeOf({ spiffe_id: id, spiffe_bundle_endpoint: bundleEndpoint }: Members, url: string): SpiffeWorkload | undefined {
   if (id === undefined && bundleEndpoint === undefined) return undefined;
-  if (typeof id !== "string" || trustDomainOfPattern(id) === undefined) return invalid("document_spiffe_id_malformed");
-  if (typeof bundleEndpoint !== "string" || !isKeysUri(bundleEndpoint)) return invalid("document_bundle_endpoint_malformed");
-  if (new URL(bundleEndpoint).host !== new URL(url).host) return invalid("document_bundle_of_another_host");
+  if (typeof id !== "string" || trustDomainOfPattern(id) === undefined)
+    return invalid("document_spiffe_id_malformed", "spiffe_id must be a SPIFFE ID");
+  if (typeof bundleEndpoint !== "string" || !isKeysUri(bundleEndpoint))
+    return invalid("document_bundle_endpoint_malformed", `spiffe_bundle_endpoint ${NO_PLAIN_URL}`);
+  if (new URL(bundleEndpoint).host !== new URL(url).host)
+    return invalid("document_bundle_of_another_host", "spiffe_bundle_endpoint must be on the host of the document");
   return { id, bundleEndpoint };
 }
 
@@ -146,6 +165,7 @@ const NAMED_METHODS: Readonly<Record<string, AuthMethod>> = {
   private_key_jwt: "private_key_jwt",
   spiffe_jwt: "workload_jwt",
 };
+const METHOD_NAMES = Object.keys(NAMED_METHODS).join(", ");
 
 /**
  * A client can use its published keys and its SPIFFE ID, and `none` if the document names or lists it, or if it has neither methods nor
@@ -157,14 +177,16 @@ function methodsOf(
   hasSpiffe: boolean,
 ): Pick<Client, "tokenEndpointAuthMethod" | "alternativeAuthMethods"> {
   const { token_endpoint_auth_method: named, token_endpoint_auth_methods_supported: listed } = members;
-  const list = listed === undefined ? [] : texts(listed, "document_methods_malformed");
+  const list = listed === undefined ? [] : texts(listed, "token_endpoint_auth_methods_supported", "document_methods_malformed");
   const keyed: readonly AuthMethod[] = [...(hasKeys ? ["private_key_jwt" as const] : []), ...(hasSpiffe ? ["workload_jwt" as const] : [])];
   const method = typeof named === "string" && Object.hasOwn(NAMED_METHODS, named) ? NAMED_METHODS[named] : undefined;
-  if (named !== undefined && method === undefined) return invalid("document_method_not_possible");
-  if (method !== undefined && method !== "none" && !keyed.includes(method)) return invalid("document_without_keys");
+  const impossible = () => invalid("document_method_not_possible", `token_endpoint_auth_method may be ${METHOD_NAMES}`);
+  if (named !== undefined && method === undefined) return impossible();
+  if (method !== undefined && method !== "none" && !keyed.includes(method))
+    return invalid("document_without_keys", `${named} needs ${method === "private_key_jwt" ? "jwks or jwks_uri" : "spiffe_id"}`);
   const open = method === "none" || list.includes("none") || (named === undefined && list.length === 0 && keyed.length === 0);
   const [first, ...others] = keyed;
-  if (!open && first === undefined) return invalid("document_method_not_possible");
+  if (!open && first === undefined) return impossible();
   // A client that may use `none` is public, whatever else it can do.
   return open || first === undefined
     ? { tokenEndpointAuthMethod: "none", alternativeAuthMethods: keyed }

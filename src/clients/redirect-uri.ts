@@ -106,11 +106,18 @@ export function redirectUriFault(uri: string, client: RedirectingClient): string
   if (!PLAIN.test(uri) || !URL.canParse(uri)) return "is not an absolute URI without fragment and wildcard";
   if (isPermittedTarget(uri, client)) return `must not have a query parameter named ${[...RESPONSE_PARAMETERS].join(", ")}`;
   if (USER_INFORMATION.test(uri)) return "must not have user information, such as user:password@, before the host";
+  if (WEB.test(uri) && client.environment === null) return "must be https on a public host, or http on localhost, 127.0.0.1 or [::1]";
   if (WEB.test(uri)) return "is not permitted in the client's environment";
   return isPermittedRedirectUri(uri, { ...client, tokenEndpointAuthMethod: "none" })
     ? "has a scheme without a dot, which only public clients may have (token_endpoint_auth_method none)"
     : "has a scheme that is not permitted for this client";
 }
+
+/** Why a list has no redirect URI that a client may have. */
+export const noRedirectUri = ([first]: readonly string[], client: RedirectingClient): string =>
+  first === undefined
+    ? "redirect_uris is empty"
+    : `redirect_uris contains no URI that is permitted: the first ${redirectUriFault(first, client)}`;
 
 const isLoopbackName = (host: string): boolean => host === "127.0.0.1" || host === "[::1]" || host === "localhost";
 

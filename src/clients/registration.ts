@@ -2,7 +2,7 @@ import { Refusal } from "../errors.ts";
 import { DEVICE_CODE, type GrantType, SELF_SERVICE_GRANT_TYPES, USER_GRANT_TYPES } from "../protocol/grants.ts";
 import type { RegistrationRequest } from "../protocol/registration-request.ts";
 import { type AuthMethod, PERSONAL_SCOPES } from "./client.ts";
-import { isPermittedRedirectUri, redirectUriFault } from "./redirect-uri.ts";
+import { isPermittedRedirectUri, noRedirectUri } from "./redirect-uri.ts";
 
 /** Methods that an open registration may choose; a request for private_key_jwt is ignored (docs/protocol.md#registration). */
 export const REGISTRABLE_AUTH_METHODS = ["client_secret_basic", "client_secret_post", "none"] as const satisfies readonly AuthMethod[];
@@ -71,10 +71,9 @@ function registrableRedirectUris(requested: readonly string[], needed: boolean, 
   }
   const client = { environment: null, tokenEndpointAuthMethod: method };
   const permitted = requested.filter((uri) => isPermittedRedirectUri(uri, client));
-  const [first] = requested;
-  if (permitted.length === 0 && first !== undefined) {
+  if (permitted.length === 0 && requested.length > 0) {
     throw new Refusal("invalid_redirect_uri", "redirect_uri_forbidden", {
-      description: `redirect_uris contains no URI that is permitted: the first ${redirectUriFault(first, client)}.`,
+      description: `${noRedirectUri(requested, client)}.`,
     });
   }
   return [...new Set(permitted)];

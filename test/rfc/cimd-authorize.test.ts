@@ -309,6 +309,51 @@ describe("refused client_id URLs and documents", () => {
     await refused(published(members).clientId);
   });
 
+  const IS_NOT = "The client metadata document is not acceptable: ";
+  test.for([
+    ["another client_id", { client_id: "https://localhost/other.json" }, "its client_id is not the URL that was sent as client_id."],
+    ["a secret", { client_secret: "s" }, "it must not have client_secret."],
+    ["no name", { client_name: undefined }, "client_name must be a string."],
+    ["one redirect URI that is no list", { redirect_uris: "http://127.0.0.1/cb" }, "redirect_uris must be a list of strings."],
+    [
+      "plain http beyond this machine",
+      { redirect_uris: ["http://app.example.test/cb"] },
+      "redirect_uris contains no URI that is permitted: the first must be https on a public host, or http on localhost, 127.0.0.1 or [::1].",
+    ],
+    [
+      "a method with a secret",
+      { token_endpoint_auth_method: "client_secret_basic" },
+      "token_endpoint_auth_method may be none, private_key_jwt, spiffe_jwt.",
+    ],
+    ["no keys", { token_endpoint_auth_method: "private_key_jwt" }, "private_key_jwt needs jwks or jwks_uri."],
+    ["no code grant", { grant_types: ["client_credentials"] }, "grant_types must have authorization_code."],
+  ] as const)("the error about a document with %s says so", async ([, members, fault]) => {
+    const { clientId } = published();
+    republished({ clientId, redirectUri: REDIRECT }, members);
+    expect((await authorize(clientId)).body.error_description).toBe(`${IS_NOT}${fault}`);
+  });
+
+  test.for([
+    ["404", 404, "application/json", "{}", ": its status is not 200, and redirects are not followed."],
+    ["a page", 200, "text/html", "{}", ": its Content-Type is not application/json."],
+    ["a comma too many", 200, "application/json", '{"client_name":"x",}', ": it is not valid JSON in UTF-8."],
+    ["too much", 200, "application/json", " ".repeat(5_121), ": it has more than 5120 bytes."],
+  ] as const)("the error about a URL that answers with %s says so", async ([, status, type, body, fault]) => {
+    site.serve((_request, response) => response.writeHead(status, { "content-type": type }).end(body));
+    const answer = await authorize(published().clientId);
+    expect(answer.body.error_description).toBe(`The client metadata document could not be fetched${fault}`);
+  });
+
+  test("what this server can reach is not said", async () => {
+    const answer = await authorize("https://localhost:1/client.json");
+    expect(answer.body.error_description).toBe("The client metadata document could not be fetched.");
+  });
+
+  test("the error about a client_id that may not be fetched says what is wrong with the URL", async () => {
+    const answer = await authorize(`${address("/x.json")}?a=1`);
+    expect(answer.body.error_description).toBe("client_id is not a valid URL of a client metadata document: with query.");
+  });
+
   test("a redirect_uri that the document does not list returns 400 without a redirect", async () => {
     const { clientId } = published();
     const answer = await server.get(

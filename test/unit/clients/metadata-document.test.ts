@@ -145,6 +145,8 @@ describe("authentication methods of a metadata document's client (docs/protocol.
 
   test.for([
     ["private_key_jwt without keys", named("private_key_jwt"), "document_without_keys"],
+    ["private_key_jwt with an empty JWK Set", { ...named("private_key_jwt"), jwks: { keys: [] } }, "document_without_keys"],
+    ["an empty JWK Set without a method", { jwks: { keys: [] } }, "document_without_keys"],
     ["private_key_jwt listed without keys", listed("private_key_jwt"), "document_method_not_possible"],
     ["client_secret_basic", named("client_secret_basic"), "document_method_not_possible"],
     ["client_secret_post", named("client_secret_post"), "document_method_not_possible"],
