@@ -49,7 +49,10 @@ function documentFindings(about: string, { issuer, oauth, openid, countersign }:
   const { ok, warning, fault } = findingsAbout(about);
   const named = [oauth, ...openid].filter(isDocument).map(({ body }) => body?.issuer);
   const [first] = named;
-  const change = countersign ? `set JWT_ISSUER=${issuer}` : `set the server's issuer to ${issuer}, or name ${shown(first)} everywhere`;
+  // JWT_ISSUER cannot end in a slash; resources and clients that add one have to drop it.
+  const setting = countersign ? `JWT_ISSUER=${issuer}` : `the server's issuer to ${issuer}`;
+  const change = `name ${shown(first)} in clients and in authorization_servers of resources`;
+  const orSet = countersign && issuer.endsWith("/") ? "" : `, or set ${setting}`;
   return [
     ...(isWebResource(issuer) ? [] : [fault("https", "is reached over plain http", "serve it over https, and use that URL in clients")]),
     isDocument(oauth)
@@ -57,7 +60,7 @@ function documentFindings(about: string, { issuer, oauth, openid, countersign }:
       : warning("metadata", "serves OpenID Connect metadata alone", `serve it at ${oauth.url} too, where older MCP clients look`),
     first === issuer
       ? ok("issuer", `is the issuer ${shown(issuer)}`)
-      : fault("issuer", `its issuer is ${shown(first)}: clients that expect ${shown(issuer)} reject its metadata`, change),
+      : fault("issuer", `its issuer is ${shown(first)}: clients that expect ${shown(issuer)} reject its metadata`, `${change}${orSet}`),
     ...(named.every((each) => each === first)
       ? []
       : [fault("issuer_agreement", "its metadata documents name different issuers", "let all of them name the same issuer")]),

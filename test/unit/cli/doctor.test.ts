@@ -87,6 +87,15 @@ test.for<[string, Partial<ServerObservations>, string]>([
   expect(problemsOf(serverFindings({ ...server, ...observations }, ["notes:read"]))).toEqual([expect.stringContaining(sentence)]);
 });
 
+test.for<[string, string, boolean, string]>([
+  ["https://other.example.test", ISSUER, true, `, or set JWT_ISSUER=https://other.example.test`],
+  [`${ISSUER}/`, ISSUER, true, ""],
+  [`${ISSUER}/`, ISSUER, false, `, or set the server's issuer to ${ISSUER}/`],
+])("says what to change where a resource names %s, whose issuer is %s (Countersign: %s)", ([issuer, named, countersign, setting]) => {
+  const [finding] = serverFindings({ ...server, issuer, countersign }, ["notes:read"]).filter(({ check }) => check === "issuer");
+  expect(finding?.change).toBe(`name ${named} in clients and in authorization_servers of resources${setting}`);
+});
+
 test("names the setting that limits what clients may register at a Countersign", () => {
   const identityAlone = { ...server, ...serving({ scopes_supported: ["openid", "email"] }) };
   expect(problemsOf(serverFindings(identityAlone, []))).toEqual([
