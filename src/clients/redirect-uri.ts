@@ -54,6 +54,16 @@ function differsInLoopbackPort(registered: string, presented: string): boolean {
   return host !== "localhost" || port === undefined;
 }
 
+/** What a program at a free port did wrong whose redirect URI differs from a registered one in loopback host or port alone. */
+export function loopbackMistake(registered: readonly string[], presented: string): string | undefined {
+  const [, host, , rest] = LOOPBACK.exec(presented) ?? [];
+  const near = registered.map((uri) => LOOPBACK.exec(uri) ?? []).filter((parts) => host !== undefined && parts[3] === rest);
+  if (near.length === 0) return undefined;
+  return near.some((parts) => parts[1] === host)
+    ? "for localhost the port counts if one is registered; register it without a port, or use 127.0.0.1"
+    : "localhost, 127.0.0.1 and [::1] are different hosts";
+}
+
 /** Printable ASCII that may stand in a URI (RFC 3986 §2), without `#` (fragment), `*` (wildcard) and `\`. */
 const PLAIN = /^[A-Za-z0-9\-._~:/?[\]@!$&'()+,;=%]+$/;
 const WEB = /^(https?):\/\/([^/?:@[\]]+|\[[0-9A-Fa-f:.]+\])(?::([1-9][0-9]{0,4}))?(?:[/?].*)?$/;

@@ -1,6 +1,6 @@
 import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri } from "../clients/client.ts";
 import { resolveClient } from "../clients/find-client.ts";
-import { isPermittedRedirectUri, matchesRedirectUri } from "../clients/redirect-uri.ts";
+import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
@@ -50,7 +50,9 @@ export function assertRedirectUri({ redirectUri }: Pick<AuthorizationRequest, "r
   if (redirectUri === "") throw new Refusal("invalid_request", "redirect_uri_missing", { description: "redirect_uri is missing." });
   const isConsole = client.clientId === CONSOLE_CLIENT_ID; // its codes need no consent: not even the port of a loopback address may differ
   if (isConsole ? redirectUri !== consoleRedirectUri(issuer) : !matchesRedirectUri(client.redirectUris, redirectUri)) {
-    throw new Refusal("invalid_request", "redirect_uri_not_registered", { description: "redirect_uri is not registered for this client." });
+    const mistake = loopbackMistake(client.redirectUris, redirectUri);
+    const description = `redirect_uri is not registered for this client${mistake === undefined ? "" : `: ${mistake}`}.`;
+    throw new Refusal("invalid_request", "redirect_uri_not_registered", { description });
   }
   if (!isConsole && !isPermittedRedirectUri(redirectUri, client)) {
     throw new Refusal("invalid_request", "redirect_uri_not_permitted", {

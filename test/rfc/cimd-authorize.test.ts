@@ -354,6 +354,15 @@ describe("refused client_id URLs and documents", () => {
     expect(answer.body.error_description).toBe("client_id is not a valid URL of a client metadata document: with query.");
   });
 
+  test("the error about another port of localhost says which ports go", async () => {
+    const { clientId } = published({ redirect_uris: ["http://localhost:3000/cb"] });
+    const redirectUri = "http://localhost:51234/cb";
+    const answer = await server.get(server.authorizeUrl({ clientId, redirectUri }, { code_challenge: server.pkce().challenge }));
+    expect(answer.body.error_description).toBe(
+      "redirect_uri is not registered for this client: for localhost the port counts if one is registered; register it without a port, or use 127.0.0.1.",
+    );
+  });
+
   test("a redirect_uri that the document does not list returns 400 without a redirect", async () => {
     const { clientId } = published();
     const answer = await server.get(

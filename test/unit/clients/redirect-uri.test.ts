@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AuthMethod, ENVIRONMENTS } from "../../../src/clients/client.ts";
-import { isPermittedRedirectUri, matchesRedirectUri, redirectUriFault } from "../../../src/clients/redirect-uri.ts";
+import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri, redirectUriFault } from "../../../src/clients/redirect-uri.ts";
 
 describe("matching of redirect URIs", () => {
   const registered = "https://c.example.test/cb";
@@ -56,6 +56,17 @@ describe("matching of redirect URIs", () => {
     ["com.example.app:/cb", "com.example.app:/cb", true],
   ] as const)("registered %s, presented %s: %s", ([uri, presented, expected]) => {
     expect(matchesRedirectUri([uri], presented)).toBe(expected);
+  });
+
+  test.for([
+    ["http://localhost:3000/cb", "http://localhost:51234/cb", expect.stringContaining("for localhost the port counts")],
+    ["http://127.0.0.1/cb", "http://localhost:51234/cb", "localhost, 127.0.0.1 and [::1] are different hosts"],
+    ["http://localhost/cb", "http://[::1]/cb", "localhost, 127.0.0.1 and [::1] are different hosts"],
+    ["http://localhost:3000/cb", "http://localhost:51234/callback", undefined],
+    ["https://app.example.test/cb", "http://localhost/cb", undefined],
+    ["http://localhost/cb", "https://app.example.test/cb", undefined],
+  ] as const)("of %s and %s it is said what differs in loopback alone", ([uri, presented, mistake]) => {
+    expect(loopbackMistake([uri], presented)).toEqual(mistake);
   });
 });
 
