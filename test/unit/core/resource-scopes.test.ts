@@ -75,6 +75,19 @@ test("a request without scope gets all that the resource offers, and one for oth
   expect(refusalOf(() => requestableScopes("crm:read offline_access", registered, target))).toEqual(["invalid_scope", "no_scope_left"]);
 });
 
+test.for([
+  ["without a record", [MAIL], [notes]],
+  ["whose record has other scopes", [NOTES], [notes]],
+  ["whose record is for other clients", [MAIL], [mail]],
+] as const)("the refusal of scopes at a resource %s names the record", ([, resources, terms]) => {
+  const description = "The client may have none of these scopes: no record of a requested resource offers them to it.";
+  const refused = (client: typeof registered) => () => requestableScopes("mail:read", client, targetOf(client, resources, terms));
+  expect(refused(registered)).toThrow(expect.objectContaining({ detail: { description } }));
+  expect(refused({ ...named, scopes: ["openid"] })).toThrow(
+    expect.objectContaining({ detail: { description: "The client may have none of these scopes." } }),
+  );
+});
+
 test("a disabled resource is refused, and with REQUIRE_KNOWN_RESOURCES an unknown one, but not a client", async () => {
   const ask = (resource: string, requireKnown: boolean, terms = [notes]) =>
     requestableResources([resource], "https://id.example.test", "never", async (clientId) => clientId === "agent", { terms, requireKnown });
