@@ -34,7 +34,7 @@ export function resourceFindings(observations: ResourceObservations): readonly F
   const insecure = findingsAbout(about).fault("https", "is reached over plain http", "serve it over https: tokens are sent to it");
   const found = [...(isWebResource(observations.url) ? [] : [insecure]), ...challengeFindings(about, observations)];
   if (metadata?.body === undefined) return [...found, noMetadata(about, observations)];
-  return [...found, ...documentFindings(about, observations.url, metadata.url, metadata.body)];
+  return [...found, placeFinding(about, metadata, observations), ...documentFindings(about, observations.url, metadata.body)];
 }
 
 function challengeFindings(about: string, { status, challenge, named, withPath, atRoot }: ResourceObservations): readonly Finding[] {
@@ -77,7 +77,20 @@ const noMetadata = (about: string, { withPath, atRoot }: ResourceObservations): 
   );
 };
 
-function documentFindings(about: string, url: string, at: string, document: Json): readonly Finding[] {
+/** Whether the document is where it can be found by the URL alone. @see RFC 9728 §3.1 */
+function placeFinding(about: string, { url: at, body }: Answer, { url, withPath }: ResourceObservations): Finding {
+  const { ok, warning } = findingsAbout(about);
+  const found = `serves its metadata at ${shown(at)}`;
+  const isElsewhere = at !== withPath.url && withPath.body === undefined && sameResource(String(body?.resource), url);
+  if (!isElsewhere) return ok("resource_metadata", found);
+  return warning(
+    "resource_metadata",
+    `${found} alone`,
+    `serve it at ${withPath.url} too (RFC 9728 §3.1), where clients without the challenge look, and a Countersign that makes a record`,
+  );
+}
+
+function documentFindings(about: string, url: string, document: Json): readonly Finding[] {
   const { ok, warning, fault } = findingsAbout(about);
   const servers = stringsOf(document.authorization_servers) ?? [];
   const insecure = servers.filter((server) => !isWebResource(server));
@@ -90,7 +103,6 @@ function documentFindings(about: string, url: string, at: string, document: Json
         ? fault("authorization_servers", `${shown(insecure[0])} is no https URL`, "list issuer URLs with https in authorization_servers")
         : ok("authorization_servers", `tokens come from ${servers.map(shown).join(", ")}`);
   return [
-    ok("resource_metadata", `serves its metadata at ${shown(at)}`),
     identityFinding(about, url, document.resource),
     serversFinding,
     scopes !== undefined && scopes.length > 0

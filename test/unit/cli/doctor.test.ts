@@ -147,6 +147,11 @@ test.for<[string, Partial<ResourceObservations>, string]>([
   ["a challenge without metadata", unnamed, "warning: the challenge has no resource_metadata"],
   ["a dead metadata URL", { named: answer("", undefined) }, "which cannot be read: status 404"],
   ["a metadata URL that may not be followed", { named: undefined }, "which cannot be read: it is neither https nor on this machine"],
+  [
+    "metadata at another place alone",
+    { named: answer("https://mcp.example.test/mcp/meta", resource.named?.body), withPath: answer(resource.withPath.url, undefined) },
+    "warning: serves its metadata at https://mcp.example.test/mcp/meta alone -> serve it at https://mcp.example.test/.well-known/oauth-protected-resource/mcp too",
+  ],
   ["another resource", describing({ resource: "https://other.test/mcp" }), "fault: the metadata is about another resource"],
   ["a sibling", describing({ resource: "https://mcp.example.test/mc" }), "fault: the metadata is about another resource"],
   ["a parent", describing({ resource: "https://mcp.example.test" }), "warning: the metadata is about https://mcp.example.test"],
