@@ -1,4 +1,5 @@
 import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri } from "../clients/client.ts";
+import { assertDocumentUrl } from "../clients/document-url.ts";
 import { resolveClient } from "../clients/find-client.ts";
 import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { demandsOf } from "../clients/security-profile.ts";
@@ -39,6 +40,7 @@ export async function answerableClient(request: AuthorizationRequest, address: s
   if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once.` });
   if (request.clientId === "") throw new Refusal("invalid_request", "client_not_named", { description: "client_id is missing." });
   const client = await resolveClient(request.clientId, address, core);
+  if (client === undefined && request.clientId.startsWith("http://")) assertDocumentUrl(request.clientId); // meant as one: it says what is wrong
   if (client === undefined || !client.enabled)
     throw new Refusal("invalid_client", "client_unknown", { description: "This client is not known here." });
   assertRedirectUri(request, client, core.issuer);

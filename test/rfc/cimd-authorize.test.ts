@@ -349,9 +349,13 @@ describe("refused client_id URLs and documents", () => {
     expect(answer.body.error_description).toBe("The client metadata document could not be fetched.");
   });
 
-  test("the error about a client_id that may not be fetched says what is wrong with the URL", async () => {
-    const answer = await authorize(`${address("/x.json")}?a=1`);
-    expect(answer.body.error_description).toBe("client_id is not a valid URL of a client metadata document: with query.");
+  test.for([
+    ["with query", () => `${address("/x.json")}?a=1`],
+    ["without path", () => address("/")],
+    ["not https", () => address("/x.json").replace("https:", "http:")],
+  ] as const)("the error about a client_id that may not be fetched says what is wrong with the URL: %s", async ([fault, clientId]) => {
+    const answer = await authorize(clientId());
+    expect(answer.body.error_description).toBe(`client_id is not a valid URL of a client metadata document: ${fault}.`);
   });
 
   test("the error about another port of localhost says which ports go", async () => {
