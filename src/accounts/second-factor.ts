@@ -114,10 +114,6 @@ export const SIGN_IN_OVER = "sign_in_over";
 export const signInOver = (): Refusal =>
   new Refusal("unauthenticated", SIGN_IN_OVER, { description: "This sign-in has ended. Sign in again." });
 
-function over(): never {
-  throw signInOver();
-}
-
 /** The app is not confirmed, so there are no recovery codes yet. */
 const wrongFirstCode = () =>
   new Refusal("unauthenticated", "first_code_wrong", { issues: [{ path: CODE_FIELD, message: "That code is not right." }] });
@@ -226,17 +222,17 @@ export async function enterBySecondFactor<Started>(
 ): Promise<Started> {
   const budget = `second factor of ${user.id}`;
   const enter = async (factor: FactorUse): Promise<Started | undefined> => {
-    try {
-      return (await start({ ...withSecondFactor(first, factor.kind), factor })) ?? over();
-    } catch (error) {
-      if (isRefusal(error) && error.reason === SECOND_FACTOR_WRONG) return undefined;
+    const started = await start({ ...withSecondFactor(first, factor.kind), factor }).catch((error: unknown) => {
+      if (isRefusal(error) && error.reason === SECOND_FACTOR_WRONG) return "wrong" as const;
       throw error;
-    }
+    });
+    if (started === undefined) throw signInOver();
+    return started === "wrong" ? undefined : started;
   };
   const { started } = await ports.attempts.run(budget, { limitKey: budget }, async () => {
     const factor = await useOf(user, code, ports, caller);
     const started = factor && (await enter(factor));
-    if (started === undefined && !(await waits())) over();
+    if (started === undefined && !(await waits())) throw signInOver();
     return { started, verdict: started === undefined ? "wrong" : "right" } as const;
   });
   if (started === undefined) throw wrongCode();

@@ -7,6 +7,7 @@ import { insertAudit } from "./audit-log.ts";
 import { isUnavailable } from "./availability.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { userEpochPassed } from "./grant-rows.ts";
+import { holdUser } from "./held-sessions.ts";
 import { useFactor } from "./second-factors.ts";
 import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, type Tx } from "./sql.ts";
@@ -104,6 +105,7 @@ type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user
  */
 export async function startSession(tx: Tx, record: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined> {
   const { half, factor, place, acr = PASSWORD_ACR, amr = ["pwd"], raises = false } = record;
+  if (factor !== undefined) await holdUser(tx, record.userId); // first, as what changes app and codes does
   if (half !== undefined && (await tx.query(TAKE_HALF, [half])).length === 0) return undefined;
   if (factor !== undefined) await useFactor(tx, record.userId, factor);
   const audits = jsonRows(audit === undefined ? [] : [audit]);

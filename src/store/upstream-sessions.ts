@@ -1,5 +1,6 @@
 import type { IdentityLinks } from "../upstream/ports.ts";
 import { consume } from "./consumed-ids.ts";
+import { holdUser } from "./held-sessions.ts";
 import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
 import { deleteInOrder, isStorable, type Sql, statement } from "./sql.ts";
@@ -73,6 +74,7 @@ export const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" |
 
   startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
     sql.transaction(async (tx) => {
+      if (session.factor !== undefined) await holdUser(tx, session.userId); // before the link, as startSession does before the rest
       if ((await tx.query(HOLD_LINK, [issuer, subject, session.userId])).length === 0) return undefined;
       const started = await startSession(tx, session, audit);
       if (started === undefined) return undefined;

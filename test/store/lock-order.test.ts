@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, test } from "vitest";
+import type { FactorUse, NewSessionRecord } from "../../src/accounts/ports.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
@@ -269,22 +270,63 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     await allAtOnce([...halves.map(complete), close(userId)]);
   });
 
-  test.for(rounds(32))("using recovery codes while the account is deleted, round %i", async (round) => {
+  /** A user with an app and recovery codes, one session by the password alone and one in which they change it. */
+  async function withFactor() {
     const { id: userId } = await aUser(sql);
-    const own = { id: anId(), userId, hash: aHash(), ttl: 3_600 };
-    await sessions(sql).start(own, anAudit("session.started"));
-    const [apps, codes] = [secondFactors(sql), Array.from({ length: 8 }, aHash)];
-    await apps.begin(own, "sealed");
-    await apps.confirm(own, { secret: "sealed", step: 1 }, codes, MESSAGE, anAudit("second_factor.added"));
-    const use = async (code: (typeof codes)[number], at: number) => {
-      for (let statements = 0; statements < round + at; statements += 1) await users(sql).byId(userId);
-      const factor = { kind: "recovery", code, message: MESSAGE, audit: anAudit("recovery_code.used") } as const;
-      const session = { id: anId(), hash: aHash(), userId, ttl: 60, replaces: own.hash, raises: true, acr: TWO_FACTOR_ACR, factor };
-      await sessions(sql)
-        .start(session, anAudit("session.proved"))
-        .catch((error: unknown) => expect(error).toMatchObject({ code: "unauthenticated" }));
+    const [own, setUp] = [aHash(), aHash()].map((hash) => ({ id: anId(), userId, hash, ttl: 3_600 })) as [
+      NewSessionRecord,
+      NewSessionRecord,
+    ];
+    const names = { email: undefined, emailVerified: false, firstName: undefined, lastName: undefined };
+    const identity = { issuer: "https://idp.example.test", subject: anId(), ...names, acr: undefined, amr: [], sid: undefined };
+    await runText(
+      sql,
+      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
+       values ($1::uuid, 'idp', 'IdP', 'oidc', $2, 'c', 'none', '{openid}') on conflict do nothing`,
+      [DEFAULT_REALM_ID, identity.issuer],
+    );
+    for (const session of [own, setUp]) await sessions(sql).start(session, anAudit("session.started"));
+    const [apps, codes] = [secondFactors(sql), Array.from({ length: 4 }, aHash)];
+    await apps.begin(setUp, "sealed");
+    await apps.confirm(setUp, { secret: "sealed", step: 1 }, codes, MESSAGE, anAudit("second_factor.added"));
+    await identityLinks(sql).link(setUp, identity, MESSAGE, anAudit("identity.linked"));
+    const factors: FactorUse[] = [
+      ...codes.map((code) => ({ kind: "recovery", code, message: MESSAGE, audit: anAudit("recovery_code.used") }) as const),
+      { kind: "otp", step: 2 },
+    ];
+    /** Enters by each factor: raises the session, starts one by the password, and one by the provider. */
+    const enter = (round: number): readonly Promise<unknown>[] =>
+      factors.map(async (factor, at) => {
+        for (let statements = 0; statements < round + at; statements += 1) await users(sql).byId(userId);
+        const session = { id: anId(), hash: aHash(), userId, ttl: 60, acr: TWO_FACTOR_ACR, factor };
+        const audit = anAudit("session.started");
+        const ways = [
+          () => sessions(sql).start({ ...session, replaces: own.hash, raises: true }, audit),
+          () => sessions(sql).start({ ...session, generation: 0 }, audit),
+          () => identityLinks(sql).startSession({ ...session, upstream: { ...identity, sid: undefined } }, audit),
+        ];
+        await ways[(round + at) % ways.length]?.();
+      });
+    return { userId, setUp, apps, identity, enter };
+  }
+
+  test.for(rounds(32))("using second factors while the account is deleted, round %i", async (round) => {
+    const { userId, enter } = await withFactor();
+    await allAtOnce([...enter(round), close(userId)]);
+  });
+
+  test.for(rounds(32))("using second factors while codes are replaced and app and identity removed, round %i", async (round) => {
+    const { userId, setUp, apps, identity, enter } = await withFactor();
+    const later = async (statements: number, change: () => Promise<unknown>) => {
+      for (let done = 0; done < statements; done += 1) await users(sql).byId(userId);
+      return change();
     };
-    await allAtOnce([...codes.map(use), close(userId)]);
+    await allAtOnce([
+      ...enter(round % 8),
+      later(round % 5, () => apps.replaceCodes(setUp, [aHash(), aHash()], anAudit("recovery_codes.replaced"))),
+      later(round % 7, () => identityLinks(sql).unlink(setUp, identity, MESSAGE, anAudit("identity.unlinked"))),
+      later(round % 11, () => apps.remove(userId, setUp.id, MESSAGE, anAudit("second_factor.removed"))),
+    ]);
   });
 
   test.for(rounds(16))(
