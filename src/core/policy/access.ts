@@ -1,7 +1,8 @@
 import { AGENT_MODES, audienceOf, type Client, isOwnProgram, MANAGE_CLIENTS, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parseScope, sameResource } from "../../protocol/access.ts";
-import { clientKind, disabledAmong, isResourceScope, type ResourceTerms, termsOf } from "../../resources/resource.ts";
+import { isAsStrong, PASSWORD_ACR } from "../../protocol/authentication-context.ts";
+import { clientKind, demandOf, disabledAmong, isResourceScope, type ResourceTerms, termsOf } from "../../resources/resource.ts";
 import type { RuleHead } from "./rule.ts";
 
 /** All scopes of a client's allowlist, without the agent modes above its ceiling. */
@@ -85,10 +86,21 @@ export function requestableScopes(scope: string | undefined, client: Client, tar
   return { granted, dropped: requested.filter((name) => !allowed.includes(name)) };
 }
 
-/** What a client may still have of the scopes that it was granted. @throws {Refusal} invalid_scope when nothing is left */
-export function remainingScopes(granted: readonly string[], client: Client, target: Target): readonly string[] {
+/**
+ * What a client may still have of the scopes that it was granted.
+ * @param signIn what is stated of the sign-in: without a class a scope that demands one by now is left out
+ * @throws {Refusal} invalid_scope when nothing is left  @see docs/protocol.md#step-up
+ */
+export function remainingScopes(
+  granted: readonly string[],
+  client: Client,
+  target: Target,
+  signIn: { readonly acr: string } | null | undefined,
+): readonly string[] {
   const allowed = allowedAt(client, target);
-  const left = granted.filter((scope) => allowed.includes(scope));
+  const terms = target.terms.filter(({ enabled }) => enabled);
+  const isReached = (scope: string) => isAsStrong(signIn?.acr ?? PASSWORD_ACR, demandOf([scope], terms)?.acr ?? PASSWORD_ACR);
+  const left = granted.filter((scope) => allowed.includes(scope) && isReached(scope));
   if (left.length > 0) return left;
   throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have none of what was granted." });
 }

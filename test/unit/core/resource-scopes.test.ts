@@ -1,9 +1,11 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { decideCode } from "../../../src/core/grants/authorization-code/rules.ts";
 import { decideRefresh } from "../../../src/core/grants/refresh-token/rules.ts";
 import { allowedAt, requestableResources, requestableScopes, targetOf } from "../../../src/core/policy/access.ts";
+import type { StatedAuthentication } from "../../../src/protocol/authentication-context.ts";
 import { hashSecret } from "../../../src/random.ts";
 import type { ResourceTerms } from "../../../src/resources/resource.ts";
-import { aClient, aFamily, refreshGrant, refusalOf, someTerms } from "../../support/builders.ts";
+import { aClient, aCode, aFamily, codeGrant, refreshGrant, refusalOf, someTerms } from "../../support/builders.ts";
 
 const NOTES = "https://notes.example.test/mcp";
 const MAIL = "https://mail.example.test/mcp";
@@ -115,19 +117,34 @@ test("a refreshed token has no scope that was taken from the record, and no disa
   ]);
 });
 
-test("docs/protocol.md#step-up: a refreshed token has a scope that demands a class only if the sign-in of the grant had it", () => {
-  const terms = [{ ...notes, stepUps: { "notes:write": { acr: "urn:countersign:mfa" } } }] as const;
-  const scopesAfter = (acr?: string) => {
-    const authentication = acr === undefined ? null : { acr, amr: [], requested: [], inIdToken: false };
-    const family = aFamily({ audience: [NOTES], scopes: ["notes:read", "notes:write"], resourceTerms: terms, authentication });
-    const grace = { seconds: 0, successor: hashSecret("next") };
-    return (decideRefresh(family, { client: registered, params: refreshGrant() }, grace) as { readonly scopes?: unknown }).scopes;
-  };
+describe("docs/protocol.md#step-up: a scope that demands a class by now needs a code or grant that states it", () => {
+  const demanding = { ...notes, stepUps: { "notes:write": { acr: "urn:countersign:mfa", maxAge: 60 } } } as const;
   const both = ["notes:read", "notes:write"];
-  expect(["phr", "urn:countersign:mfa", "urn:countersign:pwd", undefined].map(scopesAfter)).toEqual([
-    both,
-    both,
-    ["notes:read"],
-    ["notes:read"],
-  ]);
+  const scopesOf = (decision: unknown) => decision as { readonly scopes?: unknown; readonly code?: { readonly scopes: unknown } };
+  const refreshed = (resourceTerms: readonly ResourceTerms[], authentication: StatedAuthentication | null) => {
+    const family = aFamily({ audience: [NOTES, MAIL], scopes: both, resourceTerms, authentication });
+    const grace = { seconds: 0, successor: hashSecret("next") };
+    return scopesOf(decideRefresh(family, { client: registered, params: refreshGrant() }, grace)).scopes;
+  };
+  const redeemed = (resourceTerms: readonly ResourceTerms[], authentication: StatedAuthentication | null) => {
+    const code = aCode({ clientId: registered.clientId, resources: [NOTES, MAIL], scopes: both, resourceTerms, authentication });
+    return scopesOf(decideCode(code, { client: registered, params: codeGrant() })).code?.scopes;
+  };
+
+  test.for([
+    ["phr", both],
+    ["urn:countersign:mfa", both],
+    ["urn:countersign:pwd", ["notes:read"]],
+    [undefined, ["notes:read"]],
+  ] as const)("of the class %s: %o", ([acr, scopes]) => {
+    const authentication = acr === undefined ? null : { acr, amr: [], requested: [], inIdToken: false };
+    expect([refreshed([demanding], authentication), redeemed([demanding], authentication)]).toEqual([scopes, scopes]);
+  });
+
+  test("the demand of a disabled record, or of an age alone, is none", () => {
+    const open = { ...mail, scopeNames: both, clients: ["registered"] } as const;
+    const disabled = [{ ...demanding, enabled: false }, open];
+    const aged = [{ ...demanding, stepUps: { "notes:write": { maxAge: 60 } } }];
+    for (const terms of [disabled, aged]) expect([refreshed(terms, null), redeemed(terms, null)]).toEqual([both, both]);
+  });
 });

@@ -87,7 +87,7 @@ export const SCOPE: Rule<Omit<KnownCode, "params">, CodeState> = {
   source: "docs/protocol.md#scopes",
   check: ({ client, code }) => ({
     ...code,
-    scopes: remainingScopes(code.scopes, client, targetOf(client, code.resources, code.resourceTerms)),
+    scopes: remainingScopes(code.scopes, client, targetOf(client, code.resources, code.resourceTerms), code.authentication),
   }),
 };
 const RESOURCE: Rule<KnownCode, Bound> = {

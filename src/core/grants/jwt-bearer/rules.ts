@@ -146,7 +146,7 @@ const RESOURCE: Rule<AssertionFacts, readonly string[]> = {
 const SCOPE: Rule<AssertionFacts & { readonly audience: readonly string[] }, readonly string[]> = {
   name: "scope",
   demand:
-    "The request's scope lies within the assertion's, and at least one of it is a scope that the client may have at the resources and that needs no step-up.",
+    "The request's scope lies within the assertion's, and the client may have at least one scope of it at the resources without a step-up.",
   source: "ID-JAG §4.4, docs/protocol.md#resource-records, docs/protocol.md#step-up",
   check({ assertion: { claims }, params, client, audience, terms }) {
     const asserted = typeof claims.scope === "string" ? parseScope(claims.scope) : [];

@@ -1,9 +1,8 @@
 import type { Client } from "../../../clients/client.ts";
 import { refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import { isAsStrong, PASSWORD_ACR } from "../../../protocol/authentication-context.ts";
 import { type SecretHash, sameHash } from "../../../random.ts";
-import { demandOf, disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
+import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
@@ -74,13 +73,11 @@ const TOKEN_UNUSED: Rule<FamilyFacts> = {
 const SCOPE: Rule<FamilyFacts, readonly string[]> = {
   name: "scope",
   demand:
-    "scope lies within what was granted, and within what the client may still have at the resources; the sign-in of the grant was of the class that they demand.",
+    "scope lies within what was granted, and within what the client may still have at the resources; a scope that demands a class of sign-in needs a grant that states it.",
   source: "RFC 6749 §6, docs/protocol.md#step-up",
   check: ({ client, params, family }) => {
     const target = targetOf(client, family.audience, family.resourceTerms);
-    const acr = family.authentication?.acr ?? PASSWORD_ACR;
-    const reached = family.scopes.filter((name) => isAsStrong(acr, demandOf([name], target.terms)?.acr ?? PASSWORD_ACR));
-    return narrowScope(params.scope, remainingScopes(reached, client, target));
+    return narrowScope(params.scope, remainingScopes(family.scopes, client, target, family.authentication));
   },
 };
 const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] }> = {
