@@ -41,8 +41,8 @@ export function clientOfDocument(document: unknown, url: string, policy: Documen
   const keys = keysOf(members);
   const spiffe = spiffeOf(members, url);
   const methods = methodsOf(members, keys.jwks !== null || keys.jwksUri !== null, spiffe !== undefined);
-  if (methods.tokenEndpointAuthMethod === "private_key_jwt" && asPublicKeySet(keys.jwks)?.length === 0)
-    invalid("document_without_keys", "its jwks has no key");
+  const keysAlone = methods.tokenEndpointAuthMethod === "private_key_jwt" && (methods.alternativeAuthMethods ?? []).length === 0;
+  if (keysAlone && asPublicKeySet(keys.jwks)?.length === 0) invalid("document_without_keys", "its jwks has no key");
   return {
     id: url, // there is no stored record
     clientId: url,
@@ -180,13 +180,13 @@ function methodsOf(
   const list = listed === undefined ? [] : texts(listed, "token_endpoint_auth_methods_supported", "document_methods_malformed");
   const keyed: readonly AuthMethod[] = [...(hasKeys ? ["private_key_jwt" as const] : []), ...(hasSpiffe ? ["workload_jwt" as const] : [])];
   const method = typeof named === "string" && Object.hasOwn(NAMED_METHODS, named) ? NAMED_METHODS[named] : undefined;
-  const impossible = () => invalid("document_method_not_possible", `token_endpoint_auth_method may be ${METHOD_NAMES}`);
-  if (named !== undefined && method === undefined) return impossible();
+  const impossible = (fault: string) => invalid("document_method_not_possible", fault);
+  if (named !== undefined && method === undefined) return impossible(`token_endpoint_auth_method may be ${METHOD_NAMES}`);
   if (method !== undefined && method !== "none" && !keyed.includes(method))
     return invalid("document_without_keys", `${named} needs ${method === "private_key_jwt" ? "jwks or jwks_uri" : "spiffe_id"}`);
   const open = method === "none" || list.includes("none") || (named === undefined && list.length === 0 && keyed.length === 0);
   const [first, ...others] = keyed;
-  if (!open && first === undefined) return impossible();
+  if (!open && first === undefined) return impossible("no method that it names can be used without jwks, jwks_uri or spiffe_id");
   // A client that may use `none` is public, whatever else it can do.
   return open || first === undefined
     ? { tokenEndpointAuthMethod: "none", alternativeAuthMethods: keyed }

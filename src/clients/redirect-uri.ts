@@ -54,12 +54,13 @@ function differsInLoopbackPort(registered: string, presented: string): boolean {
   return host !== "localhost" || port === undefined;
 }
 
-/** What a program at a free port did wrong whose redirect URI differs from a registered one in loopback host or port alone. */
+/** Why a redirect URI does not match that differs from a registered one only in the loopback host, or in the port of localhost. */
 export function loopbackMistake(registered: readonly string[], presented: string): string | undefined {
-  const [, host, , rest] = LOOPBACK.exec(presented) ?? [];
-  const near = registered.map((uri) => LOOPBACK.exec(uri) ?? []).filter((parts) => host !== undefined && parts[3] === rest);
-  if (near.length === 0) return undefined;
-  return near.some((parts) => parts[1] === host)
+  const [, host, port, rest] = LOOPBACK.exec(presented) ?? [];
+  if (host === undefined || Number(port ?? 0) > 65_535) return undefined;
+  const hosts = registered.map((uri) => LOOPBACK.exec(uri) ?? []).flatMap((parts) => (parts[3] === rest ? (parts[1] ?? []) : []));
+  if (hosts.length === 0) return undefined;
+  return hosts.includes(host)
     ? "for localhost the port counts if one is registered; register it without a port, or use 127.0.0.1"
     : "localhost, 127.0.0.1 and [::1] are different hosts";
 }

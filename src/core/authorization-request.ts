@@ -40,7 +40,8 @@ export async function answerableClient(request: AuthorizationRequest, address: s
   if (repeated !== undefined) throw new Refusal("invalid_request", "parameter_repeated", { description: `${repeated} must be sent once.` });
   if (request.clientId === "") throw new Refusal("invalid_request", "client_not_named", { description: "client_id is missing." });
   const client = await resolveClient(request.clientId, address, core);
-  if (client === undefined && request.clientId.startsWith("http://")) assertDocumentUrl(request.clientId); // meant as one: it says what is wrong
+  // Meant as the URL of a metadata document: this says what is wrong with it.
+  if (client === undefined && core.documents !== undefined && request.clientId.startsWith("http://")) assertDocumentUrl(request.clientId);
   if (client === undefined || !client.enabled)
     throw new Refusal("invalid_client", "client_unknown", { description: "This client is not known here." });
   assertRedirectUri(request, client, core.issuer);
@@ -52,7 +53,7 @@ export function assertRedirectUri({ redirectUri }: Pick<AuthorizationRequest, "r
   if (redirectUri === "") throw new Refusal("invalid_request", "redirect_uri_missing", { description: "redirect_uri is missing." });
   const isConsole = client.clientId === CONSOLE_CLIENT_ID; // its codes need no consent: not even the port of a loopback address may differ
   if (isConsole ? redirectUri !== consoleRedirectUri(issuer) : !matchesRedirectUri(client.redirectUris, redirectUri)) {
-    const mistake = loopbackMistake(client.redirectUris, redirectUri);
+    const mistake = isConsole ? undefined : loopbackMistake(client.redirectUris, redirectUri);
     const description = `redirect_uri is not registered for this client${mistake === undefined ? "" : `: ${mistake}`}.`;
     throw new Refusal("invalid_request", "redirect_uri_not_registered", { description });
   }

@@ -51,8 +51,10 @@ function documentFindings(about: string, { issuer, oauth, openid, countersign }:
   const [first] = named;
   // JWT_ISSUER cannot end in a slash; resources and clients that add one have to drop it.
   const setting = countersign ? `JWT_ISSUER=${issuer}` : `the server's issuer to ${issuer}`;
-  const change = `name ${shown(first)} in clients and in authorization_servers of resources`;
-  const orSet = countersign && issuer.endsWith("/") ? "" : `, or set ${setting}`;
+  const changes = [
+    ...(first === undefined ? [] : [`name ${shown(first)} in clients and in authorization_servers of resources`]),
+    ...(countersign && issuer.endsWith("/") ? [] : [`set ${setting}`]),
+  ];
   return [
     ...(isWebResource(issuer) ? [] : [fault("https", "is reached over plain http", "serve it over https, and use that URL in clients")]),
     isDocument(oauth)
@@ -60,7 +62,7 @@ function documentFindings(about: string, { issuer, oauth, openid, countersign }:
       : warning("metadata", "serves OpenID Connect metadata alone", `serve it at ${oauth.url} too, where older MCP clients look`),
     first === issuer
       ? ok("issuer", `is the issuer ${shown(issuer)}`)
-      : fault("issuer", `its issuer is ${shown(first)}: clients that expect ${shown(issuer)} reject its metadata`, `${change}${orSet}`),
+      : fault("issuer", `its issuer is ${shown(first)}: clients that expect ${shown(issuer)} reject its metadata`, changes.join(", or ")),
     ...(named.every((each) => each === first)
       ? []
       : [fault("issuer_agreement", "its metadata documents name different issuers", "let all of them name the same issuer")]),

@@ -73,13 +73,18 @@ export function requestableScopes(scope: string | undefined, client: Client, tar
   const granted =
     requested.length === 0 ? allowed.filter((name) => !PERSONAL_SCOPES.has(name)) : requested.filter((name) => allowed.includes(name));
   if (granted.every((name) => name === "offline_access")) {
-    const asksResource = target.resources.length > 0 && clientKind(client) !== "named";
+    const offered = recordedScopes(client, target, "offered");
+    const missesRecord =
+      clientKind(client) !== "named" &&
+      target.resources.some(isAbsoluteUri) &&
+      requested.some(isResourceScope) &&
+      !requested.some((name) => offered.includes(name));
     throw new Refusal("invalid_scope", "no_scope_left", {
       description:
         requested.length === 0
           ? "The client may have no scope."
           : granted.length === 0
-            ? `The client may have none of these scopes${asksResource ? ": no record of a requested resource offers them to it" : ""}.`
+            ? `The client may have none of these scopes${missesRecord ? ": no record of a requested resource offers them to it" : ""}.`
             : "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
     });
   }

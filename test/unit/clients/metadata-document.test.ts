@@ -134,6 +134,7 @@ describe("authentication methods of a metadata document's client (docs/protocol.
     ],
     ["spiffe_jwt named", { ...named("spiffe_jwt"), ...spiffe }, "workload_jwt", []],
     ["a SPIFFE ID and keys", { ...spiffe, jwks }, "private_key_jwt", ["workload_jwt"]],
+    ["a SPIFFE ID and an empty JWK Set", { ...spiffe, jwks: { keys: [] } }, "private_key_jwt", ["workload_jwt"]],
     ["both listed", { ...listed("none", "private_key_jwt"), jwks }, "none", ["private_key_jwt"]],
     ["both listed, no keys", listed("none", "private_key_jwt"), "none", []],
     ["private_key_jwt listed", { ...listed("private_key_jwt"), jwks }, "private_key_jwt", []],

@@ -63,6 +63,8 @@ describe("matching of redirect URIs", () => {
     ["http://127.0.0.1/cb", "http://localhost:51234/cb", "localhost, 127.0.0.1 and [::1] are different hosts"],
     ["http://localhost/cb", "http://[::1]/cb", "localhost, 127.0.0.1 and [::1] are different hosts"],
     ["http://localhost:3000/cb", "http://localhost:51234/callback", undefined],
+    ["http://127.0.0.1/cb", "http://127.0.0.1:99999/cb", undefined],
+    ["http://localhost/cb", "http://localhost:99999/cb", undefined],
     ["https://app.example.test/cb", "http://localhost/cb", undefined],
     ["http://localhost/cb", "https://app.example.test/cb", undefined],
   ] as const)("of %s and %s it is said what differs in loopback alone", ([uri, presented, mistake]) => {

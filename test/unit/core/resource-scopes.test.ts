@@ -90,6 +90,16 @@ test.for([
   );
 });
 
+test.for([
+  ["one record offers and another keeps", "mail:read", [MAIL, NOTES], [mail, { ...notes, scopeNames: ["mail:read"] }]],
+  ["no record may offer", "agent:exec", [NOTES], [notes]],
+  ["is asked for a client", "mail:read", ["agent"], []],
+] as const)("the refusal of a scope that %s names no record", ([, scope, resources, terms]) => {
+  expect(() => requestableScopes(scope, registered, targetOf(registered, resources, terms))).toThrow(
+    expect.objectContaining({ detail: { description: "The client may have none of these scopes." } }),
+  );
+});
+
 test("a disabled resource is refused, and with REQUIRE_KNOWN_RESOURCES an unknown one, but not a client", async () => {
   const ask = (resource: string, requireKnown: boolean, terms = [notes]) =>
     requestableResources([resource], "https://id.example.test", "never", async (clientId) => clientId === "agent", { terms, requireKnown });
