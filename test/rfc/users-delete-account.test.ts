@@ -44,6 +44,13 @@ describe("deleting an account", () => {
     expect((await browser.follow("/account/deleted")).url).toBe(`${server.url}/account`);
   });
 
+  test("names the account, also where the fresh proof was that of another user", async ({ server }) => {
+    const [{ browser, id }, other] = [await server.signedInUser(), await server.signedInUser()];
+    await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
+    const page = await browser.submit(await browser.follow("/account/delete"), { email: other.email, password: PASSWORD });
+    expect([page.url, page.html.includes(`<strong>${other.email}</strong>`)]).toEqual([`${server.url}/account/delete`, true]);
+  });
+
   test("every token of the user is refused afterwards, at every endpoint", async ({ server }) => {
     const { email, browser, login } = await server.signedInUser();
     const tokens = await server.tokens(server.clients.web, browser, { scope: "openid email offline_access" });

@@ -19,7 +19,8 @@ export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readon
 
   async function show(ctx: FrontContext, user: User, { faults = [], status }: FailedForm = {}): Promise<void> {
     const clients = (await ports.clients.ofOwner(user.id)).map(({ name }) => name);
-    sendPage(ctx, deleteAccountView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), clients, faults }), status);
+    const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), email: user.email, clients, faults };
+    sendPage(ctx, deleteAccountView(site, languageOf(ctx), page), status);
   }
 
   return {

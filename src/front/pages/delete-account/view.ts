@@ -5,11 +5,13 @@ import { type FormPage, faultSummary, type HostedPage, hidden, html, type Site }
 import { shownName } from "../views/words.ts";
 
 export interface DeleteAccountPage extends Pick<FormPage, "token" | "faults"> {
+  /** The address of the account: after the proof it can be another one than the user came from. */
+  readonly email: string;
   /** Names of the clients that go with the account. */
   readonly clients: readonly string[];
 }
 
-export function deleteAccountView(site: Site, language: Language, { token, clients, faults }: DeleteAccountPage): HostedPage {
+export function deleteAccountView(site: Site, language: Language, { token, email, clients, faults }: DeleteAccountPage): HostedPage {
   const texts = TEXTS[language].deleteAccount;
   return accountFrame(
     site,
@@ -26,6 +28,7 @@ ${
 <section class="card" aria-labelledby="confirm">
 <h2 id="confirm">${texts.confirm}</h2>
 ${faultSummary(language, faults)}
+<p>${TEXTS[language].signOut.signedInAs} <strong>${email}</strong>.</p>
 <form method="post" action="${site.path("/account/delete")}" class="stack" novalidate>
 ${hidden(token)}
 <button class="button button-deny" type="submit">${texts.submit}</button>
