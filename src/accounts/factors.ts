@@ -32,7 +32,10 @@ export interface NewPasskey extends PasskeyKey {
 }
 
 /** A passkey with its enabled user. */
-export type FoundPasskey = PasskeyKey & { readonly id: string; readonly user: User; readonly backedUp: boolean };
+export type FoundPasskey = PasskeyKey & { readonly id: string; readonly user: User };
+
+/** What the authenticator says at a use. A passkey can be synchronised later than it was made. */
+export type PasskeyUse = Pick<NewPasskey, "counter" | "backedUp">;
 
 /** The most passkeys of a user. */
 export const MAX_PASSKEYS = 20;
@@ -61,7 +64,7 @@ export interface Passkeys {
     audit: AuditEntry,
   ): Promise<"removed" | "last" | "unknown">;
   /** Counts a use. @returns false when the counter has not grown, or a copy was reported */
-  use(id: string, counter: number): Promise<boolean>;
+  use(id: string, use: PasskeyUse): Promise<boolean>;
   /** Refuses a passkey from now on, of which a copy was used, and notifies the user once. */
   reportCopy(id: string, userId: string, message: MailMessage, audit: AuditEntry): Promise<void>;
 }

@@ -22,7 +22,7 @@ const KEYS_OF = statement(
 );
 const BY_CREDENTIAL = statement(
   "passkey_by_credential",
-  `select ${PASSKEYS.select(["id", "credentialId", "publicKey", "transports", "backedUp"])},
+  `select ${PASSKEYS.select(["id", "credentialId", "publicKey", "transports"])},
      (select to_jsonb(found) from (select ${USERS.select(USER)}) as found) as "user"
    from passkeys join users on users.id = passkeys.user_id and users.enabled where credential_id = $1::bytea`,
 );
@@ -51,7 +51,7 @@ const HAS_WAY_IN = statement("user_has_way_in", `select (${hasWayIn("$1::uuid")}
 
 const USE = statement(
   "passkey_use",
-  `update passkeys set counter = $2::bigint, last_used_at = now()
+  `update passkeys set counter = $2::bigint, backed_up = $3::boolean, last_used_at = now()
    where id = $1::uuid and copied_at is null and (counter < $2::bigint or (counter = 0 and $2::bigint = 0)) returning 1 as one`,
 );
 
@@ -87,7 +87,7 @@ export const passkeys = (sql: Sql): Passkeys => ({
       return "removed";
     });
   },
-  use: async (id, counter) => (await sql.query(USE, [id, counter])).length === 1,
+  use: async (id, { counter, backedUp }) => (await sql.query(USE, [id, counter, backedUp])).length === 1,
   reportCopy: (id, userId, message, audit) =>
     sql.transaction(async (tx) => {
       if ((await tx.query(REPORT_COPY, [id])).length > 0) await notifyUser(tx, userId, message);

@@ -38,6 +38,11 @@ const aPasskey = (userId: string, counter = 0): NewPasskey => ({
   ...{ backedUp: false, aaguid: "00000000-0000-0000-0000-000000000000", name: "Laptop" },
 });
 
+const use = (counter: number) => ({ counter, backedUp: false });
+
+/** The flags of an answer by a key that is synchronised, after the user was verified (WebAuthn L3 §6.1). */
+const SYNCHRONISED = "1d";
+
 /** An authenticator with one key: its COSE_Key, and its answers to challenges (WebAuthn L3 §6.1, §6.3.3). */
 function anAuthenticator({ id, origin }: { readonly id: string; readonly origin: string }, credentialId: Uint8Array) {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -49,9 +54,10 @@ function anAuthenticator({ id, origin }: { readonly id: string; readonly origin:
   const part = (text: string) => Buffer.from(text, "hex");
   return {
     publicKey: Buffer.concat([part("a5010203262001215820"), point(x), part("225820"), point(y)]),
-    answer(challenge: string): string {
+    /** @param flags hexadecimal; by default the user was present and verified */
+    answer(challenge: string, flags = "05"): string {
       const clientData = Buffer.from(JSON.stringify({ type: "webauthn.get", challenge, origin, crossOrigin: false }));
-      const authenticatorData = Buffer.concat([sha256(id), part("0500000000")]); // user present and verified, no counter
+      const authenticatorData = Buffer.concat([sha256(id), part(`${flags}00000000`)]); // no counter
       const signature = sign("sha256", Buffer.concat([authenticatorData, sha256(clientData)]), privateKey);
       const encoded = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
       const [name, response] = [
@@ -98,9 +104,9 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const passkey = aPasskey(user.id, 5);
       expect(await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added", { userId: user.id }))).toBe(true);
       expect(await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"))).toBe(false);
-      expect(await store.byCredential(passkey.credentialId)).toMatchObject({ id: passkey.id, user: { id: user.id }, backedUp: false });
-      expect(await many(() => store.use(passkey.id, 6)).then((uses) => uses.filter(Boolean))).toHaveLength(1);
-      expect([await store.use(passkey.id, 6), await store.use(passkey.id, 0), await store.use(passkey.id, 7)]).toEqual([
+      expect(await store.byCredential(passkey.credentialId)).toMatchObject({ id: passkey.id, user: { id: user.id } });
+      expect(await many(() => store.use(passkey.id, use(6))).then((uses) => uses.filter(Boolean))).toHaveLength(1);
+      expect([await store.use(passkey.id, use(6)), await store.use(passkey.id, use(0)), await store.use(passkey.id, use(7))]).toEqual([
         false,
         false,
         true,
@@ -116,7 +122,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const passkey = aPasskey(user.id, 5);
       await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"));
       for (const _ of [1, 2]) await store.reportCopy(passkey.id, user.id, mail, anAudit("passkey.refused"));
-      expect(await store.use(passkey.id, 100)).toBe(false);
+      expect(await store.use(passkey.id, use(100))).toBe(false);
       expect(await store.ofUser(user.id)).toMatchObject([{ copiedAt: expect.any(Number) }]);
       const mails = await runText<{ n: number }>(
         database.sql,
@@ -150,7 +156,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       expect(outcomes.toSorted()).toEqual(["last", "removed"]);
     });
 
-    test("a passkey that is removed while it signs in starts no session, so that none outlives a sign-out of all after it", async () => {
+    test("a passkey signs in as what it is then, and one that is removed while it signs in starts no session, so that none outlives a sign-out of all after it", async () => {
       const { sql } = database;
       const [store, user, caller] = [passkeys(sql), await aUser(sql), { limitKey: "192.0.2.1", userAgent: "", language: "en" } as Caller];
       const relyingParty = { id: "id.example.test", origin: "https://id.example.test" };
@@ -158,18 +164,21 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const authenticator = anAuthenticator(relyingParty, credentialId);
       const passkey = { ...aPasskey(user.id), credentialId, publicKey: authenticator.publicKey };
       await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"));
-      const signIn = async (use: Passkeys["use"]) => {
+      const signIn = async (use: Passkeys["use"], flags?: string) => {
         const ports = {
           ...{ relyingParty, clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, sessions: sessions(sql) },
           ...{ passkeys: { ...store, use }, challenges: proofChallenges(sql), challengeRate: { hit: async () => 0 } },
           refusals: { record: async () => undefined },
         } as unknown as SignInPorts & PasskeyPorts;
         const { challenge } = await passkeyOptions(relyingParty, "browser", ports, caller);
-        return signInByPasskey({ response: authenticator.answer(challenge), browser: "browser" }, ports, caller, undefined);
+        return signInByPasskey({ response: authenticator.answer(challenge, flags), browser: "browser" }, ports, caller, undefined);
       };
-      expect(await signIn(store.use)).toMatchObject({ session: { userId: user.id, acr: "phr" } });
-      const removed = signIn(async (id, counter) => {
-        const used = await store.use(id, counter);
+      expect(await signIn(store.use)).toMatchObject({ session: { userId: user.id, acr: "phr", amr: ["hwk", "user"] } });
+      expect(await store.ofUser(user.id)).toMatchObject([{ backedUp: false }]);
+      expect(await signIn(store.use, SYNCHRONISED)).toMatchObject({ session: { amr: ["swk", "user"] } });
+      expect(await store.ofUser(user.id)).toMatchObject([{ backedUp: true }]);
+      const removed = signIn(async (id, at) => {
+        const used = await store.use(id, at);
         await store.remove(id, user.id, undefined, mail, anAudit("passkey.removed"));
         await sessions(sql).endAll(user.id, anAudit("session.ended"));
         return used;

@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.ts";
 import { isRefusal } from "../../errors.ts";
 import { PHISHING_RESISTANT_ACR } from "../../protocol/authentication-context.ts";
 import { auditOfUser, type Caller } from "../caller.ts";
-import type { FoundPasskey, Passkeys } from "../factors.ts";
+import type { FoundPasskey, Passkeys, PasskeyUse } from "../factors.ts";
 import { type MailSenderPorts, passkeyCopiedMail, senderOf } from "../mails.ts";
 import type { Authenticator, ProofOutcome, ProvedAccount } from "./authenticator.ts";
 import {
@@ -39,7 +39,9 @@ export async function passkeyOptions(
   return generateAuthenticationOptions({ rpID: id, challenge, userVerification: "required", timeout: CHALLENGE_TTL * 1000 });
 }
 
-type Judgement = { readonly reason: string; readonly passkey?: FoundPasskey } | { readonly passkey: FoundPasskey; readonly reason?: never };
+type Judgement =
+  | { readonly reason: string; readonly passkey?: FoundPasskey; readonly backedUp?: never }
+  | { readonly passkey: FoundPasskey; readonly backedUp: boolean; readonly reason?: never };
 
 /** Verifies an answer and counts the use. Every answer uses up its challenge. */
 async function judge({ response, browser }: PasskeyProof, { passkeys, relyingParty, ...ports }: PasskeyPorts): Promise<Judgement> {
@@ -50,18 +52,18 @@ async function judge({ response, browser }: PasskeyProof, { passkeys, relyingPar
   if (passkey === undefined) return { reason: "passkey_unknown" };
   if (answer.response.userHandle !== undefined && answer.response.userHandle !== userHandle(passkey.user.id).toString("base64url"))
     return { reason: "passkey_of_another_user", passkey };
-  const counter = await verifiedCounter(answer, challenge, passkey, relyingParty);
-  if (counter === undefined) return { reason: "passkey_invalid", passkey };
-  return (await passkeys.use(passkey.id, counter)) ? { passkey } : { reason: "passkey_copied", passkey };
+  const use = await verifiedUse(answer, challenge, passkey, relyingParty);
+  if (use === undefined) return { reason: "passkey_invalid", passkey };
+  return (await passkeys.use(passkey.id, use)) ? { passkey, ...use } : { reason: "passkey_copied", passkey };
 }
 
-/** @returns the authenticator's counter; undefined for an answer that does not verify, as without user verification */
-async function verifiedCounter(
+/** @returns what the authenticator says of its key; undefined for an answer that does not verify, as without user verification */
+async function verifiedUse(
   response: Parameters<Awaited<ReturnType<typeof webauthn>>["verifyAuthenticationResponse"]>[0]["response"],
   expectedChallenge: string,
   { credentialId, publicKey, transports }: FoundPasskey,
   { id: expectedRPID, origin: expectedOrigin }: RelyingParty,
-): Promise<number | undefined> {
+): Promise<PasskeyUse | undefined> {
   const { verifyAuthenticationResponse } = await webauthn();
   const credential = {
     id: Buffer.from(credentialId).toString("base64url"),
@@ -74,7 +76,7 @@ async function verifiedCounter(
       ...{ response, expectedChallenge, expectedOrigin, expectedRPID, credential },
       requireUserVerification: true,
     });
-    return verified ? authenticationInfo.newCounter : undefined;
+    return verified ? { counter: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp } : undefined;
   } catch {
     return undefined; // the library throws for every answer that is malformed or of another origin
   }
@@ -98,13 +100,13 @@ export function passkeyAuthenticator(ports: PasskeyPorts): Authenticator<Passkey
       caller: Caller,
       use: (proved: ProvedAccount) => Promise<Result | undefined>,
     ): Promise<ProofOutcome<Result>> {
-      const { passkey, reason } = await judge(proof, ports).catch((error: unknown): Judgement => {
+      const { passkey, backedUp, reason } = await judge(proof, ports).catch((error: unknown): Judgement => {
         if (isRefusal(error) && error.code === "unauthenticated") return { reason: error.reason };
         throw error;
       });
       if (reason === "passkey_copied" && passkey) await reportCopy(passkey, caller);
       if (reason !== undefined) return { kind: "refused", reason, user: passkey?.user };
-      const amr = [passkey.backedUp ? "swk" : "hwk", "user"];
+      const amr = [backedUp ? "swk" : "hwk", "user"];
       const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr, passkey: passkey.id });
       // As if the passkey had been removed, or the user disabled, a moment earlier.
       if (result === undefined) return { kind: "refused", reason: "passkey_unknown", user: passkey.user };
