@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { csrfToken } from "../../src/front/http/cookies.ts";
 import { aBrowser, type Browser, formsOf, type Visit } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
 import { authorizePath, type PagesServer, startPagesServer } from "../support/pages-server.ts";
 
 const PASSWORD = "correct horse battery";
@@ -136,6 +137,17 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     const late = await browser.submit(page, { decision: "approve" });
     expect([late.status, late.headers.get("location")]).toEqual([400, null]);
     expect((await browser.submit(await browser.follow(authorizePath({ prompt: "consent" })), { decision: "maybe" })).status).toBe(400);
+  });
+
+  test("a decision does not count for another name of the application than was shown", async () => {
+    const { browser } = await signedIn();
+    const rename = (name: string) => runText(server.database.sql, "update clients set name = $1 where client_id = 'web'", [name]);
+    const page = await browser.follow(authorizePath());
+    await rename("Your Bank");
+    const again = await browser.submit(page, { decision: "approve" });
+    expect([again.url, again.html.includes("Your Bank")]).toEqual([page.url, true]);
+    await rename("Field Notes");
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
   });
 
   test.for(["approve", "deny"] as const)(

@@ -22,9 +22,9 @@ const effectiveScopes = (scopes: readonly string[], lifetimes: Authorization["li
   lifetimes !== undefined && lifetimes.refreshToken === undefined ? scopes.filter((scope) => scope !== "offline_access") : scopes;
 
 /** A digest of what was shown: a decision counts for exactly that, should the request mean more by the time it arrives. */
-function offerOf({ scopes, resources, resourceClients, lifetimes }: Authorization): string {
+function offerOf({ client, scopes, resources, resourceClients, lifetimes }: Authorization): string {
   const howLong = [lifetimes?.accessToken, lifetimes?.refreshToken, lifetimes?.refreshFamilyMax];
-  const shown = [scopes, resources, resourceClients.map(({ clientId, name, agent }) => [clientId, name, agent]), howLong];
+  const shown = [client?.name, scopes, resources, resourceClients.map(({ clientId, name, agent }) => [clientId, name, agent]), howLong];
   return hash("sha256", JSON.stringify(shown), "base64url");
 }
 
