@@ -582,6 +582,8 @@ export const de: Texts = {
       rate_limit: "Zu viele Anfragen.",
       email_taken: "Zu dieser E-Mail-Adresse gibt es schon ein Konto.",
       invitation_of_other_address: "Die Einladung gilt für eine andere E-Mail-Adresse. Verwenden Sie die, an die sie gesendet wurde.",
+      email_unverified:
+        "Ihre E-Mail-Adresse ist noch nicht bestätigt. Melden Sie sich mit Ihrem Passwort an, um einen neuen Link anzufordern.",
       sign_up_domain: "Mit Adressen dieser Domain kann hier kein Konto angelegt werden.",
       password_short: "Wählen Sie ein Passwort mit mindestens 8 Zeichen.",
       password_long: "Wählen Sie ein Passwort mit höchstens 128 Zeichen.",

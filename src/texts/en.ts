@@ -619,6 +619,8 @@ export const en = {
       rate_limit: "Too many requests.",
       email_taken: "There is already an account with this e-mail address.",
       invitation_of_other_address: "The invitation is for another e-mail address. Use the one to which it was sent.",
+      /** After a passkey or another provider. */
+      email_unverified: "Your e-mail address is not confirmed yet. Sign in with your password to ask for another link.",
       sign_up_domain: "Addresses of this domain cannot open an account here.",
       password_short: "Choose a password of at least 8 characters.",
       password_long: "Choose a password of at most 128 characters.",

@@ -240,6 +240,30 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
     await close();
   });
 
+  test("where domains decide, a user whose address is not confirmed reads so, and how to get another link", async () => {
+    const strict = await startServer({ env: { SIGN_UP: "domains", SIGN_UP_DOMAINS: "example.test" } });
+    const { page, close } = await openPage(browser);
+    await aVirtualAuthenticator(page);
+    const email = "unproved@example.test";
+    await fetch(`${strict.url}/auth/register`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email, password: PASSWORD }),
+    });
+    await strict.get(`/auth/verify?token=${await strict.verificationToken(email)}`);
+    await page.goto(`${strict.url}/login?next=/account/security`);
+    await signInByPassword(page, email);
+    await add(page).click();
+    await page.getByText("The passkey has been added.").waitFor();
+    await runText(strict.database.sql, "update users set email_verified = false");
+    await page.context().clearCookies();
+    await page.goto(`${strict.url}/login`);
+    await page.getByText("Your e-mail address is not confirmed yet.").first().waitFor(); // the browser has suggested the passkey
+    await signInByPassword(page, email);
+    await page.waitForURL(`${strict.url}/signup/sent`);
+    await Promise.all([close(), strict.close()]);
+  });
+
   test("works by keyboard alone at 390 pixels, without a flaw", async () => {
     const { page, close } = await atSecurity({ viewport: { width: 390, height: 844 }, colorScheme: "dark" });
     await page.getByLabel("Name of the passkey").focus();

@@ -250,6 +250,30 @@ describe("a signed-in user", () => {
   });
 });
 
+test("where domains decide, a user whose address is not confirmed reads so after a provider", async () => {
+  const strict = await startServer({
+    env: { SIGN_UP: "domains", SIGN_UP_DOMAINS: "acme.test" },
+    provision: {
+      connections: [{ issuer: upstream.url, clientId: "us", clientSecret: "upstream-secret", name: "acme", domains: ["acme.test"] }],
+    },
+  });
+  try {
+    const visit = async () => {
+      const visitor = aBrowser(strict.url, { accept: "text/html" });
+      return visitor.follow(upstream.signIn(await leave(visitor), "unproved", verified("unproved@acme.test")));
+    };
+    await visit();
+    await runText(strict.database.sql, "update users set email_verified = false", []);
+    const refused = await visit();
+    expect([refused.status, refused.html.includes("Your e-mail address is not confirmed yet.")]).toEqual([403, true]);
+    expect(await runText(strict.database.sql, "select reason from audit_records where event = 'session.refused'", [])).toEqual([
+      { reason: "email_unverified" },
+    ]);
+  } finally {
+    await strict.close();
+  }
+});
+
 describe("operators", () => {
   test("see the identities of a user", async () => {
     await arrive(aVisitor(), "seen", verified("seen@acme.test"));

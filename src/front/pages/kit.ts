@@ -4,6 +4,7 @@ import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import type { Session, SignedIn, User } from "../../accounts/ports.ts";
 import { SESSION_ENDED } from "../../accounts/sessions.ts";
 import type { NewSession } from "../../accounts/sign-in.ts";
+import { EMAIL_UNVERIFIED } from "../../accounts/sign-up-policy.ts";
 import { CATALOGUE, isRefusal, type RefusalCode } from "../../errors.ts";
 import { mayMakeClients } from "../../management/acts.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
@@ -64,13 +65,14 @@ export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext)
 }
 
 const CORRECTABLE: readonly RefusalCode[] = ["invalid_request", "unauthenticated", "conflict", "too_many_requests"];
+const CORRECTABLE_REASONS: readonly string[] = ["sign_up_domain", EMAIL_UNVERIFIED];
 
 /**
  * The faults, in the user's language, and the status of a form that is shown again after a refusal that the user can correct. Sets
  * Retry-After where it is known. @throws any other error
  */
 export function failedForm(ctx: FrontContext, error: unknown, fields: readonly string[]) {
-  if (!isRefusal(error) || !(CORRECTABLE.includes(error.code) || error.reason === "sign_up_domain")) throw error;
+  if (!isRefusal(error) || !(CORRECTABLE.includes(error.code) || CORRECTABLE_REASONS.includes(error.reason))) throw error;
   const { code, detail } = error;
   if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
   return { faults: refusalFaults(languageOf(ctx), error, fields), status: CATALOGUE[code].http };

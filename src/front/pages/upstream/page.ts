@@ -1,4 +1,5 @@
 import { SESSION_ENDED } from "../../../accounts/sessions.ts";
+import { EMAIL_UNVERIFIED } from "../../../accounts/sign-up-policy.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../../../errors.ts";
 import type { Connection } from "../../../upstream/connection.ts";
 import { linkIdentity } from "../../../upstream/links.ts";
@@ -97,11 +98,14 @@ async function link(kit: PageKit, ctx: FrontContext, connection: Connection, ide
 }
 
 const SHOWN: readonly RefusalCode[] = ["access_denied", "unauthenticated", "login_required", "conflict", "temporarily_unavailable"];
+/** Reasons that arrive() has recorded, with the user. */
+const RECORDED: readonly string[] = ["account_disabled", EMAIL_UNVERIFIED];
 
 /** Shows why a provider did not sign the user in, and records it. @throws any error that is no such reason */
-async function fail({ ports, site }: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, error: unknown): Promise<void> {
-  if (!isRefusal(error) || !SHOWN.includes(error.code)) throw error;
-  const recorded = error.reason === "account_disabled"; // arrive() has recorded the user too
+async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, error: unknown): Promise<void> {
+  const { ports, site } = kit;
+  if (!isRefusal(error) || !(SHOWN.includes(error.code) || error.reason === EMAIL_UNVERIFIED)) throw error;
+  const recorded = RECORDED.includes(error.reason);
   if (!recorded) await ports.refusals.record(upstreamRefused(connection, error.reason, callerOf(ctx)));
   setRetryHeaders(ctx, error);
   const { title } = connection;

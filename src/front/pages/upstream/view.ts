@@ -1,5 +1,5 @@
 import { SESSION_ENDED } from "../../../accounts/sessions.ts";
-import { hasSignUp, type SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
+import { EMAIL_UNVERIFIED, hasSignUp, type SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { noticeView, wideLink } from "../views/cards.ts";
 import { type HostedPage, html, type ReturnTo, type Site } from "../views/layout.ts";
@@ -14,18 +14,20 @@ interface FailedSignIn {
 }
 
 /** The provider did not sign the user in. */
-export function failedView(site: Site, language: Language, { title, reason, linking, returnTo }: FailedSignIn): HostedPage {
+export function failedView(site: Site, language: Language, page: FailedSignIn): HostedPage {
+  const { linking, returnTo } = page;
   const { failed, toSignIn, toSecurity } = TEXTS[language].upstream;
   const more = linking ? wideLink(site.path("/account/security"), toSecurity) : wideLink(site.path("/login", returnTo), toSignIn);
-  return noticeView(site, language, { tone: "bad", title: failed.title(title), text: failedText(site, language, title, reason), more });
+  return noticeView(site, language, { tone: "bad", title: failed.title(page.title), text: failedText(site, language, page), more });
 }
 
-function failedText({ host }: Site, language: Language, title: string, reason: string): string {
+function failedText({ host }: Site, language: Language, { title, reason }: FailedSignIn): string {
   const { failed } = TEXTS[language].upstream;
   if (reason === "upstream_denied") return failed.denied(title);
   if (reason === "upstream_unreachable") return failed.unreachable(title);
   if (reason === "account_disabled") return failed.disabled(host);
   if (reason === "upstream_cannot_confirm") return failed.cannotConfirm(title);
+  if (reason === EMAIL_UNVERIFIED) return TEXTS[language].refusals.reasons.email_unverified;
   if (reason === SESSION_ENDED) return failed.sessionEnded(title);
   return reason === "identity_taken" ? failed.taken(title) : failed.refused(title);
 }
