@@ -123,6 +123,8 @@ export const de: Texts = {
       refused: (title) =>
         `Wir konnten die Antwort von ${title} nicht annehmen. Versuchen Sie es erneut, oder melden Sie sich auf andere Weise an.`,
       cannotConfirm: (title) => `${title} kann nicht bestätigen, dass Sie es sind. Melden Sie sich auf andere Weise an.`,
+      signOutFirst: (title) =>
+        `${title} kann nicht bestätigen, dass Sie es sind, solange Sie angemeldet sind. Melden Sie sich auf andere Weise an, oder melden Sie sich zuerst ab und dann mit ${title} an.`,
       disabled: (host) => `Mit diesem Konto ist keine Anmeldung möglich. Wenden Sie sich an die Administration von ${host}.`,
       taken: (title) => `Dieses Konto bei ${title} ist hier schon mit einem anderen Konto verbunden.`,
       sessionEnded: (title) =>

@@ -139,6 +139,9 @@ export const en = {
       unreachable: (title: string) => `${title} cannot be reached at the moment. Try again in a few minutes, or sign in another way.`,
       refused: (title: string) => `We could not accept the answer from ${title}. Try again, or sign in another way.`,
       cannotConfirm: (title: string) => `${title} cannot confirm that it is you. Sign in another way.`,
+      /** For a user who is signed in, and gets a fresh proof by signing in again. */
+      signOutFirst: (title: string) =>
+        `${title} cannot confirm that it is you while you are signed in. Sign in another way, or sign out first and then sign in with ${title}.`,
       disabled: (host: string) => `This account cannot sign in. Ask an administrator of ${host}.`,
       taken: (title: string) => `This ${title} account is already connected to another account here.`,
       /** For an account that was to be connected in a session that has ended. */

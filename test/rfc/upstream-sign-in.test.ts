@@ -250,6 +250,20 @@ describe("a signed-in user", () => {
   });
 });
 
+describe("a provider that cannot ask again", () => {
+  test("is no dead end for a user who is signed in: they sign out first", async () => {
+    const { connections } = await operatorAt(server.url);
+    await connections.create.mutate({ preset: "github", clientId: "us", clientSecret: "secret" });
+    const signedIn = await (await withPassword("only@else.test")).follow("/signin/github");
+    expect([signedIn.status, signedIn.html.includes("or sign out first and then sign in with GitHub.")]).toEqual([403, true]);
+    const visitor = aVisitor();
+    const page = await visitor.follow(authorizePath({ prompt: "login" }));
+    const signedOut = await visitor.follow(page.url.replace("/login", "/signin/github"));
+    expect([signedOut.status, signedOut.html.includes("GitHub cannot confirm that it is you. Sign in another way.")]).toEqual([403, true]);
+    await connections.remove.mutate({ name: "github" });
+  });
+});
+
 test("where domains decide, a user whose address is not confirmed reads so after a provider", async () => {
   const strict = await startServer({
     env: { SIGN_UP: "domains", SIGN_UP_DOMAINS: "acme.test" },

@@ -109,6 +109,7 @@ async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, det
   if (!recorded) await ports.refusals.record(upstreamRefused(connection, error.reason, callerOf(ctx)));
   setRetryHeaders(ctx, error);
   const { title } = connection;
-  const page = { title, reason: error.reason, linking: detour.linkFor !== undefined, returnTo: detour.returnTo };
+  const signedIn = (await signedInTo(kit, ctx)) !== undefined;
+  const page = { title, reason: error.reason, linking: detour.linkFor !== undefined, signedIn, returnTo: detour.returnTo };
   sendPage(ctx, failedView(site, languageOf(ctx), page), CATALOGUE[error.code].http);
 }
