@@ -9,7 +9,7 @@ import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordChanges } from "./password-change.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { User } from "./ports.ts";
+import type { User, Users } from "./ports.ts";
 
 const RESET_MINUTES = 30;
 
@@ -20,28 +20,37 @@ export interface ForgottenPasswordPorts extends MailSenderPorts {
   readonly forgottenLimits: MailLimits;
   readonly knownDevices: KnownDevices;
   readonly randomBytes: RandomBytes;
+  readonly users: Users;
 }
 
 /** Sends a link for a new password. Limits and work are the same for an unknown address. @throws {Refusal} too_many_requests */
 export async function forgotPassword(email: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<void> {
   await assertMayMail(email, caller, ports.forgottenLimits, ports.knownDevices);
-  const issued = sendReset(email, caller.language, ports, {
-    event: "password.reset_requested",
-    outcome: "success",
-    actor: { type: "service", id: "forgotten-password" }, // the user has not proved anything yet
-    ...auditOrigin(caller),
-  });
-  await evenly(issued);
+  const issue = async () => {
+    const realmId = (await ports.users.byEmail(email))?.user.realmId;
+    await sendReset({ email, realmId }, caller.language, ports, {
+      event: "password.reset_requested",
+      outcome: "success",
+      actor: { type: "service", id: "forgotten-password" }, // the user has not proved anything yet
+      ...auditOrigin(caller),
+    });
+  };
+  await evenly(issue());
 }
 
 type ResetPorts = MailSenderPorts &
   Pick<ForgottenPasswordPorts, "randomBytes"> & { readonly passwordChanges: Pick<PasswordChanges, "issueReset"> };
 
 /** Sends a link for a new password to the enabled user of an address, if there is one. An earlier link stops working. */
-export async function sendReset(email: string, language: Language, ports: ResetPorts, audit: AuditEntry): Promise<void> {
+export async function sendReset(
+  { email, realmId }: { readonly email: string; readonly realmId: string | undefined },
+  language: Language,
+  ports: ResetPorts,
+  audit: AuditEntry,
+): Promise<void> {
   const token = newHexSecret(ports.randomBytes);
   const link = { tokenHash: hashSecret(token), ttl: RESET_MINUTES * 60 };
-  await ports.passwordChanges.issueReset(email, link, resetMail(language, senderOf(ports, undefined), token, RESET_MINUTES), audit);
+  await ports.passwordChanges.issueReset(email, link, resetMail(language, senderOf(ports, realmId), token, RESET_MINUTES), audit);
 }
 
 /** Whether an error is due to the link. */

@@ -32,7 +32,7 @@ export async function passkeyCreationOptions(
   const known = await ports.passkeys.keysOf(user.id);
   return generateRegistrationOptions({
     rpID: id,
-    rpName: ports.brandings.of(undefined).name ?? new URL(ports.issuer).host,
+    rpName: ports.brandings.of(user.realmId).name ?? new URL(ports.issuer).host,
     userID: userHandle(user.id),
     userName: user.email,
     userDisplayName: [user.firstName, user.lastName].filter(Boolean).join(" ") || user.email,

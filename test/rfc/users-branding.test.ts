@@ -78,6 +78,30 @@ describe("the branding of a realm", () => {
     expect((await fetch(`${server.url}/assets/brand/0000000000000000.svg`)).status).toBe(404);
   });
 
+  test("names the passkeys of its users", async () => {
+    const browser = await guest();
+    const { html } = await browser.follow("/account/security");
+    const form_token = /name="form_token" value="([^"]*)"/.exec(html)?.[1] ?? "";
+    const options = await browser.follow("/account/security/passkeys/options", {
+      method: "POST",
+      body: new URLSearchParams({ form_token }),
+      headers: { origin: server.url },
+    });
+    expect(JSON.parse(options.html).rp).toEqual({ name: "Guests of Acme", id: "localhost" });
+  });
+
+  test("is that of the mails about a lost password and the end of the account, also where no user is signed in", async () => {
+    const { users } = operator.operator;
+    const email = "gone@example.test";
+    await anonymous().json("/auth/register", { email, password: PASSWORD, realmId: realm });
+    const [user] = (await users.list.query({ search: email })).users;
+    const mailed = (words: string) => expect.poll(() => server.mailTo(email) ?? "").toMatch(new RegExp(`${words}[^]*Guests of Acme`));
+    await anonymous().json("/auth/forgot-password", { email });
+    await mailed("/reset");
+    await users.delete.mutate({ id: user?.id ?? "" });
+    await mailed("deleted");
+  });
+
   test("is changed by operators at once, member by member, and leaves a record", async () => {
     const browser = anonymous();
     await browser.json("/auth/login", { email: "guest@example.test", password: PASSWORD });

@@ -105,7 +105,8 @@ export const operatorUsersRouter = router({
     .mutation(async ({ ctx, input: { id, language: of } }) => {
       assertNotOneself(ctx.caller, id);
       const audit = ctx.audit("user.deleted", { userId: id, reason: "by_operator" });
-      const message = accountClosedMail(of, senderOf(ctx.ports, undefined), true);
+      const { realmId } = found(await ctx.ports.users.byId(id));
+      const message = accountClosedMail(of, senderOf(ctx.ports, realmId), true);
       const outcome = await ctx.ports.closing.close(id, undefined, message, audit);
       if (outcome === "last_operator") throw lastOperator();
       found(outcome === "gone" ? undefined : outcome);
@@ -124,10 +125,10 @@ export const operatorUsersRouter = router({
 
   /** Sends the user a link by which they choose a new password. Their password works until then. */
   sendReset: operatorProcedure.input(z.strictObject({ id: RecordId, language })).mutation(async ({ ctx, input: { id, language: of } }) => {
-    const { email: address, enabled } = found(await ctx.ports.users.byId(id));
-    if (!enabled) throw new Refusal("conflict", "user_disabled", { description: "The user is disabled. Enable the user first." });
-    await sendReset(address, of, ctx.ports, ctx.audit("password.reset_requested", { reason: "by_operator" }));
-    return { id, email: address };
+    const user = found(await ctx.ports.users.byId(id));
+    if (!user.enabled) throw new Refusal("conflict", "user_disabled", { description: "The user is disabled. Enable the user first." });
+    await sendReset(user, of, ctx.ports, ctx.audit("password.reset_requested", { reason: "by_operator" }));
+    return { id, email: user.email };
   }),
 
   setRole: provenOperatorProcedure
