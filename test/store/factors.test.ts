@@ -15,6 +15,7 @@ import {
 import { type SignInPorts, signIn, signInByPasskey } from "../../src/accounts/sign-in.ts";
 import { systemClock } from "../../src/clock.ts";
 import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
+import { hashSecret } from "../../src/random.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { passkeys } from "../../src/store/passkeys.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
@@ -185,6 +186,15 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       });
       await expect(removed).rejects.toMatchObject({ code: "unauthenticated", reason: "passkey_unknown" });
       expect(await sessions(sql).ofUser(user.id)).toEqual([]);
+    });
+
+    test("a challenge outlives those of many other users behind the same address", async () => {
+      const [relyingParty, caller] = [{ id: "id.example.test", origin: "https://id.example.test" }, { limitKey: "192.0.2.7" } as Caller];
+      const [store, rate] = [proofChallenges(database.sql), { hit: async () => 0 }];
+      const ports = { challenges: store, challengeRate: rate, randomBytes };
+      const { challenge } = await passkeyOptions(relyingParty, "browser", ports, caller);
+      for (let n = 0; n < 900; n++) await passkeyOptions(relyingParty, `other ${n}`, ports, caller);
+      expect(await store.take(hashSecret(`${challenge} browser`), "passkey_sign_in")).toBeDefined();
     });
 
     test("a user has at most so many passkeys, also when they are added at once", async () => {

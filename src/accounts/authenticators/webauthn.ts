@@ -26,8 +26,8 @@ export function relyingParty(issuer: string): RelyingParty | undefined {
 
 /** Seconds for which a challenge can be answered. */
 export const CHALLENGE_TTL = 300;
-/** Challenges that wait for one user or address at a time. */
-const WAITING = 200;
+/** Challenges that wait for one user or address at a time: every sign-in page that is opened begins one, as for the requests that wait. */
+const WAITING = 1000;
 
 export interface ChallengePorts {
   readonly challenges: ProofChallenges;
