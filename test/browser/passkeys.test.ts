@@ -95,6 +95,29 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
     await close();
   });
 
+  test("does not call a passkey refused where too many were asked for", async () => {
+    const busy = await startServer({ provision: {} });
+    const { page, close } = await openPage(browser);
+    await withoutSuggestions(page);
+    await page.goto(`${busy.url}/login`);
+    const status = await page.evaluate(async () => {
+      const form = document.querySelector<HTMLFormElement>("form[data-passkey]");
+      const body = new URLSearchParams([...new FormData(form ?? undefined)].map(([name, value]) => [name, String(value)]));
+      let last = 0;
+      for (let n = 0; n < 1300 && last !== 429; n += 50)
+        for (const { status } of await Promise.all(
+          Array.from({ length: 50 }, () => fetch(form?.dataset.options ?? "", { method: "POST", body })),
+        ))
+          last = Math.max(last, status);
+      return last;
+    });
+    expect(status).toBe(429);
+    await withPasskey(page).click();
+    await page.getByText("That did not work.").waitFor();
+    expect(page.url()).toBe(`${busy.url}/login`);
+    await Promise.all([close(), busy.close()]);
+  });
+
   test("a user adds a passkey, renames it, signs in without a name and removes it; a mail reports both changes", async () => {
     const { page, problems, email, authenticator, close } = await withNewPasskey();
     expect(await authenticator.passkeys()).toMatchObject([{ isResidentCredential: true, rpId: "localhost" }]);

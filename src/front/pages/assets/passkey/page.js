@@ -2,9 +2,10 @@
 const { browserSupportsWebAuthn, browserSupportsWebAuthnAutofill, startAuthentication, startRegistration } =
   globalThis.SimpleWebAuthnBrowser;
 
-/** Asks this server for a challenge. Undefined when the page has to be asked again, as for a fresh proof. */
+/** Asks this server for a challenge. Undefined when the page has to be asked again, as for a fresh proof. @throws where it cannot answer now */
 async function optionsFor(form) {
   const response = await fetch(form.dataset.options, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+  if (response.status === 429 || response.status >= 500) throw new Error("no challenge now");
   return response.ok ? response.json() : undefined;
 }
 
