@@ -44,6 +44,7 @@ export const MAX_PASSKEYS = 20;
 export interface Passkeys {
   /** The oldest first. */
   ofUser(userId: string): Promise<readonly Passkey[]>;
+  /** Without those that are refused because a copy was used. */
   keysOf(userId: string): Promise<readonly PasskeyKey[]>;
   /** @returns undefined for an unknown credential, and for that of a disabled user */
   byCredential(credentialId: Uint8Array): Promise<FoundPasskey | undefined>;

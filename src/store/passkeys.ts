@@ -18,7 +18,7 @@ const OF_USER = statement(
 );
 const KEYS_OF = statement(
   "passkey_keys_of_user",
-  `select ${PASSKEYS.select(["credentialId", "publicKey", "transports"])} from passkeys where user_id = $1::uuid`,
+  `select ${PASSKEYS.select(["credentialId", "publicKey", "transports"])} from passkeys where user_id = $1::uuid and copied_at is null`,
 );
 const BY_CREDENTIAL = statement(
   "passkey_by_credential",

@@ -263,6 +263,23 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
     await close();
   });
 
+  test("the device of a copied passkey can make another one at once", async () => {
+    const { page, email, authenticator, close } = await withNewPasskey();
+    await withoutSuggestions(page);
+    await authenticator.setCounter(0);
+    await signOut(page);
+    await withPasskey(page).click();
+    await page.getByText("This passkey has been copied").first().waitFor();
+    await page.goto(`${server.url}/login?next=/account/security`);
+    await signInByPassword(page, email);
+    await add(page).click();
+    await page.getByText("The passkey has been added.").waitFor();
+    await signOut(page);
+    await withPasskey(page).click();
+    await page.waitForURL(`${server.url}/account`);
+    await close();
+  });
+
   test("where domains decide, a user whose address is not confirmed reads so, and how to get another link", async () => {
     const strict = await startServer({ env: { SIGN_UP: "domains", SIGN_UP_DOMAINS: "example.test" } });
     const { page, close } = await openPage(browser);
