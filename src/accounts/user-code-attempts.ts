@@ -9,6 +9,12 @@ const BUDGET: FailureBudget = { limit: 5, window: 3_600 };
 const wrongCode = (): Refusal =>
   new Refusal("invalid_request", "user_code_unknown", { issues: [{ path: "user_code", message: "is not the code of a device" }] });
 
+/** @param code as parsed  @throws {Refusal} invalid_request for what cannot be a code: a slip, and no guess that would count */
+export function assertUserCode(code: string | undefined): string {
+  if (code === undefined) throw wrongCode();
+  return code;
+}
+
 /**
  * Looks a user code up within the budget of the caller's address. The attempt is reserved first, so that parallel guesses cannot exceed it. A
  * right code does not clear the failures: anyone can get one of their own. Entering it again after the decision is no failure in the same

@@ -372,12 +372,17 @@ describe("device page", () => {
   });
 });
 
-testOn({})("an address may enter five wrong codes; the next returns 429", async ({ server }) => {
-  const browser = aBrowser(server.url);
-  const statuses: number[] = [];
-  for (let times = 0; times < 6; times++) statuses.push((await enter(browser, "BCDF-GHJK")).status);
-  expect(statuses).toEqual([400, 400, 400, 400, 400, 429]);
-});
+testOn({})(
+  "an address may enter five wrong codes; the next returns 429; what cannot be a code is a slip, and does not count",
+  async ({ server }) => {
+    const browser = aBrowser(server.url);
+    for (const slip of ["", "BCDF-GHJ", "BCDF-GHJKL", "BCDF-GHJO", "8CDF-GHJK", "BCDFA-GHJK"])
+      expect((await enter(browser, slip)).html).toContain("That code is not right, was used already, or has expired.");
+    const statuses: number[] = [];
+    for (let times = 0; times < 6; times++) statuses.push((await enter(browser, "BCDF-GHJK")).status);
+    expect(statuses).toEqual([400, 400, 400, 400, 400, 429]);
+  },
+);
 
 const onOwnCodes = testOn({ provision: { ...PROVISIONED, clients: [device("television")] } });
 onOwnCodes.for(["approve", "deny"] as const)(

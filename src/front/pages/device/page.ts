@@ -1,4 +1,4 @@
-import { withUserCodeBudget } from "../../../accounts/user-code-attempts.ts";
+import { assertUserCode, withUserCodeBudget } from "../../../accounts/user-code-attempts.ts";
 import { parseUserCode } from "../../../protocol/user-code.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
@@ -25,7 +25,7 @@ export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST
       const userCode = form.get("user_code") ?? "";
       const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
       try {
-        const entered = `${parseUserCode(userCode)} ${browserSecret(ctx, kit.cookies, ports.randomBytes)}`;
+        const entered = `${assertUserCode(parseUserCode(userCode))} ${browserSecret(ctx, kit.cookies, ports.randomBytes)}`;
         const { deviceRequest } = await withUserCodeBudget(ports.userCodeFailures, callerOf(ctx), entered, find);
         const requestId = await flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(kit, ctx) });
         sendRedirect(ctx, site.path("/consent", { requestId }));
