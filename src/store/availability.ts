@@ -6,13 +6,9 @@ const TEMPORARY = new Set([
   "25006", // read-only: a standby answers
   "25P03", // idle in transaction for too long
   "55P03", // lock_timeout
-  "57014", // statement_timeout
-  "57P01", // shut down by an administrator
-  "57P02", // crash of a sibling
-  "57P03", // starting up or shutting down
 ]);
-/** Connection exceptions, connections refused, resources, errors outside PostgreSQL itself. */
-const TEMPORARY_CLASSES = new Set(["08", "28", "53", "58"]);
+/** Connection exceptions, connections refused, resources, intervention (statement_timeout included), errors outside PostgreSQL itself. */
+const TEMPORARY_CLASSES = new Set(["08", "28", "53", "57", "58"]);
 
 const sqlState = (error: unknown): string | undefined => {
   const code = error instanceof Error && "code" in error ? error.code : undefined;

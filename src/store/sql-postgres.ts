@@ -56,9 +56,11 @@ export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOpt
   return pool;
 }
 
-/** A connection of the pool. @throws {Refusal} when all of them stay in use; else the driver's error, which the caller translates */
+/** A connection of the pool. @throws {Refusal} when there is none, whatever the reason: no request is to blame for it */
 async function connection(pool: pg.Pool): Promise<pg.PoolClient> {
-  const client = pool.connect();
+  const client = pool.connect().catch((error: unknown) => {
+    throw storageUnavailable(error);
+  });
   if (pool.idleCount > 0 || pool.totalCount < (pool.options.max ?? 0)) return client;
   let timer: NodeJS.Timeout | undefined;
   const overdue = new Promise<never>((_, reject) => {

@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import pg from "pg";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { readiness } from "../../src/store/availability.ts";
 import { clientDirectory } from "../../src/store/client-directory.ts";
@@ -37,7 +38,7 @@ if (TEST_DATABASE_URL !== undefined)
       closing = [];
     });
 
-    async function overWire(poolSize = 8): Promise<{ database: Database; wire: Wire }> {
+    async function overWire(poolSize = 8): Promise<{ database: Database; wire: Wire; url: string }> {
       const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL as string);
       closing.push(drop);
       const through = new URL(url);
@@ -47,7 +48,7 @@ if (TEST_DATABASE_URL !== undefined)
       through.port = String(wire.port);
       const database = await openDatabase({ url: through.href, pool: { size: poolSize } });
       closing.push(database.close);
-      return { database, wire };
+      return { database, wire, url };
     }
 
     test("a connection lost during a statement is reported as temporarily_unavailable, and calls succeed once it is restored", async () => {
@@ -64,6 +65,24 @@ if (TEST_DATABASE_URL !== undefined)
       await under[1];
       await wire.mend();
       expect(await families.holding(family.tokenHash)).toMatchObject({ usedAt: null });
+    });
+
+    test.for([
+      ["admits no connections", (name: string) => [`${name} with allow_connections false`, `${name} with allow_connections true`]],
+      ["has another name", (name: string) => [`${name} rename to ${name}_away`, `${name}_away rename to ${name}`]],
+    ] as const)("a database that %s is reported as temporarily_unavailable", async ([, changes]) => {
+      const { database, url } = await overWire();
+      const name = new URL(url).pathname.slice(1);
+      const [away, back] = changes(name);
+      const server = new pg.Client({ connectionString: TEST_DATABASE_URL });
+      await server.connect();
+      closing.push(() => server.end());
+      await server.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1", [name]);
+      await server.query(`alter database ${away}`);
+      await expect(readiness(database.sql).ping()).rejects.toMatchObject(unavailable);
+      await expect(database.sql.transaction((tx) => tx.query(sleep(0), []))).rejects.toMatchObject(unavailable);
+      await server.query(`alter database ${back}`);
+      await readiness(database.sql).ping();
     });
 
     test("a connection that stops responding is given up at the deadline", async () => {
