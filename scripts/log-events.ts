@@ -81,9 +81,9 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   database_away: event(
     "warn",
     ["code"],
-    "The database does not answer; failures of work in the background by it are not logged until 5 s after it answers again.",
+    "The database does not answer, or takes no writes (`code` `25006`: it is read-only); failures of work in the background by it are not logged until 5 s after its return.",
   ),
-  database_back: event("info", [], "The database answers again."),
+  database_back: event("info", [], "The database answers and takes writes again."),
   disk_full: event(
     "warn",
     ["path"],

@@ -165,7 +165,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
 
 async function openClock(ready: Readiness, { log, failed, closing }: Essentials, outages: DatabaseOutages): Promise<DatabaseClock> {
   const clock = databaseClock(ready.time, epochMillis, performance.now.bind(performance));
-  const read = () => clock.measure().then(outages.answered, outages.unanswered);
+  const read = () => clock.measure().then(ready.writes).then(outages.answered, outages.unanswered);
   const warn = async () => {
     if (Math.abs(clock.offset()) > TOLERANCE) log.warn("clock_offset", { seconds: Math.round(clock.offset()) });
   };

@@ -12,8 +12,8 @@ function codeOf(error: unknown): string | undefined {
 const AFTERMATH = 5_000;
 
 /**
- * Logs once when the database does not answer and once when it does again; likewise when the disk of the embedded one is full. Until then,
- * work in the background that fails by it is not logged: many kinds of it are tried again every second.
+ * Logs once when the database does not answer or takes no writes, and once when it does again; likewise when the disk of the embedded one is
+ * full. Until then, work in the background that fails by it is not logged: many kinds of it are tried again every second.
  * @param now milliseconds of a clock that only runs forward
  */
 export function databaseOutages(log: Pick<Log, "info" | "warn">, now: () => number) {
@@ -34,6 +34,7 @@ export function databaseOutages(log: Pick<Log, "info" | "warn">, now: () => numb
       if (full) log.warn("disk_full", { path });
       else log.info("disk_has_room", { path });
     },
+    /** The database answers and takes writes. */
     answered(): void {
       if (!away) return;
       away = false;
@@ -41,7 +42,7 @@ export function databaseOutages(log: Pick<Log, "info" | "warn">, now: () => numb
       log.info("database_back");
     },
     unanswered(error: unknown): void {
-      if (away) return;
+      if (away || full) return; // a full disk is reported by itself
       away = true;
       const code = codeOf(error);
       log.warn("database_away", code === undefined ? {} : { code });

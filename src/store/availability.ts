@@ -129,7 +129,7 @@ export const readiness = (sql: Sql, full: WatchedSql["full"] = { since: false })
   /** Also checks writes: by writing, if one failed because the disk was full. @throws {Refusal} temporarily_unavailable */
   writes: async (): Promise<void> => {
     const [row] = await sql.query<{ read_only: boolean }>(READ_ONLY, []);
-    if (row?.read_only !== false) throw storageUnavailable(new Error("the database is read-only"));
+    if (row?.read_only !== false) throw storageUnavailable(Object.assign(new Error("the database is read-only"), { code: "25006" }));
     if (!full.since) return;
     await sql.query(WRITE, []);
     full.since = false;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client, credentials, status as grpcStatus, Metadata } from "@grpc/grpc-js";
+import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Browser, formsOf, type Visit } from "../support/browser.ts";
 import { basicAuth, PASSWORD, serverDriver, type TestClient } from "../support/flow.ts";
@@ -58,6 +59,17 @@ async function startWired(shape: (typeof SHAPES)[number]) {
     postgres,
     redis,
     core,
+    /** Lets the database take writes, or none, on new connections, and ends the others. */
+    async writable(isWritable: boolean) {
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      await client.query("begin read write");
+      await client.query(`alter database ${new URL(database.url).pathname.slice(1)} set default_transaction_read_only = ${!isWritable}`);
+      await client.query("commit");
+      const others = "datname = current_database() and pid <> pg_backend_pid()";
+      await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`);
+      await client.end();
+    },
     async close() {
       await endProcesses();
       for (const wire of wires) await wire.close();
@@ -238,6 +250,17 @@ function outages(shape: (typeof SHAPES)[number]): void {
       await assertNothingUsedUp(service, have);
     },
   );
+
+  test("PostgreSQL takes no writes: reported by health, and logged once", async () => {
+    await service.writable(false);
+    await until("logged", async () => eventsOf(service).at(-1) === "database_away", 15_000);
+    expect((await service.get("/health")).status).toBe(503);
+    await setTimeout(3_000); // work of every second fails more than once
+    expect(eventsOf(service).at(-1)).toBe("database_away");
+    await service.writable(true);
+    await healthy(service);
+    await until("logged", async () => eventsOf(service).at(-1) === "database_back", 15_000);
+  });
 
   test.for(OUTAGES)("Redis down (%s): every endpoint works, and health reports degraded", async (how) => {
     await service.redis[how]();
