@@ -21,6 +21,7 @@ import { tracedSql } from "./compose/traced.ts";
 import { isWorker, metricsOfAll } from "./compose/worker.ts";
 import type { Config, Role } from "./config.ts";
 import { type DatabaseClock, databaseClock, TOLERANCE } from "./core/clocks.ts";
+import { isRefusal } from "./errors.ts";
 import type { ProvisionDifference, Provisioner, ProvisionSummary } from "./management/ports.ts";
 import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
 import { GRANT_LABELS } from "./protocol/grants.ts";
@@ -108,7 +109,7 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     };
   } catch (error) {
     await closeAll();
-    throw error;
+    throw isRefusal(error) ? asStartFault(error, config) : error;
   }
 }
 

@@ -25,6 +25,14 @@ const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: Databas
     { what: "the database that it names does not exist", remedy: "create it, or name another one" },
   ],
   [
+    ({ code }) => code === "25006",
+    { what: "the database takes no writes", remedy: "name the primary, or end default_transaction_read_only and recovery" },
+  ],
+  [
+    ({ code }) => code === "55000" || code === "57P03",
+    { what: "PostgreSQL admits no connections to it now", remedy: "wait until it has started, or until its maintenance ends" },
+  ],
+  [
     ({ code, message }) => /^28/.test(String(code)) || /^SASL authentication failed/.test(String(message)),
     { what: "PostgreSQL refuses the user", remedy: "see that user and password are right, and that pg_hba.conf lets this host in" },
   ],

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client, credentials, status as grpcStatus, Metadata } from "@grpc/grpc-js";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Browser, formsOf, type Visit } from "../support/browser.ts";
 import { basicAuth, PASSWORD, serverDriver, type TestClient } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
@@ -317,6 +317,14 @@ if (TEST_DATABASE_URL !== undefined && TEST_REDIS_URL !== undefined) {
 }
 
 describe("start without a dependency", () => {
+  test.runIf(TEST_DATABASE_URL)("a process does not start on a database that takes no writes, and says so", async () => {
+    const database = await createTestDatabase();
+    const url = `${database?.url}?options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
+    onTestFinished(async () => database?.drop());
+    const provisioned = { DATABASE_URL: url, PROVISION_FILE: provisionFile() };
+    await expect(startProcess(provisioned)).rejects.toThrow(/^DATABASE_URL: the database takes no writes; [^\n]+$/m);
+  });
+
   test("a process does not start while PostgreSQL refuses connections, and names the database without its password", async () => {
     const wire = await wireTo("127.0.0.1", 9);
     await wire.cut();

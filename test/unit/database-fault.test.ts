@@ -20,7 +20,6 @@ test.for([
     failure({ code: "08P01" }, "no such database: secret"),
     "the database that it names does not exist",
   ],
-  ["a server whose connections are all taken", unavailable(failure({ code: "53300" })), "PostgreSQL has no connection left"],
   [
     "a server without TLS",
     unavailable(new Error("The server does not support SSL connections")),
@@ -38,6 +37,10 @@ test.for([
   ],
   ["a missing file of an authority", failure({ code: "ENOENT", path: "/nowhere/ca.pem" }), "a file that it names cannot be read"],
   ["a server that does not run", unavailable(failure({ code: "ECONNREFUSED" })), "the database does not answer"],
+  ["a standby", unavailable(failure({ code: "25006" })), "the database takes no writes"],
+  ["a server whose connections are all taken", unavailable(failure({ code: "53300" })), "PostgreSQL has no connection left"],
+  ["a database that is closed", failure({ code: "55000" }), "PostgreSQL admits no connections to it now"],
+  ["a server that starts", unavailable(failure({ code: "57P03" })), "PostgreSQL admits no connections to it now"],
   ["a host that has no address", failure({ code: "ENOTFOUND" }), "the database does not answer"],
   ["another fault", failure({ code: "42P01" }), undefined],
   ["no error", undefined, undefined],
