@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { isRefusal } from "../errors.ts";
+import { isRefusal, type Refusal } from "../errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { AnyCall } from "./local.ts";
 
@@ -11,36 +11,47 @@ const PATIENCE = 3_000;
 
 type Status = { readonly code?: unknown; readonly details?: unknown } | undefined;
 
+const isUnanswered = ({ reason }: Refusal): boolean => reason === "core_unavailable" || reason === "core_timeout";
+
 /** Why no core serves this front, as the error of a call shows it. Undefined for all other errors, those of a core among them. Pure. */
-function outageOf(error: unknown, failingFor: number): { readonly reason: string; readonly code?: string } | undefined {
-  if (!isRefusal(error)) return undefined;
+function outageOf(error: Refusal, failingFor: number): { readonly reason: string; readonly code?: string } | undefined {
   const { reason } = error;
   if (reason === "core_unresolved" || reason === "front_not_admitted") return { reason };
+  if (!isUnanswered(error)) return undefined;
   const { code, details } = (error.detail.cause as Status) ?? {};
-  if (reason !== "core_unavailable" || code !== status.UNAVAILABLE) return undefined;
-  const words = WORDS.exec(String(details))?.[0].trim() ?? (failingFor > PATIENCE ? "no_answer" : undefined);
-  return words === undefined ? undefined : { reason, code: words };
+  const words = code === status.UNAVAILABLE ? WORDS.exec(String(details))?.[0].trim() : undefined;
+  const found = words ?? (failingFor > PATIENCE ? "no_answer" : undefined);
+  return found === undefined ? undefined : { reason: "core_unavailable", code: found };
 }
 
-/** Logs once for each outage of the core, however many calls fail, or again for another reason, and once when a call is served again. */
-export function loggingOutages(log: Pick<Log, "info" | "warn"> | undefined): (call: AnyCall) => AnyCall {
-  let latest: string | undefined;
+/**
+ * Logs each reason once for an outage of the core, however many calls fail, and once when a call is served again.
+ * @param now milliseconds of a clock that only runs forward
+ */
+export function loggingOutages(
+  log: Pick<Log, "info" | "warn"> | undefined,
+  now: () => number = () => performance.now(),
+): (call: AnyCall) => AnyCall {
+  const logged = new Set<string>();
   let failingSince: number | undefined;
+  const failed = (error: unknown): void => {
+    if (!isRefusal(error) || error.reason === "caller_gone") return;
+    failingSince = isUnanswered(error) ? (failingSince ?? now()) : undefined;
+    const outage = outageOf(error, now() - (failingSince ?? now()));
+    const why = outage && `${outage.reason} ${outage.code}`;
+    if (why === undefined || logged.has(why)) return;
+    logged.add(why);
+    log?.warn("core_away", outage);
+  };
   return (call) => async (request, options) => {
     try {
       const answer = await call(request, options);
-      if (latest !== undefined) log?.info("core_back");
-      latest = undefined;
+      if (logged.size > 0) log?.info("core_back");
+      logged.clear();
       failingSince = undefined;
       return answer;
     } catch (error) {
-      failingSince ??= performance.now();
-      const outage = outageOf(error, performance.now() - failingSince);
-      const why = outage && `${outage.reason} ${outage.code}`;
-      if (outage !== undefined && why !== latest) {
-        latest = why;
-        log?.warn("core_away", outage);
-      }
+      failed(error);
       throw error;
     }
   };

@@ -37,12 +37,14 @@ async function aFront() {
   const [one, two] = [await aCore(), await aCore()];
   const balancer = await aBalancer([one.port, two.port]);
   cleanups.push(() => balancer.close());
-  const core = remoteTokenCore({ url: `http://127.0.0.1:${balancer.port}` });
+  const lines: unknown[] = [];
+  const note = (event: string, fields?: object) => void lines.push([event, fields]);
+  const core = remoteTokenCore({ url: `http://127.0.0.1:${balancer.port}` }, undefined, undefined, { info: note, warn: note });
   cleanups.push(() => core.close());
   for (let i = 0; i < 3; i += 1) await core.publicKeys({});
   await core.token(clientCredentials("warm"));
   const [hung, other] = one.seen.length > 0 ? [one, two] : [two, one];
-  return { core, balancer, hung, other };
+  return { core, balancer, hung, other, lines };
 }
 
 test("calls move from a hung core to another one within about a second", async ({ expect }) => {
@@ -55,6 +57,17 @@ test("calls move from a hung core to another one within about a second", async (
   expect(answers).toHaveLength(20);
   expect(other.seen.filter((name) => name.startsWith("after-"))).toHaveLength(20);
   expect(await core.ready()).toBe(true);
+});
+
+test("that no core answers any more is logged once, and once that one does again", async ({ expect }) => {
+  const { core, balancer, hung, other, lines } = await aFront();
+  for (const { port } of [hung, other]) balancer.stop(port);
+  for (let calls = 0; calls < 9; calls += 1) await expect(core.publicKeys({}, { timeoutMs: 500 })).rejects.toBeInstanceOf(Refusal);
+  const away = ["core_away", { reason: "core_unavailable", code: "no_answer" }];
+  expect(lines).toEqual([away]);
+  for (const { port } of [hung, other]) balancer.go(port);
+  await expect.poll(() => core.ready(), { timeout: 10_000 }).toBe(true);
+  expect(lines).toEqual([away, ["core_back", undefined]]);
 });
 
 test("calls without effects are repeated at another core; calls with effects end at their deadline and are not repeated", async ({
