@@ -1,5 +1,5 @@
-import { constants, type Http2Stream } from "node:http2";
-import { isIPv6, type Server as NetServer } from "node:net";
+import { constants, type Http2Server, type Http2Stream, type IncomingHttpHeaders } from "node:http2";
+import { isIPv6 } from "node:net";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import {
   experimental,
@@ -39,6 +39,8 @@ export interface GrpcListenerOptions {
   readonly fronts?: Omit<FrontAccess, "mutualTls"> | undefined;
   /** Calls in flight; further ones are refused at once. */
   readonly maxInFlight?: number;
+  /** Connections, as many as over HTTP by default; further ones are closed at once. */
+  readonly maxConnections?: number;
   readonly onFault: OnFault;
   /** By default the address of the connection. */
   readonly addressOf?: AddressOf | undefined;
@@ -144,6 +146,15 @@ export const intake =
     });
   };
 
+/** Of a day, by the units of `grpc-timeout`. */
+const DAY: Readonly<Record<string, number>> = { H: 24, M: 1_440, S: 86_400 };
+
+/** grpc-js counts milliseconds in 32 bits: a deadline in more than 24 days may have passed at once. No call takes a day. */
+function shortenDeadline(_: Http2Stream, headers: IncomingHttpHeaders): void {
+  const [, amount, unit = ""] = /(\d{1,8})\s*([HMS])/.exec(String(headers["grpc-timeout"])) ?? [];
+  if (Number(amount) > (DAY[unit] ?? 0)) headers["grpc-timeout"] = "24H";
+}
+
 export type GrpcListener = Awaited<ReturnType<typeof startGrpcListener>>;
 
 /**
@@ -151,7 +162,18 @@ export type GrpcListener = Awaited<ReturnType<typeof startGrpcListener>>;
  * @throws {Error} when the address is not available, or when a core would be open to the network without a credential
  */
 export async function startGrpcListener(options: GrpcListenerOptions) {
-  const { host, port, core, tls, fronts, onFault, maxInFlight = MAX_IN_FLIGHT, addressOf = (peer) => peer, revocations } = options;
+  const {
+    host,
+    port,
+    core,
+    tls,
+    fronts,
+    onFault,
+    maxInFlight = MAX_IN_FLIGHT,
+    maxConnections = 10_000,
+    addressOf = (peer) => peer,
+    revocations,
+  } = options;
   const mutualTls = tls?.clientCa !== undefined;
   if (fronts && fronts.secret === undefined && !mutualTls && !isLoopback(host)) {
     throw new Error(`a token core that listens on ${host} needs TOKEN_CORE_SECRET or mutual TLS`);
@@ -178,8 +200,10 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
+  const listening = [...(Reflect.get(server, "http2Servers") as ReadonlyMap<Http2Server, unknown>).keys()];
+  for (const one of listening) one.prependListener("stream", shortenDeadline).maxConnections = maxConnections;
   // grpc-js knows its sessions alone, and a connection has none before its TLS handshake.
-  const sockets = openSockets((Reflect.get(server, "http2Servers") as ReadonlyMap<NetServer, unknown>).keys());
+  const sockets = openSockets(listening);
   return {
     port: bound,
     /** Sets the state that health checking reports; false at first and while draining. */

@@ -1,5 +1,5 @@
 import { connect, constants } from "node:http2";
-import { Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
+import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { bodyBudget } from "../../../src/body-budget.ts";
 import { IntrospectionService } from "../../../src/gen/countersign/introspection/v1/introspection_pb.ts";
@@ -118,6 +118,40 @@ test("requests for which there is no room beside those that are arriving are ref
   };
   await expect.poll(send).toBe(status.OK); // once the server has noticed that the others are gone
   expect([await send(), await send()]).toEqual([status.OK, status.OK]);
+});
+
+test.for([25, 30, 1_125])("a call whose deadline is in %d days is answered", async (days) => {
+  const onFault = (fault: unknown) => {
+    throw fault;
+  };
+  const core = localTokenCore(smallCore().implementation);
+  const listener = await startGrpcListener({ host: "127.0.0.1", port: 0, core, fronts: {}, onFault });
+  onTestFinished(() => listener.close(0));
+  const client = new Client(`127.0.0.1:${listener.port}`, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const deadline = Date.now() + days * 86_400_000;
+  const path = methodPath(TokenCoreService.method.publicKeys);
+  const answered = new Promise((resolve, reject) => {
+    client.makeUnaryRequest(path, bytes, bytes, Buffer.alloc(0), { deadline }, (error, answer) =>
+      error ? reject(error) : resolve(answer),
+    );
+  });
+  await expect(answered).resolves.toBeInstanceOf(Buffer);
+});
+
+test("no more connections are accepted than the listener may have", async () => {
+  const core = localTokenCore(smallCore().implementation);
+  const listener = await startGrpcListener({ host: "127.0.0.1", port: 0, core, maxConnections: 1, onFault: () => undefined });
+  onTestFinished(() => listener.close(0));
+  const opened = () => {
+    const session = connect(`http://127.0.0.1:${listener.port}`);
+    onTestFinished(() => session.destroy());
+    session.on("error", () => undefined);
+    return new Promise<string>((resolve) =>
+      session.once("remoteSettings", () => resolve("accepted")).once("close", () => resolve("closed")),
+    );
+  };
+  expect([await opened(), await opened()]).toEqual(["accepted", "closed"]);
 });
 
 test("a refused stream is closed although its caller does not end it", async () => {
