@@ -6,7 +6,7 @@ import { ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { loadOnce } from "../load-once.ts";
 import { resourceServerCredential } from "./caller-auth.ts";
-import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { INTROSPECTION_LIMIT, shortenDeadline } from "./deadline.ts";
 import { REQUEST_BYTES } from "./definition.ts";
 import { type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
@@ -51,6 +51,7 @@ export function connectRoutes(options: ConnectRoutesOptions): Handler {
     // The library makes a URL of it before it catches anything.
     if (!URL.canParse(`http://${request.headers.host ?? ""}`))
       return refuse(response, 400, "invalid_argument", "Host is missing or malformed.");
+    shortenDeadline(request.headers);
     handler()
       .then((handle) => handle(request, response))
       .catch((fault: unknown) => {

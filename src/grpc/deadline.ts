@@ -54,6 +54,17 @@ export function timeToAnswer(limit: number, callerWaits = Number.POSITIVE_INFINI
   return budget;
 }
 
+/** A day, by the units of `grpc-timeout` that can hold more. */
+const DAY: Readonly<Record<string, number>> = { H: 24, M: 1_440, S: 86_400 };
+const DAY_MS = 86_400_000;
+
+/** Deadlines of more than 24 days overflow the timers of grpc-js and Connect, and have passed at once or soon. No call takes a day. */
+export function shortenDeadline(headers: NodeJS.Dict<string | string[]>): void {
+  const [, amount, unit = ""] = /(\d{1,8})\s*([HMS])/.exec(String(headers["grpc-timeout"])) ?? [];
+  if (Number(amount) > (DAY[unit] ?? 0)) headers["grpc-timeout"] = "24H";
+  if (Number(headers["connect-timeout-ms"]) > DAY_MS) headers["connect-timeout-ms"] = `${DAY_MS}`;
+}
+
 /**
  * Aborts work after `budget` milliseconds, or when its caller leaves. It may have written something by then, so the answer is only
  * `temporarily_unavailable`.

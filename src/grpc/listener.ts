@@ -1,4 +1,4 @@
-import { constants, type Http2Server, type Http2Stream, type IncomingHttpHeaders } from "node:http2";
+import { constants, type Http2Server, type Http2Stream } from "node:http2";
 import { isIPv6 } from "node:net";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import {
@@ -19,7 +19,7 @@ import { closeUnused, openSockets } from "../open-sockets.ts";
 import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
-import { INTROSPECTION_LIMIT } from "./deadline.ts";
+import { INTROSPECTION_LIMIT, shortenDeadline } from "./deadline.ts";
 import { methodPath, REQUEST_BYTES } from "./definition.ts";
 import { type AddressOf, asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
@@ -146,15 +146,6 @@ export const intake =
     });
   };
 
-/** Of a day, by the units of `grpc-timeout`. */
-const DAY: Readonly<Record<string, number>> = { H: 24, M: 1_440, S: 86_400 };
-
-/** grpc-js counts milliseconds in 32 bits: a deadline in more than 24 days may have passed at once. No call takes a day. */
-function shortenDeadline(_: Http2Stream, headers: IncomingHttpHeaders): void {
-  const [, amount, unit = ""] = /(\d{1,8})\s*([HMS])/.exec(String(headers["grpc-timeout"])) ?? [];
-  if (Number(amount) > (DAY[unit] ?? 0)) headers["grpc-timeout"] = "24H";
-}
-
 export type GrpcListener = Awaited<ReturnType<typeof startGrpcListener>>;
 
 /**
@@ -201,7 +192,7 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
     server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
   const listening = [...(Reflect.get(server, "http2Servers") as ReadonlyMap<Http2Server, unknown>).keys()];
-  for (const one of listening) one.prependListener("stream", shortenDeadline).maxConnections = maxConnections;
+  for (const one of listening) one.prependListener("stream", (_, headers) => shortenDeadline(headers)).maxConnections = maxConnections;
   // grpc-js knows its sessions alone, and a connection has none before its TLS handshake.
   const sockets = openSockets(listening);
   return {

@@ -46,6 +46,11 @@ const post = (method: string, body: string | object, headers: Record<string, str
     body: typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body),
   });
 
+test.for(["2592000000", "9999999999"])("a call whose deadline is in %s ms is answered", async (timeout) => {
+  const response = await post("Introspect", { token: "slow-100" }, { "connect-timeout-ms": timeout });
+  expect([response.status, await response.json()]).toEqual([200, { active: false }]);
+});
+
 test("introspection over JSON uses the member names of RFC 7662", async () => {
   const response = await post("Introspect", { token: "live-alice" });
   expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
