@@ -150,6 +150,30 @@ if (TEST_REDIS_URL !== undefined)
       server.disconnect();
     });
 
+    test("a Redis that takes writes again is back by its use, also where nothing asks for its health", async () => {
+      const server = new Redis(TEST_REDIS_URL as string);
+      const url = new URL(TEST_REDIS_URL as string);
+      [url.username, url.password] = [`reader-${randomUUID()}`, "secret"];
+      await server.acl("SETUSER", url.username, "on", ">secret", "~*", "+@all", "-@scripting");
+      const lines: string[] = [];
+      const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });
+      const ephemeral = redisEphemeral(url.href, "test", log, 0);
+      const limiter = ephemeral.rateLimiter(randomUUID(), 1_000_000, 60);
+      const events = () => lines.map((line) => JSON.parse(line).event);
+      const used = (event: string) =>
+        until(async () => {
+          await limiter.hit("k");
+          return events().at(-1) === event;
+        });
+      await until(ephemeral.ping);
+      await used("redis_away");
+      await server.acl("SETUSER", url.username, "+@scripting");
+      await used("redis_back");
+      await ephemeral.close();
+      await server.acl("DELUSER", url.username);
+      server.disconnect();
+    });
+
     test("a Redis that is unreachable at the start is logged once, without the password of its URL", async () => {
       const lines: string[] = [];
       const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });

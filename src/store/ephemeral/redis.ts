@@ -21,9 +21,11 @@ const connect = (url: string): Redis =>
 
 /** Seconds without a refused command after which Redis counts as back: one that is full, or a node of a cluster, takes some and refuses others. */
 const CALM = 60;
+/** Seconds for which the key of a test of writing stays. */
+const TEST_KEPT = 60;
 
 /** Logs once for each outage, however often the connection is tried and commands are refused, and once when Redis is back. */
-function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined) {
+function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined, calm: number) {
   let away = false;
   let closed = false;
   let calmAt = 0;
@@ -48,7 +50,7 @@ function logOutages(redis: Redis, log: Pick<Log, "info" | "warn"> | undefined) {
     /** Redis answers, and refuses: it is full, read-only, a node of a cluster, or the user may not. */
     failed: (error: unknown): void => {
       if (!(error instanceof ReplyError)) return;
-      calmAt = monotonicSeconds() + CALM;
+      calmAt = monotonicSeconds() + calm;
       gone(error);
     },
     close: (): void => {
@@ -65,10 +67,11 @@ const wordOf = (error: unknown): string | undefined =>
  * Counters and texts in Redis, shared by all processes. Each process also counts its own calls, for when Redis is away.
  * @param deployment the prefix of every key, so that deployments can share one Redis
  * @param log gets one entry when Redis goes away and one when it is back
+ * @param calm seconds
  */
-export function redisEphemeral(url: string, deployment = "countersign", log?: Pick<Log, "info" | "warn">): Ephemeral {
+export function redisEphemeral(url: string, deployment = "countersign", log?: Pick<Log, "info" | "warn">, calm = CALM): Ephemeral {
   const redis = connect(url);
-  const outages = logOutages(redis, log);
+  const outages = logOutages(redis, log, calm);
   const circuit = breaker(monotonicSeconds);
 
   /** Undefined when Redis does not answer. */
@@ -77,6 +80,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
     try {
       const answer = await command();
       circuit.succeeded();
+      outages.back();
       return answer;
     } catch (error) {
       outages.failed(error);
@@ -124,7 +128,7 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
     ping: async () => {
       try {
         // Writes: a Redis that is full or read-only answers a ping.
-        const isWritten = (await redis.set(`${deployment}:written`, "", "EX", CALM)) === "OK";
+        const isWritten = (await redis.set(`${deployment}:written`, "", "EX", TEST_KEPT)) === "OK";
         if (isWritten) outages.back();
         return isWritten && outages.isCalm();
       } catch (error) {
