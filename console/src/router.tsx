@@ -1,5 +1,6 @@
 import { createRouter } from "@tanstack/react-router";
 import { callbackRoutes } from "./auth/callback.tsx";
+import { FailureNote } from "./components/failure.tsx";
 import { BASE } from "./environment.ts";
 import { FRAME, ROOT } from "./frame/routes.tsx";
 import { agentRoutes } from "./routes/agents/routes.ts";
@@ -43,6 +44,8 @@ export const router = createRouter({
   stringifySearch,
   scrollRestoration: true,
   defaultPreload: "intent",
+  // The file of a screen that did not arrive, after the router has loaded the page once more.
+  defaultErrorComponent: ({ error }) => <FailureNote error={error} retry={() => location.reload()} />,
   // Forms and new secrets belong to one record: the screen of another one does not keep them.
   defaultRemountDeps: ({ params }) => params,
 });

@@ -1,3 +1,3 @@
 import { createSpotlight } from "@mantine/spotlight";
 
-export const [searchStore, { open: openSearch }] = createSpotlight();
+export const [searchStore, { open: openSearch, close: closeSearch }] = createSpotlight();

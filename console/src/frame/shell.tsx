@@ -15,8 +15,10 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { useSpotlight } from "@mantine/spotlight";
+import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useMatches } from "@tanstack/react-router";
-import { Fragment, lazy, Suspense } from "react";
+import { Fragment, useEffect } from "react";
 import { useViewer } from "../api/viewer.ts";
 import { signOut } from "../auth/session.ts";
 import { showFailure } from "../components/act.tsx";
@@ -26,12 +28,10 @@ import { BASE, ENVIRONMENT } from "../environment.ts";
 import { T } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SCREENS, screenOf } from "./screens.ts";
-import { openSearch } from "./search-store.ts";
+import { closeSearch, openSearch, searchStore } from "./search-store.ts";
 
 /** Whose keyboards have a command key. */
 const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
-
-const Search = lazy(() => import("./search.tsx"));
 
 /** Rail, header and search around every screen. */
 export function Shell() {
@@ -71,11 +71,25 @@ export function Shell() {
           <Content />
         </div>
       </AppShell.Main>
-      <Suspense>
-        <Search />
-      </Suspense>
+      <Search />
     </AppShell>
   );
+}
+
+/** Its file arrives later, and without it every screen works: it is asked for again when the search is opened. */
+function Search() {
+  const { opened } = useSpotlight(searchStore);
+  const { data, refetch } = useQuery({ queryKey: ["search"], queryFn: () => import("./search.tsx"), staleTime: "static" });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once each time that it is opened
+  useEffect(() => {
+    if (!opened || data !== undefined) return;
+    void refetch({ cancelRefetch: false }).then(({ error }) => {
+      if (!error) return;
+      closeSearch();
+      showFailure(error);
+    });
+  }, [opened]);
+  return data && <data.default />;
 }
 
 /** The screen. What it shows depends on the viewer, so without one it would stay empty. */
