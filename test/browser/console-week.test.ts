@@ -1,5 +1,6 @@
+import type { Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
-import { startConsole } from "../support/console.ts";
+import { startConsole, typeInSearch } from "../support/console.ts";
 import { PROVISIONED } from "../support/server.ts";
 
 // A week of an operator: two tabs, answers that are late or lost, a browser that refuses. One server and one browser.
@@ -13,6 +14,24 @@ beforeEach(async () => {
 });
 
 const button = (name: string) => page.getByRole("button", { name, exact: true });
+
+/** Holds the next request to an address until it is let go. */
+async function held(url: string) {
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  await page.route(
+    url,
+    async (route) => {
+      asked.resolve();
+      await released.promise;
+      await route.continue();
+    },
+    { times: 1 },
+  );
+  return { asked: asked.promise, release: released.resolve };
+}
+
+const unreadable = (route: Route) => route.fulfill({ status: 502, contentType: "text/html", body: "<h1>502 Bad Gateway</h1>" });
 
 test("a search whose file cannot be loaded takes no screen with it, and is loaded when it is opened again", async () => {
   await page.route("**/assets/search-*.js", (route) => route.fulfill({ status: 503, body: "" }));
@@ -33,4 +52,19 @@ test("a screen whose file cannot be loaded says so, and is loaded when its user 
   await page.unrouteAll();
   await button("Try again").click();
   await page.getByRole("heading", { name: "Signing keys", level: 1 }).waitFor();
+});
+
+test("the search says that it has found nothing only once the server has answered", async () => {
+  const answer = await held("**/trpc/*users.list*search*");
+  await typeInSearch(page, "no-such-name");
+  await answer.asked;
+  expect(await page.getByText("Nothing has this name or id.").count()).toBe(0);
+  answer.release();
+  await page.getByText("Nothing has this name or id.").waitFor();
+});
+
+test("the search says why it could not search", async () => {
+  await page.route("**/trpc/*search*", unreadable);
+  await typeInSearch(page, "no-such-name");
+  await page.getByRole("dialog").getByText("The server cannot be reached.").waitFor();
 });

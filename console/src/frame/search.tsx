@@ -6,6 +6,7 @@ import { type KeyboardEvent, useState } from "react";
 import { trpc } from "../api/client.ts";
 import { useViewer } from "../api/viewer.ts";
 import { isDocumentClient } from "../components/client-link.tsx";
+import { FailureNote } from "../components/failure.tsx";
 import { T } from "../texts/texts.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { SCREENS } from "./screens.ts";
@@ -50,6 +51,18 @@ const foundForBeginning =
     const beginning = (before?.queryKey[1] as Asked | undefined)?.input?.search;
     return beginning && asked.startsWith(beginning) ? found : undefined;
   };
+
+interface Call {
+  readonly error: unknown;
+  readonly isFetching: boolean;
+}
+
+/** What is said where there is nothing to choose. @param isAsked whether the calls are for what is typed */
+function emptinessOf(isAsked: boolean, calls: readonly Call[]) {
+  const error = calls.find((call) => call.error)?.error;
+  if (error) return <FailureNote error={error} />;
+  return isAsked && calls.every(({ isFetching }) => !isFetching) ? T.common.nothingFound : T.common.loading;
+}
 
 /** ⌘K: screens by name, clients by name or id, users by address, and what any other id is found in. */
 export default function Search() {
@@ -109,7 +122,7 @@ export default function Search() {
       onQueryChange={setText}
       actions={actions}
       filter={(_, all) => all}
-      nothingFound={T.common.nothingFound}
+      nothingFound={emptinessOf(asked === text.trim(), [foundClients, users])}
       highlightQuery
       searchProps={{
         leftSection: <Icon name="search" />,
