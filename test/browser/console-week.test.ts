@@ -1,11 +1,13 @@
 import type { Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
+import { operatorAt } from "../support/admin.ts";
 import { startConsole, typeInSearch } from "../support/console.ts";
 import { PROVISIONED } from "../support/server.ts";
 
 // A week of an operator: two tabs, answers that are late or lost, a browser that refuses. One server and one browser.
 
 const { server, page } = await startConsole({ provision: { ...PROVISIONED, realms: [{ name: "Partners" }] } });
+const operator = await operatorAt(server.url);
 
 beforeEach(async () => {
   await page.unrouteAll();
@@ -67,4 +69,23 @@ test("the search says why it could not search", async () => {
   await page.route("**/trpc/*search*", unreadable);
   await typeInSearch(page, "no-such-name");
   await page.getByRole("dialog").getByText("The server cannot be reached.").waitFor();
+});
+
+test("what a user has stays when it cannot be read again, and what could not be read is read when asked for", async () => {
+  const { email } = await server.signedInUser();
+  const [user] = (await operator.users.list.query({ search: email })).users;
+  const section = page.getByRole("region", { name: "Signed in" });
+  await page.route("**/trpc/*sessions.list*", unreadable);
+  await page.evaluate((to) => {
+    history.pushState({}, "", to);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }, `/console/users/${user?.id}`);
+  await section.getByRole("button", { name: "Try again" }).waitFor();
+  await page.unrouteAll();
+  await section.getByRole("button", { name: "Try again" }).click();
+  await section.getByRole("button", { name: /^Sign out/ }).waitFor();
+  await page.route("**/trpc/*sessions.list*", unreadable);
+  await button("Send a link for a new password").click();
+  await page.getByText("What is shown may be out of date").waitFor();
+  await section.getByRole("button", { name: /^Sign out/ }).waitFor();
 });

@@ -49,9 +49,14 @@ export function FailureNote({ error, retry }: { readonly error: unknown; readonl
   );
 }
 
+export interface Readable {
+  readonly error: unknown;
+  readonly refetch: () => unknown;
+}
+
 interface PendingProps {
   /** The queries of a screen, of which one has no data yet. */
-  readonly of: readonly { readonly error: unknown; readonly refetch: () => unknown }[];
+  readonly of: readonly Readable[];
   readonly height: number;
 }
 

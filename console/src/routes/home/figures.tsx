@@ -19,11 +19,11 @@ export function Figures({ isOperator }: { readonly isOperator: boolean }) {
   const look = { refetchInterval: LOOK };
   const all = useQuery({ ...trpc.operator.figures.get.queryOptions({}), ...look, enabled: isOperator });
   const own = useQuery({ ...trpc.figures.get.queryOptions({}), ...look, enabled: !isOperator });
-  const { data, error } = isOperator ? all : own;
-  const sums = data && sumsOf(data.figures, Date.now());
+  const found = isOperator ? all : own;
+  const sums = found.data && sumsOf(found.data.figures, Date.now());
   const isEmpty = sums !== undefined && sums.issued + sums.refused + sums.replayed + sums.raced === 0;
   return (
-    <Section title={texts.lastDay} error={error} empty={isEmpty ? texts.nothingYet : undefined}>
+    <Section title={texts.lastDay} of={found} empty={isEmpty ? texts.nothingYet : undefined}>
       {sums && (
         <>
           <SimpleGrid cols={{ base: 2, md: 4 }} component="dl" className="figures">

@@ -103,7 +103,7 @@ function Invitations() {
     api.operator.invitations.list.query({ ...FEW, ...cursor }, { signal }),
   );
   const waiting = pages.data?.pages.flatMap(({ invitations }) => invitations) ?? [];
-  if (pages.data === undefined && pages.error) return <Section title={texts.invitations} error={pages.error} />;
+  if (pages.data === undefined && pages.error) return <Section title={texts.invitations} of={pages} />;
   if (waiting.length === 0) return null;
   return (
     <Section title={texts.invitations}>

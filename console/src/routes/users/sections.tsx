@@ -61,22 +61,22 @@ const Lines = ({ caption, lines }: { readonly caption: string; readonly lines: r
 );
 
 export function Sessions({ userId }: OfUser) {
-  const { data, error } = useQuery(trpc.operator.sessions.list.queryOptions({ userId }));
-  const lines = (data?.sessions ?? []).map(({ id, browser, system, address, signedInAt, lastSeenAt }) => ({
+  const found = useQuery(trpc.operator.sessions.list.queryOptions({ userId }));
+  const lines = (found.data?.sessions ?? []).map(({ id, browser, system, address, signedInAt, lastSeenAt }) => ({
     key: id,
     name: [browser, system].filter((part) => part !== null && part !== "").join(", ") || texts.unknownDevice,
     detail: [address, texts.signedIn(ago(signedInAt)), texts.lastSeen(ago(lastSeenAt))].filter((part) => part !== null).join(" · "),
     act: { label: texts.signOut, run: () => act(api.operator.sessions.end.mutate({ userId, id }), texts.sessionEnded), asks: false },
   }));
   return (
-    <Section title={texts.sessions} error={error} empty={data?.sessions.length === 0 ? texts.noSessions : undefined}>
+    <Section title={texts.sessions} of={found} empty={found.data?.sessions.length === 0 ? texts.noSessions : undefined}>
       <Lines caption={texts.sessions} lines={lines} />
     </Section>
   );
 }
 
 export function Factors({ userId }: OfUser) {
-  const { data, error } = useQuery(trpc.operator.factors.list.queryOptions({ userId }));
+  const found = useQuery(trpc.operator.factors.list.queryOptions({ userId }));
   const confirm = useConfirm();
   const removing = (name: string, work: () => Promise<unknown>) => ({
     label: texts.remove,
@@ -86,7 +86,7 @@ export function Factors({ userId }: OfUser) {
       if (await confirm(about)) await act(work(), texts.factorRemoved);
     },
   });
-  const app = data?.authenticatorApp;
+  const app = found.data?.authenticatorApp;
   const lines: Line[] = [
     ...(app
       ? [
@@ -96,7 +96,7 @@ export function Factors({ userId }: OfUser) {
           },
         ]
       : []),
-    ...(data?.passkeys ?? []).map(({ id, name, createdAt, lastUsedAt, copiedAt }) => ({
+    ...(found.data?.passkeys ?? []).map(({ id, name, createdAt, lastUsedAt, copiedAt }) => ({
       key: id,
       name,
       detail: `${texts.passkey} · ${texts.added(ago(createdAt))} · ${texts.lastUsed(ago(lastUsedAt))}${copiedAt === null ? "" : ` · ${texts.copied}`}`,
@@ -104,20 +104,20 @@ export function Factors({ userId }: OfUser) {
     })),
   ];
   return (
-    <Section title={texts.factors} error={error} empty={data !== undefined && lines.length === 0 ? texts.noFactors : undefined}>
+    <Section title={texts.factors} of={found} empty={lines.length === 0 ? texts.noFactors : undefined}>
       <Lines caption={texts.factors} lines={lines} />
     </Section>
   );
 }
 
 export function Consents({ userId }: OfUser) {
-  const { data, error } = useQuery(trpc.operator.consents.list.queryOptions({ userId }));
+  const found = useQuery(trpc.operator.consents.list.queryOptions({ userId }));
   const confirm = useConfirm();
   const revoke = async (id: string, name: string): Promise<void> => {
     const about = { title: texts.removeAccessOf(name), consequences: [texts.removeAccessMeans], act: texts.removeAccess };
     if (await confirm(about)) await act(api.operator.consents.revoke.mutate({ userId, id }), texts.accessRemoved);
   };
-  const lines = (data?.consents ?? []).map(({ id, clientId, clientName, scopes, resources, lastUsedAt }) => ({
+  const lines = (found.data?.consents ?? []).map(({ id, clientId, clientName, scopes, resources, lastUsedAt }) => ({
     key: id,
     name: clientName,
     shown: <ClientLink clientId={clientId}>{clientName}</ClientLink>,
@@ -125,21 +125,21 @@ export function Consents({ userId }: OfUser) {
     act: { label: texts.removeAccess, run: () => revoke(id, clientName), asks: true },
   }));
   return (
-    <Section title={texts.consents} error={error} empty={data?.consents.length === 0 ? texts.noConsents : undefined}>
+    <Section title={texts.consents} of={found} empty={found.data?.consents.length === 0 ? texts.noConsents : undefined}>
       <Lines caption={texts.consents} lines={lines} />
     </Section>
   );
 }
 
 export function Identities({ userId }: OfUser) {
-  const { data, error } = useQuery(trpc.operator.connections.identities.queryOptions({ userId }));
-  const lines = (data?.identities ?? []).map(({ issuer, subject, title, createdAt }) => ({
+  const found = useQuery(trpc.operator.connections.identities.queryOptions({ userId }));
+  const lines = (found.data?.identities ?? []).map(({ issuer, subject, title, createdAt }) => ({
     key: `${issuer} ${subject}`,
     name: title ?? issuer,
     detail: `${issuer} · ${subject} · ${texts.added(ago(createdAt))}`,
   }));
   return (
-    <Section title={texts.identities} error={error} empty={data?.identities.length === 0 ? texts.noIdentities : undefined}>
+    <Section title={texts.identities} of={found} empty={found.data?.identities.length === 0 ? texts.noIdentities : undefined}>
       <Lines caption={texts.identities} lines={lines} />
     </Section>
   );
