@@ -1,7 +1,8 @@
 import type { Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { startConsole, typeInSearch } from "../support/console.ts";
+import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
+import { runText } from "../support/database.ts";
 import { PROVISIONED } from "../support/server.ts";
 
 // A week of an operator: two tabs, answers that are late or lost, a browser that refuses. One server and one browser.
@@ -34,6 +35,12 @@ async function held(url: string) {
 }
 
 const unreadable = (route: Route) => route.fulfill({ status: 502, contentType: "text/html", body: "<h1>502 Bad Gateway</h1>" });
+
+/** Does something at the server whose answer is lost on the way. */
+const lost = async (route: Route) => {
+  await route.fetch();
+  await route.abort();
+};
 
 test("a search whose file cannot be loaded takes no screen with it, and is loaded when it is opened again", async () => {
   await page.route("**/assets/search-*.js", (route) => route.fulfill({ status: 503, body: "" }));
@@ -88,4 +95,32 @@ test("what a user has stays when it cannot be read again, and what could not be 
   await button("Send a link for a new password").click();
   await page.getByText("What is shown may be out of date").waitFor();
   await section.getByRole("button", { name: /^Sign out/ }).waitFor();
+});
+
+test("a client that somebody else has removed is not shown as if it were there", async () => {
+  const { id } = await operator.clients.create.mutate({
+    name: "Removed elsewhere",
+    grantTypes: ["client_credentials"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+  await openScreen(page, `/clients/${id}`);
+  await runText(server.database.sql, `delete from clients where id = '${id}'`);
+  await page.getByLabel("Name").fill("Renamed");
+  await button("Save").click();
+  await page.getByRole("alert").first().waitFor();
+  await expect.poll(() => page.getByText("Enabled", { exact: true }).count()).toBe(0);
+});
+
+test("a change whose answer was lost is shown all the same", async () => {
+  const { id } = await operator.clients.create.mutate({
+    name: "Lost answer",
+    grantTypes: ["client_credentials"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+  await openScreen(page, `/clients/${id}`);
+  await page.route("**/trpc/*clients.update*", lost, { times: 1 });
+  await page.getByLabel("Name").fill("Renamed all the same");
+  await button("Save").click();
+  await page.getByText("The server cannot be reached.").waitFor();
+  await page.getByRole("heading", { name: "Renamed all the same", level: 1 }).waitFor();
 });

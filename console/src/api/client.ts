@@ -1,6 +1,6 @@
 import type { ManagementInputs, ManagementOutputs, ManagementRouter } from "@countersign/admin";
 import { notifications } from "@mantine/notifications";
-import { QueryCache, QueryClient } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { createTRPCClient, httpBatchLink } from "@trpc/client";
 import { createTRPCOptionsProxy } from "@trpc/tanstack-react-query";
 import { accessToken, forgetToken } from "../auth/session.ts";
@@ -55,8 +55,12 @@ const queryCache = new QueryCache({
   },
 });
 
-export const queryClient = new QueryClient({
+/** A change that failed may have been made, and its answer lost; or somebody else has changed the record before. */
+const mutationCache = new MutationCache({ onError: () => void queryClient.invalidateQueries() });
+
+export const queryClient: QueryClient = new QueryClient({
   queryCache,
+  mutationCache,
   defaultOptions: {
     // Also while the browser takes itself for offline: calls would wait without a message, and a change would be made later, unasked.
     queries: { networkMode: "always", retry: isWorthRetrying, staleTime: 10_000, refetchOnWindowFocus: true, refetchOnReconnect: true },

@@ -67,6 +67,11 @@ export function Pending({ of: queries, height }: PendingProps) {
   return <FailureNote error={error} retry={() => void Promise.all(queries.map((query) => query.refetch()))} />;
 }
 
+/** Whether a screen has its record. One that somebody else has removed since is not shown as if it were there. */
+export const isThere = <Found extends { readonly data: unknown; readonly error: unknown }>(
+  found: Found,
+): found is Found & { readonly data: NonNullable<Found["data"]> } => found.data !== undefined && failureOf(found.error).status !== 404;
+
 /** In place of a whole screen, with a heading and a title, which else were those of the screen before. */
 export const PendingScreen = ({ title, ...pending }: PendingProps & { readonly title: string }) => (
   <Stack>

@@ -7,7 +7,7 @@ import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { ActButton } from "../../components/act-button.tsx";
 import { DialogForm } from "../../components/dialog-form.tsx";
-import { FailureNote, PendingScreen } from "../../components/failure.tsx";
+import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
@@ -22,7 +22,7 @@ const { agents: texts } = T;
 export function AgentPage() {
   const { id } = useParams({ from: "/frame/agents/$id" });
   const found = useQuery(trpc.operator.clients.get.queryOptions({ id }));
-  if (found.data === undefined) return <PendingScreen title={texts.title} of={[found]} height={240} />;
+  if (!isThere(found)) return <PendingScreen title={texts.title} of={[found]} height={240} />;
   const agent = found.data;
   return (
     <Stack>

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { trpc } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
-import { PendingScreen } from "../../components/failure.tsx";
+import { isThere, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
@@ -47,7 +47,7 @@ export function ClientPage() {
   const { isOperator } = useViewer();
   const client = useClient(id);
   const acts = useQuery(trpc.viewer.client.queryOptions({ id }));
-  if (client.data === undefined || acts.data === undefined) return <PendingScreen title={texts.title} of={[client, acts]} height={240} />;
+  if (!isThere(client) || acts.data === undefined) return <PendingScreen title={texts.title} of={[client, acts]} height={240} />;
   const part = { client: client.data as ClientRecord, can: acts.data.can };
   const { name, clientId, enabled, isAgent } = part.client;
   return (

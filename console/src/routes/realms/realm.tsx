@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, trpc } from "../../api/client.ts";
-import { FailureNote, PendingScreen } from "../../components/failure.tsx";
+import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
@@ -16,7 +16,7 @@ const { realms: texts } = T;
 export function RealmPage() {
   const { id } = useParams({ from: "/frame/realms/$id" });
   const realm = useQuery(trpc.operator.realms.get.queryOptions({ id }));
-  if (realm.data === undefined) return <PendingScreen title={texts.title} of={[realm]} height={320} />;
+  if (!isThere(realm)) return <PendingScreen title={texts.title} of={[realm]} height={320} />;
   const { data } = realm;
   return (
     <Stack>

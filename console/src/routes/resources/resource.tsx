@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
-import { FailureNote, PendingScreen } from "../../components/failure.tsx";
+import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
@@ -24,7 +24,7 @@ export function ResourcePage() {
   const { uri = "", tab } = useSearch({ from: "/frame/resources/view" });
   const navigate = useNavigate({ from: "/resources/view" });
   const found = useQuery(trpc.operator.resources.get.queryOptions({ resource: uri }));
-  if (found.data === undefined) return <PendingScreen title={texts.title} of={[found]} height={240} />;
+  if (!isThere(found)) return <PendingScreen title={texts.title} of={[found]} height={240} />;
   const { data } = found;
   return (
     <Stack>

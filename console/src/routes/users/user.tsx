@@ -5,7 +5,7 @@ import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { act } from "../../components/act.tsx";
 import { ActButton } from "../../components/act-button.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
-import { FailureNote, PendingScreen } from "../../components/failure.tsx";
+import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { useMoveOn } from "../../components/move-on.ts";
@@ -25,7 +25,7 @@ const { users: texts } = T;
 export function UserPage() {
   const { id } = useParams({ from: "/frame/users/$id" });
   const found = useQuery(trpc.operator.users.get.queryOptions({ id }));
-  if (found.data === undefined) return <PendingScreen title={texts.title} of={[found]} height={240} />;
+  if (!isThere(found)) return <PendingScreen title={texts.title} of={[found]} height={240} />;
   const user = found.data;
   return (
     <Stack>
