@@ -9,6 +9,7 @@ import { PROVISIONED } from "../support/server.ts";
 
 const { server, page } = await startConsole({ provision: { ...PROVISIONED, realms: [{ name: "Partners" }] } });
 const operator = await operatorAt(server.url);
+const realm = (await operator.realms.list.query({ search: "Partners" })).realms[0]?.id ?? "";
 
 beforeEach(async () => {
   await page.unrouteAll();
@@ -123,4 +124,14 @@ test("a change whose answer was lost is shown all the same", async () => {
   await button("Save").click();
   await page.getByText("The server cannot be reached.").waitFor();
   await page.getByRole("heading", { name: "Renamed all the same", level: 1 }).waitFor();
+});
+
+test("a choice by keyboard leaves the focus where it is", async () => {
+  await openScreen(page, `/realms/${realm}`);
+  const field = page.getByLabel("Required sign-in");
+  await field.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.getByText("Saved.").last().waitFor();
+  await expect.poll(() => field.inputValue()).toBe("urn:countersign:mfa");
+  await field.and(page.locator(":focus")).waitFor();
 });

@@ -22,10 +22,10 @@ export function RealmPage() {
     <Stack>
       <PageHead title={data.name} back={{ to: "/realms", label: texts.title }} />
       <Section title={texts.signIn}>
-        <RequiredSignIn key={`acr ${data.requiredAcr}`} realm={data} />
+        <RequiredSignIn realm={data} />
       </Section>
       <Section title={texts.registration}>
-        <Registration key={`scopes ${data.dynamicRegistrationScopes?.join(" ")}`} realm={data} />
+        <Registration realm={data} />
       </Section>
       <Section title={texts.branding}>
         <BrandingForm key={data.id} realm={data} />
@@ -40,6 +40,7 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
   const saving = useMutation({
     mutationFn: (acr: (typeof CLASSES)[number]) => api.operator.realms.setRequiredAcr.mutate({ id: realm.id, requiredAcr: acr || null }),
     onSuccess: refreshRealms,
+    scope: { id: realm.id }, // one after the other: the field stays enabled, so that it keeps the focus
   });
   return (
     <Stack maw="30rem">
@@ -47,7 +48,6 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
         label={texts.required}
         description={texts.requiredDetail}
         value={(saving.isPending ? saving.variables : realm.requiredAcr) ?? ""}
-        disabled={saving.isPending}
         onChange={({ currentTarget }) => saving.mutate(CLASSES.find((each) => each === currentTarget.value) ?? "")}
         data={CLASSES.map((value) => ({ value, label: texts.classes[value] ?? value }))}
       />
