@@ -135,3 +135,49 @@ test("a choice by keyboard leaves the focus where it is", async () => {
   await expect.poll(() => field.inputValue()).toBe("urn:countersign:mfa");
   await field.and(page.locator(":focus")).waitFor();
 });
+
+test("scopes of a realm that are typed while others are saved stay", async () => {
+  await openScreen(page, `/realms/${realm}`);
+  await page.getByLabel("This realm has its own list of scopes").check();
+  await page.getByLabel("Scopes", { exact: true }).fill("openid");
+  const answer = await held("**/trpc/*realms.update*");
+  await button("Save scopes").click();
+  await answer.asked;
+  await page.getByLabel("Scopes", { exact: true }).fill("openid email");
+  const readAgain = page.waitForResponse("**/trpc/*realms.get*");
+  answer.release();
+  await readAgain;
+  await page.getByText("Saved.").last().waitFor();
+  expect(await page.getByLabel("Scopes", { exact: true }).inputValue()).toBe("openid email");
+});
+
+test("the name of a second realm that is typed while the first is created stays", async () => {
+  await openScreen(page, "/realms");
+  await page.getByLabel("Name of a new realm").fill("First realm");
+  const answer = await held("**/trpc/*realms.create*");
+  await button("Create realm").click();
+  await answer.asked;
+  await page.getByLabel("Name of a new realm").fill("Second realm");
+  answer.release();
+  await page.getByRole("link", { name: "First realm" }).waitFor();
+  expect(await page.getByLabel("Name of a new realm").inputValue()).toBe("Second realm");
+});
+
+test("a reason that is typed while an earlier one is sent stays", async () => {
+  await runText(server.database.sql, "update clients set is_agent = true where client_id = 'agent'");
+  await openScreen(page, "/agents");
+  await page.getByRole("link", { name: "agent", exact: true }).click();
+  await button("Pause").click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("textbox").fill("first reason");
+  const answer = await held("**/trpc/*agents.pause?*");
+  await dialog.getByRole("button", { name: "Pause", exact: true }).click();
+  await answer.asked;
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await button("Pause").click();
+  await dialog.getByRole("textbox").fill("second reason");
+  answer.release();
+  await page.getByText("agent is paused.").waitFor();
+  expect(await dialog.getByRole("textbox").inputValue()).toBe("second reason");
+});

@@ -92,7 +92,7 @@ function PauseDialog({ opened, onClose, name, clientId }: DialogProps) {
   const pause = async (): Promise<boolean> => {
     const why = reason.trim();
     const isPaused = await act(api.operator.agents.pause.mutate({ clientId, ...(why !== "" && { reason: why }) }), texts.wasPaused(name));
-    if (isPaused) setReason("");
+    if (isPaused) setReason((typed) => (typed === reason ? "" : typed));
     return isPaused;
   };
   return (

@@ -70,14 +70,14 @@ export function RealmList() {
 function NewRealm() {
   const [name, setName] = useState("");
   const creation = useMutation({
-    mutationFn: () => api.operator.realms.create.mutate({ name }),
-    onSuccess: () => {
-      setName("");
+    mutationFn: (sent: string) => api.operator.realms.create.mutate({ name: sent }),
+    onSuccess: (_, sent) => {
+      setName((typed) => (typed === sent ? "" : typed));
       return queryClient.invalidateQueries({ queryKey: trpc.operator.realms.pathKey() });
     },
   });
   return (
-    <Form onSubmit={() => creation.mutate()}>
+    <Form onSubmit={() => creation.mutate(name)}>
       <Stack maw="30rem">
         <Group align="end">
           <TextInput label={texts.newName} required value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} flex={1} />

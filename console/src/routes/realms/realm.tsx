@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Stack, Switch, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEdits } from "../../api/changes.ts";
 import { api, trpc } from "../../api/client.ts";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -57,25 +57,24 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
 }
 
 function Registration({ realm: { id, dynamicRegistrationScopes: current } }: { readonly realm: RealmRecord }) {
-  const [isOwn, setOwn] = useState(current !== null);
-  const [scopes, setScopes] = useState((current ?? []).join(" "));
+  const { fields, edit, settle } = useEdits({ isOwn: current !== null, scopes: (current ?? []).join(" ") });
   const saving = useMutation({
-    mutationFn: () => {
+    mutationFn: ({ isOwn, scopes }: typeof fields) => {
       const own = scopes.split(/\s+/).filter((scope) => scope !== "");
       return api.operator.realms.update.mutate({ id, dynamicRegistrationScopes: isOwn ? own : null });
     },
-    onSuccess: refreshRealms,
+    onSuccess: (_, sent) => refreshRealms().then(() => settle(sent)),
   });
   return (
-    <Form onSubmit={() => saving.mutate()}>
+    <Form onSubmit={() => saving.mutate(fields)}>
       <Stack maw="30rem">
-        <Switch label={texts.ownScopes} checked={isOwn} onChange={({ currentTarget }) => setOwn(currentTarget.checked)} />
-        {isOwn && (
+        <Switch label={texts.ownScopes} checked={fields.isOwn} onChange={({ currentTarget }) => edit({ isOwn: currentTarget.checked })} />
+        {fields.isOwn && (
           <TextInput
             label={texts.scopes}
             description={texts.scopesDetail}
-            value={scopes}
-            onChange={({ currentTarget }) => setScopes(currentTarget.value)}
+            value={fields.scopes}
+            onChange={({ currentTarget }) => edit({ scopes: currentTarget.value })}
           />
         )}
         {saving.error && <FailureNote error={saving.error} />}
