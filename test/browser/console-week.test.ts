@@ -181,3 +181,17 @@ test("a reason that is typed while an earlier one is sent stays", async () => {
   await page.getByText("agent is paused.").waitFor();
   expect(await dialog.getByRole("textbox").inputValue()).toBe("second reason");
 });
+
+test("a logo that is removed is no longer named", async () => {
+  await openScreen(page, `/realms/${realm}`);
+  const chooser = page.waitForEvent("filechooser");
+  await page.getByLabel("Logo").click();
+  await (await chooser).setFiles({
+    name: "first.svg",
+    mimeType: "image/svg+xml",
+    buffer: Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>"),
+  });
+  await page.getByText("first.svg").waitFor();
+  await button("Remove the logo").click();
+  await page.getByText("first.svg").waitFor({ state: "detached" });
+});

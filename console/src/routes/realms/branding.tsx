@@ -40,8 +40,9 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
   );
   const [logo, setLogo] = useState<string | null>();
   const [isUnreadable, setUnreadable] = useState(false);
+  const [file, setFile] = useState<File | null>(null);
   /** What was chosen last: a larger file is read for longer than a later one. */
-  const chosen = useRef<File>(undefined);
+  const chosen = useRef<File>(null);
   /** What the fields had when they were filled, or saved last. */
   const [saved, setSaved] = useState(() => changeOf(fields, undefined));
   const change = changeOf(fields, logo);
@@ -53,16 +54,17 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
       return refreshRealms();
     },
   });
-  const settle = (next: string | null | undefined, file?: File): void => {
-    chosen.current = file;
+  const settle = (next: string | null | undefined, from: File | null): void => {
+    chosen.current = from;
+    setFile(from);
     setUnreadable(false);
     setLogo(next);
   };
-  const choose = async (file: File | null): Promise<void> => {
-    settle(undefined, file ?? undefined);
-    if (file === null) return;
-    const read = await base64Of(file).catch(() => undefined);
-    if (chosen.current !== file) return;
+  const choose = async (next: File | null): Promise<void> => {
+    settle(undefined, next);
+    if (next === null) return;
+    const read = await base64Of(next).catch(() => undefined);
+    if (chosen.current !== next) return;
     setUnreadable(read === undefined);
     setLogo(read);
   };
@@ -85,11 +87,12 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
             description={texts.logoDetail}
             accept="image/svg+xml,image/png"
             placeholder={hasLogo ? texts.hasLogo : texts.noLogo}
-            onChange={(file) => void choose(file)}
+            value={file}
+            onChange={(next) => void choose(next)}
             error={isUnreadable && texts.unreadableLogo}
           />
           {hasLogo && (
-            <Button variant="subtle" onClick={() => settle(null)}>
+            <Button variant="subtle" onClick={() => settle(null, null)}>
               {texts.removeLogo}
             </Button>
           )}
