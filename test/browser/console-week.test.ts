@@ -195,3 +195,21 @@ test("a logo that is removed is no longer named", async () => {
   await button("Remove the logo").click();
   await page.getByText("first.svg").waitFor({ state: "detached" });
 });
+
+test("what was filled in by hand stays when the metadata of the resource is found", async () => {
+  let fault: string | null = "unreachable";
+  const resource = "https://hand.example.test/mcp";
+  await page.route("**/trpc/*resources.inspect*", (route) => {
+    const metadata = fault === null ? { name: "Found", scopes: ["found:read"] } : null;
+    return route.fulfill({
+      json: [{ result: { data: { resource, metadataUrl: `${resource}/metadata`, fault, metadata, difference: null } } }],
+    });
+  });
+  await openScreen(page, `/resources/new?uri=${resource}`);
+  await page.getByLabel("Name").fill("By hand");
+  fault = null;
+  await button("Read its metadata").click();
+  await page.getByText("Its metadata was found").waitFor();
+  expect(await page.getByLabel("Name").inputValue()).toBe("By hand");
+  expect(await page.getByLabel("Scopes", { exact: true }).inputValue()).toBe("found:read");
+});

@@ -2,6 +2,7 @@ import { Alert, Button, Group, List, Stack, Text, TextInput } from "@mantine/cor
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { useEdits } from "../../api/changes.ts";
 import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -42,21 +43,23 @@ export function AddResource() {
         </Stack>
       </Form>
       {found.error && <FailureNote error={found.error} />}
-      {found.data !== undefined && <Found key={JSON.stringify(found.data)} {...found.data} />}
+      {found.data !== undefined && <Found key={found.data.resource} {...found.data} />}
     </Stack>
   );
 }
 
 function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
   const moveOn = useMoveOn();
-  const [name, setName] = useState(metadata?.name ?? URL.parse(resource)?.host ?? resource);
-  const [scopes, setScopes] = useState(metadata?.scopes.join(" ") ?? "");
+  const { fields, edit } = useEdits({
+    name: metadata?.name ?? URL.parse(resource)?.host ?? resource,
+    scopes: metadata?.scopes.join(" ") ?? "",
+  });
   const creation = useMutation({
     mutationFn: () =>
       api.operator.resources.create.mutate({
         resource,
-        name,
-        scopes: listOf(scopes).map((scope) => ({ name: scope, title: {}, detail: {} })),
+        name: fields.name,
+        scopes: listOf(fields.scopes).map((scope) => ({ name: scope, title: {}, detail: {} })),
       }),
     onMutate: moveOn,
     onSuccess: async (_, _sent, move) => {
@@ -73,12 +76,17 @@ function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
           scopes={metadata?.scopes ?? []}
           hint={fault === null ? undefined : texts.fillIn}
         />
-        <TextInput label={T.clients.name} required value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
+        <TextInput
+          label={T.clients.name}
+          required
+          value={fields.name}
+          onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
+        />
         <TextInput
           label={T.clients.create.scopes}
           description={texts.scopesDetail}
-          value={scopes}
-          onChange={({ currentTarget }) => setScopes(currentTarget.value)}
+          value={fields.scopes}
+          onChange={({ currentTarget }) => edit({ scopes: currentTarget.value })}
         />
         {creation.error && <FailureNote error={creation.error} />}
         <Group>
