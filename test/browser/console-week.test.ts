@@ -213,3 +213,16 @@ test("what was filled in by hand stays when the metadata of the resource is foun
   expect(await page.getByLabel("Name").inputValue()).toBe("By hand");
   expect(await page.getByLabel("Scopes", { exact: true }).inputValue()).toBe("found:read");
 });
+
+test("a client whose name has invisible characters, and two spaces in a row, can be deleted", async () => {
+  const { id } = await operator.clients.create.mutate({
+    name: "Two  spaces\u200b",
+    grantTypes: ["client_credentials"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+  await openScreen(page, `/clients/${id}`);
+  await button("Delete the client").click();
+  await page.getByRole("dialog").getByRole("textbox").fill("Two spaces");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete the client" }).click();
+  await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();
+});

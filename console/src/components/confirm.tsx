@@ -16,6 +16,13 @@ export interface Consequence {
   readonly typed?: { readonly label: string; readonly text: string } | undefined;
 }
 
+/** A text as it can be read and typed: names may have invisible characters, and spaces that are shown as one. Pure. */
+const typable = (text: string): string =>
+  text
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
+    .replace(/\s+/g, " ")
+    .trim();
+
 type Confirm = (about: Consequence) => Promise<boolean>;
 type Open = Consequence & { readonly answer: (isConfirmed: boolean) => void };
 
@@ -64,7 +71,7 @@ function Question({ consequences, act, typed, answer }: Open) {
         <Button variant="default" onClick={() => answer(false)}>
           {T.common.cancel}
         </Button>
-        <Button type="submit" color="red" disabled={typed !== undefined && text !== typed.text}>
+        <Button type="submit" color="red" disabled={typed !== undefined && typable(text) !== typable(typed.text)}>
           {act}
         </Button>
       </Group>
