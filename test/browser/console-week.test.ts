@@ -226,3 +226,19 @@ test("a client whose name has invisible characters, and two spaces in a row, can
   await page.getByRole("dialog").getByRole("button", { name: "Delete the client" }).click();
   await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();
 });
+
+test("says so where the browser does not copy a secret", async () => {
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = () => Promise.reject(new Error("refused"));
+  });
+  const { id } = await operator.clients.create.mutate({
+    name: "Copied",
+    grantTypes: ["client_credentials"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+  await openScreen(page, `/clients/${id}`);
+  await button("Replace the secret").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
+  await page.getByRole("button", { name: "Copy: Client secret" }).click();
+  await page.getByText("Your browser did not copy it.").waitFor();
+});

@@ -1,4 +1,5 @@
-import { Button, Code, CopyButton, Group, Stack, Text } from "@mantine/core";
+import { Button, Code, Group, Stack, Text } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
 import { T } from "../texts/texts.ts";
 
 /** A text to copy, in the type of code. */
@@ -16,12 +17,16 @@ export const CopyBlock = ({ label, text }: { readonly label: string; readonly te
   </Stack>
 );
 
-const CopyText = ({ label, text }: { readonly label: string; readonly text: string }) => (
-  <CopyButton value={text}>
-    {({ copied, copy }) => (
-      <Button size="compact-sm" variant="default" onClick={copy} aria-label={`${T.common.copy}: ${label}`}>
+function CopyText({ label, text }: { readonly label: string; readonly text: string }) {
+  const { copy, copied, error } = useClipboard();
+  return (
+    <Group gap="xs">
+      <Text role="status" className={error ? "" : "visually-hidden"}>
+        {error ? T.common.notCopied : copied && T.common.copied}
+      </Text>
+      <Button size="compact-sm" variant="default" onClick={() => copy(text)} aria-label={`${T.common.copy}: ${label}`}>
         {copied ? T.common.copied : T.common.copy}
       </Button>
-    )}
-  </CopyButton>
-);
+    </Group>
+  );
+}

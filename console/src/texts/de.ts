@@ -20,6 +20,7 @@ export const de: Texts = {
     close: "Schließen",
     copy: "Kopieren",
     copied: "Kopiert",
+    notCopied: "Ihr Browser hat nicht kopiert. Markieren Sie den Text darunter.",
     retry: "Erneut versuchen",
     loading: "Wird geladen",
     never: "Nie",

@@ -25,6 +25,7 @@ export const en = {
     close: "Close",
     copy: "Copy",
     copied: "Copied",
+    notCopied: "Your browser did not copy it. Select the text below.",
     retry: "Try again",
     loading: "Loading",
     never: "Never",
