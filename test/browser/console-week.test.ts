@@ -242,3 +242,10 @@ test("says so where the browser does not copy a secret", async () => {
   await page.getByRole("button", { name: "Copy: Client secret" }).click();
   await page.getByText("Your browser did not copy it.").waitFor();
 });
+
+test("the search opens by / where that is on the key 7", async () => {
+  await page.evaluate(() =>
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "/", code: "Digit7", shiftKey: true, bubbles: true })),
+  );
+  await page.getByPlaceholder("Find a screen").waitFor();
+});

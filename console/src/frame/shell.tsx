@@ -40,6 +40,7 @@ export function Shell() {
   useHotkeys([
     ["mod+K", openSearch],
     ["/", openSearch],
+    ["shift+/", openSearch], // where / is on the key 7, as in German
   ]);
   return (
     <AppShell
