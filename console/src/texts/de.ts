@@ -193,7 +193,8 @@ export const de: Texts = {
     factors: "Anmeldung außer mit dem Passwort",
     noFactors: "Nur das Passwort.",
     app: "Authenticator-App",
-    appDetail: (ago, codes) => `hinzugefügt ${ago} · ${codes} Wiederherstellungscodes übrig`,
+    appDetail: (ago, codes) =>
+      `hinzugefügt ${ago} · ${codes === 1 ? "1 Wiederherstellungscode" : `${codes} Wiederherstellungscodes`} übrig`,
     passkey: "Passkey",
     added: (ago) => `hinzugefügt ${ago}`,
     lastUsed: (ago) => `zuletzt benutzt: ${ago}`,
@@ -241,7 +242,7 @@ export const de: Texts = {
     connecting: "Verbindung wird aufgebaut",
     waiting: "Warten auf den nächsten Eintrag.",
     liveCaption: "Einträge, seit Sie mitlesen",
-    missed: (count) => `Sie haben ${count} Einträge verpasst.`,
+    missed: (count) => `Sie haben ${count === 1 ? "1 Eintrag" : `${count} Einträge`} verpasst.`,
     reload: "Neu laden",
     export: "Exportieren",
     verifyTitle: "Prüfen Sie es selbst",
