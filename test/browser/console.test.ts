@@ -31,7 +31,7 @@ describe("an operator, by keyboard alone", () => {
     await page.keyboard.type("Field Notes");
     await page.keyboard.press("Tab");
     await page.keyboard.type("http://app.example.test/cb");
-    await page.getByText("is not permitted in the client's environment").waitFor();
+    await page.getByText("must be https on a public host, or http on localhost").waitFor();
     await page.keyboard.press("Control+a");
     await page.keyboard.type("https://app.example.test/cb");
     await page.keyboard.press("Tab");
