@@ -95,7 +95,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["code"],
     "Redis does not answer, or refuses to write (`code`, such as `OOM`, `READONLY`, or `MOVED` by a cluster); rates are counted in each process.",
   ),
-  redis_back: event("info", [], "Redis answers again."),
+  redis_back: event("info", [], "Redis answers and takes writes again."),
   mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),
   mail_written: event("info", ["path", "link"], "Without SMTP_URL: a mail is a file. Only in development, `link` is its link."),
   mail_postponed: event("warn", ["mailId", "attempt", "status", "code"], "A mail could not be delivered; it is sent again."),

@@ -254,8 +254,11 @@ describe("a provider that cannot ask again", () => {
   test("is no dead end for a user who is signed in: they sign out first", async () => {
     const { connections } = await operatorAt(server.url);
     await connections.create.mutate({ preset: "github", clientId: "us", clientSecret: "secret" });
-    const signedIn = await (await withPassword("only@else.test")).follow("/signin/github");
+    const user = await withPassword("only@else.test");
+    const signedIn = await user.follow("/signin/github");
     expect([signedIn.status, signedIn.html.includes("or sign out first and then sign in with GitHub.")]).toEqual([403, true]);
+    const asked = await user.follow((await user.follow(authorizePath({ prompt: "login" }))).url.replace("/login", "/signin/github"));
+    expect([asked.status, asked.html.includes("GitHub cannot confirm that it is you. Sign in another way.")]).toEqual([403, true]);
     const visitor = aVisitor();
     const page = await visitor.follow(authorizePath({ prompt: "login" }));
     const signedOut = await visitor.follow(page.url.replace("/login", "/signin/github"));

@@ -83,8 +83,8 @@ const USER_ENABLED: Rule<KnownCode> = {
 };
 export const SCOPE: Rule<Omit<KnownCode, "params">, CodeState> = {
   name: "scope",
-  demand: "Of what was granted, the client may still have something; the rest is left out.",
-  source: "docs/protocol.md#scopes",
+  demand: "Of what was granted, the client may still have something, whose class of sign-in the code states; the rest is left out.",
+  source: "docs/protocol.md#scopes, docs/protocol.md#step-up",
   check: ({ client, code }) => ({
     ...code,
     scopes: remainingScopes(code.scopes, client, targetOf(client, code.resources, code.resourceTerms), code.authentication),

@@ -44,8 +44,11 @@ export async function leave(kit: PageKit, ctx: FrontContext, connection: Connect
 }
 
 /** Whether the user must prove again who they are: one who is signed in, or whose application asks for it. The provider must ask them too. */
-async function mustProveAgain(kit: PageKit, ctx: FrontContext, { requestId }: ReturnTo): Promise<boolean> {
-  if (await signedInTo(kit, ctx)) return true;
+const mustProveAgain = async (kit: PageKit, ctx: FrontContext, returnTo: ReturnTo): Promise<boolean> =>
+  (await signedInTo(kit, ctx)) !== undefined || isAskedToProve(kit, ctx, returnTo);
+
+/** Whether the application asks for a fresh proof. */
+async function isAskedToProve(kit: PageKit, ctx: FrontContext, { requestId }: ReturnTo): Promise<boolean> {
   if (requestId === undefined) return false;
   const pending = await waitingRequest(kit, ctx, requestId);
   if (!pending) throw expired();
@@ -109,7 +112,9 @@ async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, det
   if (!recorded) await ports.refusals.record(upstreamRefused(connection, error.reason, callerOf(ctx)));
   setRetryHeaders(ctx, error);
   const { title } = connection;
-  const signedIn = (await signedInTo(kit, ctx)) !== undefined;
-  const page = { title, reason: error.reason, linking: detour.linkFor !== undefined, signedIn, returnTo: detour.returnTo };
+  const { returnTo } = detour;
+  const signOutHelps =
+    error.reason === "upstream_cannot_confirm" && (await signedInTo(kit, ctx)) !== undefined && !(await isAskedToProve(kit, ctx, returnTo));
+  const page = { title, reason: error.reason, linking: detour.linkFor !== undefined, signOutHelps, returnTo };
   sendPage(ctx, failedView(site, languageOf(ctx), page), CATALOGUE[error.code].http);
 }

@@ -10,8 +10,8 @@ interface FailedSignIn {
   readonly reason: string;
   /** Whether the user was linking an identity. */
   readonly linking: boolean;
-  /** Whether a user is signed in. */
-  readonly signedIn: boolean;
+  /** Whether a provider that cannot ask a user again does where none is signed in. */
+  readonly signOutHelps: boolean;
   readonly returnTo: ReturnTo;
 }
 
@@ -23,12 +23,12 @@ export function failedView(site: Site, language: Language, page: FailedSignIn): 
   return noticeView(site, language, { tone: "bad", title: failed.title(page.title), text: failedText(site, language, page), more });
 }
 
-function failedText({ host }: Site, language: Language, { title, reason, signedIn }: FailedSignIn): string {
+function failedText({ host }: Site, language: Language, { title, reason, signOutHelps }: FailedSignIn): string {
   const { failed } = TEXTS[language].upstream;
   if (reason === "upstream_denied") return failed.denied(title);
   if (reason === "upstream_unreachable") return failed.unreachable(title);
   if (reason === "account_disabled") return failed.disabled(host);
-  if (reason === "upstream_cannot_confirm") return signedIn ? failed.signOutFirst(title) : failed.cannotConfirm(title);
+  if (reason === "upstream_cannot_confirm") return signOutHelps ? failed.signOutFirst(title) : failed.cannotConfirm(title);
   if (reason === EMAIL_UNVERIFIED) return TEXTS[language].refusals.reasons.email_unverified;
   if (reason === SESSION_ENDED) return failed.sessionEnded(title);
   return reason === "identity_taken" ? failed.taken(title) : failed.refused(title);
