@@ -17,6 +17,9 @@ beforeEach(async () => {
   await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
 });
 
+const aClient = (name: string) =>
+  operator.clients.create.mutate({ name, grantTypes: ["client_credentials"], tokenEndpointAuthMethod: "client_secret_basic" });
+
 const button = (name: string) => page.getByRole("button", { name, exact: true });
 
 /** Holds the next request to an address until it is let go. */
@@ -99,11 +102,7 @@ test("what a user has stays when it cannot be read again, and what could not be 
 });
 
 test("a client that somebody else has removed is not shown as if it were there", async () => {
-  const { id } = await operator.clients.create.mutate({
-    name: "Removed elsewhere",
-    grantTypes: ["client_credentials"],
-    tokenEndpointAuthMethod: "client_secret_basic",
-  });
+  const { id } = await aClient("Removed elsewhere");
   await openScreen(page, `/clients/${id}`);
   await runText(server.database.sql, `delete from clients where id = '${id}'`);
   await page.getByLabel("Name").fill("Renamed");
@@ -113,11 +112,7 @@ test("a client that somebody else has removed is not shown as if it were there",
 });
 
 test("a change whose answer was lost is shown all the same", async () => {
-  const { id } = await operator.clients.create.mutate({
-    name: "Lost answer",
-    grantTypes: ["client_credentials"],
-    tokenEndpointAuthMethod: "client_secret_basic",
-  });
+  const { id } = await aClient("Lost answer");
   await openScreen(page, `/clients/${id}`);
   await page.route("**/trpc/*clients.update*", lost, { times: 1 });
   await page.getByLabel("Name").fill("Renamed all the same");
@@ -215,11 +210,7 @@ test("what was filled in by hand stays when the metadata of the resource is foun
 });
 
 test("a client whose name has invisible characters, and two spaces in a row, can be deleted", async () => {
-  const { id } = await operator.clients.create.mutate({
-    name: "Two  spaces\u200b",
-    grantTypes: ["client_credentials"],
-    tokenEndpointAuthMethod: "client_secret_basic",
-  });
+  const { id } = await aClient("Two  spaces\u200b");
   await openScreen(page, `/clients/${id}`);
   await button("Delete the client").click();
   await page.getByRole("dialog").getByRole("textbox").fill("Two spaces");
@@ -231,11 +222,7 @@ test("says so where the browser does not copy a secret", async () => {
   await page.evaluate(() => {
     navigator.clipboard.writeText = () => Promise.reject(new Error("refused"));
   });
-  const { id } = await operator.clients.create.mutate({
-    name: "Copied",
-    grantTypes: ["client_credentials"],
-    tokenEndpointAuthMethod: "client_secret_basic",
-  });
+  const { id } = await aClient("Copied");
   await openScreen(page, `/clients/${id}`);
   await button("Replace the secret").click();
   await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
