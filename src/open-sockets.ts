@@ -1,5 +1,8 @@
 import type { Server, Socket } from "node:net";
 
+/** The most connections of one listener; further ones are closed at once. */
+export const MAX_CONNECTIONS = 10_000;
+
 /** The connections of listening servers that are open now. */
 export function openSockets(servers: Iterable<Server>): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();

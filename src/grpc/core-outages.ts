@@ -34,9 +34,15 @@ export function loggingOutages(
 ): (call: AnyCall) => AnyCall {
   const logged = new Set<string>();
   let failingSince: number | undefined;
+  const served = (): void => {
+    if (logged.size > 0) log?.info("core_back");
+    logged.clear();
+    failingSince = undefined;
+  };
   const failed = (error: unknown): void => {
-    if (!isRefusal(error) || error.reason === "caller_gone") return;
-    failingSince = isUnanswered(error) ? (failingSince ?? now()) : undefined;
+    if (!isRefusal(error)) return;
+    if (error.reason === "refused_by_core") served();
+    if (isUnanswered(error)) failingSince ??= now();
     const outage = outageOf(error, now() - (failingSince ?? now()));
     const why = outage && `${outage.reason} ${outage.code}`;
     if (why === undefined || logged.has(why)) return;
@@ -46,9 +52,7 @@ export function loggingOutages(
   return (call) => async (request, options) => {
     try {
       const answer = await call(request, options);
-      if (logged.size > 0) log?.info("core_back");
-      logged.clear();
-      failingSince = undefined;
+      served();
       return answer;
     } catch (error) {
       failed(error);

@@ -15,7 +15,7 @@ import { BODY_BYTES, type BodyBudget, bodyBudget } from "../body-budget.ts";
 import type { RevocationEvents } from "../core/revocation-events.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
-import { closeUnused, openSockets } from "../open-sockets.ts";
+import { closeUnused, MAX_CONNECTIONS, openSockets } from "../open-sockets.ts";
 import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
@@ -161,7 +161,7 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
     fronts,
     onFault,
     maxInFlight = MAX_IN_FLIGHT,
-    maxConnections = 10_000,
+    maxConnections = MAX_CONNECTIONS,
     addressOf = (peer) => peer,
     revocations,
   } = options;

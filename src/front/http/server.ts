@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setTimeout as pause, setImmediate } from "node:timers/promises";
-import { closeUnused, openSockets } from "../../open-sockets.ts";
+import { closeUnused, MAX_CONNECTIONS, openSockets } from "../../open-sockets.ts";
 import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
@@ -82,7 +82,7 @@ function open({ handler, times }: ListenOptions, host: string, port: number): Pr
   const limits = { connectionsCheckingInterval: checking, headersTimeout: headers, requestTimeout: request, keepAliveTimeout: keepAlive };
   const server = createServer({ ...limits, maxHeaderSize: 16 * 1024 }, handler);
   server.maxHeadersCount = 100;
-  server.maxConnections = 10_000;
+  server.maxConnections = MAX_CONNECTIONS;
   server.timeout = idle;
   const sockets = openSockets([server]);
   return new Promise((resolve, reject) => {

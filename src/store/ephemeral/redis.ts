@@ -80,7 +80,6 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
     try {
       const answer = await command();
       circuit.succeeded();
-      outages.back();
       return answer;
     } catch (error) {
       outages.failed(error);
@@ -102,11 +101,16 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
       if (refusal instanceof RateLimiterRes) return Math.max(1, Math.ceil(refusal.msBeforeNext / 1_000));
       throw refusal;
     };
+    const consumed = async (key: string): Promise<number> => {
+      const wait = await shared.consume(key).then(() => 0, waitFor);
+      outages.back(); // by a write: a Redis that refuses them answers reads
+      return wait;
+    };
     return {
       hit: async (key) => {
         // Counted here too: calls that Redis loses or answers late still count, and no caller gets twice the limit.
         const wait = await local.hit(key);
-        return wait > 0 ? wait : ((await attempt(() => shared.consume(key).then(() => 0, waitFor))) ?? 0);
+        return wait > 0 ? wait : ((await attempt(() => consumed(key))) ?? 0);
       },
     };
   };

@@ -37,6 +37,12 @@ test("two cores that are away for different reasons are logged once each, howeve
   ]);
 });
 
+test("a core that refuses is back, and a later outage is logged again", async () => {
+  const away = unavailable("connect ECONNREFUSED 127.0.0.1:1");
+  const line = ["core_away", { reason: "core_unavailable", code: "ECONNREFUSED" }];
+  expect(await loggedOf(away, away, refused, away)).toEqual([line, ["core_back"], line]);
+});
+
 test("calls that have no answer for three seconds are an outage; single ones among others are none", async () => {
   const cut = unavailable("Connection dropped");
   expect(await loggedOf(late, late, cut, undefined, late, late, late, refused, late, cut)).toEqual([]);
