@@ -9,7 +9,7 @@ export const UNANSWERED: DatabaseFault = {
   remedy: "see that it runs, and that address, user and password are right",
 };
 
-type Faulty = Partial<Record<"code" | "message" | "path", unknown>>;
+type Faulty = Partial<Record<"code" | "message" | "path" | "severity", unknown>>;
 
 /** By what the driver throws: a SQLSTATE, an error code of Node, or a message of its own. PgBouncer gives all faults one SQLSTATE. */
 const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: DatabaseFault])[] = [
@@ -29,7 +29,8 @@ const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: Databas
     { what: "the database takes no writes", remedy: "name the primary, or end default_transaction_read_only and recovery" },
   ],
   [
-    ({ code }) => code === "55000" || code === "57P03",
+    // As an error of a statement, 55000 is another fault: one of an object that is not in the state for it.
+    ({ code, severity }) => code === "57P03" || (code === "55000" && severity !== "ERROR"),
     { what: "PostgreSQL admits no connections to it now", remedy: "wait until it has started, or until its maintenance ends" },
   ],
   [
@@ -42,6 +43,14 @@ const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: Databas
       what: "PostgreSQL has no connection left",
       remedy: "raise max_connections there, or the limit of the role or the database, or set a lower DATABASE_CONNECTIONS",
     },
+  ],
+  [
+    ({ code }) => /^(?:5310|58)/.test(String(code)),
+    { what: "PostgreSQL has no room left, or cannot use its files", remedy: "free space on its disk, and see its log" },
+  ],
+  [
+    ({ code }) => code === "57014" || code === "55P03",
+    { what: "a statement took too long", remedy: "see pg_stat_activity for what holds locks or loads it, then try again" },
   ],
   [
     ({ message }) => /does not support SSL/.test(String(message)),
