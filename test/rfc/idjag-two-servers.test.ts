@@ -88,6 +88,13 @@ describe("identity assertions between two servers", () => {
     expect(claimsOf(second.body.access_token).sub).toBe(there.sub);
   });
 
+  test("aud is the issuer as the agent spells it, whether or not the subject token has its root slash", async () => {
+    const { subject } = await home.subjectFor(["agent-1"], { resource: ["agent-1", `${abroad.url}/`, CRM], scope: "crm:read" });
+    const minted = await mint(subject, { scope: "crm:read" });
+    expect(claimsOf(minted.body.access_token).aud).toBe(abroad.url);
+    expect((await bring(minted.body.access_token)).status).toBe(200);
+  });
+
   test("the agent library carries the user from one server to the other", async () => {
     const { subject } = await subjectFor();
     const agentAt = ({ url }: Server) => agent({ issuer: url, clientId: "agent-1", credential: clientSecret("agent-1-secret") });

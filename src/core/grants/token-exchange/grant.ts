@@ -122,7 +122,8 @@ async function assertionAnswer(
   core: Core,
 ) {
   const asBound = (resource: string) => boundForm(resource, audienceList(subject.claims)) ?? resource;
-  const [audience = ""] = params.audience.map(asBound);
+  // As the agent spells it: the other server compares its issuer character by character.
+  const [audience = ""] = params.audience;
   const claims = identityAssertionClaims({
     issuer: core.issuer,
     subject: subject.state.subject as Subject, // the rules have checked that the user exists
