@@ -13,6 +13,7 @@ import {
   assertedSource,
   delegatedSource,
   identityAssertion,
+  isBoundToken,
   ownSource,
   type SubjectTokenType,
 } from "./sources.ts";
@@ -94,13 +95,20 @@ export function agent(options: AgentOptions): Agent {
     async assertionFor(other, request) {
       assertText("the issuer of assertionFor", other);
       assertRequest("assertionFor", request, ASSERTION);
-      return identityAssertion(requestToken, other, request);
+      const { takesProofs: issuerTakesProofs } = await metadata();
+      const isSubjectBound = isBoundToken(request.token);
+      const isBound = bindsToken({ dpop, issuerTakesProofs, resourceTakesProofs: false, isSubjectBound });
+      return identityAssertion(requestToken, other, { ...request, isBound });
     },
     withAssertion(source, target = {}) {
       if (typeof source !== "function") throw new TypeError("the source of withAssertion must be a function");
       assertRequest("withAssertion", target, TARGET);
       assertions += 1;
-      return access(assertedSource(requestToken, source, `assertion ${assertions}`), target, ports);
+      return access(
+        assertedSource(requestToken, source, { party: `assertion ${assertions}`, thumbprint: proofs.thumbprint }),
+        target,
+        ports,
+      );
     },
     async signIn(request) {
       assertRequest("signIn", request, SIGN_IN);

@@ -22,8 +22,13 @@ export interface TokenSource {
 
 export type SubjectTokenType = (typeof SUBJECT_TOKEN_TYPES)[number];
 
-/** Whether a token is bound to a key (RFC 7800). It is looked at alone; the server is who judges it. */
-const isBoundToken = (token: string): boolean => typeof claimsIn(token)?.cnf === "object";
+/** The key that a token is bound to, if it is (RFC 7800). It is looked at alone; the server is who judges it. */
+function keyOf(token: string): { readonly jkt?: unknown } | undefined {
+  const cnf = claimsIn(token)?.cnf;
+  return typeof cnf === "object" && cnf !== null ? cnf : undefined;
+}
+
+export const isBoundToken = (token: string): boolean => keyOf(token) !== undefined;
 
 /** The agent itself, without a user. */
 export function ownSource(requestToken: RequestToken, credential: Credential, facts: AuthenticationRequest): TokenSource {
@@ -69,13 +74,13 @@ function explained(
   const audience = claimsIn(token)?.aud;
   if (audience === undefined || [audience].flat().includes(clientId)) return cause;
   const hint = `its aud does not name ${clientId}. Ask for it with two resource parameters, ${resource} and ${clientId}`;
-  const { code, message, status, description } = cause;
-  return new AgentError(code, `${message}; the token was not handed to this agent: ${hint}`, {
-    cause,
-    description,
-    ...(status !== undefined && { status }),
-  });
+  return withHint(cause, `the token was not handed to this agent: ${hint}`);
 }
+
+const withHint = (cause: AgentError, hint: string): AgentError => {
+  const { code, message, status, description } = cause;
+  return new AgentError(code, `${message}; ${hint}`, { cause, description, ...(status !== undefined && { status }) });
+};
 
 export interface AssertionRequest {
   /** The user's token: of this issuer. */
@@ -95,11 +100,11 @@ export interface AssertionRequest {
 export async function identityAssertion(
   requestToken: RequestToken,
   issuer: string,
-  { token, tokenType = "access_token", resource, scope }: AssertionRequest,
+  { token, tokenType = "access_token", resource, scope, isBound }: AssertionRequest & { readonly isBound: boolean },
 ): Promise<string> {
   const type = `${TOKEN_TYPES}:id-jag`;
   const grant = { ...subjectOf(token, tokenType), requested_token_type: type, audience: issuer, resource, scope };
-  const response = await requestToken({ grant, isBound: isBoundToken(token) });
+  const response = await requestToken({ grant, isBound });
   if (response.issued_token_type !== type)
     throw new AgentError("invalid_response", "the authorization server issued no identity assertion");
   return response.access_token;
@@ -108,15 +113,25 @@ export async function identityAssertion(
 /** Returns an identity assertion for one token request; it works once. */
 export type AssertionSource = (request: { readonly resource: string | undefined; readonly scope: string | undefined }) => Promise<string>;
 
-/** A user whom another authorization server vouches for. @see RFC 7523 §2.1 */
-export function assertedSource(requestToken: RequestToken, source: AssertionSource, party: string): TokenSource {
+/** A user whom another authorization server vouches for. @param thumbprint of the agent's key @see RFC 7523 §2.1 */
+export function assertedSource(
+  requestToken: RequestToken,
+  source: AssertionSource,
+  { party, thumbprint }: { readonly party: string; readonly thumbprint: () => Promise<string> },
+): TokenSource {
   return {
     party: Promise.resolve(party),
     isBound: false,
     async request({ resource, scope, isBound }) {
       const assertion = await source({ resource, scope });
       const grant = { grant_type: JWT_BEARER, assertion, resource, scope };
-      return accessTokenOf(await requestToken({ grant, isBound: isBound || isBoundToken(assertion) }), scope);
+      const key = keyOf(assertion);
+      const response = await requestToken({ grant, isBound: isBound || key !== undefined }).catch(async (cause: unknown) => {
+        if (!(cause instanceof AgentError) || cause.code !== "invalid_grant" || key === undefined || key.jkt === (await thumbprint()))
+          throw cause;
+        throw withHint(cause, "the assertion is bound to another key than this agent's: give both agents the same proofKey");
+      });
+      return accessTokenOf(response, scope);
     },
   };
 }

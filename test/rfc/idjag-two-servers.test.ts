@@ -1,4 +1,4 @@
-import { agent, clientSecret } from "@countersign/agent";
+import { type Agent, type AgentOptions, agent, clientSecret, generateProofKey } from "@countersign/agent";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CRM, DELEGATION_CLIENTS, delegating, ID_JAG, MAIL } from "../support/delegation.ts";
 import { type Answer, claimsOf, headerOf } from "../support/flow.ts";
@@ -12,9 +12,15 @@ type Server = ReturnType<typeof delegating<TestServer>>;
 let home: Server;
 let abroad: Server;
 beforeAll(async () => {
-  home = delegating(await startServer({ provision: { ...PROVISIONED, clients: DELEGATION_CLIENTS } }));
-  const clients = DELEGATION_CLIENTS.map((client) =>
-    client.clientId === "agent-1"
+  const bound = DELEGATION_CLIENTS.filter(({ clientId }) => clientId === "agent-1").map((client) => ({
+    ...client,
+    clientId: "agent-bound",
+    dpopBoundAccessTokens: true,
+  }));
+  const all = [...DELEGATION_CLIENTS, ...bound];
+  home = delegating(await startServer({ provision: { ...PROVISIONED, clients: all } }));
+  const clients = all.map((client) =>
+    client.clientId === "agent-1" || client.clientId === "agent-bound"
       ? { ...client, grantTypes: [...client.grantTypes, JWT_BEARER], audience: [CRM], scopes: ["crm:read"] }
       : client,
   );
@@ -31,7 +37,7 @@ afterAll(async () => {
 });
 
 const subjectFor = (scope = "openid email crm:read crm:write") =>
-  home.subjectFor(["agent-1"], { resource: ["agent-1", "agent-2", abroad.url, CRM], scope });
+  home.subjectFor(["agent-1"], { resource: ["agent-1", "agent-2", "agent-bound", abroad.url, CRM], scope });
 const mint = (subject: string, fields: object = {}): Promise<Answer> =>
   home.exchange("agent-1", subject, {
     requested_token_type: ID_JAG,
@@ -41,6 +47,10 @@ const mint = (subject: string, fields: object = {}): Promise<Answer> =>
     ...fields,
   });
 const bring = (assertion: string) => abroad.token(abroad.agent("agent-1"), { grant_type: JWT_BEARER, assertion });
+
+const CONTACTS = { resource: CRM, scope: "crm:read" };
+const agentAt = ({ url }: Server, options: Partial<AgentOptions> = {}): Agent =>
+  agent({ issuer: url, clientId: "agent-1", credential: clientSecret("agent-1-secret"), ...options });
 
 describe("identity assertions between two servers", () => {
   test("§4.7 rule 6: one server issues an identity assertion, and the other exchanges it once for an access token", async () => {
@@ -97,11 +107,22 @@ describe("identity assertions between two servers", () => {
 
   test("the agent library carries the user from one server to the other", async () => {
     const { subject } = await subjectFor();
-    const agentAt = ({ url }: Server) => agent({ issuer: url, clientId: "agent-1", credential: clientSecret("agent-1-secret") });
     const [here, there] = [agentAt(home), agentAt(abroad)];
-    const target = { resource: CRM, scope: "crm:read" };
-    const crm = there.withAssertion(() => here.assertionFor(abroad.url, { token: subject, ...target }), target);
+    const crm = there.withAssertion(() => here.assertionFor(abroad.url, { token: subject, ...CONTACTS }), CONTACTS);
     expect(claimsOf((await crm.token()).value)).toMatchObject({ iss: abroad.url, aud: CRM, client_id: "agent-1", scope: "crm:read" });
+  });
+
+  test("an agent with dpop required mints with a proof, and both agents need one key; another key is named as the cause", async () => {
+    const { subject } = await subjectFor();
+    const carry = (here: Agent, there: Agent) =>
+      there.withAssertion(() => here.assertionFor(abroad.url, { token: subject, ...CONTACTS }), CONTACTS).token();
+    const bound = { dpop: "required", clientId: "agent-bound" } as const;
+    const proofKey = await generateProofKey();
+    expect((await carry(agentAt(home, { ...bound, proofKey }), agentAt(abroad, { ...bound, proofKey }))).scheme).toBe("DPoP");
+    await expect(carry(agentAt(home, bound), agentAt(abroad, bound))).rejects.toMatchObject({
+      code: "invalid_grant",
+      message: expect.stringContaining("give both agents the same proofKey"),
+    });
   });
 
   test("the actors of the subject token are carried over to the token of the other server", async () => {
