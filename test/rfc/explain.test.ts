@@ -6,7 +6,7 @@ import { registerExplainCommand } from "../../src/cli/explain.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";
 import { ASSERTION_TYPE, anAssertion, keyFor } from "../support/assertions.ts";
 import { runText } from "../support/database.ts";
-import { ACCESS_TOKEN, CRM, DELEGATION_CLIENTS, delegating, TOKEN_EXCHANGE } from "../support/delegation.ts";
+import { ACCESS_TOKEN, CRM, DELEGATION_CLIENTS, delegating, ID_JAG, MAIL, TOKEN_EXCHANGE } from "../support/delegation.ts";
 import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { type IdentityIssuer, identityIssuer } from "../support/identity-issuer.ts";
@@ -142,6 +142,8 @@ describe("a dry run of a token request returns the result of the token endpoint 
     const before = await rowCounts();
     const { granted, rules } = await explain(server.agent("agent-1"), fields);
     expect(granted).toMatchObject({ sub: user.id, scope: "crm:read", aud: [CRM], actors: ["agent-1"], refreshToken: false });
+    const assertion = { ...fields, requested_token_type: ID_JAG, audience: MAIL };
+    expect((await explain(server.agent("agent-1"), assertion)).granted).toMatchObject({ scope: "crm:read", aud: [MAIL], actors: [] });
     expect(granted?.expiresIn).toBeLessThanOrEqual(900);
     expect(rules.map(({ source }) => source)).toContain("docs/protocol.md#token-exchange");
     expect(await rowCounts()).toEqual(before);

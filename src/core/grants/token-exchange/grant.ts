@@ -199,9 +199,9 @@ export const tokenExchange: Grant<"tokenExchange"> = {
 
   async preview(request, core, trace) {
     const exchange = await decide(request, core, trace);
-    const { subject, scopes, audience, act } = exchange;
+    const { kind, subject, scopes, audience, act } = exchange;
     return {
-      ...previewOf(scopes, audience, core),
+      ...previewOf(scopes, kind === "id_jag" ? request.grant.value.audience : audience, core),
       sub: subject.claims.sub,
       actors: [...actorsOf(act)],
       expiresIn: lifetimeOf(exchange, core),
