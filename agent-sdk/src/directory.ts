@@ -1,5 +1,5 @@
 import { AgentError } from "./errors.ts";
-import { addressOf, type Fetch, fetchJson } from "./http.ts";
+import { addressOf, assertNotAway, type Fetch, fetchJson } from "./http.ts";
 import { type Demand, judgedMetadata, metadataAddresses, type Resource } from "./resource.ts";
 import { covers, resourceMetadataUrl } from "./urls.ts";
 
@@ -43,11 +43,15 @@ export function directory(issuer: string, fetch: Fetch): Directory {
       entries.delete(oldest);
     }
   };
-  const described = async (called: string, addresses: readonly string[]) => {
+  /** @param isNeeded whether the server asks for a token, and has to say for which resource */
+  const described = async (called: string, addresses: readonly string[], isNeeded = false) => {
+    const statuses: number[] = [];
     for (const at of addresses) {
       const { status, body: document } = await fetchJson(fetch, at);
       if (status === 200 && document !== undefined) return judgedMetadata({ document, at, called, issuer });
+      statuses.push(status);
     }
+    if (isNeeded) assertNotAway(addressOf(called), statuses);
     return undefined;
   };
   const describedOrSilent = (identifier: string) =>
@@ -63,7 +67,7 @@ export function directory(issuer: string, fetch: Fetch): Directory {
         .sort((one, other) => other.identifier.length - one.identifier.length)[0],
     learn: (called, demand) =>
       once(`learn ${called} ${demand?.metadataUrl}`, async () => {
-        const found = await described(called, metadataAddresses(called, demand?.metadataUrl));
+        const found = await described(called, metadataAddresses(called, demand?.metadataUrl), demand !== undefined);
         if (found === undefined)
           throw new AgentError("resource_unknown", `${addressOf(called)} does not say for which resource a token is needed`);
         const resource = { ...found, scope: demand?.scope, takesProofs: found.takesProofs || demand?.takesProofs === true };

@@ -39,6 +39,13 @@ export function addressOf(url: string): string {
 export const unreachable = (url: string, cause: unknown): AgentError =>
   new AgentError("server_unreachable", `${addressOf(url)} does not answer`, { cause });
 
+/** @param statuses with which the metadata was answered, none of them 200 @throws {AgentError} server_unreachable where one is the server's fault */
+export function assertNotAway(server: string, statuses: readonly number[]): void {
+  const status = statuses.find((each) => each >= 500);
+  if (status !== undefined)
+    throw new AgentError("server_unreachable", `${server} cannot show its metadata now: it answered ${status}`, { status });
+}
+
 async function limitedText(response: Response): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";

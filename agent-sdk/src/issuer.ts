@@ -1,5 +1,5 @@
 import { AgentError } from "./errors.ts";
-import { type Fetch, fetchJson, textsOf } from "./http.ts";
+import { assertNotAway, type Fetch, fetchJson, textsOf } from "./http.ts";
 import { PROOF_ALGORITHM } from "./proof.ts";
 import { issuerMetadataUrls, isTrustworthy } from "./urls.ts";
 
@@ -52,6 +52,7 @@ export function issuerMetadata(issuer: string, fetch: Fetch): () => Promise<Issu
 }
 
 async function loaded(issuer: string, fetch: Fetch): Promise<IssuerMetadata> {
+  const statuses: number[] = [];
   for (const url of issuerMetadataUrls(issuer)) {
     const { status, body } = await fetchJson(fetch, url).catch((cause: unknown) => {
       throw cause instanceof AgentError && cause.code === "server_unreachable"
@@ -59,8 +60,10 @@ async function loaded(issuer: string, fetch: Fetch): Promise<IssuerMetadata> {
         : cause;
     });
     if (status === 200 && body !== undefined) return metadataOf(issuer, body);
+    statuses.push(status);
   }
-  throw new AgentError("invalid_response", `${issuer} has no metadata document`);
+  assertNotAway(issuer, statuses);
+  throw new AgentError("invalid_response", `${issuer} has no metadata document: it answered ${statuses.at(-1)}`);
 }
 
 function metadataOf(issuer: string, document: Readonly<Record<string, unknown>>): IssuerMetadata {

@@ -410,13 +410,30 @@ test.for([
   expect(String(error)).not.toMatch(/break|secret/);
 });
 
+test("a resource server that answers 5xx for its metadata is away, and not one without metadata", async () => {
+  const { origin } = await serving(({ path }) =>
+    path.startsWith("/.well-known/") ? { status: 502 } : { status: 401, headers: { "www-authenticate": "Bearer" } },
+  );
+  await expect(anAgent().fetch(`${origin}/mcp`)).rejects.toMatchObject({
+    code: "server_unreachable",
+    status: 502,
+    message: `${origin}/mcp cannot show its metadata now: it answered 502`,
+  });
+});
+
 test("an authorization server that is none of the agent's, or none at all, is named", async () => {
   const stranger = await serving(() => ({ json: { issuer: OTHER, token_endpoint: `${OTHER}/token` } }));
   const silent = await serving(() => ({ status: 404 }));
   const token = (url: string) => agent({ issuer: url, clientId: "a", credential: publicClient() }).own({ scope: "x" }).token();
   await expect(token(stranger.origin)).rejects.toMatchObject({ code: "wrong_issuer", message: expect.stringContaining(OTHER) });
   await expect(token(silent.origin)).rejects.toMatchObject({ code: "invalid_response" });
-  await expect(token(`${silent.origin}/realm`)).rejects.toThrow("has no metadata document");
+  await expect(token(`${silent.origin}/realm`)).rejects.toThrow("has no metadata document: it answered 404");
+  const overloaded = await serving(() => ({ status: 503 }));
+  await expect(token(overloaded.origin)).rejects.toMatchObject({
+    code: "server_unreachable",
+    status: 503,
+    message: `${overloaded.origin} cannot show its metadata now: it answered 503`,
+  });
   expect(silent.received.map(({ path }) => path).slice(-2)).toEqual([
     "/.well-known/oauth-authorization-server/realm",
     "/realm/.well-known/openid-configuration",
