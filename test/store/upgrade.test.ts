@@ -8,7 +8,10 @@ import { GENESIS } from "../../src/audit-chain/link.ts";
 import { verification } from "../../src/audit-chain/verify.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { MIGRATION_TABLE, MIGRATIONS, statementsOf } from "../../src/store/migrate.ts";
+import type { Sql } from "../../src/store/sql.ts";
 import { aBrowser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
+import { lentDatabase } from "../support/lent-database.ts";
 import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/postgres.ts";
 import { startServer } from "../support/server.ts";
 
@@ -36,8 +39,11 @@ const age = Math.floor(Date.now() / 1_000 - Date.parse(held.madeAt) / 1_000);
 const TIMES = `select format('update %I set %I = %2$I + make_interval(secs => ${age})', table_name, column_name) as text
   from information_schema.columns where table_schema = 'public' and data_type = 'timestamp with time zone' and table_name not like 'audit%'`;
 
-/** A database as the first migration and a server of that time left it, as if that had been a moment ago. */
-async function earlierDatabase(): Promise<string> {
+/**
+ * A database as the first migration and a server of that time left it, as if that had been a moment ago.
+ * @param changes statements that it went through before
+ */
+async function earlierDatabase(...changes: readonly string[]): Promise<string> {
   const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL ?? expect.fail("TEST_DATABASE_URL is not set"));
   onTestFinished(drop);
   const client = new pg.Client({ connectionString: url });
@@ -48,6 +54,7 @@ async function earlierDatabase(): Promise<string> {
   const rows = read(`${FIRST}.sql`);
   for (const table of new Set(rows.match(/(?<=^INSERT INTO )\S+/gm))) await client.query(`delete from ${table}`);
   await client.query(rows);
+  for (const statement of changes) await client.query(statement);
   for (const { text } of (await client.query<{ text: string }>(TIMES)).rows) await client.query(text);
   await client.end();
   return url;
@@ -61,6 +68,22 @@ function accessToken(issuer: string): Promise<string> {
     .setProtectedHeader({ alg: "EdDSA", kid, typ })
     .sign(createPrivateKey(held.key));
 }
+
+test("a database of 0.1.0, which had no columns for keys, has every column once it is migrated, and its refresh tokens work", async () => {
+  const DATABASE_URL = await earlierDatabase("alter table refresh_families drop column cnf", "alter table delegations drop column cnf");
+  const server = await startServer({ env: { DATABASE_URL, JWT_PRIVATE_KEY: held.key } });
+  onTestFinished(() => server.close());
+  expect((await server.refresh(server.clients.web, held.refreshToken)).status).toBe(200);
+  const columns = (sql: Sql) =>
+    runText(
+      sql,
+      `select table_name, column_name, data_type, is_nullable from information_schema.columns
+       where table_schema = 'public' and table_name <> '${MIGRATION_TABLE}' order by 1, 2`,
+    );
+  const { database } = await lentDatabase("postgresql");
+  onTestFinished(() => database.close());
+  expect(await columns(server.database.sql)).toEqual(await columns(database.sql));
+});
 
 test("a server of this version migrates the database of the first one, and what was issued there goes on", async () => {
   const DATABASE_URL = await earlierDatabase();
