@@ -41,12 +41,14 @@ export function syslogFrame(entry: SealedEntry, host: string): string {
 const webhookKey = (secret: string) => (secret.startsWith("whsec_") ? Buffer.from(secret.slice("whsec_".length), "base64") : secret);
 
 /**
- * A webhook, signed as Standard Webhooks 1.0 describes. Its id names the records, so that a repetition has the same one.
+ * A webhook, signed as Standard Webhooks 1.0 describes. Its id names the records, so that a repetition has the same one. By the hash, records
+ * that follow the restore of a database have another id than those that had their numbers before, which receivers would take for repeated.
  * @param secret at least 16 bytes of text  @param now seconds since the epoch
  */
 export function webhookDelivery(entries: readonly SealedEntry[], issuer: string, secret: string, now: number): Delivery {
   const body = JSON.stringify({ type: "audit.records", issuer, records: entries.map(eventOf) });
-  const id = `audit-${entries[0]?.link.seq}-${entries.at(-1)?.link.seq}`;
+  const last = entries.at(-1)?.link;
+  const id = `audit-${entries[0]?.link.seq}-${last?.seq}-${last?.hash}`;
   const timestamp = String(Math.floor(now));
   const signature = createHmac("sha256", webhookKey(secret)).update(`${id}.${timestamp}.${body}`).digest("base64");
   const signed = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };

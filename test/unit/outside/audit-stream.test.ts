@@ -30,7 +30,7 @@ test("a syslog message is framed by its bytes, and has facility, severity, time,
 test("a secret with whsec_ is decoded from base64, as receivers with a library of Standard Webhooks do", () => {
   const secret = Buffer.from("a key of twenty-four byt");
   const { headers, body } = webhookDelivery([entry], "https://id.example.test", `whsec_${secret.toString("base64")}`, 1_764_000_009);
-  const expected = createHmac("sha256", secret).update(`audit-7-7.1764000009.${body}`).digest("base64");
+  const expected = createHmac("sha256", secret).update(`audit-7-7-h.1764000009.${body}`).digest("base64");
   expect(headers["webhook-signature"]).toBe(`v1,${expected}`);
 });
 
@@ -41,10 +41,17 @@ test("a webhook is signed over its id, time and body, and repeated under the sam
     "s".repeat(16),
     1_764_000_009.9,
   );
-  expect(headers).toMatchObject({ "webhook-id": "audit-7-8", "webhook-timestamp": "1764000009" });
-  const expected = createHmac("sha256", "s".repeat(16)).update(`audit-7-8.1764000009.${body}`).digest("base64");
+  expect(headers).toMatchObject({ "webhook-id": "audit-7-8-i", "webhook-timestamp": "1764000009" });
+  const expected = createHmac("sha256", "s".repeat(16)).update(`audit-7-8-i.1764000009.${body}`).digest("base64");
   expect(headers["webhook-signature"]).toBe(`v1,${expected}`);
   expect(JSON.parse(body)).toMatchObject({ type: "audit.records", issuer: "https://id.example.test", records: [{ seq: 7 }, { seq: 8 }] });
+});
+
+test("a webhook with other records under the numbers of an earlier one, as after a restore, has another id", () => {
+  const [id, later] = ["h", "other"].map(
+    (hash) => webhookDelivery([{ ...entry, link: { seq: 7, hash } }], "https://id.example.test", "s".repeat(16), 1).headers["webhook-id"],
+  );
+  expect(id).not.toBe(later);
 });
 
 test("OTLP logs have time, severity, event and the record as body", () => {
