@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Migrator } from "@mikro-orm/migrations";
 import type { MikroORM } from "@mikro-orm/sql";
+import { mayBeRepeated } from "./availability.ts";
 import { type Sql, statement } from "./sql.ts";
 
 const DIRECTORY = new URL("migrations/", import.meta.url);
@@ -34,13 +35,25 @@ export async function isCurrent(sql: Sql): Promise<boolean> {
 const LOCK = 7_235_107_481;
 /** Milliseconds to wait for another process's migration. */
 const PATIENCE = 60_000;
+/** How often a migration is begun again that had one table and waited for another, while a request had that one and waited for the first. */
+const REPETITIONS = 20;
 
 /**
  * Runs pending migrations. On PostgreSQL one process at a time does so; the others wait and then find nothing left.
  * @param url of the PostgreSQL server; undefined for the embedded database
  */
 export async function applyMigrations(orm: MikroORM, url?: string): Promise<readonly string[]> {
-  const up = async () => (await (orm as MikroORM & { readonly migrator: Migrator }).migrator.up()).map(({ name }) => name);
+  const { migrator } = orm as MikroORM & { readonly migrator: Migrator };
+  const up = async (repetitions = REPETITIONS): Promise<readonly string[]> => {
+    const pending = await migrator.getPending();
+    try {
+      await migrator.up();
+    } catch (error) {
+      if (repetitions === 0 || !mayBeRepeated(error)) throw error;
+      await up(repetitions - 1);
+    }
+    return pending.map(({ name }) => name);
+  };
   if (url === undefined) return up();
   const { default: pg } = await import("pg");
   const keeper = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });

@@ -8,6 +8,7 @@ import { GENESIS } from "../../src/audit-chain/link.ts";
 import { verification } from "../../src/audit-chain/verify.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { MIGRATION_TABLE, MIGRATIONS, statementsOf } from "../../src/store/migrate.ts";
+import { openDatabase } from "../../src/store/orm.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
@@ -113,6 +114,29 @@ test("a server of this version migrates the database of the first one, and what 
   for (const line of [headerLine(start ?? GENESIS), { type: "key", jwk }, ...interleave(records, checkpoints)])
     verifying.take(JSON.stringify(line));
   expect(verifying.end()).toMatchObject({ kind: "sound" });
+});
+
+test("a migration that meets a request in a deadlock is begun again", async () => {
+  const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL ?? expect.fail("TEST_DATABASE_URL is not set"));
+  onTestFinished(drop);
+  const request = new pg.Client({ connectionString: url });
+  await request.connect();
+  onTestFinished(() => request.end());
+  const run = async (text: string) => (await request.query(text)).rows;
+  await run("do $$ begin execute format('alter database %I set deadlock_timeout = %L', current_database(), '3s'); end $$");
+  await run(`create table ${MIGRATION_TABLE} (id serial primary key, name varchar(255), executed_at timestamptz default now())`);
+  for (const name of MIGRATIONS.filter((one) => one < "0014")) {
+    for (const text of statementsOf(name)) await run(text);
+    await run(`insert into ${MIGRATION_TABLE} (name) values ('${name}')`);
+  }
+  await run("begin; set local deadlock_timeout = '1h'; lock table audit_records in row exclusive mode"); // so the migration is what ends
+  const migrated = openDatabase({ url, migrate: true });
+  const isWaiting = "select from pg_locks where not granted and relation = 'audit_records'::regclass";
+  await expect.poll(() => run(isWaiting), { timeout: 10_000 }).toHaveLength(1);
+  await run("lock table clients in row exclusive mode; commit");
+  await (await migrated).close();
+  const applied = await run(`select name from ${MIGRATION_TABLE} order by id`);
+  expect(applied.map(({ name }) => name)).toEqual(MIGRATIONS);
 });
 
 test("the links of audit records are copied range by range, and what waited to be sealed waits still", async () => {
