@@ -14,6 +14,8 @@ import { type Failed, periodically } from "./periodically.ts";
 const EVERY = 1;
 /** Records of one batch. */
 const BATCH = 500;
+/** Milliseconds: a batch that was taken within them may be followed by a larger one. */
+const SOON = 2_500;
 /** Turns to skip after the first, second, … failed one; the last number repeats. */
 const PAUSES = [1, 2, 5, 10, 30, 60];
 
@@ -43,31 +45,39 @@ interface Observers {
 const isSealed = (entry: { readonly link: SealedEntry["link"] | null }): entry is SealedEntry => entry.link !== null;
 
 /**
- * Hands over what waits, batch by batch, and remembers after each how far it came. What a batch holds may be why it is refused: then a smaller
- * one follows.
+ * Hands over what waits, batch by batch, and remembers after each how far it came. A batch may be refused for what it holds, or be more than
+ * the receiver takes in time: the next one is smaller.
+ * @param pace the most records of the next batch, which is kept between calls
  * @returns records that were handed over  @throws {RecordRefused} where a single record is refused
  */
-export async function handOver(sql: Sql, holder: string, receiver: Receiver, signal?: AbortSignal): Promise<number> {
+export async function handOver(
+  sql: Sql,
+  holder: string,
+  receiver: Receiver,
+  pace: { most: number } = { most: BATCH },
+  signal?: AbortSignal,
+): Promise<number> {
   const [stream, trail] = [auditStream(sql), auditTrail(sql)];
   let total = 0;
-  let most = BATCH;
   while (signal?.aborted !== true) {
     const after = await stream.claim(holder);
     if (after === undefined) return total;
+    const { most } = pace;
     const { items, reached } = await trail.follow({}, most, after);
     const entries = items.filter(isSealed);
     const [first, ...more] = entries;
     if (first === undefined) return total;
+    pace.most = Math.ceil(entries.length / 2); // unless it is taken
+    const began = performance.now();
     const code = await refusalOf(receiver(entries));
     if (code !== undefined) {
       if (more.length === 0) throw new RecordRefused(first.id, code);
-      most = Math.ceil(entries.length / 2);
       continue;
     }
+    pace.most = performance.now() - began < SOON ? Math.min(BATCH, most * 2) : most;
     if (!(await stream.advance(holder, after, reached))) return total;
     total += entries.length;
     if (entries.length < most) return total;
-    most = Math.min(BATCH, most * 2);
   }
   return total;
 }
@@ -93,6 +103,7 @@ export function streamingAudit(
   if (url === undefined) return async () => undefined;
   const holder = randomUUID();
   const stream = auditStream(sql);
+  const pace = { most: BATCH };
   let failures = 0;
   let refused = "";
   let skip = 0;
@@ -103,7 +114,7 @@ export function streamingAudit(
     }
     try {
       const { receiverOf } = await import("../outside/audit-stream/receiver.ts");
-      await handOver(sql, holder, receiverOf({ url, secret, issuer: config.issuer, clock: systemClock }), signal);
+      await handOver(sql, holder, receiverOf({ url, secret, issuer: config.issuer, clock: systemClock }), pace, signal);
       failures = 0;
     } catch (error) {
       skip = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0;

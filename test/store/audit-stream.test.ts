@@ -65,12 +65,12 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     expect(found).toEqual(Array.from({ length: 5 }, (_, index) => (found[0] ?? 0) + index));
   });
 
-  /** A webhook that refuses what has the records with these request ids, or more than `most` records. */
-  async function aPickyCollector(refused: Set<string>, most = 500) {
+  /** A webhook that refuses what has the records with these request ids, and with `tooMany` more than `most` records. */
+  async function aPickyCollector(refused: Set<string>, most = 500, tooMany = 413) {
     const taken: string[] = [];
     const server = createHttpServer(async (request, response) => {
       const ids: string[] = JSON.parse(await text(request)).records.map(({ requestId }: { requestId: string }) => requestId);
-      const status = ids.length > most ? 413 : ids.some((id) => refused.has(id)) ? 422 : 200;
+      const status = ids.length > most ? tooMany : ids.some((id) => refused.has(id)) ? 422 : 200;
       if (status === 200) taken.push(...ids);
       response.writeHead(status).end();
     });
@@ -104,6 +104,16 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     const records = await waiting();
     const { url, taken } = await aPickyCollector(new Set(), 2);
     expect(await handOver(sql, randomUUID(), receiver(url))).toBe(11);
+    expect(taken).toEqual(records.map(({ requestId }) => requestId));
+  });
+
+  test("a receiver that is overloaded by a whole batch gets all records in the smaller ones that follow", async () => {
+    await writeSealed(11);
+    const records = await waiting();
+    const { url, taken } = await aPickyCollector(new Set(), 2, 503);
+    const [holder, pace] = [randomUUID(), { most: 500 }];
+    for (let turns = 0; turns < 20 && taken.length < 11; turns++)
+      await handOver(sql, holder, receiver(url), pace).catch((error: unknown) => expect(error).toMatchObject({ code: "status_503" }));
     expect(taken).toEqual(records.map(({ requestId }) => requestId));
   });
 
