@@ -27,7 +27,7 @@ const perform = (section: string, url: string, dir: string) =>
 
 const aKey = (): string => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }) as string;
 
-test("the commands of docs/production.md bring a PostgreSQL database back, and forget a stolen key", async () => {
+test("the commands of docs/production.md bring a PostgreSQL database back, and forget a stolen key, which a new one alone does not", async () => {
   const dir = aDataDir();
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const [original, restored] = [await aDatabase(), await aDatabase()];
@@ -47,8 +47,14 @@ test("the commands of docs/production.md bring a PostgreSQL database back, and f
   expect(refreshed.status).toBe(200);
   await second.close();
 
+  const renewed = { ...env, JWT_PRIVATE_KEY: aKey(), DATABASE_URL: restored };
+  const unaware = await startServer({ env: renewed });
+  expect((await unaware.introspect(web, refreshed.body.access_token)).body.active).toBe(true);
+  expect((await unaware.refresh(web, refreshed.body.refresh_token)).status).toBe(503);
+  await unaware.close();
+
   await perform("replace-a-stolen-key", restored, dir);
-  const third = await startServer({ env: { ...env, JWT_PRIVATE_KEY: aKey(), DATABASE_URL: restored } });
+  const third = await startServer({ env: renewed });
   onTestFinished(() => third.close());
   expect((await third.introspect(web, refreshed.body.access_token)).body).toEqual({ active: false });
   expect((await third.get("/.well-known/jwks.json")).body.keys).toHaveLength(1);
