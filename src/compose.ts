@@ -235,9 +235,9 @@ const onProvisioner = <Result>(config: Config, file: string, work: (provisioner:
 export const provisionOnly = (config: Config, plan: ProvisionFile, file: string): Promise<ProvisionSummary> =>
   onProvisioner(config, file, (provisioner) => provisioner.apply(plan));
 
-/** `countersign provision FILE --dry-run` */
+/** `countersign provision FILE --dry-run`, which migrates nothing either. */
 export const previewOnly = (config: Config, plan: ProvisionFile, file: string): Promise<readonly ProvisionDifference[]> =>
-  onProvisioner(config, file, (provisioner) => provisioner.preview(plan));
+  onProvisioner({ ...config, migrateOnStart: false }, file, (provisioner) => provisioner.preview(plan));
 
 /** `countersign setup-link` @returns undefined where there is an operator */
 export const setupLinkOnly = (config: Config): Promise<string | undefined> =>

@@ -33,7 +33,8 @@ export async function openDatabase({ url, dir, migrate = true, pool, onDisk }: D
   const database = await connectDatabase({ url, dir }, pool, onDisk);
   try {
     if (await isCurrent(database.sql)) return database;
-    if (!migrate) throw new Error("the database schema is not current; run `countersign migrate`, or set MIGRATE_ON_START=true");
+    if (!migrate)
+      throw new Error("the database schema is not current; run `countersign migrate`, or start the server with MIGRATE_ON_START=true");
     await database.migrate();
     return database;
   } catch (error) {

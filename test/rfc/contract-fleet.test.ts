@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serverDriver, type TestClient } from "../support/flow.ts";
@@ -147,8 +148,8 @@ function fleet(): void {
 
 if (TEST_DATABASE_URL !== undefined) describe("two fronts and two cores in separate processes", fleet);
 
-describe("MIGRATE_ON_START=false on a database without the schema", () => {
-  test("serve exits with 1 and one line that suggests countersign migrate", async () => {
+describe("a database without the schema", () => {
+  test("serve with MIGRATE_ON_START=false exits with 1 and one line that suggests countersign migrate", async () => {
     const { code, said } = await countersign(["serve"], {
       DATA_DIR: join(aDirectory(), "data"),
       MIGRATE_ON_START: "false",
@@ -157,6 +158,17 @@ describe("MIGRATE_ON_START=false on a database without the schema", () => {
     });
     expect(code).toBe(1);
     expect(said.trim().split("\n")).toEqual([expect.stringMatching(/schema is not current.*countersign migrate.*MIGRATE_ON_START/)]);
+    await endProcesses();
+  });
+
+  test("provision --dry-run exits with 1, and migrates nothing", async () => {
+    const settings = { DATA_DIR: join(aDirectory(), "data") };
+    const file = join(aDirectory(), "provision.json");
+    writeFileSync(file, "{}");
+    for (const _ of ["first", "again"]) {
+      const { code, said } = await countersign(["provision", file, "--dry-run"], settings);
+      expect([code, said]).toEqual([1, expect.stringContaining("schema is not current")]);
+    }
     await endProcesses();
   });
 });
