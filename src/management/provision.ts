@@ -20,6 +20,7 @@ import {
   responseTypes,
   scopes,
 } from "./inputs.ts";
+import { repeatedMembers } from "./repeated-members.ts";
 import { ResourceUri, resourceSettings } from "./resource-inputs.ts";
 import { ScopeDescriptionInput } from "./scope-inputs.ts";
 import { WorkloadIssuerInput, workloadIdentities } from "./workload-inputs.ts";
@@ -76,23 +77,30 @@ const resource = z.strictObject({ resource: ResourceUri, ...resourceSettings, re
 
 const connection = z.strictObject({ ...newConnection, realm: DisplayName.optional() });
 
-/** A list without duplicate keys; default: empty. */
-const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Entry>) => string, message: string) =>
+/** A list without duplicate keys; default: empty. @param what the key is, in faults */
+const listOf = <Entry extends z.ZodType>(entry: Entry, key: (value: z.output<Entry>) => string, what: string) =>
   z
     .array(entry)
-    .refine((values) => new Set(values.map(key)).size === values.length, message)
+    .check(({ value, issues }) => {
+      const first = new Map<string, number>();
+      for (const [index, each] of value.entries()) {
+        const earlier = first.get(key(each));
+        if (earlier === undefined) first.set(key(each), index);
+        else issues.push({ code: "custom", path: [index], message: `names the ${what} of entry ${earlier} again`, input: value });
+      }
+    })
     .default([]);
 
 /** A provisioning file. Members that are left out stay unchanged. */
 export const ProvisionFile = z.strictObject({
-  realms: listOf(realm, ({ name }) => name, "names a realm twice"),
-  users: listOf(user, ({ email }) => email.toLowerCase(), "names an e-mail address twice"),
-  workloadIssuers: listOf(WorkloadIssuerInput, ({ issuer }) => issuer, "names an issuer twice"),
-  clients: listOf(client, ({ clientId }) => clientId, "names a clientId twice"),
+  realms: listOf(realm, ({ name }) => name, "realm"),
+  users: listOf(user, ({ email }) => email.toLowerCase(), "e-mail address"),
+  workloadIssuers: listOf(WorkloadIssuerInput, ({ issuer }) => issuer, "issuer"),
+  clients: listOf(client, ({ clientId }) => clientId, "clientId"),
   /** Default: the default realm. */
-  scopes: listOf(describedScope, ({ realm = "default", name }) => `${realm} ${name}`, "describes a scope twice"),
-  resources: listOf(resource, ({ realm = "default", resource }) => `${realm} ${resourceKey(resource)}`, "names a resource twice"),
-  connections: listOf(connection, ({ name, preset }) => name ?? preset ?? "", "names a connection twice"),
+  scopes: listOf(describedScope, ({ realm = "default", name }) => `${realm} ${name}`, "scope"),
+  resources: listOf(resource, ({ realm = "default", resource }) => `${realm} ${resourceKey(resource)}`, "resource"),
+  connections: listOf(connection, ({ name, preset }) => name ?? preset ?? "", "connection"),
 });
 export type ProvisionFile = z.infer<typeof ProvisionFile>;
 
@@ -121,6 +129,8 @@ export function parseProvisionFile(text: string): ProvisionFile {
   } catch {
     throw new ProvisionError(["the file is not JSON"]);
   }
+  const repeated = repeatedMembers(text);
+  if (repeated.length > 0) throw new ProvisionError(repeated.map((path) => `${path}: is there more than once`));
   const parsed = ProvisionFile.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new ProvisionError(parsed.error.issues.map((issue) => `${issue.path.join(".") || "file"}: ${issueWords(issue)}`));

@@ -267,7 +267,7 @@ describe("contract: provisioning", () => {
     ["text that is not JSON", "{", "the file is not JSON"],
     ["an unknown member", { clients: [], groups: [] }, "file: has unknown members: groups"],
     ["a client without grants", { clients: [{ ...plan.clients[0], grantTypes: [] }] }, "clients.0.grantTypes: "],
-    ["the same client twice", { clients: [plan.clients[0], plan.clients[0]] }, "clients: names a clientId twice"],
+    ["the same client twice", { clients: [plan.clients[0], plan.clients[0]] }, "clients.1: names the clientId of entry 0 again"],
     [
       "private key members",
       { clients: [{ ...plan.clients[0], jwks: { keys: [{ kty: "OKP", d: "x" }] } }] },
