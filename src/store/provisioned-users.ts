@@ -36,8 +36,13 @@ const UPDATE = statement(
   "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
 );
 
-/** A user of the file, with the password hash to store; undefined where the stored one matches. */
-export type PreparedUser = { readonly user: FileUser; readonly passwordHash: string | undefined };
+/** A user of the file, with the hash that was stored, and the one to store; undefined where the stored one matches. */
+export type PreparedUser = { readonly user: FileUser; readonly stored: string | null; readonly passwordHash: string | undefined };
+
+/** The password was changed since the user was prepared. */
+export class Overtaken extends Error {
+  override readonly name = "Overtaken";
+}
 
 /** Password hashing, as provisioning uses it. */
 export interface ProvisioningPasswords {
@@ -51,21 +56,22 @@ const TURN = "provisioning";
 /** Hashes before the transaction begins, since hashing takes long. */
 export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, user: FileUser): Promise<PreparedUser> {
   const [before] = await sql.query<AccountRow>(ACCOUNT_BY_EMAIL, [emailKey(user.email)]);
-  const isCurrent = before?.passwordHash != null && (await passwords.verify(before.passwordHash, user.password, TURN)).kind !== "wrong";
-  return { user, passwordHash: isCurrent ? undefined : await passwords.hash(user.password, TURN) };
+  const stored = before?.passwordHash ?? null;
+  const isCurrent = stored !== null && (await passwords.verify(stored, user.password, TURN)).kind !== "wrong";
+  return { user, stored, passwordHash: isCurrent ? undefined : await passwords.hash(user.password, TURN) };
 }
 
-/** Creates or changes a user of the file. @throws {Refusal} temporarily_unavailable for an account that was just deleted, or just opened by its user */
-export async function applyUser({ user, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
+/** Creates or changes a user of the file. @throws {Overtaken}  @throws {Refusal} temporarily_unavailable for an account that its user just opened */
+export async function applyUser({ user, stored, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [before] = await tx.query<AccountRow>(ACCOUNT_BY_EMAIL, [emailKey(user.email)]);
+  if ((before?.passwordHash ?? null) !== stored) throw new Overtaken();
   const verified = user.emailVerified ?? before?.emailVerified ?? false;
   const firstName = user.firstName === undefined ? (before?.firstName ?? null) : user.firstName;
   const lastName = user.lastName === undefined ? (before?.lastName ?? null) : user.lastName;
   const role = user.role ?? before?.role ?? "developer";
   const provisioned = { event: "user.provisioned", outcome: "success", actor } as const;
   if (before === undefined) {
-    if (passwordHash === undefined) throw new Refusal("temporarily_unavailable", "account_just_deleted", { retryAfter: 1 });
-    const parameters = [user.email, verified, firstName, lastName, role, passwordHash, emailKey(user.email)];
+    const parameters = [user.email, verified, firstName, lastName, role, passwordHash ?? null, emailKey(user.email)];
     const [added] = await tx.query<{ id: string }>(INSERT, parameters);
     if (added === undefined) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
     await record(tx, { ...provisioned, reason: "created", userId: added.id });

@@ -8,7 +8,7 @@ import { record } from "./audit-log.ts";
 import { describeScope } from "./consents.ts";
 import { applyClient } from "./provisioned-clients.ts";
 import { applyConnection } from "./provisioned-connections.ts";
-import { applyUser, type Outcome, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
+import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { applyIdentities, applyWorkloadIssuer } from "./provisioned-workloads.ts";
 import { differencesMade } from "./provisioning-preview.ts";
 import { finishRemovalOfClients } from "./removals.ts";
@@ -188,20 +188,28 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords, box: Sec
     signal?.throwIfAborted();
     return { file, users, clientIds: file.clients.map(({ clientId }) => clientId) };
   };
+  /** Prepares again where a password was changed since then, for instance by another process with the same file. */
+  const withPrepared = async <Result>(
+    file: ProvisionFile,
+    signal: AbortSignal | undefined,
+    work: (prepared: Prepared) => Promise<Result>,
+  ) =>
+    work(await prepare(file, signal)).catch((error: unknown): Promise<Result> => {
+      if (error instanceof Overtaken) return withPrepared(file, signal, work);
+      throw error;
+    });
   return {
-    async apply(file, actor = PROVISIONING, signal) {
-      const prepared = await prepare(file, signal);
-      await finishRemovalOfClients(sql, prepared.clientIds);
-      return sql.transaction(async (tx) => {
-        const summary = await applyFile(prepared, actor, box, tx);
-        signal?.throwIfAborted();
-        return summary;
-      });
-    },
-    async preview(file, signal) {
-      const prepared = await prepare(file, signal);
-      return differencesMade(sql, file, (tx) => applyFile(prepared, PROVISIONING, box, tx));
-    },
+    apply: (file, actor = PROVISIONING, signal) =>
+      withPrepared(file, signal, async (prepared) => {
+        await finishRemovalOfClients(sql, prepared.clientIds);
+        return sql.transaction(async (tx) => {
+          const summary = await applyFile(prepared, actor, box, tx);
+          signal?.throwIfAborted();
+          return summary;
+        });
+      }),
+    preview: (file, signal) =>
+      withPrepared(file, signal, (prepared) => differencesMade(sql, file, (tx) => applyFile(prepared, PROVISIONING, box, tx))),
   };
 }
 

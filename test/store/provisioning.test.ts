@@ -30,6 +30,13 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
   afterAll(() => database.close());
   const apply = (more: object) => provisioner(database.sql, passwords, A_SECRET_BOX).apply(plan(more));
 
+  const recorded = (event: string) =>
+    runText<{ reason: string | null; actor: string; client: string | null; scope: string | null; about: string[] | null }>(
+      database.sql,
+      "select reason, actor_id as actor, client_id as client, scope, resources as about from audit_records where event = $1 order by id",
+      [event],
+    );
+
   test("the sign-in that a realm demands is set, kept where the file does not name it, and removed by null", async () => {
     const acr = () => runText(database.sql, "select required_acr from realms where name = 'guarded'");
     const realm = (more: object = {}) => apply({ realms: [{ name: "guarded", ...more }] });
@@ -81,6 +88,18 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     const owner = await users(database.sql).byEmail("op@example.test");
     expect(owner?.user.role).toBe("operator");
     expect(await clientDirectory(database.sql).byClientId("crm-agent")).toMatchObject({ origin: "operator", ownerId: owner?.user.id });
+  });
+
+  test("two processes at once set the password of a new user once", async () => {
+    const file = { users: [{ email: "raced@example.test", password: "correct horse battery" }] };
+    const outcomes = await Promise.all([apply(file), apply(file)]);
+    expect(outcomes.map(({ users }) => users)).toEqual(
+      expect.arrayContaining([
+        { ...none, created: 1 },
+        { ...none, unchanged: 1 },
+      ]),
+    );
+    expect(await recorded("user.provisioned")).not.toContainEqual(expect.objectContaining({ reason: "password_replaced" }));
   });
 
   test("a preview names what is created, changed and removed, without secrets, and writes nothing", async () => {
@@ -226,13 +245,6 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     await apply({ connections: [{ name: connection.name, issuer: connection.issuer, clientId: "there" }] });
     expect(await stored()).toEqual(before.map((row) => Object.assign({}, row, { client_id: "there" })));
   });
-
-  const recorded = (event: string) =>
-    runText<{ reason: string | null; actor: string; client: string | null; scope: string | null; about: string[] | null }>(
-      database.sql,
-      "select reason, actor_id as actor, client_id as client, scope, resources as about from audit_records where event = $1 order by id",
-      [event],
-    );
 
   test("each change writes an audit record with its actor, and an application without changes writes none", async () => {
     const file = {
