@@ -62,13 +62,13 @@ const client = z
     enabled: z.boolean().optional(),
   })
   .check(({ value, issues }) => {
-    if (value.clientSecret === undefined || usesSecret(value.tokenEndpointAuthMethod)) return;
-    issues.push({
-      code: "custom",
-      path: ["clientSecret"],
-      message: `does not go with tokenEndpointAuthMethod ${value.tokenEndpointAuthMethod}`,
-      input: value,
-    });
+    const { clientSecret, workloadIdentities: identities = [], tokenEndpointAuthMethod: method } = value;
+    const stray = [
+      ...(clientSecret === undefined || usesSecret(method) ? [] : ["clientSecret"]),
+      ...(identities.length === 0 || method === "workload_jwt" ? [] : ["workloadIdentities"]),
+    ];
+    const message = `does not go with tokenEndpointAuthMethod ${method}`;
+    issues.push(...stray.map((member) => ({ code: "custom" as const, path: [member], message, input: value })));
   });
 
 const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: DisplayName.optional() });

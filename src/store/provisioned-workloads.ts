@@ -7,8 +7,14 @@ import { addWorkloadIssuer, assignIdentity, changeWorkloadIssuer, identitiesOf, 
 import type { Outcome } from "./provisioned-users.ts";
 import type { Tx } from "./sql.ts";
 
+type FileClient = ProvisionFile["clients"][number];
 type FileIssuer = ProvisionFile["workloadIssuers"][number];
 type Event = Pick<AuditEntry, "outcome" | "actor">;
+
+const KIND_STAYS = new Refusal("invalid_request", "workload_issuer_of_another_kind", {
+  description: "The kind of a platform cannot be changed.",
+  issues: [{ path: "kind", message: "is another one at this issuer, and cannot be changed" }],
+});
 
 /** Trusts a platform, or changes how. @throws {Refusal} invalid_request with the issues; temporarily_unavailable for one that was just removed */
 export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: Tx): Promise<Outcome> {
@@ -17,6 +23,7 @@ export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: T
   let before: WorkloadIssuer | undefined;
   const decide = (current: WorkloadIssuer) => {
     before = current;
+    if (input.kind !== current.kind) throw KIND_STAYS;
     return changedTrust(current, input);
   };
   const after = await changeWorkloadIssuer(tx, input.issuer, decide, { ...event, event: "workload_issuer.changed" });
@@ -26,14 +33,31 @@ export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: T
 
 const nameOf = ({ issuer, subject, claims }: WorkloadIdentity): string => JSON.stringify([issuer, subject, Object.entries(claims).sort()]);
 
-/** Makes these the identities of a client; others are removed. @returns whether any changed  @throws {Refusal} as `assignIdentity` */
-export async function applyIdentities(clientId: string, identities: readonly WorkloadIdentity[], event: Event, tx: Tx): Promise<boolean> {
-  const wanted = new Set(identities.map(nameOf));
-  const current = await identitiesOf(tx, clientId);
-  const known = new Set(current.map(nameOf));
-  const stale = current.filter((identity) => !wanted.has(nameOf(identity)));
-  const missing = identities.filter((identity) => !known.has(nameOf(identity)));
-  for (const { id } of stale) await unassignIdentity(tx, id, { ...event, event: "workload_identity.removed" });
-  for (const identity of missing) await assignIdentity(tx, clientId, identity, { ...event, event: "workload_identity.added" });
-  return stale.length + missing.length > 0;
+/** An identity that a client does not have yet, with its place in the file. */
+type Missing = { readonly clientId: string; readonly identity: WorkloadIdentity; readonly path: string };
+
+/**
+ * Removes the identities that clients of the file list no longer: another client may list them, before or after.
+ * @returns clients that lost one, and what they lack
+ */
+export async function removeIdentities(clients: readonly FileClient[], event: Event, tx: Tx) {
+  const changed = new Set<string>();
+  const missing: Missing[] = [];
+  for (const [at, { clientId, workloadIdentities: identities }] of clients.entries()) {
+    if (identities === undefined) continue;
+    const wanted = new Set(identities.map(nameOf));
+    const current = await identitiesOf(tx, clientId);
+    const known = new Set(current.map(nameOf));
+    for (const { id } of current.filter((identity) => !wanted.has(nameOf(identity)))) {
+      await unassignIdentity(tx, id, { ...event, event: "workload_identity.removed" });
+      changed.add(clientId);
+    }
+    for (const [index, identity] of identities.entries())
+      if (!known.has(nameOf(identity))) missing.push({ clientId, identity, path: `clients.${at}.workloadIdentities.${index}` });
+  }
+  return { changed, missing };
 }
+
+/** @throws {Refusal} as `assignIdentity` */
+export const addIdentity = ({ clientId, identity }: Missing, event: Event, tx: Tx): Promise<unknown> =>
+  assignIdentity(tx, clientId, identity, { ...event, event: "workload_identity.added" });

@@ -1,4 +1,4 @@
-import { type AuditActor, realmUri } from "../audit.ts";
+import { type AuditActor, type AuditEntry, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
@@ -9,7 +9,7 @@ import { describeScope } from "./consents.ts";
 import { applyClient } from "./provisioned-clients.ts";
 import { applyConnection } from "./provisioned-connections.ts";
 import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
-import { applyIdentities, applyWorkloadIssuer } from "./provisioned-workloads.ts";
+import { addIdentity, applyWorkloadIssuer, removeIdentities } from "./provisioned-workloads.ts";
 import { differencesMade } from "./provisioning-preview.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { lockResource, resourceRegistry, storeResource } from "./resources.ts";
@@ -92,6 +92,11 @@ function issuesOf(error: unknown): readonly Issue[] {
   return issues;
 }
 
+/** @throws {Refusal} invalid_request for a file with issues */
+function assertNone(issues: readonly Issue[]): void {
+  if (issues.length > 0) throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
+}
+
 /** @throws {Refusal} invalid_request, with the issues of all clients */
 async function applyClients(clients: readonly FileClient[], actor: AuditActor, tx: Tx): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -101,16 +106,28 @@ async function applyClients(clients: readonly FileClient[], actor: AuditActor, t
     const owner = await ownerOf(client.ownerEmail, tx);
     if (owner === false) report({ path: "ownerEmail", message: "belongs to no user" });
     try {
-      const outcome = await applyClient(client, owner === false ? undefined : owner, actor, tx);
-      const { clientId, workloadIdentities: identities } = client;
-      const moved = identities !== undefined && (await applyIdentities(clientId, identities, { outcome: "success", actor }, tx));
-      outcomes.push(moved && outcome === "unchanged" ? "changed" : outcome);
+      outcomes.push(await applyClient(client, owner === false ? undefined : owner, actor, tx));
     } catch (error) {
       for (const issue of issuesOf(error)) report(issue);
     }
   }
-  if (issues.length > 0) throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
-  return outcomes;
+  assertNone(issues);
+  const moved = await applyIdentities(clients, { outcome: "success", actor }, tx);
+  return outcomes.map((outcome, index) => (outcome === "unchanged" && moved.has(clients[index]?.clientId ?? "") ? "changed" : outcome));
+}
+
+/** @returns the clients whose identities changed  @throws {Refusal} invalid_request, with the issues of all identities */
+async function applyIdentities(clients: readonly FileClient[], event: Pick<AuditEntry, "outcome" | "actor">, tx: Tx) {
+  const issues: Issue[] = [];
+  const { changed, missing } = await removeIdentities(clients, event, tx);
+  for (const each of missing) {
+    await addIdentity(each, event, tx).catch((error: unknown) => {
+      for (const { path, message } of issuesOf(error)) issues.push({ path: `${each.path}${path && `.${path}`}`, message });
+    });
+    changed.add(each.clientId);
+  }
+  assertNone(issues);
+  return changed;
 }
 
 const REALM_NAMED = statement("provision_realm_named", "select id::text as id from realms where name = $1");

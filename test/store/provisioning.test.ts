@@ -102,6 +102,46 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     expect(await recorded("user.provisioned")).not.toContainEqual(expect.objectContaining({ reason: "password_replaced" }));
   });
 
+  describe("identities of workloads", () => {
+    const issuer = "https://moved.example.test";
+    const client = (clientId: string, subjects: readonly string[], at = issuer) => ({
+      clientId,
+      name: clientId,
+      grantTypes: ["client_credentials"],
+      tokenEndpointAuthMethod: "workload_jwt",
+      workloadIdentities: subjects.map((subject) => ({ issuer: at, subject })),
+    });
+
+    test("move between clients of a file in any order", async () => {
+      await apply({ workloadIssuers: [{ issuer, kind: "oidc" }], clients: [client("left", ["a"]), client("right", ["b"])] });
+      const swapped = { clients: [client("left", ["b"]), client("right", ["a"])] };
+      expect((await apply(swapped)).clients).toEqual({ ...none, changed: 2 });
+      expect((await apply(swapped)).clients).toEqual({ ...none, unchanged: 2 });
+    });
+
+    test("that cannot be added are named by their places, all of them", async () => {
+      const clients = [client("astray", ["x", "y"], "https://unknown.example.test"), client("double", ["c", "c"])];
+      const message = "is not a trusted issuer of workloads; add it first";
+      await expect(apply({ workloadIssuers: [{ issuer, kind: "oidc" }], clients })).rejects.toMatchObject({
+        detail: {
+          issues: [
+            { path: "clients.0.workloadIdentities.0.issuer", message },
+            { path: "clients.0.workloadIdentities.1.issuer", message },
+            { path: "clients.1.workloadIdentities.1", message: "This identity stands for a client already." },
+          ],
+        },
+      });
+    });
+
+    test("a platform of another kind is refused", async () => {
+      await apply({ workloadIssuers: [{ issuer: "https://kind.example.test", kind: "oidc" }] });
+      await expect(apply({ workloadIssuers: [{ issuer: "https://kind.example.test", kind: "kubernetes" }] })).rejects.toMatchObject({
+        code: "invalid_request",
+        detail: { issues: [{ path: "workloadIssuers.0.kind" }] },
+      });
+    });
+  });
+
   test("a preview names what is created, changed and removed, without secrets, and writes nothing", async () => {
     const issuer = "https://ci.example.test";
     const identity = (subject: string) => ({ issuer, subject });

@@ -24,4 +24,11 @@ describe("parseProvisionFile", () => {
       "clients.2: names the clientId of entry 0 again\nclients.3: names the clientId of entry 0 again",
     );
   });
+
+  test("refuses identities of workloads for a client that authenticates otherwise", () => {
+    const clients = [{ ...client, workloadIdentities: [{ issuer: "https://ci.example.test", subject: "a" }] }];
+    expect(() => parseProvisionFile(JSON.stringify({ clients }))).toThrow(
+      "clients.0.workloadIdentities: does not go with tokenEndpointAuthMethod none",
+    );
+  });
 });
