@@ -182,7 +182,7 @@ async function provision(config: Config, given: Given, sql: Sql, passwords: Pass
   const { provisionFile } = config;
   const name = `PROVISION_FILE ${provisionFile}`;
   const plan = given.provision ?? (provisionFile === undefined ? undefined : readProvisionFile(provisionFile, name));
-  if (plan !== undefined) await naming(name, provisioner(sql, passwords, vaultOf(config)).apply(plan));
+  if (plan !== undefined) await naming(name, provisioner(sql, passwords, { issuer: config.issuer, box: vaultOf(config) }).apply(plan));
 }
 
 /** Names of the settings with private keys that a front has but does not use. */
@@ -228,7 +228,7 @@ async function onDatabase<Result>(config: Config, whenInUse: string, work: (sql:
 
 const onProvisioner = <Result>(config: Config, file: string, work: (provisioner: Provisioner) => Promise<Result>): Promise<Result> =>
   onDatabase(config, "A running server takes the file with --server.", (sql) =>
-    naming(file, work(provisioner(sql, passwordHashing({ randomBytes }), vaultOf(config)))),
+    naming(file, work(provisioner(sql, passwordHashing({ randomBytes }), { issuer: config.issuer, box: vaultOf(config) }))),
   );
 
 /** `countersign provision FILE` */

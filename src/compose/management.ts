@@ -86,7 +86,7 @@ export const managementPorts = (
   liveAudit: liveAudit({ read: auditTrail(sql).live, ...live }),
   delegations: delegationRepository(sql),
   agentPauses: agentPauses(sql),
-  provisioner: provisioner(sql, passwords, box),
+  provisioner: provisioner(sql, passwords, { issuer: config.issuer, box }),
   clock,
   randomBytes,
   defaultEnvironment: config.defaultClientEnvironment,

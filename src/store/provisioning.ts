@@ -2,7 +2,7 @@ import { type AuditActor, type AuditEntry, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { defaultSettings, withSettings } from "../resources/resource.ts";
+import { defaultSettings, mayHaveRecord, withSettings } from "../resources/resource.ts";
 import type { SecretBox } from "../secret-box.ts";
 import { record } from "./audit-log.ts";
 import { describeScope } from "./consents.ts";
@@ -145,7 +145,10 @@ async function applyScope({ realm, ...scope }: FileScope, index: number, actor: 
   return outcome;
 }
 
-async function applyResource({ realm, resource, ...settings }: FileResource, index: number, actor: AuditActor, tx: Tx): Promise<Outcome> {
+async function applyResource(entry: FileResource, index: number, issuer: string, actor: AuditActor, tx: Tx): Promise<Outcome> {
+  const { realm, resource, ...settings } = entry;
+  if (!mayHaveRecord(resource, issuer))
+    assertNone([{ path: `resources.${index}.resource`, message: "is this server itself, which has no record" }]);
   const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
   if (named === undefined) throw realmUnknown(`resources.${index}`);
   const record = { ...withSettings(defaultSettings(resource), settings), resource, realmId: named.id, origin: "file" } as const;
@@ -173,7 +176,11 @@ async function applyConnectionIn(connection: FileConnection, index: number, box:
 /** Users with their hashes, and the file that names them. */
 type Prepared = { readonly file: ProvisionFile; readonly users: readonly PreparedUser[]; readonly clientIds: readonly string[] };
 
-async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor, box: SecretBox, tx: Tx): Promise<ProvisionSummary> {
+/** What a file is checked against, and its secrets are sealed by. */
+type Server = { readonly issuer: string; readonly box: SecretBox };
+
+async function applyFile(prepared: Prepared, actor: AuditActor, { issuer, box }: Server, tx: Tx): Promise<ProvisionSummary> {
+  const { file, users, clientIds } = prepared;
   await tx.query(LOCK, []);
   await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
   await tx.query(LOCK_CLIENTS, [clientIds]);
@@ -185,7 +192,7 @@ async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor
   );
   const clients = await applyClients(file.clients, actor, tx);
   const scopes = await Array.fromAsync(file.scopes, (scope, index) => applyScope(scope, index, actor, tx));
-  const resources = await Array.fromAsync(file.resources, (resource, index) => applyResource(resource, index, actor, tx));
+  const resources = await Array.fromAsync(file.resources, (resource, index) => applyResource(resource, index, issuer, actor, tx));
   const connections = await Array.fromAsync(file.connections, (connection, index) => applyConnectionIn(connection, index, box, actor, tx));
   return {
     ...{ realms: count(realms), users: count(accounts), clients: count(clients) },
@@ -196,7 +203,7 @@ async function applyFile({ file, users, clientIds }: Prepared, actor: AuditActor
   };
 }
 
-export function provisioner(sql: Sql, passwords: ProvisioningPasswords, box: SecretBox): Provisioner {
+export function provisioner(sql: Sql, passwords: ProvisioningPasswords, server: Server): Provisioner {
   const prepare = async (file: ProvisionFile, signal?: AbortSignal): Promise<Prepared> => {
     const users = await Array.fromAsync(file.users, (user) => {
       signal?.throwIfAborted();
@@ -220,13 +227,13 @@ export function provisioner(sql: Sql, passwords: ProvisioningPasswords, box: Sec
       withPrepared(file, signal, async (prepared) => {
         await finishRemovalOfClients(sql, prepared.clientIds);
         return sql.transaction(async (tx) => {
-          const summary = await applyFile(prepared, actor, box, tx);
+          const summary = await applyFile(prepared, actor, server, tx);
           signal?.throwIfAborted();
           return summary;
         });
       }),
     preview: (file, signal) =>
-      withPrepared(file, signal, (prepared) => differencesMade(sql, file, (tx) => applyFile(prepared, PROVISIONING, box, tx))),
+      withPrepared(file, signal, (prepared) => differencesMade(sql, file, (tx) => applyFile(prepared, PROVISIONING, server, tx))),
   };
 }
 

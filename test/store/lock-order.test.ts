@@ -404,7 +404,11 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
           })),
         }),
       );
-      const provision = provisioner(sql, { hash: async () => "$argon2id$y", verify: async () => ({ kind: "wrong" }) }, A_SECRET_BOX);
+      const provision = provisioner(
+        sql,
+        { hash: async () => "$argon2id$y", verify: async () => ({ kind: "wrong" }) },
+        { issuer: "https://id.example.test", box: A_SECRET_BOX },
+      );
       await allAtOnce([
         provision.apply(file),
         ...leaving.map(({ id }) => close(id)),

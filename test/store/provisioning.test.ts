@@ -19,6 +19,8 @@ const passwords = {
   verify: async (hash: string | null | undefined, password: string) => ({ kind: hash === `hash of ${password}` ? "right" : "wrong" }),
 };
 
+const SERVER = { issuer: "https://id.example.test", box: A_SECRET_BOX };
+
 const plan = (more: object) => parseProvisionFile(JSON.stringify(more));
 const none = { created: 0, changed: 0, unchanged: 0 };
 
@@ -28,7 +30,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     database = await fresh();
   });
   afterAll(() => database.close());
-  const apply = (more: object) => provisioner(database.sql, passwords, A_SECRET_BOX).apply(plan(more));
+  const apply = (more: object) => provisioner(database.sql, passwords, SERVER).apply(plan(more));
 
   const recorded = (event: string) =>
     runText<{ reason: string | null; actor: string; client: string | null; scope: string | null; about: string[] | null }>(
@@ -166,7 +168,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
       ],
       resources: [{ resource: "https://seen.example.test/mcp", name: "Seen", scopes: [{ name: "seen:read" }] }],
     };
-    const preview = (more: object) => provisioner(database.sql, passwords, A_SECRET_BOX).preview(plan(more));
+    const preview = (more: object) => provisioner(database.sql, passwords, SERVER).preview(plan(more));
     const created = (section: string, entry: string) => ({ change: "created", section, entry, members: [] });
     const everything = [
       created("users", "seen@example.test"),
@@ -202,6 +204,12 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     await expect(preview(unsound)).rejects.toMatchObject({ code: "invalid_request" });
   });
 
+  test("a record for the server itself is refused", async () => {
+    const resources = [{ resource: "https://files.example.test" }, { resource: `${SERVER.issuer}/`, enabled: false }];
+    await expect(apply({ resources })).rejects.toMatchObject({ detail: { issues: [{ path: "resources.1.resource" }] } });
+    expect(await runText(database.sql, "select 1 from resources where resource = 'https://files.example.test'")).toEqual([]);
+  });
+
   test("a new password revokes the user's sessions, codes and refresh families", async () => {
     const scene = await aScene(database.sql);
     const user = await users(database.sql).byId(scene.userId);
@@ -220,7 +228,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
       caller.abort(new Refusal("temporarily_unavailable", "deadline_passed"));
       return passwords.hash(password);
     };
-    const late = provisioner(database.sql, { ...passwords, hash }, A_SECRET_BOX);
+    const late = provisioner(database.sql, { ...passwords, hash }, SERVER);
     const email = "late@example.test";
     const file = plan({ users: [{ email, password: "correct horse battery" }] });
     await expect(late.apply(file, undefined, caller.signal)).rejects.toMatchObject({ reason: "deadline_passed" });
@@ -238,7 +246,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
         }),
     };
     const file = plan({ realms: [{ name: "given up" }] });
-    const applied = provisioner(giveUp, passwords, A_SECRET_BOX).apply(file, undefined, caller.signal);
+    const applied = provisioner(giveUp, passwords, SERVER).apply(file, undefined, caller.signal);
     await expect(applied).rejects.toMatchObject({ reason: "deadline_passed" });
     expect(await runText(database.sql, "select 1 from realms where name = 'given up'")).toEqual([]);
   });
@@ -255,9 +263,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
       ["connection_add", "delete from connections where name = 'overtaken'", { connections: [connection] }],
       ["workload_issuer_add", `delete from workload_issuers where issuer = '${issuer}'`, { workloadIssuers: [platform] }],
     ] as const)
-      await expect(
-        provisioner(overtaken(database.sql, statement, change), passwords, A_SECRET_BOX).apply(plan(file)),
-      ).rejects.toMatchObject({
+      await expect(provisioner(overtaken(database.sql, statement, change), passwords, SERVER).apply(plan(file))).rejects.toMatchObject({
         code: "temporarily_unavailable",
       });
   });
@@ -277,7 +283,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     const stored = () => runText(database.sql, "select client_id, secret from connections where name = $1", [connection.name]);
     const before = await stored();
     const file = plan({ connections: [{ ...connection, clientId: "there", clientSecret: "second", ...change }] });
-    await expect(provisioner(database.sql, passwords, A_SECRET_BOX).apply(file)).rejects.toMatchObject({
+    await expect(provisioner(database.sql, passwords, SERVER).apply(file)).rejects.toMatchObject({
       code: "invalid_request",
       detail: { issues: [{ path: `connections.0.${member}` }] },
     });
@@ -295,7 +301,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     const all = async () => Promise.all(["realm.changed", "user.provisioned", "client.registered", "client.changed"].map(recorded));
     const before = await all();
     const news = async () => (await all()).map((records, index) => records.slice(before[index]?.length));
-    await provisioner(database.sql, passwords, A_SECRET_BOX).apply(plan(file), { type: "user", id: "olga" });
+    await provisioner(database.sql, passwords, SERVER).apply(plan(file), { type: "user", id: "olga" });
     const about = [expect.stringMatching(/^realm:[0-9a-f-]{36}$/)];
     const created = [
       [{ reason: "created", actor: "olga", client: null, scope: "openid", about }],

@@ -191,7 +191,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       workloadIssuers: [],
       clients: [{ ...client, tokenEndpointAuthMethod: "none" }],
     };
-    await provisioner(sql, passwords, A_SECRET_BOX).apply(file as never);
+    await provisioner(sql, passwords, { issuer: "https://id.example.test", box: A_SECRET_BOX }).apply(file as never);
     expect(await liveFamilies(scene)).toBe(0);
     expect(await state()).toMatchObject({ clientEnabled: true, grantLives: false });
     expect(await refreshFamilies(sql).holding(family.tokenHash)).toMatchObject({ revoked: true });

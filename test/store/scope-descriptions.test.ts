@@ -61,7 +61,10 @@ describe.for(databaseKinds)("scope descriptions on $name", ({ fresh }) => {
 
   test("provisioning applies descriptions, with one audit record each; an unknown realm rejects the whole file", async () => {
     const passwords = { hash: async () => "x", verify: async () => ({ kind: "right" }) };
-    const apply = (file: object) => provisioner(database.sql, passwords, A_SECRET_BOX).apply(parseProvisionFile(JSON.stringify(file)));
+    const apply = (file: object) =>
+      provisioner(database.sql, passwords, { issuer: "https://id.example.test", box: A_SECRET_BOX }).apply(
+        parseProvisionFile(JSON.stringify(file)),
+      );
     const file = { realms: [{ name: "partners" }], scopes: [{ ...READ, name: "erp:read", realm: "partners" }] };
     expect((await apply(file)).scopes).toEqual({ created: 1, changed: 0, unchanged: 0 });
     expect((await apply(file)).scopes).toEqual({ created: 0, changed: 0, unchanged: 1 });

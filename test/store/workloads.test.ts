@@ -22,7 +22,10 @@ const robot = (clientId: string, more: object = {}) => ({
 
 describe.for(databaseKinds)("workloads on $name", ({ fresh }) => {
   let database: Database;
-  const apply = (file: object) => provisioner(database.sql, passwords, A_SECRET_BOX).apply(parseProvisionFile(JSON.stringify(file)));
+  const apply = (file: object) =>
+    provisioner(database.sql, passwords, { issuer: "https://id.example.test", box: A_SECRET_BOX }).apply(
+      parseProvisionFile(JSON.stringify(file)),
+    );
   const workloads = () => managedWorkloads(database.sql);
   const identities = async (clientId: string, issuer?: string) => (await workloads().identities({ clientId, issuer }, { limit: 50 })).items;
   const assign = (clientId: string, subject: string, claims: Record<string, string> = {}, issuer = CI) =>
