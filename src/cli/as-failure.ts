@@ -1,5 +1,5 @@
 import { NotAnswered, refusalOf } from "@countersign/admin";
-import { CommandFailure, EXIT, type ExitCode, NO_COUNTERSIGN, notAnswered, PartlyDone } from "./failure.ts";
+import { CommandFailure, EXIT, type ExitCode, NO_COUNTERSIGN, notAnswered, PartlyDone, UNTRUSTED } from "./failure.ts";
 import { printable } from "./table.ts";
 
 const CODES: { readonly [Status in number]?: ExitCode } = {
@@ -49,6 +49,8 @@ export function asFailure(error: unknown, context: FailureContext): CommandFailu
   }
   if (error instanceof Error && error.cause instanceof NotAnswered) return notAnswered(error.cause.status);
   if (isNotCountersign(error)) return new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
+  const untrusted = untrustedBy(error);
+  if (untrusted !== undefined) return new CommandFailure(EXIT.unreachable, untrustedText(context.server, untrusted));
   if (isUnreachable(error)) return new CommandFailure(EXIT.unreachable, `The server at ${context.server} does not answer.`);
   return new CommandFailure(EXIT.failed, error instanceof Error ? error.message : String(error));
 }
@@ -80,6 +82,16 @@ const FETCH_ERRORS: readonly string[] = ["fetch failed", "terminated"];
 const isUnreachable = (error: unknown): boolean =>
   error instanceof Error &&
   ((error instanceof TypeError && FETCH_ERRORS.includes(error.message)) || error.name === "TimeoutError" || isUnreachable(error.cause));
+
+/** The code by which the certificate of a server was refused, within the errors of `fetch`. */
+function untrustedBy(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, cause } = error as NodeJS.ErrnoException;
+  return code !== undefined && UNTRUSTED.test(code) ? code : untrustedBy(error instanceof AggregateError ? error.errors[0] : cause);
+}
+
+const untrustedText = (server: string, code: string): string =>
+  `The TLS certificate of ${server} is not trusted here (${code}). NODE_EXTRA_CA_CERTS names a file with further authorities.`;
 
 /** Codes of a connection that breaks after it was made. */
 const BROKEN: readonly unknown[] = ["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"];

@@ -17,6 +17,9 @@ export const EXIT_CODES = "\nExit codes: 0 done, 1 refused, 3 not signed in, 4 n
 export const NO_COUNTERSIGN =
   "There is no Countersign at COUNTERSIGN_URL: something else answers there. Set it to the issuer of the server.";
 
+/** Codes of a TLS certificate that is not trusted: its authority, its time or its names. */
+export const UNTRUSTED = /CERT|SELF_SIGNED|^UNABLE_TO/;
+
 /** Ends a command with a message for the user. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";

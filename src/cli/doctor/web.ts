@@ -1,4 +1,5 @@
 import { isLoopbackHost, isWebResource } from "../../protocol/access.ts";
+import { UNTRUSTED } from "../failure.ts";
 import { shown } from "./finding.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -61,7 +62,8 @@ const tooSlow = ({ milliseconds }: Bounds) => `no complete answer within ${milli
 const CONNECTION_PROBLEMS: readonly (readonly [code: RegExp, problem: string])[] = [
   [/^(?:ENOTFOUND|EAI_)/, "its name does not resolve"],
   [/^ECONNREFUSED$/, "nothing listens there"],
-  [/CERT|TLS|SELF_SIGNED|SSL/, "its TLS certificate is not trusted here (NODE_EXTRA_CA_CERTS names further authorities)"],
+  [UNTRUSTED, "its TLS certificate is not trusted here (NODE_EXTRA_CA_CERTS names further authorities)"],
+  [/TLS|SSL/, "no TLS connection can be made"],
 ];
 
 /** Why a connection failed, in words. @param error whose cause is that of the connection */

@@ -1,9 +1,12 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createAdminClient } from "@countersign/admin";
 import { expect, onTestFinished, test } from "vitest";
 import { asFailure } from "../../../src/cli/as-failure.ts";
+import { boundedWeb } from "../../../src/cli/doctor/web.ts";
 import { request } from "../../../src/cli/request.ts";
 
 /** The error of a call that a server refuses. */
@@ -69,4 +72,27 @@ test("a connection that breaks within an answer is one to a server that does not
     .account.get.query()
     .catch((thrown: unknown) => thrown);
   expect(asFailure(error, context)).toMatchObject({ exitCode: 5, message: "The server at https://id.example.test does not answer." });
+});
+
+test("a server with a certificate of an authority that is not trusted is distinguished from one that does not answer, by commands and doctor", async () => {
+  const pem = (name: string) => readFileSync(new URL(`../grpc/certificates/${name}`, import.meta.url));
+  const server = createTlsServer({ key: pem("core.key"), cert: pem("core.pem") }, (_, response) => response.end()).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const call of [() => createAdminClient({ url, token: "t" }).account.get.query(), () => request(url)]) {
+    const error = await call().catch((thrown: unknown) => thrown);
+    expect(asFailure(error, context)).toMatchObject({
+      exitCode: 5,
+      message: expect.stringMatching(
+        /^The TLS certificate of https:\/\/id\.example\.test is not trusted here \(\w+\)\. NODE_EXTRA_CA_CERTS/,
+      ),
+    });
+  }
+  expect((await boundedWeb().get(url)).problem).toContain("its TLS certificate is not trusted here");
+  const plain = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
+  await once(plain, "listening");
+  onTestFinished(() => void plain.close());
+  const { port } = plain.address() as AddressInfo;
+  expect((await boundedWeb().get(`https://127.0.0.1:${port}`)).problem).toBe("no TLS connection can be made");
 });
