@@ -46,7 +46,7 @@ export async function storeNewClient(
   const [added] = await tx.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit }])]);
   await assertRemoved(tx, client.clientId); // looks again, for the statement may have waited for the deletion
   if (added !== undefined) return added;
-  throw new Refusal("conflict", "client_id_taken");
+  throw new Refusal("conflict", "client_id_taken", { description: "There is already a client with this client_id." });
 }
 
 export const clientRegistry = (sql: Sql): ClientRegistry => ({

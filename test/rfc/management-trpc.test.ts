@@ -245,7 +245,8 @@ describe("operators", () => {
       staticApiKeysAllowed: false,
     });
     expect(made.clientSecret).toBeTypeOf("string");
-    expect(await refusedWith(ops.create.mutate(input))).toMatchObject({ error: "conflict", httpStatus: 409 });
+    const taken = { error: "conflict", httpStatus: 409, message: "There is already a client with this client_id." };
+    expect(await refusedWith(ops.create.mutate(input))).toMatchObject(taken);
     expect(await refusedWith(ops.create.mutate({ ...input, clientId: "x", ownerId: aNewId() }))).toMatchObject({
       error: "invalid_request",
     });
