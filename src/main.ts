@@ -25,10 +25,10 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   fail(error);
 });
 
-/** Prints messages that are meant for users, and nothing else. */
-function fail(error: unknown): never {
-  console.error(error instanceof Error ? error.message : String(error));
-  process.exit(1);
+/** Prints messages that are meant for users, and nothing else. Ends when they are written: a pipe does not take thousands of faults at once. */
+function fail(error: unknown): void {
+  process.exitCode = 1;
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`, () => process.exit());
 }
 
 let readConfig: typeof import("./config.ts").loadConfig;

@@ -263,6 +263,12 @@ describe("contract: provisioning", () => {
     expect(await usersUnder(env.DATA_DIR)).toEqual([]);
   });
 
+  test("every fault of a long file is printed", async () => {
+    const clients = Array.from({ length: 5_000 }, (_, index) => ({ ...plan.clients[0], clientId: `c${index}`, grantTypes: [] }));
+    const { code, err } = await countersign(["provision", file({ clients })], { DATA_DIR: await aDataDirectory() });
+    expect([code, err.trimEnd().split("\n").length]).toEqual([1, clients.length]);
+  });
+
   test.for([
     ["text that is not JSON", "{", "the file is not JSON"],
     ["an unknown member", { clients: [], groups: [] }, "file: has unknown members: groups"],
