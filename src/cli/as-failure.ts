@@ -68,6 +68,7 @@ const LACKED: readonly (readonly [message: RegExp, role: string])[] = [
 /** The server's message, with the object that was not found, or with the way to get the role that the user lacks. */
 function explained({ httpStatus, message }: { readonly httpStatus: number; readonly message: string }, context: FailureContext): string {
   const { server, email = "you", named } = context;
+  if (message === "temporarily_unavailable") return notAnswered(httpStatus).message;
   if (message === "invalid_token") return `${server} does not accept the session of ${email} any more. Run \`countersign login\`.`;
   if (httpStatus === 404 && named.length > 0) return `${message.replace(/\.$/, "")} at ${server}: ${printable(named.join(", "))}.`;
   const role = httpStatus === 403 ? LACKED.find(([words]) => words.test(message))?.[1] : undefined;

@@ -48,6 +48,11 @@ test("a token that the server no longer accepts, as after its signing key was wi
   expect(failure).toMatchObject({ exitCode: 3, message });
 });
 
+test("a server that gives no reason for a 503 cannot answer right now", async () => {
+  const message = "The server cannot answer right now (status 503). Try again later.";
+  expect(asFailure(await refusal(503, "temporarily_unavailable"), context)).toMatchObject({ exitCode: 5, message });
+});
+
 test("a server that never answers is given up, by calls of the management API and by all others", async () => {
   const server = createServer(() => undefined).listen(0, "127.0.0.1");
   await once(server, "listening");
