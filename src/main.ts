@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { registerServerCommands } from "./cli/commands.ts";
+import { addExamples, registerServerCommands } from "./cli/commands.ts";
 import type { Shell } from "./cli/completion.ts";
-import { addExamples } from "./cli/examples.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { differencesText, provisionThroughServer } from "./cli/provision.ts";
 import { asJson } from "./cli/table.ts";

@@ -4,7 +4,7 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { asksFirst, everyPage, type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { type Cell, printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { asId, userId } from "./users-and-realms.ts";
+import { asId, userId } from "./user-commands.ts";
 
 type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];

@@ -2,9 +2,9 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { collect } from "./client-options.ts";
+import { reportText } from "./doctor/finding.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { asksFirst, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
-import { registerResourceReports } from "./resource-reports.ts";
 import { inRealm, realmNamed } from "./scopes.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
 import { printable, record, table, when } from "./table.ts";
@@ -71,7 +71,7 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
     .addOption(new Option("--enable", "accept requests for it").conflicts("disable"))
     .option("--disable", "refuse requests for it");
   inRealm(command("diff <url>", "compare the record of a resource with its metadata document", diff));
-  registerResourceReports(command, inRealm, terminal);
+  registerResourceReports(command, terminal);
   const removal = inRealm(
     command("remove <url>", "remove the record of a resource", async (admin, resource: string, { realm }: Options) => {
       const removed = await admin.operator.resources.remove.mutate({ ...(await realmNamed(admin, realm)), resource });
@@ -186,4 +186,22 @@ async function diff(admin: AdminClient, resource: string, { realm }: Options): P
   const { added, removed } = found.difference;
   const lines = [...added.map((scope) => `+ ${printable(scope)}`), ...removed.map((scope) => `- ${printable(scope)}`)];
   return { value: found, text: lines.length === 0 ? "The record has the scopes of the metadata document." : lines.join("\n") };
+}
+
+/** `countersign resources refusals` and `examine`. */
+function registerResourceReports(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
+  withLimit(inRealm(command("refusals <url>", "list the refused token requests that named a resource, newest first", refusals)));
+  command("examine <url>", "check a resource as `countersign doctor` does, by requests of the server", async (admin, resource: string) => {
+    const report = await admin.operator.resources.examine.query({ resource });
+    if (report.verdict === "fault") terminal.end(1);
+    return { value: report, text: reportText(report, (_, mark) => mark) };
+  });
+}
+
+async function refusals(admin: AdminClient, resource: string, { realm, limit }: Options & Most): Promise<Output> {
+  const named = { ...(await realmNamed(admin, realm)), resource };
+  const { items, total } = await listed("records", (at) => admin.operator.resources.refusals.query({ ...named, ...at }), limit);
+  const rows = items.map(({ at, clientId, userId, reason, requestId }) => [when(at), clientId, userId, reason, requestId]);
+  const whenEmpty = "No request for this resource was refused within 90 days.";
+  return { value: items, text: table(["AT", "CLIENT", "USER", "REASON", "REQUEST"], rows), total, whenEmpty };
 }

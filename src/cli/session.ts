@@ -2,9 +2,8 @@ import { type AdminClient, createAdminClient, type ManagementOutputs } from "@co
 import { z } from "zod";
 import { COMMAND_LINE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, MANAGE_SERVER } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
-import { CommandFailure, EXIT, NO_COUNTERSIGN } from "./failure.ts";
+import { assertAnswers, CommandFailure, EXIT, NO_COUNTERSIGN, request } from "./failure.ts";
 import { assertStorable, forgetSession, type Kept, keepSession, keptSession, withSessionLock } from "./kept-sessions.ts";
-import { assertAnswers, request } from "./request.ts";
 import { actAs, type Terminal } from "./terminal.ts";
 import type { Tokens } from "./token/server.ts";
 

@@ -1,17 +1,14 @@
-import type { AdminClient, ManagementOutputs } from "@countersign/admin";
+import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { isUuid } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
 import { collectOr } from "./client-options.ts";
-import { CommandFailure, EXIT, secretIn } from "./failure.ts";
-import { type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
-import { registerRealmBranding } from "./realm-branding.ts";
+import { CommandFailure, contentOf, EXIT, secretIn } from "./failure.ts";
+import { listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { realmId } from "./scopes.ts";
 import { SIGN_INS, signInClass } from "./sign-in-class.ts";
-import { printable, table, when } from "./table.ts";
+import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { registerUserFactorCommands } from "./user-factors.ts";
-import { registerUserFileCommands } from "./user-files.ts";
+import { registerUserFactorCommands, registerUserFileCommands, userId, usersFound } from "./user-commands.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
 type Realm = ManagementOutputs["operator"]["realms"]["update"];
@@ -134,7 +131,7 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
   registerNewcomerCommands(command, terminal);
   registerInvitationCommands(command);
   registerUserFileCommands(command);
-  registerUserFactorCommands(command, terminal, userId);
+  registerUserFactorCommands(command, terminal);
   command(
     "enable <user>",
     "let a user sign in again",
@@ -195,24 +192,38 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
   registerRealmBranding(command);
 }
 
-const usersFound = ({ operator }: AdminClient, search: string | undefined, most?: number): Promise<Listed<User>> =>
-  listed("users", (at) => operator.users.list.query({ search, ...at }), most);
+type Branding = ManagementInputs["operator"]["realms"]["setBranding"]["branding"];
+type Options = Readonly<Partial<Record<"name" | "logo" | "accent" | "terms" | "privacy" | "support", string>>>;
 
-/** The id in an option. @throws {CommandFailure} for anything but a UUID, which would silently find nothing */
-export function asId(option: string, value: string): string {
-  const id = value.toLowerCase();
-  if (!isUuid(id)) throw new CommandFailure(EXIT.failed, `${option}: not an id`);
-  return id;
+/** Leaves a member to the deployment. */
+const NONE = "none";
+
+function brandingOf({ name, logo, accent, terms, privacy, support }: Options): Branding {
+  const given = {
+    name,
+    logo: logo === undefined || logo === NONE ? logo : contentOf(logo).toString("base64"),
+    accent,
+    termsUrl: terms,
+    privacyUrl: privacy,
+    support,
+  };
+  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set.map(([member, value]) => [member, value === NONE ? null : value]));
 }
 
-/** The id of a user who is named by id or e-mail address. @throws {CommandFailure} for an address of no user, or of several */
-export async function userId(admin: AdminClient, named: string): Promise<string> {
-  if (!named.includes("@")) return named;
-  const [first, ...others] = (await usersFound(admin, named.slice(0, 200))).items.filter(
-    ({ email }) => email.toLowerCase() === named.toLowerCase(),
-  );
-  if (first === undefined) throw new CommandFailure(EXIT.notFound, `No user has the e-mail address ${printable(named)}.`);
-  if (others.length > 0)
-    throw new CommandFailure(EXIT.failed, `Several users have the e-mail address ${printable(named)}: name one by id.`);
-  return first.id;
+function registerRealmBranding(command: ReturnType<typeof managementCommands>): Command {
+  const set = async (admin: AdminClient, named: string, options: Options): Promise<Output> => {
+    const branding = brandingOf(options);
+    if (Object.keys(branding).length === 0) throw new CommandFailure(EXIT.failed, "Name at least one option, such as --name.");
+    const value = await admin.operator.realms.setBranding.mutate({ id: await realmId(admin, named), branding });
+    const { name, logo, accent, termsUrl, privacyUrl, support } = value;
+    return { value, text: record({ name, logo, accent, terms: termsUrl, privacy: privacyUrl, support }) };
+  };
+  return command("brand <realm>", "set the name, logo and colours on the pages of a realm's users; none: those of the settings", set)
+    .option("--name <name>", "in pages and mails")
+    .option("--logo <file>", "PNG, JPEG, WebP or SVG, at most 64 KiB")
+    .option("--accent <colour>", "of buttons and links, as #rrggbb")
+    .option("--terms <url>", "page with the terms of service")
+    .option("--privacy <url>", "page with the privacy notice")
+    .option("--support <address>", "e-mail address or page of the support");
 }

@@ -39,7 +39,7 @@ export function registerDoctorCommand(program: Command, terminal: Terminal, data
         const own = named === undefined ? await deploymentSeen(terminal) : [];
         const examined = await examine(withoutRootPath(named ?? terminal.server().serverUrl), boundedWeb(), terminal.clock);
         const database = named === undefined ? undefined : databaseUrl(); // the server reports its own
-        const more = database === undefined ? [] : await (await import("./database.ts")).checkDatabase(database);
+        const more = database === undefined ? [] : await (await import("./deployment.ts")).checkDatabase(database);
         const report = reportOf(examined.url, examined.kind, [...examined.findings, ...own, ...more]);
         terminal.write(json ? reportJson(report) : reportText(report, (verdict, mark) => terminal.paint(COLOURS[verdict], mark)));
         if (report.verdict === "fault") terminal.end(1);

@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { z } from "zod";
-import { CommandFailure, EXIT } from "../failure.ts";
-import { request } from "../request.ts";
+import { CommandFailure, EXIT, request } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
 import { CALLBACK, failureOf, type OAuthError, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
 

@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { DEVICE_CODE } from "../../protocol/grants.ts";
-import { CommandFailure, EXIT } from "../failure.ts";
+import { assertAnswers, CommandFailure, EXIT, request } from "../failure.ts";
 import { readKept, replaceFile, withSessionLock } from "../kept-sessions.ts";
-import { assertAnswers, request } from "../request.ts";
 import { printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 

@@ -7,7 +7,7 @@ import { createAdminClient } from "@countersign/admin";
 import { expect, onTestFinished, test } from "vitest";
 import { asFailure } from "../../../src/cli/as-failure.ts";
 import { boundedWeb } from "../../../src/cli/doctor/web.ts";
-import { request } from "../../../src/cli/request.ts";
+import { request } from "../../../src/cli/failure.ts";
 
 /** The error of a call that a server refuses. */
 async function refusal(httpStatus: number, message: string): Promise<unknown> {

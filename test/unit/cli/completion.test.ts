@@ -2,9 +2,8 @@ import { spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { registerServerCommands } from "../../../src/cli/commands.ts";
+import { addExamples, registerServerCommands } from "../../../src/cli/commands.ts";
 import { completionScript } from "../../../src/cli/completion.ts";
-import { addExamples } from "../../../src/cli/examples.ts";
 import { aTerminal } from "../../support/terminal.ts";
 
 function aProgram(): Command {

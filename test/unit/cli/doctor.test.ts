@@ -1,13 +1,11 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { type Challenge, tokenChallenge } from "../../../src/cli/doctor/challenge.ts";
-import { type CountersignObservations, countersignFindings } from "../../../src/cli/doctor/countersign.ts";
-import { checkDatabase, databaseFindings } from "../../../src/cli/doctor/database.ts";
+import { checkDatabase, databaseFindings } from "../../../src/cli/doctor/deployment.ts";
+import { type CountersignObservations, countersignFindings } from "../../../src/cli/doctor/examine.ts";
 import { type Finding, reportOf, reportText } from "../../../src/cli/doctor/finding.ts";
-import { HOSTS, hostFindings } from "../../../src/cli/doctor/hosts.ts";
-import { type ResourceObservations, resourceFindings } from "../../../src/cli/doctor/resource.ts";
-import { type ServerObservations, serverFindings } from "../../../src/cli/doctor/server.ts";
+import { type Challenge, type ResourceObservations, resourceFindings, tokenChallenge } from "../../../src/cli/doctor/resource.ts";
+import { HOSTS, hostFindings, type ServerObservations, serverFindings } from "../../../src/cli/doctor/server.ts";
 import { type Answer, type Json, mayFollow, wellKnown } from "../../../src/cli/doctor/web.ts";
 import { vendorMetadata } from "../../support/vendor-metadata.ts";
 

@@ -1,8 +1,11 @@
-import type { AdminClient, ManagementInputs } from "@countersign/admin";
+import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import { isUuid } from "../random.ts";
 import { CommandFailure, EXIT, PartlyDone, shownFile, textIn } from "./failure.ts";
-import { everyPage, type managementCommands, type Output } from "./management-api.ts";
-import { asJsonLine } from "./table.ts";
+import { confirm, everyPage, type Listed, listed, type managementCommands, type Output } from "./management-api.ts";
+import { asJsonLine, printable, table, when } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
 
+type User = ManagementOutputs["operator"]["users"]["get"];
 type Row = ManagementInputs["operator"]["users"]["import"]["users"][number];
 
 /** `countersign users export` and `import`: one user a line, as JSON. */
@@ -139,4 +142,90 @@ async function namingLines(error: unknown, lines: readonly Line[], done?: string
     return `\n  ${place} ${message}`;
   });
   return new CommandFailure(EXIT.failed, `${before}${named.join("")}`);
+}
+
+type FactorOptions = { readonly removeApp?: true; readonly removePasskey?: string; readonly yes?: true };
+type SessionOptions = { readonly end?: string; readonly yes?: true };
+
+async function factorsOf({ operator }: AdminClient, id: string): Promise<Output> {
+  const value = await operator.factors.list.query({ userId: id });
+  const { authenticatorApp: app, passkeys } = value;
+  const appRows = app === null ? [] : [["authenticator app", "", `${app.recoveryCodes} recovery codes`, when(app.addedAt), null]];
+  const rows = passkeys.map(({ id, name, createdAt, lastUsedAt, copiedAt }) => [
+    ...["passkey", id, copiedAt === null ? printable(name) : `${printable(name)} (copied, refused)`],
+    ...[when(createdAt), when(lastUsedAt)],
+  ]);
+  const all = [...appRows, ...rows];
+  const none = "This user has no passkey and no authenticator app.";
+  return { value, text: all.length === 0 ? none : table(["FACTOR", "ID", "NAME", "ADDED", "LAST USED"], all) };
+}
+
+async function sessionsOf({ operator }: AdminClient, of: string): Promise<Output> {
+  const value = await operator.sessions.list.query({ userId: of });
+  const rows = value.sessions.map(({ id, browser, system, address, signedInAt, lastSeenAt }) => [
+    ...[id, browser, system, address],
+    ...[when(signedInAt), when(lastSeenAt)],
+  ]);
+  const text =
+    rows.length === 0 ? "This user is not signed in." : table(["ID", "BROWSER", "SYSTEM", "ADDRESS", "SIGNED IN", "LAST SEEN"], rows);
+  return { value, text };
+}
+
+/** `countersign users factors` and `users sessions`. */
+export function registerUserFactorCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
+  command(
+    "factors <user>",
+    "list a user's passkeys and authenticator app, or remove one",
+    async (admin, named: string, { removeApp, removePasskey, yes }: FactorOptions) => {
+      const id = await userId(admin, named);
+      if (removeApp) {
+        await confirm(terminal, `Remove the authenticator app of ${printable(named)}, and all recovery codes?`, yes);
+        await admin.operator.factors.removeApp.mutate({ userId: id });
+      }
+      if (removePasskey !== undefined) {
+        await confirm(terminal, `Remove this passkey of ${printable(named)}?`, yes);
+        await admin.operator.factors.removePasskey.mutate({ userId: id, id: removePasskey });
+      }
+      return factorsOf(admin, id);
+    },
+  )
+    .option("--remove-app", "remove the authenticator app with its recovery codes; the user gets a mail")
+    .option("--remove-passkey <id>", "remove a passkey; the user gets a mail")
+    .option("-y, --yes", "do not ask first");
+  command(
+    "sessions <user>",
+    "list where a user is signed in, or sign them out",
+    async (admin, named: string, { end, yes }: SessionOptions) => {
+      const id = await userId(admin, named);
+      if (end !== undefined) {
+        await confirm(terminal, end === "all" ? `Sign ${printable(named)} out everywhere?` : "End this session?", yes);
+        await admin.operator.sessions.end.mutate({ userId: id, ...(end !== "all" && { id: end }) });
+      }
+      return sessionsOf(admin, id);
+    },
+  )
+    .option("--end <session>", "end a session, or with `all` every session and refresh token")
+    .option("-y, --yes", "do not ask first");
+}
+
+export const usersFound = ({ operator }: AdminClient, search: string | undefined, most?: number): Promise<Listed<User>> =>
+  listed("users", (at) => operator.users.list.query({ search, ...at }), most);
+
+/** The id in an option. @throws {CommandFailure} for anything but a UUID, which would silently find nothing */
+export function asId(option: string, value: string): string {
+  const id = value.toLowerCase();
+  if (!isUuid(id)) throw new CommandFailure(EXIT.failed, `${option}: not an id`);
+  return id;
+}
+
+/** The id of a user who is named by id or e-mail address. @throws {CommandFailure} for an address of no user, or of several */
+export async function userId(admin: AdminClient, named: string): Promise<string> {
+  if (!named.includes("@")) return named;
+  const [first, ...others] = (await usersFound(admin, named.slice(0, 200))).items.filter(
+    ({ email }) => email.toLowerCase() === named.toLowerCase(),
+  );
+  if (first === undefined) throw new CommandFailure(EXIT.notFound, `No user has the e-mail address ${printable(named)}.`);
+  if (others.length > 0)
+    throw new CommandFailure(EXIT.failed, `Several users have the e-mail address ${printable(named)}: name one by id.`);
+  return first.id;
 }
