@@ -1,18 +1,9 @@
-import { createRouter } from "@tanstack/react-router";
+import { createRoute, createRouter, lazyRouteComponent, type RouteComponent } from "@tanstack/react-router";
 import { callbackRoutes } from "./auth/callback.tsx";
 import { FailureNote } from "./components/failure.tsx";
+import { listSearch } from "./components/list-search.ts";
 import { BASE } from "./environment.ts";
 import { FRAME, ROOT } from "./frame/routes.tsx";
-import { agentRoutes } from "./routes/agents/routes.ts";
-import { auditRoutes } from "./routes/audit/routes.ts";
-import { clientRoutes } from "./routes/clients/routes.ts";
-import { explainRoutes } from "./routes/explain/routes.ts";
-import { homeRoutes } from "./routes/home/routes.ts";
-import { keyRoutes } from "./routes/keys/routes.ts";
-import { realmRoutes } from "./routes/realms/routes.ts";
-import { resourceRoutes } from "./routes/resources/routes.ts";
-import { settingRoutes } from "./routes/settings/routes.ts";
-import { userRoutes } from "./routes/users/routes.ts";
 
 /** Search parameters are plain text: an address can be read, and typed. */
 const parseSearch = (text: string): Record<string, string> => Object.fromEntries(new URLSearchParams(text));
@@ -21,19 +12,47 @@ function stringifySearch(search: Readonly<Record<string, unknown>>): string {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
+type Load = () => Promise<RouteComponent>;
+const lazily = (load: Load) => lazyRouteComponent(async () => ({ default: await load() }));
+
+/** A screen in the frame, whose code is fetched when it is opened. */
+const screen = <const Path extends string>(path: Path, load: Load) =>
+  createRoute({ getParentRoute: () => FRAME, path, component: lazily(load) });
+
+/** A screen with members in the address, such as what a list filters by. */
+const searched = <const Path extends string, const Key extends string>(path: Path, members: readonly Key[], load: Load) =>
+  createRoute({ getParentRoute: () => FRAME, path, component: lazily(load), validateSearch: listSearch(...members) });
+
 const tree = ROOT.addChildren([
   ...callbackRoutes,
   FRAME.addChildren([
-    ...homeRoutes,
-    ...resourceRoutes,
-    ...clientRoutes,
-    ...agentRoutes,
-    ...userRoutes,
-    ...auditRoutes,
-    ...explainRoutes,
-    ...keyRoutes,
-    ...realmRoutes,
-    ...settingRoutes,
+    screen("/", async () => (await import("./routes/home/home.tsx")).Home),
+    // A resource is named by its URI, which is in the query: paths hold no percent-encoding.
+    searched("/resources", ["q", "sort", "origin", "enabled"], async () => (await import("./routes/resources/list.tsx")).ResourceList),
+    searched("/resources/new", ["uri"], async () => (await import("./routes/resources/add.tsx")).AddResource),
+    searched("/resources/view", ["uri", "tab"], async () => (await import("./routes/resources/resource.tsx")).ResourcePage),
+    searched(
+      "/clients",
+      ["q", "sort", "origin", "environment", "enabled", "unused"],
+      async () => (await import("./routes/clients/list.tsx")).ClientList,
+    ),
+    searched("/clients/new", ["kind"], async () => (await import("./routes/clients/create.tsx")).CreateClient),
+    searched("/clients/document", ["client", "tab"], async () => (await import("./routes/clients/document.tsx")).DocumentClient),
+    searched("/clients/$id", ["tab"], async () => (await import("./routes/clients/client.tsx")).ClientPage),
+    searched("/agents", ["q"], async () => (await import("./routes/agents/list.tsx")).AgentList),
+    screen("/agents/$id", async () => (await import("./routes/agents/agent.tsx")).AgentPage),
+    searched("/users", ["q", "sort", "role", "enabled"], async () => (await import("./routes/users/list.tsx")).UserList),
+    screen("/users/$id", async () => (await import("./routes/users/user.tsx")).UserPage),
+    searched(
+      "/audit",
+      ["q", "event", "outcome", "reason", "actorId", "userId", "clientId", "grantId", "jti", "requestId"],
+      async () => (await import("./routes/audit/audit.tsx")).AuditLog,
+    ),
+    searched("/explain", ["request"], async () => (await import("./routes/explain/explain.tsx")).Explain),
+    screen("/keys", async () => (await import("./routes/keys/keys.tsx")).KeysPage),
+    searched("/realms", ["q", "sort"], async () => (await import("./routes/realms/list.tsx")).RealmList),
+    screen("/realms/$id", async () => (await import("./routes/realms/realm.tsx")).RealmPage),
+    searched("/settings", ["q"], async () => (await import("./routes/settings/settings.tsx")).SettingsPage),
   ]),
 ]);
 
