@@ -2,10 +2,16 @@ import "@mantine/core/styles.css";
 import "@mantine/notifications/styles.css";
 import "@mantine/spotlight/styles.css";
 import "./console.css";
+import { MantineProvider } from "@mantine/core";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
 import { createRoot } from "react-dom/client";
-import { App } from "./app.tsx";
+import { queryClient } from "./api/client.ts";
 import { accessToken } from "./auth/session.ts";
 import { showLostAnswers } from "./components/lost-answers.tsx";
+import { STYLE_NONCE } from "./environment.ts";
+import { router } from "./router.tsx";
+import { THEME, VARIABLES } from "./theme.ts";
 
 // At once, beside the loading of the screen. The page that takes an answer has no token yet, or needs none.
 if (!location.pathname.endsWith("/callback")) accessToken().catch(() => undefined); // the first call says why
@@ -14,3 +20,13 @@ showLostAnswers();
 
 const root = document.getElementById("root");
 if (root !== null) createRoot(root).render(<App />);
+
+function App() {
+  return (
+    <MantineProvider theme={THEME} defaultColorScheme="auto" getStyleNonce={() => STYLE_NONCE} cssVariablesResolver={VARIABLES}>
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  );
+}

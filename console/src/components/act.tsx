@@ -1,4 +1,6 @@
+import { Button, type ButtonProps } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
+import { type ReactNode, useState } from "react";
 import { queryClient } from "../api/client.ts";
 import { FailureNote } from "./failure.tsx";
 
@@ -17,4 +19,21 @@ export async function act(work: Promise<unknown>, done: string): Promise<boolean
   } finally {
     void queryClient.invalidateQueries(); // an act is done before the screen is read again
   }
+}
+
+interface ActButtonProps extends ButtonProps {
+  readonly run: () => Promise<unknown>;
+  readonly children: ReactNode;
+  readonly "aria-label"?: string;
+}
+
+/** A button for an act that no question precedes: a second click, as of a double click, does not repeat it. */
+export function ActButton({ run, ...button }: ActButtonProps) {
+  const [isBusy, setBusy] = useState(false);
+  const click = async (): Promise<void> => {
+    setBusy(true);
+    await run();
+    setBusy(false);
+  };
+  return <Button {...button} loading={isBusy} onClick={() => void click()} />;
 }

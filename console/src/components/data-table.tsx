@@ -1,8 +1,7 @@
-import { Skeleton, Stack, Table, Text, UnstyledButton } from "@mantine/core";
+import { Paper, Skeleton, Stack, Table, Text, Title, UnstyledButton } from "@mantine/core";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { shownNumber, T } from "../texts/texts.ts";
-import { type Emptiness, EmptyState } from "./empty-state.tsx";
 import { FailureNote } from "./failure.tsx";
 import { toggledSort } from "./list-search.ts";
 
@@ -184,3 +183,20 @@ function Placeholders<Row>({ columns }: { readonly columns: readonly Column<Row>
     </Table.Tr>
   ));
 }
+
+/** Why a list is empty, and what to do next. */
+export interface Emptiness {
+  readonly title?: string | undefined;
+  readonly text: string;
+  readonly action?: ReactNode;
+}
+
+const EmptyState = ({ title, text, action }: Emptiness) => (
+  <Paper withBorder p="xl">
+    <Stack align="flex-start">
+      {title !== undefined && <Title order={2}>{title}</Title>}
+      <Text>{text}</Text>
+      {action}
+    </Stack>
+  </Paper>
+);

@@ -1,4 +1,6 @@
-import type { ReactNode } from "react";
+import { Button, Group, Modal, Stack } from "@mantine/core";
+import { type ReactNode, useRef, useState } from "react";
+import { T } from "../texts/texts.ts";
 
 /** A form that the browser does not send. */
 export const Form = ({ onSubmit, children }: { readonly onSubmit: () => unknown; readonly children: ReactNode }) => (
@@ -11,3 +13,50 @@ export const Form = ({ onSubmit, children }: { readonly onSubmit: () => unknown;
     {children}
   </form>
 );
+
+interface DialogFormProps {
+  readonly opened: boolean;
+  readonly onClose: () => void;
+  readonly title: string;
+  /** The button that submits it. */
+  readonly act: string;
+  /** Resolves to whether it was done, which closes the dialog. */
+  readonly onSubmit: () => Promise<boolean>;
+  /** Its fields. */
+  readonly children: ReactNode;
+}
+
+/** A form in a dialog, with cancel and one act. */
+export function DialogForm({ opened, onClose, title, act, onSubmit, children }: DialogFormProps) {
+  const [isBusy, setBusy] = useState(false);
+  /** What was sent since the dialog was opened: an answer to anything else does not close it. */
+  const sent = useRef<object>(undefined);
+  const close = (): void => {
+    sent.current = undefined;
+    onClose();
+  };
+  const submit = async (): Promise<void> => {
+    const sending = {};
+    sent.current = sending;
+    setBusy(true);
+    if ((await onSubmit()) && sent.current === sending) close();
+    setBusy(false);
+  };
+  return (
+    <Modal opened={opened} onClose={close} title={title}>
+      <Form onSubmit={submit}>
+        <Stack>
+          {children}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              {T.common.cancel}
+            </Button>
+            <Button type="submit" loading={isBusy}>
+              {act}
+            </Button>
+          </Group>
+        </Stack>
+      </Form>
+    </Modal>
+  );
+}

@@ -1,11 +1,14 @@
+import type { ManagementRouter } from "@countersign/admin";
 import { Alert, Button, Text } from "@mantine/core";
+import { createTRPCClient, httpSubscriptionLink } from "@trpc/client";
+import { EventSource } from "eventsource";
 import { useEffect, useRef, useState } from "react";
 import type { ManagementInputs } from "../../api/client.ts";
 import { failureOf } from "../../api/failure.ts";
-import { live } from "../../api/live.ts";
-import { forgetToken } from "../../auth/session.ts";
+import { accessToken, forgetToken } from "../../auth/session.ts";
 import { DataTable } from "../../components/data-table.tsx";
 import { FailureNote } from "../../components/failure.tsx";
+import { BASE } from "../../environment.ts";
 import { T } from "../../texts/texts.ts";
 import { columnsOf } from "./columns.tsx";
 import { useOpenedRecord } from "./record.tsx";
@@ -92,3 +95,17 @@ export function Live({ filter }: LiveProps) {
     </>
   );
 }
+
+/** Streams of the API. Each connection is made with a token that is valid then; the browser's own EventSource could send none. */
+const live = createTRPCClient<ManagementRouter>({
+  links: [
+    httpSubscriptionLink({
+      url: `${BASE}/trpc`,
+      EventSource,
+      eventSourceOptions: {
+        fetch: async (input, init) =>
+          fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${await accessToken()}` } }),
+      },
+    }),
+  ],
+});

@@ -8,9 +8,9 @@ import { CopyBlock } from "../../components/copy.tsx";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { ISSUER } from "../../environment.ts";
+import { jwtPart } from "../../jwt-part.ts";
 import { T } from "../../texts/texts.ts";
 import type { ClientPart } from "./client-part.ts";
-import { decodedToken } from "./decode.ts";
 
 const { tryIt: texts } = T.clients;
 
@@ -144,4 +144,15 @@ function Tokens({ answer }: { readonly answer: TokenAnswer }) {
       ))}
     </Stack>
   );
+}
+
+/** Header and claims of a JWT, not verified. Pure. @returns undefined for any other text */
+function decodedToken(token: string): string | undefined {
+  const [header, claims, signature, ...rest] = token.split(".");
+  if (header === undefined || claims === undefined || signature === undefined || rest.length > 0) return undefined;
+  try {
+    return [header, claims].map((part) => JSON.stringify(jwtPart(part), null, 2)).join("\n");
+  } catch {
+    return undefined;
+  }
 }

@@ -11,7 +11,6 @@ import { PageHead } from "../../components/page-head.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
 import { shownMoment, T } from "../../texts/texts.ts";
 import { Records } from "../audit/records.tsx";
-import { remedyOf } from "./remedies.ts";
 
 type Explanation = ManagementOutputs["operator"]["explain"]["refusal"];
 type Rule = Explanation["rules"][number];
@@ -125,3 +124,22 @@ function RemedyLink({ rule, clientId }: { readonly rule: string; readonly client
     </Anchor>
   );
 }
+
+/** The screen on which what a rule evaluates can be changed. */
+type Remedy = "client" | "agent" | "users" | "resources" | "settings";
+
+const SCREENS: Readonly<Record<Remedy, readonly string[]>> = {
+  client: [
+    ..."client_known client_enabled client_proven method_registered confidential_client grant_held redirect_uri scope agent".split(" "),
+    ..."dpop_required request_pushed agent_mode scope_known".split(" "),
+  ],
+  agent: ["agent_not_paused", "chain_length"],
+  users: ["user_enabled", "subject_user_enabled", "subject_signed_in"],
+  resources: ["resource", "target"],
+  settings: ["grant_served", "other_issuer"],
+};
+
+const BY_RULE = new Map(Object.entries(SCREENS).flatMap(([remedy, rules]) => rules.map((rule) => [rule, remedy as Remedy])));
+
+/** Undefined where only the request itself can be changed. Pure. */
+const remedyOf = (rule: string): Remedy | undefined => BY_RULE.get(rule);

@@ -1,20 +1,21 @@
-import { Button, Checkbox, Group, Stack, Tabs } from "@mantine/core";
+import { Badge, Button, Checkbox, Group, Stack, Tabs, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient, trpc } from "../../api/client.ts";
+import { usePages } from "../../api/pages.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
-import { T } from "../../texts/texts.ts";
+import { shownNumber, T } from "../../texts/texts.ts";
+import { RecordTable } from "../audit/records.tsx";
 import { Connect } from "./connect.tsx";
 import { Doctor } from "./doctor.tsx";
 import type { Resource } from "./record.ts";
-import { Refusals } from "./refusals.tsx";
 
 const { resources: texts } = T;
 
@@ -119,6 +120,35 @@ function Kinds({ resource }: { readonly resource: Resource }) {
           {texts.remove}
         </Button>
       </Group>
+    </Stack>
+  );
+}
+
+/** Milliseconds between two looks. */
+const LOOK = 10_000;
+
+/** Token requests that named the resource and were refused. */
+function Refusals({ resource: { realmId, resource } }: { readonly resource: Resource }) {
+  const named = { realmId, resource };
+  const pages = usePages(
+    trpc.operator.resources.refusals.queryKey(named),
+    (cursor, signal) => api.operator.resources.refusals.query({ ...named, ...cursor }, { signal }),
+    LOOK,
+  );
+  const reasons = pages.data?.pages[0]?.reasons ?? [];
+  return (
+    <Stack>
+      <Text>{texts.refusalsDetail}</Text>
+      {reasons.length > 0 && (
+        <Group gap="xs" role="list" aria-label={texts.reasons}>
+          {reasons.map(({ reason, count }) => (
+            <Badge key={reason} color="red" size="lg" role="listitem">
+              {reason} {shownNumber(count)}
+            </Badge>
+          ))}
+        </Group>
+      )}
+      <RecordTable pages={pages} caption={texts.refusals} empty={texts.noRefusals} />
     </Stack>
   );
 }

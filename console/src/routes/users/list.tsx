@@ -1,19 +1,20 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { useViewer } from "../../api/viewer.ts";
-import { act } from "../../components/act.tsx";
-import { ActButton } from "../../components/act-button.tsx";
+import { ActButton, act } from "../../components/act.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
+import { DialogForm } from "../../components/form.tsx";
 import { type ListSearch, oneOf, sortOf, stateOf } from "../../components/list-search.ts";
 import { type Filter, ListTools, STATE_FILTER } from "../../components/list-tools.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
+import { LANGUAGE } from "../../environment.ts";
 import { shownAgo, T } from "../../texts/texts.ts";
-import { Invite } from "./invite.tsx";
 
 type Row = ManagementOutputs["operator"]["users"]["list"]["users"][number];
 type Search = ListSearch<"q" | "sort" | "role" | "enabled">;
@@ -128,5 +129,36 @@ function Invitations() {
         </Button>
       )}
     </Section>
+  );
+}
+
+/** Asks whom to invite, and as what. */
+function Invite({ opened, onClose }: { readonly opened: boolean; readonly onClose: () => void }) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState<string>("user");
+  const send = async (): Promise<boolean> => {
+    const invitation = { email: email.trim(), role: oneOf(ROLES, role), language: LANGUAGE } as const;
+    const isSent = await act(api.operator.users.invite.mutate(invitation), texts.invited(invitation.email));
+    if (isSent) setEmail((typed) => (typed === email ? "" : typed));
+    return isSent;
+  };
+  return (
+    <DialogForm opened={opened} onClose={onClose} title={texts.invite} act={texts.sendInvitation} onSubmit={send}>
+      <Text>{texts.inviteText}</Text>
+      <TextInput
+        type="email"
+        required
+        label={texts.email}
+        value={email}
+        onChange={({ currentTarget }) => setEmail(currentTarget.value)}
+        data-autofocus
+      />
+      <NativeSelect
+        label={texts.role}
+        value={role}
+        onChange={({ currentTarget }) => setRole(currentTarget.value)}
+        data={ROLES.map((value) => ({ value, label: texts.roles[value] }))}
+      />
+    </DialogForm>
   );
 }
