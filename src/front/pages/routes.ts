@@ -24,8 +24,7 @@ import { passkeyOptionsPage, passkeySignInPage, signInPage } from "./sign-in/pag
 import { STEP_MEMBER, secondFactorPage } from "./sign-in/second-factor.ts";
 import { signOutPage } from "./sign-out/page.ts";
 import { resendPage, signUpPage, signUpSentPage } from "./sign-up/page.ts";
-import { identitiesPage } from "./upstream/identities.ts";
-import { upstreamCallbackPage, upstreamPage } from "./upstream/page.ts";
+import { identitiesPage, upstreamCallbackPage, upstreamPage } from "./upstream/page.ts";
 import { CONFIRM_ADDRESS } from "./views/sections.ts";
 
 /** Members that every page may have: where the user is going, and what they have just done. */

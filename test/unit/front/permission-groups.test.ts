@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { permissionGroups, withoutLasting } from "../../../src/front/pages/consent/permissions.ts";
+import { permissionGroups, withoutLasting } from "../../../src/front/pages/consent/view.ts";
 
 const record = (resource: string, ...scopes: string[]) => ({ resource, scopes: scopes.map((name) => ({ name, title: {}, detail: {} })) });
 const NOTES = "https://notes.example.test";

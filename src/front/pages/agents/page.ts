@@ -1,16 +1,30 @@
-import { cutOwnDelegations, pauseForUser, resumeForUser } from "../../../accounts/delegations.ts";
+import { cutOwnDelegations, type Delegation, type NamedClient, pauseForUser, resumeForUser } from "../../../accounts/delegations.ts";
 import type { User } from "../../../accounts/ports.ts";
+import type { NamedTarget } from "../../../clients/client.ts";
 import type { Form } from "../../../protocol/form.ts";
-import { TEXTS } from "../../../texts/languages.ts";
+import { shownList } from "../../../texts/format.ts";
+import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneForm, type PageKit } from "../kit.ts";
-import { type FailedForm, sendPage } from "../views/layout.ts";
-import { withRecords } from "../views/words.ts";
-import { agentCards, namedIn } from "./cards.ts";
-import { type AgentsPage, agentsView } from "./view.ts";
+import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
+import {
+  buttonForm,
+  type FailedForm,
+  type Fault,
+  faultSummary,
+  type HostedPage,
+  html,
+  type Markup,
+  moment,
+  type Part,
+  type Site,
+  sendPage,
+} from "../views/layout.ts";
+import { type Described, scopeWords, shownName, shownTarget, shownText, type Targets, withRecords } from "../views/words.ts";
+import { type AgentCard, agentCards, mayHandOnTo, namedIn } from "./cards.ts";
 
 const PATH = "/account/agents";
 
@@ -82,3 +96,113 @@ export const resumeAgentPage = (kit: PageKit): Handler =>
     const { items } = await kit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, { limit: 1 });
     return donePath(kit, ctx, PATH, items.length === 0 ? "resumed" : "stillPaused");
   });
+
+interface AgentsPage extends Pick<AccountPage, "token" | "done"> {
+  readonly cards: readonly AgentCard[];
+  /** The clients that are named by client_id. */
+  readonly clients: ReadonlyMap<string, NamedTarget>;
+  /** These, and the resources with a record. */
+  readonly targets: Targets;
+  /** Whether all active delegations are shown. */
+  readonly complete: boolean;
+  readonly described: Described;
+  readonly faults: readonly Fault[];
+}
+
+/** What every part of the page needs. */
+interface Print extends Pick<AgentsPage, "described" | "token" | "clients" | "targets"> {
+  readonly site: Site;
+  readonly language: Language;
+  readonly texts: AgentsTexts;
+  /** The name of the agent with this client_id. */
+  readonly named: (clientId: string) => string;
+}
+
+function agentsView(
+  site: Site,
+  language: Language,
+  { cards, clients, targets, complete, described, token, done, faults }: AgentsPage,
+): HostedPage {
+  const texts = TEXTS[language].agents;
+  const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
+  const named = (id: string) => names.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
+  const print: Print = { site, language, texts, described, token, clients, targets, named };
+  return accountFrame(
+    site,
+    { language, path: "/account/agents", title: texts.title, faults, done: doneWords(texts.done, done) },
+    html`${faultSummary(language, faults)}
+<p>${texts.intro}</p>
+${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
+${!complete && html`<p class="small">${texts.more}</p>`}
+${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`,
+  );
+}
+
+const nameOf = (language: Language, { clientId, name }: NamedClient): string => shownName(language, name ?? clientId);
+
+function agentCard(print: Print, card: AgentCard, index: number): Markup {
+  const { texts } = print;
+  const { agent, held, lastActed, pausedByUser, pausedByOperator } = card;
+  return html`<section class="card" aria-labelledby="agent-${index}">
+<h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${standing(texts, card)}</h2>
+${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
+${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print.language, pausedByOperator.pausedAt)}</p>`}
+${pausedByUser !== undefined && html`<p>${texts.pausedByYou} ${moment(print.language, pausedByUser.pausedAt)}</p>`}
+${held.length === 0 && html`<p class="empty">${texts.holdsNothing}</p>${lastActed !== null && html`<p class="small">${texts.lastActed} ${moment(print.language, lastActed)}</p>`}`}
+${held.length > 0 && html`<ul class="applications">${held.map((delegation) => delegationItem(print, delegation))}</ul>`}
+<div class="actions">
+${pauseForm(print, card)}
+${held.length > 0 && endAllForm(print, agent)}
+</div>
+</section>`;
+}
+
+/** The status of the agent as a tag. */
+function standing(texts: AgentsTexts, { held, pausedByUser, pausedByOperator }: AgentCard): Part {
+  if (pausedByUser !== undefined || pausedByOperator !== undefined) return html` <span class="tag tag-new">${texts.paused}</span>`;
+  if (held.some(({ ended }) => ended === null)) return html` <span class="tag tag-good">${texts.acts}</span>`;
+  return held.length > 0 && html` <span class="tag tag-new">${texts.pausedAbove}</span>`;
+}
+
+function delegationItem(print: Print, delegation: Delegation): Markup {
+  const { language, texts, described, clients, targets, named } = print;
+  const { id, kind, application, chain, scopes, audience, issuedAt, expiresAt, ended } = delegation;
+  const places = audience
+    .filter((value) => !clients.has(value) && URL.canParse(value))
+    .map((resource) => shownTarget(language, resource, targets));
+  const others = mayHandOnTo(delegation, clients).map(named);
+  const before = chain.slice(0, -1).map(named);
+  return html`<li>
+<div class="application">
+<h3>${places.length === 0 ? texts.onlyHandsOn : html`${texts.worksWith} <span class="host">${places.join(", ")}</span>`}</h3>
+<p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
+<p class="small">${texts.startedBy} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
+${others.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, others)}</bdi></p>`}
+<p class="small">${texts.since} ${moment(print.language, issuedAt)}, ${texts.until} ${moment(print.language, expiresAt)}</p>
+${ended?.reason === "paused_above" && html`<p class="small">${texts.waits}</p>`}
+${kind === "id_jag" && html`<p class="small">${texts.assertion}</p>`}
+</div>
+${form(print, "end", ["delegation", id], texts.end, texts.endAt(named(delegation.agent.clientId), places[0] ?? nameOf(language, application)))}
+</li>`;
+}
+
+const pauseForm = (print: Print, { agent: { clientId }, pausedByUser }: AgentCard): Part => {
+  const { texts, named } = print;
+  return pausedByUser === undefined
+    ? form(print, "pause", ["agent", clientId], texts.pause, texts.pauseNamed(named(clientId)))
+    : form(print, "resume", ["agent", clientId], texts.resume, texts.resumeNamed(named(clientId)));
+};
+
+const endAllForm = (print: Print, { clientId }: NamedClient): Markup =>
+  form(print, "end", ["agent", clientId], print.texts.endAll, print.texts.endAllOf(print.named(clientId)));
+
+/** A form with one button. @param label distinguishes the button from others with the same text */
+const form = (
+  { site, token }: Print,
+  act: "end" | "pause" | "resume",
+  member: readonly ["delegation" | "agent", string],
+  words: string,
+  label: string,
+): Markup => buttonForm(site.path(`/account/agents/${act}`), token, { words, label, member });
+
+type AgentsTexts = Texts["agents"];

@@ -1,6 +1,7 @@
 import { closeAccount } from "../../../accounts/account.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -8,8 +9,10 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import { ACCOUNT_PURPOSE, doneOf, failedForm, type PageKit, signedInTo } from "../kit.ts";
-import { type FailedForm, sendPage } from "../views/layout.ts";
-import { accountGoneView, deleteAccountView } from "./view.ts";
+import { accountFrame } from "../views/account-frame.ts";
+import { noticeView, wideLink } from "../views/cards.ts";
+import { type FailedForm, type FormPage, faultSummary, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
+import { shownName } from "../views/words.ts";
 
 const DELETED = "deleted";
 
@@ -45,3 +48,43 @@ export const accountGonePage =
     if (doneOf(kit, ctx) !== DELETED || (await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"));
     sendPage(ctx, accountGoneView(site, languageOf(ctx), hasSignUp(ports.signUpPolicy)));
   };
+
+interface DeleteAccountPage extends Pick<FormPage, "token" | "faults"> {
+  /** The address of the account: after the proof it can be another one than the user came from. */
+  readonly email: string;
+  /** Names of the clients that go with the account. */
+  readonly clients: readonly string[];
+}
+
+function deleteAccountView(site: Site, language: Language, { token, email, clients, faults }: DeleteAccountPage): HostedPage {
+  const texts = TEXTS[language].deleteAccount;
+  return accountFrame(
+    site,
+    { language, path: "/account/delete", title: texts.title, faults },
+    html`<section class="card" aria-labelledby="what">
+<h2 id="what">${texts.what}</h2>
+<ul class="sentences">${texts.consequences.map((sentence) => html`<li>${sentence}</li>`)}</ul>
+${
+  clients.length > 0 &&
+  html`<p>${texts.clients}</p>
+<ul class="sentences">${clients.map((name) => html`<li><bdi>${shownName(language, name)}</bdi></li>`)}</ul>`
+}
+</section>
+<section class="card" aria-labelledby="confirm">
+<h2 id="confirm">${texts.confirm}</h2>
+${faultSummary(language, faults)}
+<p>${TEXTS[language].signOut.signedInAs} <strong>${email}</strong>.</p>
+<form method="post" action="${site.path("/account/delete")}" class="stack" novalidate>
+${hidden(token)}
+<button class="button button-deny" type="submit">${texts.submit}</button>
+</form>
+<p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>
+</section>`,
+  );
+}
+
+/** @param mayJoin whether users may open accounts by themselves */
+function accountGoneView(site: Site, language: Language, mayJoin: boolean): HostedPage {
+  const { title, text, signUp } = TEXTS[language].deleteAccount.gone;
+  return noticeView(site, language, { tone: "good", title, text, more: mayJoin && wideLink(site.path("/signup"), signUp) });
+}

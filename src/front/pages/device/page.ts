@@ -1,5 +1,9 @@
-import { assertUserCode, withUserCodeBudget } from "../../../accounts/user-code-attempts.ts";
+import type { Caller } from "../../../accounts/caller.ts";
+import type { FailureBudget, SignInFailures } from "../../../accounts/ports.ts";
+import { isRefusal, Refusal } from "../../../errors.ts";
 import { parseUserCode } from "../../../protocol/user-code.ts";
+import { hashSecret } from "../../../random.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -7,8 +11,8 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
 import { doneOf, failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
-import { type FailedForm, sendPage } from "../views/layout.ts";
-import { deviceDoneView, deviceView } from "./view.ts";
+import { formView, noticeView } from "../views/cards.ts";
+import { type FailedForm, type FormPage, type HostedPage, hidden, type Site, sendPage } from "../views/layout.ts";
 
 const PURPOSE = "device";
 
@@ -45,3 +49,72 @@ export const deviceDonePage =
     if (outcome !== "approved" && outcome !== "denied" && outcome !== "failed") return sendRedirect(ctx, site.path("/device"));
     sendPage(ctx, deviceDoneView(site, languageOf(ctx), outcome), 200);
   };
+
+interface DevicePage extends Pick<FormPage, "token" | "faults"> {
+  /** As the user wrote it, or as the link of the device has it. */
+  readonly userCode: string | undefined;
+}
+
+function deviceView(site: Site, language: Language, { token, userCode, faults }: DevicePage): HostedPage {
+  const texts = TEXTS[language].device;
+  return formView(site, language, {
+    title: texts.title,
+    lead: userCode === undefined || faults.length > 0 ? texts.lead : texts.leadFilled,
+    action: site.path("/device"),
+    members: hidden(token),
+    fields: [
+      { name: "user_code", label: texts.code, type: "text", autocomplete: "off", value: userCode, autofocus: true, hint: texts.hint },
+    ],
+    faults,
+    submit: texts.submit,
+    after: texts.caution,
+  });
+}
+
+/** What the user decided. */
+function deviceDoneView(site: Site, language: Language, outcome: "approved" | "denied" | "failed"): HostedPage {
+  const texts = TEXTS[language].device;
+  return noticeView(site, language, { tone: outcome === "approved" ? "good" : "plain", ...texts[outcome] });
+}
+
+/** Wrong user codes that one address may enter in an hour. With 34.6 bits it would take thousands of years to guess one. @see RFC 8628 §5.1 */
+const BUDGET: FailureBudget = { limit: 5, window: 3_600 };
+
+const wrongCode = (): Refusal =>
+  new Refusal("invalid_request", "user_code_unknown", { issues: [{ path: "user_code", message: "is not the code of a device" }] });
+
+/** @param code as parsed  @throws {Refusal} invalid_request for what cannot be a code: a slip, and no guess that would count */
+function assertUserCode(code: string | undefined): string {
+  if (code === undefined) throw wrongCode();
+  return code;
+}
+
+/**
+ * Looks a user code up within the budget of the caller's address. The attempt is reserved first, so that parallel guesses cannot exceed it. A
+ * right code does not clear the failures: anyone can get one of their own. Entering it again after the decision is no failure in the same
+ * browser, which learns nothing new by that.
+ * @param entered the code, with the secret of the browser
+ * @param find throws {Refusal} not_found for a wrong code
+ * @throws {Refusal} invalid_request for a wrong code, too_many_requests
+ */
+async function withUserCodeBudget<Found>(
+  failures: SignInFailures,
+  { limitKey }: Pick<Caller, "limitKey">,
+  entered: string,
+  find: () => Promise<Found>,
+): Promise<Found> {
+  const [address, known] = [hashSecret(`user code\n${limitKey}`), hashSecret(`entered user code\n${entered}`)];
+  const retryAfter = await failures.reserve(address, BUDGET);
+  if (retryAfter > 0) throw new Refusal("too_many_requests", "user_code_failures", { retryAfter });
+  const settle = (verdict: "wrong" | "none") => failures.settle({ pair: undefined, address }, verdict, BUDGET.window);
+  try {
+    const found = await find();
+    await failures.count(known, BUDGET.window);
+    await settle("none");
+    return found;
+  } catch (error) {
+    const isWrong = isRefusal(error) && error.code === "not_found";
+    await settle(isWrong && (await failures.failures(known)) === 0 ? "wrong" : "none");
+    throw isWrong ? wrongCode() : error;
+  }
+}

@@ -1,6 +1,7 @@
-import { acceptInvitation, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/invitations.ts";
+import { acceptInvitation, FIRST_OPERATOR_MINUTES, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/invitations.ts";
 import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
 import { isRefusal, type RefusalCode } from "../../../errors.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
@@ -9,9 +10,9 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserCaller, failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
-import { type FailedForm, sendPage } from "../views/layout.ts";
+import { formView, noticeView, wideLink } from "../views/cards.ts";
+import { type FailedForm, type FormPage, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
-import { invitationView, staleInvitationView } from "./view.ts";
 
 const PURPOSE = "invitation";
 const MUST_WAIT: readonly RefusalCode[] = ["too_many_requests", "temporarily_unavailable"];
@@ -70,4 +71,43 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
       sendRedirect(ctx, site.path(isSetup ? donePath(kit, ctx, ACCOUNT_START, SET_UP_DONE) : ACCOUNT_START));
     },
   };
+}
+
+interface InvitationPage extends Omit<FormPage, "returnTo"> {
+  readonly path: "/invitation" | "/setup";
+  /** The token of the link. */
+  readonly link: string;
+  /** The invited address; undefined for the first operator, who types one. */
+  readonly invited: string | undefined;
+}
+
+function invitationView(site: Site, language: Language, { path, link, token, invited, email, faults }: InvitationPage): HostedPage {
+  const { invitation: texts, signUp } = TEXTS[language];
+  const { title, lead } = invited === undefined ? texts.setup : texts.invited;
+  return formView(site, language, {
+    title,
+    lead: lead(site.host),
+    action: site.path(path),
+    members: html`${hidden(token)}<input type="hidden" name="token" value="${link}">`,
+    fields: [
+      { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus: invited === undefined },
+      {
+        name: "password",
+        label: texts.password,
+        type: "password",
+        autocomplete: "new-password",
+        hint: texts.passwordHint,
+        autofocus: invited !== undefined,
+      },
+    ],
+    faults,
+    submit: texts.submit,
+    below: invited !== undefined && html`${signUp.haveAccount} <a href="${site.path("/login")}">${signUp.signIn}</a>`,
+  });
+}
+
+function staleInvitationView(site: Site, language: Language, isSetup: boolean): HostedPage {
+  const { title, setup, invited, signIn } = TEXTS[language].invitation.stale;
+  const text = isSetup ? setup(FIRST_OPERATOR_MINUTES) : invited(site.host);
+  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/login"), signIn) });
 }

@@ -1,4 +1,5 @@
 import { changePassword } from "../../../accounts/password-change.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
@@ -6,8 +7,19 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import { ACCOUNT_PURPOSE, failedForm, type PageKit } from "../kit.ts";
-import { type FailedForm, sendPage } from "../views/layout.ts";
-import { passwordView } from "./password-view.ts";
+import { accountFrame } from "../views/account-frame.ts";
+import {
+  accountName,
+  type FailedForm,
+  type FormPage,
+  faultSummary,
+  field,
+  type HostedPage,
+  hidden,
+  html,
+  type Site,
+  sendPage,
+} from "../views/layout.ts";
 
 /** GET and POST /account/security/password: a new password, and a new session for this browser with it. */
 export function passwordPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
@@ -27,4 +39,28 @@ export function passwordPage(kit: PageKit): { readonly GET: Handler; readonly PO
       }
     }),
   };
+}
+
+interface PasswordPage extends Pick<FormPage, "token" | "faults"> {
+  readonly email: string;
+}
+
+/** Asks for a new password, or the first one. */
+function passwordView(site: Site, language: Language, { token, email, faults }: PasswordPage): HostedPage {
+  const texts = TEXTS[language].security;
+  return accountFrame(
+    site,
+    { language, path: "/account/security", title: texts.passwordTitle, faults },
+    html`<section class="card">
+<p>${texts.passwordText}</p>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path("/account/security/password")}" class="stack" novalidate>
+${hidden(token)}
+${accountName(email)}
+${field(language, faults, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", autofocus: true, hint: texts.passwordHint })}
+<button class="button" type="submit">${texts.passwordSubmit}</button>
+</form>
+<p class="small after-form"><a href="${site.path("/account/security")}">${texts.passwordKeep}</a></p>
+</section>`,
+  );
 }

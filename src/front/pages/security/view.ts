@@ -2,12 +2,24 @@ import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession } from "../../../accounts/ports.ts";
 import { shownMoment } from "../../../texts/format.ts";
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import type { OfferedConnection } from "../../../upstream/connection.ts";
+import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
-import { buttonForm, type Fault, faultSummary, type HostedPage, hidden, html, type Markup, moment, type Site } from "../views/layout.ts";
-import { passkeyHead } from "../views/passkey-form.ts";
+import {
+  buttonForm,
+  type Fault,
+  faultSummary,
+  field,
+  type HostedPage,
+  hidden,
+  html,
+  type Markup,
+  moment,
+  type Part,
+  type Site,
+} from "../views/layout.ts";
+import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
 import { type AppCard, appCard } from "./app-view.ts";
-import { passkeyCard } from "./factors-view.ts";
-import { type Identities, identitiesCard } from "./identities.ts";
 
 export interface SecurityPage extends Pick<AccountPage, "done">, AppCard, Identities {
   /** Undefined where browsers make no passkeys. */
@@ -78,3 +90,85 @@ ${!here && buttonForm(site.path("/account/security/sessions/end"), token, { word
 
 const deviceWords = (texts: Texts["security"], { browser, system }: LiveSession): string =>
   browser !== null && system !== null ? texts.device(browser, system) : (browser ?? system ?? texts.unknownDevice);
+
+/** The passkeys of a user, and the form for another. */
+function passkeyCard(site: Site, language: Language, passkeys: readonly Passkey[], token: string): Markup {
+  const texts = TEXTS[language].security;
+  return html`<section class="card" aria-labelledby="passkeys">
+<h2 id="passkeys">${texts.passkeys}</h2>
+<p>${texts.passkeysText}</p>
+${
+  passkeys.length === 0
+    ? html`<p class="small">${texts.noPasskeys}</p>`
+    : html`<ul class="applications">${passkeys.map((passkey) => passkeyItem(site, language, passkey, token))}</ul>`
+}
+${passkeyForm(site, {
+  ...{ kind: "add", path: "/account/security/passkeys", members: hidden(token), quiet: false },
+  fields: field(language, [], { name: "name", label: texts.passkeyName, type: "text", autocomplete: "off", optional: true }),
+  ...{ submit: texts.passkeyAdd, failure: texts.passkeyAddFailed, known: texts.passkeyKnown },
+})}
+<noscript><p class="small">${texts.passkeyNeedsScripts}</p></noscript>
+</section>`;
+}
+
+function passkeyItem(
+  site: Site,
+  language: Language,
+  { id, name, createdAt, lastUsedAt, backedUp, copiedAt }: Passkey,
+  token: string,
+): Markup {
+  const texts = TEXTS[language].security;
+  const path = "/account/security/passkeys";
+  return html`<li>
+<div class="application">
+<h3><bdi>${name}</bdi> ${backedUp && html`<span class="tag">${texts.passkeySynced}</span>`}</h3>
+${copiedAt !== null && html`<p class="fault">${texts.passkeyCopied}</p>`}
+<p class="small">${texts.passkeyMade} ${moment(language, createdAt)}</p>
+<p class="small">${lastUsedAt === null ? texts.passkeyUnused : html`${texts.passkeyUsed} ${moment(language, lastUsedAt)}`}</p>
+<details><summary aria-label="${texts.passkeyRenameOf(name)}">${texts.passkeyRename}</summary>
+<form method="post" action="${site.path(`${path}/rename`)}" class="stack">
+${hidden(token)}
+<input type="hidden" name="passkey" value="${id}">
+<div class="field"><label for="name-${id}">${texts.passkeyName}</label><input id="name-${id}" name="name" type="text" autocomplete="off" value="${name}" maxlength="60" required></div>
+<button class="button button-quiet" type="submit">${texts.passkeyRename}</button>
+</form></details>
+</div>
+${buttonForm(site.path(`${path}/remove`), token, { words: texts.passkeyRemove, label: texts.passkeyRemoveOf(name), member: ["passkey", id] })}
+</li>`;
+}
+
+/** What the security page knows about other accounts and their providers. */
+export interface Identities {
+  readonly token: string;
+  readonly identities: readonly LinkedIdentity[];
+  /** Those of which an account can be connected. */
+  readonly connections: readonly OfferedConnection[];
+}
+
+/** Other accounts that sign in to this one. Nothing where there is none and no provider. */
+function identitiesCard(site: Site, language: Language, { token, identities, connections }: Identities): Part {
+  const texts = TEXTS[language].security;
+  if (identities.length === 0 && connections.length === 0) return undefined;
+  const action = site.path("/account/security/identities");
+  return html`<section class="card" aria-labelledby="identities">
+<h2 id="identities">${texts.identities}</h2>
+<p>${texts.identitiesText}</p>
+${identities.length > 0 && html`<ul class="applications">${identities.map((identity) => identityItem(action, language, identity, token))}</ul>`}
+${connections.map(({ name, title }) => buttonForm(action, token, { words: texts.link(title), member: ["link", name] }))}
+</section>`;
+}
+
+function identityItem(action: string, language: Language, identity: LinkedIdentity, token: string): Markup {
+  const { issuer, subject, title, email, createdAt } = identity;
+  const texts = TEXTS[language].security;
+  const shown = title ?? texts.removedProvider;
+  const label = texts.unlinkOf(shown, email ?? "").trim();
+  return html`<li>
+<div class="application">
+<h3><bdi>${shown}</bdi></h3>
+${email !== null && html`<p class="small"><bdi>${email}</bdi></p>`}
+<p class="small">${texts.linkedAt} ${moment(language, createdAt)}</p>
+</div>
+${buttonForm(action, token, { words: texts.unlink, label, member: ["unlink", `${issuer} ${subject}`] })}
+</li>`;
+}

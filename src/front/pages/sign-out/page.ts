@@ -3,20 +3,31 @@ import { signOutEverywhere, signOutHere } from "../../../accounts/sessions.ts";
 import { isRefusal } from "../../../errors.ts";
 import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { redirectWith } from "../../../protocol/authorization-request.ts";
-import { parseForm } from "../../../protocol/form.ts";
-import { type LogoutRequest, parseLogoutRequest, printLogoutRequest } from "../../../protocol/logout-request.ts";
+import type { Form } from "../../../protocol/form.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { callerOf } from "../../http/address.ts";
-import { formText } from "../../http/body.ts";
+import { formBody } from "../../http/body.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
-import { exceptHead, type FrontContext, type Handler, queryText } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, assertOwnForm, type PageKit, signedInTo } from "../kit.ts";
-import { type Site, sendPage } from "../views/layout.ts";
-import { badLogoutRequestView, signedOutView, signOutView } from "./view.ts";
+import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
+import { ACCOUNT_PURPOSE, assertOwnForm, type PageKit, queryForm, signedInTo } from "../kit.ts";
+import { formView, noticeView, wideLink } from "../views/cards.ts";
+import { type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
+
+/** The members of a client's request to sign a user out. `logout_hint` and `ui_locales` are ignored. @see OpenID Connect RP-Initiated Logout §2 */
+const REQUEST_MEMBERS = ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"];
+
+/** The request of a form as a query. */
+function queryOf(form: Form): string {
+  const sent = REQUEST_MEMBERS.map((name) => [name, form.get(name)]).filter(
+    (member): member is [string, string] => member[1] !== undefined,
+  );
+  return new URLSearchParams(sent).toString();
+}
 
 /** Where the browser goes after the sign-out: to the client's registered URI, with its state, or to the page that confirms it. */
-function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, { state }: LogoutRequest, site: Site): string {
+function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, state: string | undefined, site: Site): string {
   if (uri === undefined) return site.path("/logout");
   return state === undefined ? uri : redirectWith(uri, { state });
 }
@@ -36,10 +47,10 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
   }
 
   /** @returns undefined for an invalid request */
-  async function validated(ctx: FrontContext, idTokenHint: string, request: LogoutRequest): Promise<ValidateLogoutResponse | undefined> {
-    const { clientId, postLogoutRedirectUri } = request;
+  async function validated(ctx: FrontContext, idTokenHint: string, request: Form): Promise<ValidateLogoutResponse | undefined> {
+    const named = { clientId: request.get("client_id"), postLogoutRedirectUri: request.get("post_logout_redirect_uri") };
     try {
-      return await ports.core.validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }, { signal: ctx.state.signal });
+      return await ports.core.validateLogout({ idTokenHint, ...named }, { signal: ctx.state.signal });
     } catch (error) {
       if (isRefusal(error) && error.code === "invalid_request") return undefined;
       throw error;
@@ -55,25 +66,50 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
 
   return {
     GET: exceptHead(async (ctx) => {
-      const request = parseLogoutRequest(queryText(ctx));
+      const request = queryForm(ctx);
+      const idTokenHint = request.get("id_token_hint");
       const signedIn = await signedInTo(kit, ctx);
-      if (request.idTokenHint === undefined) return ask(ctx, signedIn);
-      const hint = await validated(ctx, request.idTokenHint, request);
+      if (idTokenHint === undefined) return ask(ctx, signedIn);
+      const hint = await validated(ctx, idTokenHint, request);
       if (hint === undefined) return sendPage(ctx, badLogoutRequestView(site, languageOf(ctx)), 400);
       if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(ctx, signedIn);
       await endSession(ctx, signedIn, false);
-      sendRedirect(ctx, addressOf(hint, request, site));
+      sendRedirect(ctx, addressOf(hint, request.get("state"), site));
     }),
     async POST(ctx) {
-      const text = await formText(ctx);
-      const form = parseForm(text);
+      const form = await formBody(ctx);
       // A form without a token comes from an application. A browser sends no session cookie with a form of another site, but with a GET of
       // this site (SameSite=Lax).
       if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
-        return sendRedirect(ctx, `${site.path("/logout")}?${printLogoutRequest(parseLogoutRequest(text))}`);
+        return sendRedirect(ctx, `${site.path("/logout")}?${queryOf(form)}`);
       assertOwnForm(kit, ctx, form);
       await endSession(ctx, await signedInTo(kit, ctx), form.get("everywhere") === "yes");
       sendRedirect(ctx, site.path("/logout"));
     },
   };
+}
+
+/** Asks before signing out: a link on another site must not sign the user out. */
+function signOutView(site: Site, language: Language, { token, email }: Readonly<Record<"token" | "email", string>>): HostedPage {
+  const texts = TEXTS[language].signOut;
+  return formView(site, language, {
+    title: texts.title,
+    heading: texts.question,
+    lead: html`${texts.signedInAs} <strong>${email}</strong>. ${texts.accessStays}`,
+    action: site.path("/logout"),
+    members: hidden(token),
+    submit: texts.submit,
+    below: html`<a href="${site.path("/account")}">${texts.stay}</a>`,
+  });
+}
+
+/** After a sign-out request of an application that cannot be verified: the user stays signed in and is not redirected. */
+function badLogoutRequestView(site: Site, language: Language): HostedPage {
+  const { title, text, signOut } = TEXTS[language].signOut.badRequest;
+  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/logout"), signOut) });
+}
+
+function signedOutView(site: Site, language: Language): HostedPage {
+  const { title, text, signIn } = TEXTS[language].signOut.signedOut;
+  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login"), signIn) });
 }

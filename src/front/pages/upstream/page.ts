@@ -1,8 +1,10 @@
+import type { SignedIn } from "../../../accounts/ports.ts";
 import { SESSION_ENDED } from "../../../accounts/sessions.ts";
-import { EMAIL_UNVERIFIED } from "../../../accounts/sign-up-policy.ts";
+import { EMAIL_UNVERIFIED, hasSignUp, type SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../../../errors.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import type { Connection } from "../../../upstream/connection.ts";
-import { linkIdentity } from "../../../upstream/links.ts";
+import { linkIdentity, unlinkIdentity } from "../../../upstream/links.ts";
 import type { UpstreamIdentity } from "../../../upstream/ports.ts";
 import { arrive, upstreamRefused } from "../../../upstream/sign-in.ts";
 import { donePath } from "../../done.ts";
@@ -12,11 +14,13 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { expired, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
-import { enterBrowser, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { provedForm } from "../fresh-proof.ts";
+import { enterBrowser, failedForm, goneAfter, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { showSecurity } from "../security/page.ts";
 import { beginSecondFactor } from "../sign-in/second-factor.ts";
-import { type ReturnTo, sendPage } from "../views/layout.ts";
+import { noticeView, wideLink } from "../views/cards.ts";
+import { type HostedPage, html, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
 import { beginDetour, connectionNamed, type Detour, endDetour } from "./detour.ts";
-import { failedView, notLinkedView } from "./view.ts";
 
 const nameIn = (ctx: FrontContext): string => String(ctx.params.name);
 
@@ -31,7 +35,7 @@ export const upstreamPage =
   };
 
 /** Sends the browser to a provider. */
-export async function leave(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour): Promise<void> {
+async function leave(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour): Promise<void> {
   const loginHint = queryMember(ctx, "login_hint")?.slice(0, 254);
   try {
     if (detour.again && connection.protocol === "github") throw new Refusal("access_denied", "upstream_cannot_confirm");
@@ -117,4 +121,80 @@ async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, det
     error.reason === "upstream_cannot_confirm" && (await signedInTo(kit, ctx)) !== undefined && !(await isAskedToProve(kit, ctx, returnTo));
   const page = { title, reason: error.reason, linking: detour.linkFor !== undefined, signOutHelps, returnTo };
   sendPage(ctx, failedView(site, languageOf(ctx), page), CATALOGUE[error.code].http);
+}
+
+interface FailedSignIn {
+  /** Of the provider. */
+  readonly title: string;
+  readonly reason: string;
+  /** Whether the user was linking an identity. */
+  readonly linking: boolean;
+  /** Whether a provider that cannot ask a user again does where none is signed in. */
+  readonly signOutHelps: boolean;
+  readonly returnTo: ReturnTo;
+}
+
+/** The provider did not sign the user in. */
+function failedView(site: Site, language: Language, page: FailedSignIn): HostedPage {
+  const { linking, returnTo } = page;
+  const { failed, toSignIn, toSecurity } = TEXTS[language].upstream;
+  const more = linking ? wideLink(site.path("/account/security"), toSecurity) : wideLink(site.path("/login", returnTo), toSignIn);
+  return noticeView(site, language, { tone: "bad", title: failed.title(page.title), text: failedText(site, language, page), more });
+}
+
+function failedText({ host }: Site, language: Language, { title, reason, signOutHelps }: FailedSignIn): string {
+  const { failed } = TEXTS[language].upstream;
+  if (reason === "upstream_denied") return failed.denied(title);
+  if (reason === "upstream_unreachable") return failed.unreachable(title);
+  if (reason === "account_disabled") return failed.disabled(host);
+  if (reason === "upstream_cannot_confirm") return signOutHelps ? failed.signOutFirst(title) : failed.cannotConfirm(title);
+  if (reason === EMAIL_UNVERIFIED) return TEXTS[language].refusals.reasons.email_unverified;
+  if (reason === SESSION_ENDED) return failed.sessionEnded(title);
+  return reason === "identity_taken" ? failed.taken(title) : failed.refused(title);
+}
+
+interface NotLinked {
+  readonly kind: "link_first" | "no_account";
+  /** Of the provider. */
+  readonly title: string;
+  readonly returnTo: ReturnTo;
+  readonly policy: SignUpPolicy;
+}
+
+/** The identity belongs to no account: an address alone leads into none. */
+function notLinkedView(site: Site, language: Language, { kind, title, returnTo, policy }: NotLinked): HostedPage {
+  const texts = TEXTS[language].upstream;
+  const words = kind === "link_first" ? texts.linkFirst : texts.noAccount;
+  const signUp = kind === "no_account" && hasSignUp(policy);
+  const more = html`<div class="ways">
+${wideLink(site.path("/login", returnTo), texts.toSignIn)}
+${signUp && html`<a class="button button-quiet button-wide" href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`}
+</div>`;
+  return noticeView(site, language, { tone: "plain", title: words.title, text: words.text(title), more });
+}
+
+/** POST /account/security/identities: connects or disconnects another account, by a fresh proof. */
+export const identitiesPage = (kit: PageKit): Handler =>
+  provedForm(kit, async (ctx, form, signedIn) => {
+    const toLink = form.get("link");
+    if (toLink !== undefined) return startLink(kit, ctx, signedIn, toLink);
+    try {
+      await goneAfter(unlink(kit, ctx, signedIn, form.get("unlink") ?? ""));
+      return donePath(kit, ctx, "/account/security", "unlinked");
+    } catch (error) {
+      await showSecurity(kit, ctx, signedIn, failedForm(ctx, error, []));
+    }
+  });
+
+/** Sends the browser to the provider of which an account is linked. */
+async function startLink(kit: PageKit, ctx: FrontContext, { session }: SignedIn, name: string): Promise<undefined> {
+  const connection = await connectionNamed(kit, name);
+  await leave(kit, ctx, connection, { connectionId: connection.id, returnTo: {}, linkFor: session.id, again: false });
+}
+
+/** @param named issuer and subject, as the page wrote them */
+async function unlink({ ports }: PageKit, ctx: FrontContext, signedIn: SignedIn, named: string): Promise<void> {
+  const [issuer = "", subject = ""] = [named.slice(0, named.indexOf(" ")), named.slice(named.indexOf(" ") + 1)];
+  const known = (await ports.identityLinks.ofUser(signedIn.user.id)).find((each) => each.issuer === issuer && each.subject === subject);
+  await unlinkIdentity(signedIn, { issuer, subject }, known?.title ?? issuer, ports, callerOf(ctx));
 }

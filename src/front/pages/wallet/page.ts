@@ -1,5 +1,7 @@
 import { Refusal } from "../../../errors.ts";
+import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
 import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
+import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { DONE_MEMBER, donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
@@ -10,9 +12,10 @@ import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
 import { accountForm, accountPageHandler, goneAfter, queryMember } from "../kit.ts";
 import { inChosenLanguage } from "../routes.ts";
-import type { AccountPage } from "../views/account-frame.ts";
-import { sendPage } from "../views/layout.ts";
-import { type WaitingLink, walletView } from "./view.ts";
+import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
+import { day, type HostedPage, hidden, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
+import { qrCode } from "../views/qr-code.ts";
+import { shownHost } from "../views/words.ts";
 
 /** The link of the page: by its handle, or by the response code that a wallet on this device returned with. */
 async function linkOf(kit: WalletKit, ctx: FrontContext, { signedIn }: AccountPage) {
@@ -65,3 +68,96 @@ export function walletPageRoutes(kit: WalletKit): readonly Route[] {
     { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },
   ];
 }
+
+/** A link that waits for its wallet. */
+interface WaitingLink extends Pick<SeenLink, "sameDevice" | "expiresAt"> {
+  readonly handle: string;
+  readonly invocationUri: string;
+}
+
+interface WalletPage extends Pick<AccountPage, "token" | "done"> {
+  readonly email: string;
+  readonly wallet: LinkedWallet | undefined;
+  readonly waiting: WaitingLink | undefined;
+  /** The link of this page, once it is decided. */
+  readonly decided: SeenLink | undefined;
+}
+
+const PATH = "/account/wallet";
+/** Seconds after which a browser without scripts looks again. */
+const LOOK_AGAIN = 5;
+
+function walletView(site: Site, language: Language, page: WalletPage): HostedPage {
+  const texts = TEXTS[language].wallet;
+  const { wallet, waiting, decided, done } = page;
+  const frame = {
+    language,
+    path: PATH,
+    title: texts.title,
+    done: decided?.status === "linked" ? texts.nowLinked : doneWords(texts.done, done),
+  };
+  if (waiting !== undefined) return accountFrame(site, { ...frame, head: refreshing(site) }, waitingCard(site, language, waiting));
+  return accountFrame(
+    site,
+    frame,
+    html`${decided !== undefined && failure(texts, decided)}
+${wallet === undefined ? beginCard(site, texts, page) : linkedCard(site, language, wallet, page.token)}`,
+  );
+}
+
+function failure(texts: WalletTexts, { status, reason }: SeenLink): Part {
+  if (status === "pending" || status === "linked") return undefined;
+  const words =
+    reason === "account_has_wallet" ? texts.accountHasWallet : reason === "wallet_access_denied" ? texts.declined : texts.failed[status];
+  return html`<p class="summary" role="alert">${words}</p>`;
+}
+
+/** With scripts the page asks for the state and loads once; without, the browser loads it every few seconds. */
+const refreshing = (site: Site): Markup => html`<noscript><meta http-equiv="refresh" content="${LOOK_AGAIN}"></noscript>
+<script src="${site.path(WALLET_SCRIPT.path)}" defer></script>`;
+
+const beginCard = (site: Site, texts: WalletTexts, { email, token }: WalletPage) => html`<section class="card" aria-labelledby="begin">
+<h2 id="begin">${texts.begin}</h2>
+<p class="lead">${texts.beginText}</p>
+<form class="stack" method="post" action="${site.path(PATH)}">
+${hidden(token)}
+<p>${texts.toAccount} <strong>${email}</strong>. ${texts.confirm}</p>
+<button class="button" type="submit" name="device" value="other">${texts.otherDevice}</button>
+<button class="button button-quiet" type="submit" name="device" value="same">${texts.sameDevice}</button>
+</form>
+</section>`;
+
+const linkedCard = (
+  site: Site,
+  language: Language,
+  { issuer, linkedAt }: LinkedWallet,
+  token: string,
+): Markup => html`<section class="card" aria-labelledby="linked">
+<h2 id="linked">${TEXTS[language].wallet.linked}</h2>
+<dl class="facts facts-plain">
+<div><dt>${TEXTS[language].wallet.issuer}</dt><dd class="host">${shownHost(issuer)}</dd></div>
+<div><dt>${TEXTS[language].wallet.since}</dt><dd>${day(language, linkedAt)}</dd></div>
+</dl>
+<p class="small">${TEXTS[language].wallet.unlinkText}</p>
+<form method="post" action="${site.path(`${PATH}/unlink`)}">
+${hidden(token)}
+<button class="button button-deny" type="submit">${TEXTS[language].wallet.unlink}</button>
+</form>
+</section>`;
+
+function waitingCard(site: Site, language: Language, { handle, invocationUri, sameDevice, expiresAt }: WaitingLink): Markup {
+  const texts = TEXTS[language].wallet;
+  return html`<section class="card" aria-labelledby="waiting" data-link-status="${site.path(`/auth/link/wallet/${handle}`)}">
+<h2 id="waiting">${sameDevice ? texts.waitingSame : texts.waitingOther}</h2>
+<p class="lead">${sameDevice ? texts.waitingSameText : texts.waitingOtherText}</p>
+${
+  sameDevice
+    ? html`<p class="wallet-open"><a class="button" href="${invocationUri}">${texts.openWallet}</a></p>`
+    : html`<p class="qr-frame">${qrCode(invocationUri, texts.qrCode)}</p>`
+}
+<p class="small">${texts.goodUntil} ${moment(language, expiresAt)}. ${texts.looksByItself}</p>
+<p class="small"><a href="${site.path(`${PATH}?handle=${handle}`)}">${texts.look}</a> · <a href="${site.path(PATH)}">${texts.startOver}</a></p>
+</section>`;
+}
+
+type WalletTexts = Texts["wallet"];
