@@ -1,5 +1,7 @@
+import { pbkdf2, scrypt, timingSafeEqual } from "node:crypto";
+import { promisify } from "node:util";
 import argon2 from "argon2";
-import { verifierOf } from "./imported-hash.ts";
+import { loadOnce } from "../load-once.ts";
 
 /** What one argon2id hash costs: memory in KiB, passes over it, lanes. */
 export type PasswordCost = { readonly memoryCost: number; readonly timeCost: number; readonly parallelism: number };
@@ -16,3 +18,71 @@ export async function runHashingJob(job: HashingJob): Promise<string | boolean> 
   for (const text of new Set([job.normalized, job.password])) if (await verify?.(text)) return true;
   return false;
 }
+
+/** bcrypt with a cost from 4 to 14, as other servers store it. */
+const BCRYPT = /^\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{53}$/;
+/** Libraries write the parameters in either order. */
+const ARGON2 =
+  /^\$argon2(?:id|i|d)\$v=19\$m=(?<memory>\d{1,6}),(?:t=(?<t>\d{1,2}),p=(?<p>\d)|p=(?<lanes>\d),t=(?<passes>\d{1,2}))\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/;
+/** PBKDF2 (RFC 8018) and scrypt (RFC 7914) as PHC strings: parameters, salt, and 16 to 64 bytes of the derived key. */
+const PBKDF2 =
+  /^\$pbkdf2-(?<digest>sha1|sha256|sha512)\$i=(?<iterations>\d{1,7})(?:,l=\d{2})?\$(?<salt>[A-Za-z0-9+/]{6,172})\$(?<key>[A-Za-z0-9+/]{22,86})$/;
+const SCRYPT = /^\$scrypt\$ln=(?<ln>\d{1,2}),r=(?<r>\d{1,2}),p=(?<p>\d)\$(?<salt>[A-Za-z0-9+/]{6,172})\$(?<key>[A-Za-z0-9+/]{22,86})$/;
+
+/** The most that a hash may cost at each sign-in: 128 MiB, ten passes of argon2, four of scrypt, and two million iterations of PBKDF2. */
+const MAX_MEMORY = 128 * 2 ** 20;
+const MAX_PASSES = 10;
+const MAX_LANES_OF_SCRYPT = 4;
+const MAX_ITERATIONS = 2_000_000;
+/** Bytes of the key that one run of the iterations derives. */
+const BLOCK = { sha1: 20, sha256: 32, sha512: 64 } as const;
+
+/** Whether a text is the password of a hash. */
+type Verify = (text: string) => Promise<boolean>;
+
+const loadBcrypt = loadOnce(() => import("bcrypt"));
+const derive = { pbkdf2: promisify(pbkdf2), scrypt: promisify<string, Buffer, number, object, Buffer>(scrypt) };
+
+/** How a password is checked against a hash in one of the forms above; undefined for other hashes, and where it would cost too much. */
+export const verifierOf = (encoded: string): Verify | undefined =>
+  bcryptVerifier(encoded) ?? argon2Verifier(encoded) ?? pbkdf2Verifier(encoded) ?? scryptVerifier(encoded);
+
+function bcryptVerifier(encoded: string): Verify | undefined {
+  if (!BCRYPT.test(encoded)) return undefined;
+  const named = encoded.replace("$2y$", "$2b$"); // PHP's name of the same form
+  return async (text) => (await loadBcrypt()).default.compare(text, named);
+}
+
+function argon2Verifier(encoded: string): Verify | undefined {
+  const found = ARGON2.exec(encoded)?.groups;
+  if (found === undefined) return undefined;
+  const [memory, passes, lanes] = [found.memory, found.t ?? found.passes, found.p ?? found.lanes].map(Number) as [number, number, number];
+  const isBearable = lanes >= 1 && memory >= 8 * lanes && memory * 1024 <= MAX_MEMORY && passes >= 1 && passes <= MAX_PASSES;
+  return isBearable ? (text) => argon2.verify(encoded, text) : undefined;
+}
+
+function pbkdf2Verifier(encoded: string): Verify | undefined {
+  const { digest, iterations, salt, key } = PBKDF2.exec(encoded)?.groups ?? {};
+  if (digest === undefined) return undefined;
+  const [count, expected] = [Number(iterations), bytesOf(key)];
+  const blocks = Math.ceil(expected.length / BLOCK[digest as keyof typeof BLOCK]);
+  if (count < 1 || count * blocks > MAX_ITERATIONS) return undefined;
+  return async (text) => timingSafeEqual(await derive.pbkdf2(text, bytesOf(salt), count, expected.length, digest), expected);
+}
+
+function scryptVerifier(encoded: string): Verify | undefined {
+  const { ln, r, p, salt, key } = SCRYPT.exec(encoded)?.groups ?? {};
+  const [cost, blockSize, parallelization] = [2 ** Number(ln), Number(r), Number(p)];
+  const memory = 128 * cost * blockSize;
+  const isDefined = cost > 1 && Number(ln) < 16 * blockSize; // RFC 7914 §2: another N has no key
+  const isBearable = memory <= MAX_MEMORY && parallelization >= 1 && parallelization <= MAX_LANES_OF_SCRYPT;
+  if (!isDefined || !isBearable) return undefined; // also for another text, whose numbers are NaN
+  const expected = bytesOf(key);
+  const options = { cost, blockSize, parallelization, maxmem: 2 * MAX_MEMORY };
+  return async (text) => timingSafeEqual(await derive.scrypt(text, bytesOf(salt), expected.length, options), expected);
+}
+
+const bytesOf = (base64 = ""): Buffer => Buffer.from(base64, "base64");
+
+/** Whether a hash is replaced at the next sign-in, whatever its costs: it is not argon2id. Pure. */
+export const isForeign = (encoded: string): boolean => !encoded.startsWith("$argon2id$");

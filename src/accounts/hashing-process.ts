@@ -1,6 +1,6 @@
 import { type HashingJob, runHashingJob } from "./hashing-job.ts";
 
-/** The module of the process that hashes passwords. @see password-hasher.ts */
+/** The module of the process that hashes passwords. @see password-hash.ts */
 
 export interface HashingRequest {
   readonly id: number;

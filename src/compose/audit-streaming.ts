@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
-import type { SealedEntry } from "../outside/audit-stream/formats.ts";
-import type { Receiver } from "../outside/audit-stream/receiver.ts";
+import type { Receiver, SealedEntry } from "../outside/audit-stream/receiver.ts";
 import { auditStream } from "../store/audit-stream.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import type { Sql } from "../store/sql.ts";

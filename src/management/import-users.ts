@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { verifierOf } from "../accounts/imported-hash.ts";
+import { verifierOf } from "../accounts/hashing-job.ts";
 import { ROLES } from "../accounts/ports.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 

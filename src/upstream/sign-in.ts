@@ -1,6 +1,6 @@
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { UpstreamProof } from "../accounts/factors.ts";
-import type { FactorUse, User, Users } from "../accounts/ports.ts";
+import type { Account, FactorUse, User, Users } from "../accounts/ports.ts";
 import type { TwoFactorProof } from "../accounts/second-factor.ts";
 import {
   completeWaiting,
@@ -11,14 +11,13 @@ import {
   signInRefused,
   type WaitingPorts,
 } from "../accounts/sign-in.ts";
-import { EMAIL_UNVERIFIED, needsProof, roleOfSignUp } from "../accounts/sign-up-policy.ts";
+import { assertMaySignUp, EMAIL_UNVERIFIED, needsProof, roleOfSignUp, type SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditEntry } from "../audit.ts";
-import { Refusal } from "../errors.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import { isAsStrong, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { hashSecret, newId, type SecretHash } from "../random.ts";
-import { type Arrival, decideArrival } from "./arrival.ts";
-import { type Connection, connectionUnknown } from "./connection.ts";
-import type { IdentityLinks, UpstreamIdentity } from "./ports.ts";
+import { type Connection, connectionUnknown, isTrustedFor } from "./connection.ts";
+import type { IdentityLinks, LinkedUser, UpstreamIdentity } from "./ports.ts";
 
 export interface UpstreamSignInPorts extends Pick<SignInPorts, "clock" | "randomBytes" | "sessionTtl" | "signUpPolicy" | "refusals"> {
   readonly users: Users;
@@ -163,4 +162,43 @@ export async function completeArrival(
   const start = (user: User, proof: TwoFactorProof) =>
     startProvided(user, upstream, { ...proof, reason: "second_factor", half }, ports, caller, replaces);
   return completeWaiting({ userId, half }, code, FEDERATED, start, ports, caller);
+}
+
+/** What becomes of a user whom a provider has named. */
+export type Arrival =
+  | ({ readonly kind: "sign_in" } & Pick<Account, "user" | "hasSecondFactor">)
+  | { readonly kind: "open_account"; readonly email: string }
+  /** The user has an account, and must sign in to it to link the identity. */
+  | { readonly kind: "link_first" }
+  | { readonly kind: "no_account" };
+
+export interface Arriving {
+  readonly identity: Pick<UpstreamIdentity, "email" | "emailVerified">;
+  readonly connection: Pick<Connection, "domains">;
+  readonly linked: LinkedUser | undefined;
+  /** Whether the identity's address has an account. */
+  readonly addressTaken: boolean;
+  readonly policy: SignUpPolicy;
+}
+
+/**
+ * Decides on a user whom a provider has named. Pure. An address alone never leads into an account that exists.
+ * @see docs/protocol.md#upstream-sign-in
+ */
+export function decideArrival({ identity, connection, linked, addressTaken, policy }: Arriving): Arrival {
+  if (linked?.confirmed) return { kind: "sign_in", user: linked.user, hasSecondFactor: linked.hasSecondFactor };
+  const { email, emailVerified } = identity;
+  if (linked || (addressTaken && emailVerified)) return { kind: "link_first" };
+  const opens = email !== undefined && emailVerified && isTrustedFor(connection, email) && maySignUp(email, policy);
+  return opens ? { kind: "open_account", email } : { kind: "no_account" };
+}
+
+function maySignUp(email: string, policy: SignUpPolicy): boolean {
+  try {
+    assertMaySignUp(email, policy);
+    return true;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return false;
+  }
 }

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { SDJwt } from "@sd-jwt/core";
+import { asPublicKeySet, type PublishedKey } from "../clients/key-set.ts";
 import type { Clock } from "../clock.ts";
-import { assertKeyBinding, checkCredential, type ExpectedBinding } from "./credential.ts";
-import { assertDisclosuresSound } from "./disclosures.ts";
+import type { ParsedJwt } from "../core/signing/jws.ts";
 import type { CredentialPolicy, WalletIdentity } from "./ports.ts";
-import { type Presentation, readPresentation, refuse } from "./presentation.ts";
+import { digestOf, isMembers, type Members, type Presentation, readJwt, readPresentation, refuse } from "./presentation.ts";
 import { type CredentialQuery, satisfies } from "./query.ts";
-import { assertSignedByIssuer, type IssuerTrust } from "./signatures.ts";
+import { assertSignedByIssuer, type IssuerTrust, isSignedBy, isWalletAlgorithm } from "./signatures.ts";
 import { assertNotRevoked, type StatusLists } from "./status-list.ts";
 
 export interface VerificationPorts {
@@ -58,4 +58,149 @@ export async function verifyPresentation(
   const subject = subjectOf(claims, policy.subjectClaim);
   await assertNotRevoked(credential.claims.status, issuer, { lists, policy: policy.status, now });
   return { issuer, subject };
+}
+
+/** Seconds by which the clock of an issuer, and the time of a key binding, may differ from now. */
+const SKEW = 60;
+const MAX_BINDING_AGE = 300;
+
+/** Older wallets use the second type (SD-JWT VC §2.1). */
+const CREDENTIAL_TYPES = ["dc+sd-jwt", "vc+sd-jwt"];
+
+/** A NumericDate claim (RFC 7519 §2); undefined if absent. @throws {Refusal} access_denied for anything else */
+function timeOf(claims: ParsedJwt["claims"], name: string): number | undefined {
+  const value = claims[name];
+  if (value === undefined) return undefined;
+  return typeof value === "number" && Number.isFinite(value) ? value : refuse("credential_time_malformed");
+}
+
+function assertCurrent({ claims }: ParsedJwt, now: number): void {
+  const [exp, nbf, iat] = ["exp", "nbf", "iat"].map((name) => timeOf(claims, name));
+  if (exp !== undefined && exp <= now - SKEW) refuse("credential_expired");
+  for (const start of [nbf, iat]) if (start !== undefined && start > now + SKEW) refuse("credential_not_yet_valid");
+}
+
+/**
+ * Checks the claims of a credential that are not selectively disclosed, before its signature is verified and anything is fetched for it. Pure.
+ * @param now seconds since the epoch
+ * @throws {Refusal} access_denied @see SD-JWT VC §2.2 and §3.4
+ */
+function checkCredential(credential: ParsedJwt, policy: CredentialPolicy, now: number) {
+  const { header, claims } = credential;
+  if (!CREDENTIAL_TYPES.some((type) => type === header.typ)) refuse("credential_of_another_kind");
+  if (!isWalletAlgorithm(header.alg)) return refuse("credential_algorithm_not_accepted");
+  if (header.kid !== undefined && typeof header.kid !== "string") return refuse("presentation_malformed");
+  const { iss, vct, cnf } = claims;
+  if (typeof iss !== "string" || !policy.trustedIssuers.includes(iss)) return refuse("issuer_not_trusted");
+  if (typeof vct !== "string" || !policy.types.includes(vct)) return refuse("credential_type_not_asked_for");
+  assertCurrent(credential, now);
+  const [holderKey] = asPublicKeySet({ keys: isMembers(cnf) ? [cnf.jwk] : [] }) ?? [];
+  if (holderKey === undefined) return refuse("holder_key_missing");
+  return { issuer: iss, holderKey };
+}
+
+/** What a key binding must name: the client_id of this server with its prefix, the nonce, and `now` in seconds since the epoch. */
+type ExpectedBinding = { readonly clientId: string; readonly nonce: string; readonly now: number };
+
+/**
+ * Verifies that the holder of the credential signed this presentation, for this server, this request and now.
+ * @throws {Refusal} access_denied @see RFC 9901 §4.3 and §7.3
+ */
+async function assertKeyBinding(presentation: Presentation, holderKey: PublishedKey, expected: ExpectedBinding): Promise<void> {
+  const binding = readJwt(presentation.keyBinding, "key_binding_malformed");
+  const { alg, typ } = binding.header;
+  if (typ !== "kb+jwt") refuse("key_binding_of_another_kind");
+  if (!isWalletAlgorithm(alg)) refuse("key_binding_algorithm_not_accepted");
+  if (!(await isSignedBy(binding, holderKey))) refuse("key_binding_signature_wrong");
+  const { aud, nonce, iat, sd_hash } = binding.claims;
+  if (aud !== expected.clientId) refuse("key_binding_for_another");
+  if (nonce !== expected.nonce) refuse("key_binding_nonce_wrong");
+  if (typeof iat !== "number" || !(Math.abs(expected.now - iat) <= MAX_BINDING_AGE)) refuse("key_binding_not_fresh");
+  if (sd_hash !== digestOf(presentation.credential)(presentation.bound)) refuse("key_binding_hash_wrong");
+}
+
+type Json = unknown;
+
+/** An element of an array has no name. */
+type Disclosure = { readonly name: string | undefined; readonly value: Json };
+
+/** Nesting of objects and lists, disclosed ones included. */
+const MAX_DEPTH = 32;
+
+/** Claims that decide whether the credential is valid: the issuer must not make them selectively disclosable. @see SD-JWT VC §2.2.2.2 */
+const NEVER_DISCLOSED: ReadonlySet<string> = new Set(["iss", "nbf", "exp", "cnf", "vct", "vct#integrity", "status", "_sd_alg"]);
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Decodes JSON from canonical base64url. */
+function decode(text: string): Json {
+  const bytes = Buffer.from(text, "base64url");
+  try {
+    if (bytes.toString("base64url") === text) return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // the parser's message may quote the text
+  }
+  return refuse("disclosure_malformed");
+}
+
+/** One disclosure: base64url of `[salt, name, value]`, or of `[salt, value]` for an element of an array (RFC 9901 §4.2). */
+function readDisclosure(text: string): Disclosure {
+  const parts = decode(text);
+  if (!Array.isArray(parts) || typeof parts[0] !== "string") return refuse("disclosure_malformed");
+  if (parts.length === 2) return { name: undefined, value: parts[1] };
+  const [, name, value] = parts as readonly Json[];
+  if (parts.length !== 3 || typeof name !== "string") return refuse("disclosure_malformed");
+  if (name === "_sd" || name === "..." || name === "__proto__") return refuse("disclosure_reserved");
+  return { name, value };
+}
+
+/**
+ * Checks that each disclosure is the issuer's and has exactly one place in the credential, before a library inserts it there. Pure.
+ * @throws {Refusal} access_denied @see RFC 9901 §7.1 step 3
+ */
+export function assertDisclosuresSound(presentation: Presentation): void {
+  const digest = digestOf(presentation.credential);
+  const sent = new Map(presentation.disclosures.map((text) => [digest(text), readDisclosure(text)]));
+  if (sent.size !== presentation.disclosures.length) refuse("disclosure_repeated");
+  const seen = new Set<string>();
+
+  /** The disclosure of a digest. A digest may occur once. */
+  const disclosureOf = (hash: Json): Disclosure | undefined => {
+    if (typeof hash !== "string") return refuse("digest_malformed");
+    if (seen.has(hash)) return refuse("digest_repeated");
+    seen.add(hash);
+    return sent.get(hash);
+  };
+  const walk = (value: Json, depth: number): void => {
+    if (depth > MAX_DEPTH) refuse("presentation_too_deep");
+    if (Array.isArray(value)) for (const item of value) walkElement(item, depth + 1);
+    else if (isMembers(value)) walkMembers(value, depth + 1);
+  };
+  const walkElement = (item: Json, depth: number): void => {
+    if (!isMembers(item) || !("..." in item)) walk(item, depth);
+    else {
+      if (Object.keys(item).length !== 1) refuse("digest_malformed");
+      const found = disclosureOf(item["..."]);
+      if (found !== undefined && found.name !== undefined) refuse("disclosure_misplaced");
+      walk(found?.value, depth);
+    }
+  };
+  const walkMembers = (members: Members, depth: number): void => {
+    const { _sd = [], ...open } = members;
+    if ("..." in open) refuse("digest_malformed");
+    const names = new Set(Object.keys(open));
+    for (const hash of Array.isArray(_sd) ? _sd : refuse("digest_malformed")) {
+      const found = disclosureOf(hash);
+      if (found === undefined) continue;
+      const name = found.name ?? refuse("disclosure_misplaced");
+      if (names.has(name)) refuse("disclosure_overwrites");
+      if (depth === 1 && NEVER_DISCLOSED.has(name)) refuse("disclosure_reserved");
+      names.add(name);
+      walk(found.value, depth);
+    }
+    for (const value of Object.values(open)) walk(value, depth);
+  };
+
+  walk(presentation.credential.claims, 0);
+  for (const hash of sent.keys()) if (!seen.has(hash)) refuse("disclosure_unreferenced");
 }

@@ -2,7 +2,7 @@ import { createAdminClient } from "@countersign/admin";
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { expect } from "vitest";
-import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/api/client-shapes.ts";
+import { ApiKeyList, ClientList, ClientWithSecret, CreatedApiKey, CreatedClient } from "../../src/front/api/clients.ts";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";
 import { basicAuth, type TestClient } from "../support/flow.ts";
 import { describe, type TestServer, test } from "../support/server.ts";

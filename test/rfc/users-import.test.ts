@@ -5,7 +5,7 @@ import { join } from "node:path";
 import argon2 from "argon2";
 import bcrypt from "bcrypt";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { verifierOf } from "../../src/accounts/imported-hash.ts";
+import { verifierOf } from "../../src/accounts/hashing-job.ts";
 import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";

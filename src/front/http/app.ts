@@ -6,7 +6,7 @@ import { Refusal } from "../../errors.ts";
 import { clientAddress } from "./address.ts";
 import { ADMISSION } from "./admission.ts";
 import { apiErrorPrinter } from "./errors.ts";
-import { refusing } from "./overload.ts";
+import { openToScripts } from "./headers.ts";
 import {
   type ErrorPrinter,
   type FrontContext,
@@ -19,7 +19,7 @@ import {
   pathText,
   type Route,
 } from "./routes.ts";
-import { type EdgeOptions, inFlight, observing, refuseMethod, routeSteps } from "./steps.ts";
+import { commonHeaders, type EdgeOptions, inFlight, OVERLOADED, observing, refuseMethod, routeSteps, type Step } from "./steps.ts";
 
 export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly issuer: string;
@@ -203,3 +203,30 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   "ERR_HTTP_REQUEST_TIMEOUT",
   "ERR_STREAM_PREMATURE_CLOSE",
 ]);
+
+/**
+ * Refuses requests of one hot route while the front is full, as the route would print it. It is printed once: what refusals cost under a
+ * flood is lost to the requests that are served.
+ */
+function refusing(
+  { name, method, print, cors }: Step<HotContext> & { readonly method: string },
+  requestId: () => string,
+  edge: EdgeOptions,
+): (res: ServerResponse) => void {
+  const printed = (res: ServerResponse) => {
+    const ctx = new LightContext({ method, headers: {} } as IncomingMessage, res);
+    commonHeaders(ctx, edge);
+    if (cors) openToScripts(ctx);
+    print(ctx, OVERLOADED);
+    return ctx.complete();
+  };
+  let once: ReturnType<typeof printed> | undefined;
+  return (res) => {
+    once ??= printed(res);
+    const id = requestId();
+    res.writeHead(once.status, ["X-Request-Id", id, ...once.lines, ...(edge.lifecycle.leaving ? ["Connection", "close"] : [])]);
+    res.end(once.body);
+    edge.telemetry.observe(name, method, once.status, 0, id);
+    edge.telemetry.refused(OVERLOADED, { requestId: id, route: name });
+  };
+}

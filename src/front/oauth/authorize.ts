@@ -15,7 +15,7 @@ import { limitKey } from "../../protocol/limit-key.ts";
 import { donePath } from "../done.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
-import { form, json, OauthError, oauthBodyErrors, orPage } from "../http/describe.ts";
+import { authorizeParameters, form, json, OauthError, oauthBodyErrors, orPage } from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { rememberRequested } from "../http/language.ts";
@@ -23,7 +23,6 @@ import { type ErrorPrinter, exceptHead, type FrontContext, type Handler, queryTe
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { authorizeParameters } from "./authorization-parameters.ts";
 import { browserSecret, newRequestId, nextStep, pendingQuery, settableAcr, type storedRequest, waitingHash } from "./pending-request.ts";
 import { openPushed } from "./pushed-request.ts";
 

@@ -8,11 +8,19 @@ import { limitKey } from "../../protocol/limit-key.ts";
 import type { RandomBytes } from "../../random.ts";
 import { formText } from "../http/body.ts";
 import { type Cookies, csrfToken } from "../http/cookies.ts";
-import { assertionFields, credentialFields, form, json, oauthBodyErrors, oauthErrors, seconds } from "../http/describe.ts";
+import {
+  assertionFields,
+  authorizeParameters,
+  credentialFields,
+  form,
+  json,
+  oauthBodyErrors,
+  oauthErrors,
+  seconds,
+} from "../http/describe.ts";
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
-import { authorizeParameters } from "./authorization-parameters.ts";
 import type { LimitedEndpointOptions } from "./device-authorization.ts";
 import { browserSecret, expired } from "./pending-request.ts";
 

@@ -3,8 +3,8 @@ import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { isRefusal, Refusal } from "../../errors.ts";
 import type { TokenResponse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
-import { type GrantType, JWT_BEARER, parseGrant } from "../../protocol/grants.ts";
+import { assertNoCredentialInQuery, type Form, parseClientCredential, parseForm } from "../../protocol/form.ts";
+import { type GrantType, JWT_BEARER, parseGrant, TOKEN_EXCHANGE } from "../../protocol/grants.ts";
 import { formText } from "../http/body.ts";
 import {
   assertionFields,
@@ -21,7 +21,6 @@ import {
 import { oauthErrorPrinter } from "../http/errors.ts";
 import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type ErrorPrinter, type HotContext, queryText, type Route } from "../http/routes.ts";
-import { recordedRefusal } from "./refused-exchange.ts";
 
 export interface TokenRouteOptions {
   readonly core: TokenCore;
@@ -147,3 +146,44 @@ const tokenResponse = () =>
       pqc_alg: z.string().optional(),
     })
     .meta({ id: "TokenResponse" });
+
+/** Reads a form leniently: the first value of each parameter, however it is encoded. */
+function lenientForm(text: string): Form & { readonly isExchange: boolean } {
+  const parameters = new URLSearchParams(text);
+  return {
+    get: (name) => parameters.get(name) || undefined,
+    all: () => [],
+    isExchange: parameters.getAll("grant_type").includes(TOKEN_EXCHANGE),
+  };
+}
+
+/** The client credential of the request; only the client_id if the credential cannot be read. */
+function credentialOf(authorization: string | undefined, form: Form, address: string) {
+  try {
+    return parseClientCredential(authorization, form, address);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return { address, clientId: form.get("client_id") };
+  }
+}
+
+/**
+ * Has the core record a token exchange that could not be read: every exchange leaves an audit record.
+ * @param text the body of the request
+ * @returns why the request could not be read, or that no record could be written  @see docs/protocol.md#audit
+ */
+async function recordedRefusal(refusal: Refusal, text: string, { req, state }: HotContext, core: TokenCore): Promise<Refusal> {
+  const form = lenientForm(text);
+  if (!form.isExchange) return refusal;
+  const client = credentialOf(req.headers.authorization, form, state.address);
+  const { code: error, reason, detail } = refusal;
+  const value = { error, reason, description: detail.description };
+  try {
+    await core.token({ client, requestId: state.requestId, grant: { case: "refusedTokenExchange", value } }, { signal: state.signal });
+  } catch (answer) {
+    if (!isRefusal(answer)) throw answer;
+    // A core of an earlier release does not know this request and refuses it differently.
+    if (answer.code === error || answer.code === "temporarily_unavailable") return answer;
+  }
+  return refusal;
+}

@@ -1,8 +1,89 @@
+import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
+import type { AuditEntry } from "../../audit.ts";
 import type { Clock } from "../../clock.ts";
-import { type Delivery, otlpDelivery, type SealedEntry, syslogFrame, webhookDelivery } from "./formats.ts";
+
+/** A sealed record of the audit trail. `at` is seconds since the epoch, with milliseconds. */
+export type SealedEntry = AuditEntry & {
+  readonly id: string;
+  readonly at: number;
+  readonly link: { readonly seq: number; readonly hash: string };
+};
+
+/** A request over HTTP that hands records over. */
+export interface Delivery {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A record as receivers get it, with the members that docs/events.md lists. */
+function eventOf({ id, at, link, notAfter: _, ...entry }: SealedEntry): Readonly<Record<string, unknown>> {
+  return { id, seq: link.seq, hash: link.hash, at: new Date(at * 1000).toISOString(), ...entry };
+}
+
+/** JSON in ASCII, so that a syslog message needs no byte order mark. */
+const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** Facility 13, log audit; severity 6, informational, or 4, warning (RFC 5424 §6.2.1). */
+const priority = (outcome: SealedEntry["outcome"]): number => 13 * 8 + (outcome === "success" ? 6 : 4);
+
+/** The largest `sequenceId` (RFC 5424 §7.3.1); after it the next one is 1. */
+const SEQUENCES = 2_147_483_647;
+
+/** One RFC 5424 message, framed by its length for a stream. @see RFC 5425 §4.3, RFC 6587 §3.4.1 */
+export function syslogFrame(entry: SealedEntry, host: string): string {
+  const event = eventOf(entry);
+  const sequence = ((entry.link.seq - 1) % SEQUENCES) + 1;
+  const message = `<${priority(entry.outcome)}>1 ${event.at} ${host} countersign - ${entry.event} [meta sequenceId="${sequence}"] ${asciiJson(event)}`;
+  return `${message.length} ${message}`;
+}
+
+/** The key of a secret: `whsec_` and base64, as Standard Webhooks writes secrets, or any other text as it is. */
+const webhookKey = (secret: string) => (secret.startsWith("whsec_") ? Buffer.from(secret.slice("whsec_".length), "base64") : secret);
+
+/**
+ * A webhook, signed as Standard Webhooks 1.0 describes. Its id names the records, so that a repetition has the same one. By the hash, records
+ * that follow the restore of a database have another id than those that had their numbers before, which receivers would take for repeated.
+ * @param secret at least 16 bytes of text  @param now seconds since the epoch
+ */
+export function webhookDelivery(entries: readonly SealedEntry[], issuer: string, secret: string, now: number): Delivery {
+  const body = JSON.stringify({ type: "audit.records", issuer, records: entries.map(eventOf) });
+  const last = entries.at(-1)?.link;
+  const id = `audit-${entries[0]?.link.seq}-${last?.seq}-${last?.hash}`;
+  const timestamp = String(Math.floor(now));
+  const signature = createHmac("sha256", webhookKey(secret)).update(`${id}.${timestamp}.${body}`).digest("base64");
+  const signed = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+  return { headers: { "content-type": "application/json", ...signed }, body };
+}
+
+const attribute = (key: string, value: string) => ({ key, value: { stringValue: value } });
+
+/** OTLP/HTTP with JSON, for `/v1/logs` of a collector. @see the OpenTelemetry protocol 1.x, logs data model */
+export function otlpDelivery(entries: readonly SealedEntry[], issuer: string, token: string | undefined): Delivery {
+  const logRecords = entries.map((entry) => ({
+    timeUnixNano: `${Math.round(entry.at * 1000)}000000`,
+    severityNumber: entry.outcome === "success" ? 9 : 13, // INFO, WARN
+    severityText: entry.outcome === "success" ? "INFO" : "WARN",
+    eventName: entry.event,
+    body: { stringValue: JSON.stringify(eventOf(entry)) },
+    attributes: [
+      attribute("event.name", entry.event),
+      attribute("log.record.uid", entry.id),
+      attribute("countersign.outcome", entry.outcome),
+      ...(entry.userId === undefined ? [] : [attribute("user.id", entry.userId)]),
+      ...(entry.clientId === undefined ? [] : [attribute("countersign.client.id", entry.clientId)]),
+      ...(entry.reason === undefined ? [] : [attribute("countersign.reason", entry.reason)]),
+    ],
+  }));
+  const resource = { attributes: [attribute("service.name", "countersign"), attribute("countersign.issuer", issuer)] };
+  return {
+    headers: { "content-type": "application/json", ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    body: JSON.stringify({ resourceLogs: [{ resource, scopeLogs: [{ scope: { name: "countersign.audit" }, logRecords }] }] }),
+  };
+}
 
 /** Takes records. Resolves when they have arrived as far as the protocol can say; they may arrive again. */
 export type Receiver = (entries: readonly SealedEntry[]) => Promise<void>;

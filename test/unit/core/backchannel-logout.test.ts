@@ -4,7 +4,7 @@ import { incoherences } from "../../../src/clients/coherence.ts";
 import { FetchFailure, type OutboundRequest } from "../../../src/clients/guarded-fetch.ts";
 import { afterAttempt, type LogoutDelivery, logoutTokenClaims, sendLogouts } from "../../../src/core/backchannel-logout.ts";
 import { createSigner } from "../../../src/core/signing/jws.ts";
-import { logoutOf } from "../../../src/upstream/logout-token.ts";
+import { logoutOf } from "../../../src/upstream/provider.ts";
 import { aClient } from "../../support/builders.ts";
 import { ISSUER, memoryCore, NOW, type Write } from "../../support/memory-core.ts";
 

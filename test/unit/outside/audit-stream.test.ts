@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
-import { otlpDelivery, type SealedEntry, syslogFrame, webhookDelivery } from "../../../src/outside/audit-stream/formats.ts";
+import { otlpDelivery, type SealedEntry, syslogFrame, webhookDelivery } from "../../../src/outside/audit-stream/receiver.ts";
 
 const entry: SealedEntry = {
   id: "019a0000-0000-7000-8000-000000000001",

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { decideArrival } from "../../../src/upstream/arrival.ts";
 import { describedConnection } from "../../../src/upstream/connection.ts";
 import { identityOfProfile } from "../../../src/upstream/github.ts";
 import { identityFrom } from "../../../src/upstream/provider.ts";
-import { authenticationOf } from "../../../src/upstream/sign-in.ts";
+import { authenticationOf, decideArrival } from "../../../src/upstream/sign-in.ts";
 import { OPEN_SIGN_UP } from "../../support/accounts.ts";
 
 const ISSUER = "https://login.acme.test";

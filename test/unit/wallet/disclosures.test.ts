@@ -1,8 +1,8 @@
 import { SDJwt } from "@sd-jwt/core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assertDisclosuresSound } from "../../../src/wallet/disclosures.ts";
 import { digestOf, readPresentation } from "../../../src/wallet/presentation.ts";
+import { assertDisclosuresSound } from "../../../src/wallet/verify.ts";
 import { encoded, hasher, issueCredential, sha256, signedJwt, walletKey } from "../../support/wallet.ts";
 
 const key = walletKey();
