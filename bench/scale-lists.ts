@@ -1,7 +1,6 @@
 import type { AuditFilter } from "../src/management/audit-ports.ts";
 import { auditTrail } from "../src/store/audit-trail.ts";
-import { clientDirectory } from "../src/store/client-directory.ts";
-import { managedClients } from "../src/store/clients.ts";
+import { clientDirectory, managedClients } from "../src/store/clients.ts";
 import type { Sql } from "../src/store/sql.ts";
 import { managedUsers } from "../src/store/users.ts";
 import { anAudit } from "../test/support/accounts.ts";

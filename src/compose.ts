@@ -14,7 +14,7 @@ import { composeFront } from "./compose/front.ts";
 import { housekeeping } from "./compose/housekeeping.ts";
 import { awaitNotice, keysOf } from "./compose/keys.ts";
 import { refusalLog } from "./compose/observed-core.ts";
-import { asStartFault, assertPortsFree, connectConfigured, openConfigured } from "./compose/opening.ts";
+import { asStartFault, assertPortsFree, connectConfigured, openConfigured, openEphemeral } from "./compose/opening.ts";
 import { type Failed, periodically } from "./compose/periodically.ts";
 import { sealing } from "./compose/sealing.ts";
 import { tracedSql } from "./compose/traced.ts";
@@ -27,7 +27,6 @@ import { asProvisionError, type ProvisionFile, readProvisionFile } from "./manag
 import { GRANT_LABELS } from "./protocol/grants.ts";
 import { type Readiness, readiness, watchWrites } from "./store/availability.ts";
 import { DirectoryInUse } from "./store/directory-lock.ts";
-import { openEphemeral } from "./store/ephemeral/open.ts";
 import { invitations } from "./store/invitations.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
@@ -137,7 +136,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   await provision(config, given, sql, passwords);
 
   const ready = readiness(sql, full);
-  const ephemeral = await openEphemeral(config.redisUrl, config.issuer, log);
+  const ephemeral = await openEphemeral(config, log);
   closing.push(() => ephemeral.close());
   const around: Surroundings = {
     ...essentials,

@@ -4,7 +4,7 @@ import type { Config } from "../config.ts";
 import { Refusal } from "../errors.ts";
 import { openArchive, writeArchive } from "../outside/audit-archive.ts";
 import { auditPartitions } from "../store/audit-partitions.ts";
-import { auditRetention, type Due } from "../store/audit-retention.ts";
+import { auditRetention, type Due } from "../store/audit-progress.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import { publishedKeys } from "../store/key-register.ts";
 import type { Database } from "../store/orm.ts";

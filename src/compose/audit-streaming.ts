@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { Receiver, SealedEntry } from "../outside/audit-stream/receiver.ts";
-import { auditStream } from "../store/audit-stream.ts";
+import { auditStream } from "../store/audit-progress.ts";
 import { auditTrail } from "../store/audit-trail.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";

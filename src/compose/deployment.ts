@@ -9,7 +9,7 @@ import { DEVICE_RATE } from "../front/oauth/device-authorization.ts";
 import { PUSH_RATE } from "../front/oauth/pushed-request.ts";
 import type { Deployment, ShownSettings } from "../management/deployment-ports.ts";
 import { unsafeSettings } from "../management/unsafe-settings.ts";
-import { durabilitySettings } from "../store/durability.ts";
+import { durabilitySettings } from "../store/availability.ts";
 import { postponedMails } from "../store/outbox.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";

@@ -3,7 +3,9 @@ import { resolve } from "node:path";
 import type { Config, Role } from "../config.ts";
 import { databaseFault, UNANSWERED } from "../database-fault.ts";
 import { isRefusal } from "../errors.ts";
+import { type Ephemeral, memoryEphemeral } from "../store/ephemeral/memory.ts";
 import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { DatabaseOutages } from "./database-outages.ts";
 
 const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
@@ -21,6 +23,10 @@ export const openConfigured = (config: Config, disk?: DatabaseOutages["disk"]): 
 
 /** The configured database, with whatever schema it has. */
 export const connectConfigured = (config: Config): Promise<Database> => connectDatabase(location(config), config.databasePool);
+
+/** Rates and caches in Redis if its URL is set, else in this process. */
+export const openEphemeral = async ({ redisUrl, issuer }: Pick<Config, "redisUrl" | "issuer">, log: Log): Promise<Ephemeral> =>
+  redisUrl === undefined ? memoryEphemeral() : (await import("../store/ephemeral/redis.ts")).redisEphemeral(redisUrl, issuer, log);
 
 /** Describes the database for log and terminal, without credentials. */
 export function databaseWords({ databaseUrl, dataDir }: Pick<Config, "databaseUrl" | "dataDir">): string {

@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import { execute, type Sql, statement, Undone } from "./sql.ts";
+import { execute, type Sql, statement, type Tx, Undone } from "./sql.ts";
 
 /** SQLSTATEs of temporary failures. @see PostgreSQL documentation, Appendix A */
 const TEMPORARY = new Set([
@@ -141,3 +141,14 @@ export const readiness = (sql: Sql, full: WatchedSql["full"] = { since: false })
     return row.now;
   },
 });
+
+const READ_SETTINGS = statement(
+  "durability_settings",
+  `select name, setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'server_version_num')`,
+);
+
+/** The settings of PostgreSQL that decide whether an acknowledged change survives a crash, and its version, by name. */
+export async function durabilitySettings(sql: Tx): Promise<Readonly<Record<string, string>>> {
+  const rows = await sql.query<{ name: string; setting: string }>(READ_SETTINGS, []);
+  return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+}

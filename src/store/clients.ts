@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
+import { LRUCache } from "lru-cache";
 import type { AuditEntry } from "../audit.ts";
 import { type Client, SETTING_MEMBERS } from "../clients/client.ts";
-import type { ClientChange, ClientRegistry, ClientSort, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
+import type { ClientChange, ClientDirectory, ClientRegistry, ClientSort, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
-import { isUuid } from "../random.ts";
+import { asSecretHash, isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
+import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
-import { jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
+import { fromHex, isStorable, jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
 import { CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -188,3 +190,32 @@ export const managedClients = (sql: Sql): ManagedClients => ({
     });
   },
 });
+
+const BY_CLIENT_ID = statement(
+  "client_by_client_id",
+  `select "clientId" as key, encode("secretHash", 'hex') as secret, row_to_json(found)::text as row
+   from (select ${CLIENTS.select(CLIENT)} from clients where client_id = any($1::text[])) as found`,
+);
+
+type FoundRow = { readonly key: string; readonly secret: string | null; readonly row: string };
+
+const REMEMBERED_ROWS = 10_000;
+
+/** Clients by client_id. Every look-up reads the rows; a parsed row is reused while its text is the same. */
+export function clientDirectory(sql: Sql): ClientDirectory {
+  const parsed = new LRUCache<string, { readonly row: string; readonly client: Client }>({ max: REMEMBERED_ROWS });
+
+  const entryOf = ({ key, secret, row }: FoundRow): [clientId: string, client: Client] => {
+    const earlier = parsed.get(key);
+    if (earlier?.row === row) return [key, earlier.client];
+    const client = { ...(JSON.parse(row) as Client), secretHash: secret === null ? null : asSecretHash(fromHex(secret)) };
+    parsed.set(key, { row, client });
+    return [key, client];
+  };
+
+  const load = coalesceReads(async (clientIds: readonly string[]) => {
+    const rows = await sql.query<FoundRow>(BY_CLIENT_ID, [clientIds]);
+    return new Map(rows.map(entryOf));
+  }, String);
+  return { byClientId: async (clientId) => (isStorable(clientId) ? load(clientId) : undefined) };
+}

@@ -7,7 +7,7 @@ import type { ConnectionSort, Connections, ManagedConnections } from "../upstrea
 import { type ListDescription, listPage } from "./list-query.ts";
 import { adding, changing, removing } from "./managed-records.ts";
 import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
-import { CONNECTIONS } from "./tables/connections.ts";
+import { CONNECTIONS } from "./tables/sign-in.ts";
 import { without } from "./tables/table.ts";
 
 const OFFERED = statement(

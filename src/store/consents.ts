@@ -3,8 +3,9 @@ import type { ScopeDescription, ScopeDescriptions } from "../accounts/scope-desc
 import type { AuditEntry } from "../audit.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
+import type { ClientConsent, ClientConsents, ConsentCounts } from "../management/client-ports.ts";
 import type { ManagedScopes } from "../management/ports.ts";
-import { EMPTY_PAGE } from "../paging.ts";
+import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
@@ -31,7 +32,7 @@ const VOID = statement(
 );
 
 /** What users and operators see of a consent. */
-export const CONSENT = without(CONSENTS.members, ["clientFingerprint", "allowed"]);
+const CONSENT = without(CONSENTS.members, ["clientFingerprint", "allowed"]);
 const OF_USER = statement(
   "consents_of_user",
   `select ${CONSENTS.select(CONSENT)} from consents where user_id = $1::uuid order by consents.id desc`,
@@ -179,5 +180,28 @@ export const managedScopes = (sql: Sql): ManagedScopes => ({
   remove: async (realmId, name, audit) => {
     if (!isUuid(realmId)) return false;
     return (await sql.query(REMOVE, [realmId, name, jsonRows([{ ...audit, scope: name }])])).length > 0;
+  },
+});
+
+const LIST: ListDescription<"created"> = {
+  table: CONSENTS,
+  select: `${CONSENTS.select(CONSENT)}, users.email`,
+  joins: { userId: "users" },
+  search: ["users.email"],
+  sorts: { created: { by: null, order: "desc" } },
+};
+
+const COUNTS = statement(
+  "client_consent_counts",
+  `select count(*)::int as total, count(*) filter (where last_used_at > now() - interval '30 days')::int as "usedLately"
+   from (select last_used_at from consents where client_id = $1 limit ${TOTAL_LIMIT + 1}) as counted`,
+);
+
+export const clientConsents = (sql: Tx): ClientConsents => ({
+  list: async (clientId, { search }, part) =>
+    isStorable(clientId) ? listPage<ClientConsent, "created">(sql, LIST, { where: { clientId }, search }, part) : EMPTY_PAGE,
+  counts: async (clientId) => {
+    const [counts] = isStorable(clientId) ? await sql.query<ConsentCounts>(COUNTS, [clientId]) : [];
+    return counts ?? { total: 0, usedLately: 0 };
   },
 });

@@ -1,14 +1,159 @@
-import type { Delegation, DelegationRepository, DelegationSort, EndReason, RootGrant } from "../accounts/delegations.ts";
+import type {
+  Delegation,
+  DelegationGroup,
+  DelegationRepository,
+  DelegationSort,
+  EndReason,
+  GroupsOf,
+  RootGrant,
+} from "../accounts/delegations.ts";
 import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
-import { delegationCuts } from "./delegation-cuts.ts";
-import { delegationGroups } from "./delegation-groups.ts";
-import { APPLICATION, CHAIN, END, GRANT_END, userOf } from "./delegation-rows.ts";
+import { insertAudit } from "./audit-log.ts";
+import { APPLICATION, CHAIN, END, GRANT_END, madeBy, userOf } from "./delegation-rows.ts";
+import { endGrants } from "./grant-rows.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, preciseSeconds, type Sql, type Statement, statement } from "./sql.ts";
+import { isStorable, jsonRows, preciseSeconds, type Sql, type Statement, statement, type Tx } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 import { GRANTS } from "./tables/grants.ts";
 import type { RowOf } from "./tables/table.ts";
+
+/** Groups of one picture, and delegations that are counted for it. */
+const MOST_GROUPS = 150;
+const MOST_DELEGATIONS = 10_000;
+
+const NAMED = (clientId: string): string =>
+  `json_build_object('clientId', ${clientId}, 'name', (select name from clients where clients.client_id = ${clientId}))`;
+
+/** @param held condition on delegations  @param around whether those above and below them belong to the picture */
+const grouping = (name: string, held: string, around: boolean) =>
+  statement(
+    name,
+    `with held as materialized (select id, path, grant_id from delegations where ${held} limit ${MOST_DELEGATIONS + 1}),
+     nodes as materialized (${
+       around
+         ? `select distinct delegations.id from held join delegations using (grant_id)
+            where held.id = any(delegations.path) or delegations.id = any(held.path)`
+         : "select id from held"
+     }),
+     judged as materialized (
+       select delegations.user_id, users.email, grants.client_id as application, ${APPLICATION} as named, ${CHAIN} as chain, ${END} as reason
+       from nodes join delegations on delegations.id = nodes.id join grants on grants.id = delegations.grant_id
+         join users on users.id = delegations.user_id),
+     spread as (select count(*) as n from (select distinct user_id, application, chain from judged limit ${MOST_GROUPS + 1}) as one),
+     grouped as (
+       select case when spread.n <= ${MOST_GROUPS} then judged.user_id end as user_id, application, chain, min(named::text)::json as named,
+         min(email) as email, count(distinct judged.user_id)::int as users, count(*) filter (where reason is null)::int as live,
+         count(*) filter (where reason in ('agent_paused', 'paused_above'))::int as paused, count(*)::int as every
+       from judged, spread group by 1, 2, 3 order by live desc, every desc limit ${MOST_GROUPS + 1})
+     select user_id::text as "userId", case when user_id is not null then email end as email, users, named as application, live, paused,
+       every - live - paused as ended, (select count(*) from held)::int as held,
+       array(select ${NAMED("actor")} from unnest(chain) with ordinality as one(actor, place) order by place) as chain
+     from grouped order by live desc, every desc`,
+  );
+
+const BY = {
+  agent: grouping("delegation_groups_of_agent", "actor = $1", true),
+  user: grouping("delegation_groups_of_user", "user_id = $1::uuid", false),
+  grant: grouping("delegation_groups_of_grant", "grant_id = $1::uuid", false),
+};
+
+const delegationGroups =
+  (sql: Tx): DelegationRepository["groups"] =>
+  async (of: GroupsOf) => {
+    const key = of.kind === "agent" ? of.clientId : of.id;
+    if (of.kind === "agent" ? !isStorable(key) : !isUuid(key)) return { groups: [], complete: true };
+    const rows = await sql.query<DelegationGroup & { readonly held: number }>(BY[of.kind], [key]);
+    const groups = rows.slice(0, MOST_GROUPS).map(({ held: _, ...group }) => group);
+    return { groups, complete: rows.length <= MOST_GROUPS && (rows[0]?.held ?? 0) <= MOST_DELEGATIONS };
+  };
+
+/** One audit record for each delegation or grant that was cut: its user, its grant and the client that held it. */
+const logged = (jti: string, grantId: string): string =>
+  `audited as (
+     select value || jsonb_build_object('jti', ${jti}, 'userId', ended.user_id::text, 'grantId', ${grantId}::text, 'clientId', ended.client_id) as audit
+     from ended, jsonb_array_elements($1::jsonb)),
+   logged as (${insertAudit("audited")})`;
+
+// Delegations below a cut one, even those being stored, need no statement: their path makes them inactive.
+const cutting = (name: string, where: string, exists: string) =>
+  statement(
+    name,
+    `with ended as (
+       update delegations set cut_at = now(), ${madeBy("cut", "$1")}
+       where cut_at is null and ($2::uuid is null or user_id = $2::uuid) and ${where}
+       returning jti, user_id, grant_id, actor as client_id),
+     ${logged("ended.jti", "ended.grant_id")}
+     select count(*)::int as ended, ${exists} as exists from ended`,
+  );
+
+const CUT = cutting(
+  "delegation_cut",
+  "id = $3::uuid",
+  "exists (select 1 from delegations where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid))",
+);
+
+/** Delegations cut by one statement, well within its deadline. */
+const BATCH = 1_000;
+
+const CUT_AGENT = cutting(
+  "delegation_cut_agent",
+  `id in (
+     select id from delegations
+     where cut_at is null and actor = $3 and ($2::uuid is null or user_id = $2::uuid) and ($4::uuid is null or user_id = $4::uuid) and expires_at > now()
+     order by path limit ${BATCH} for no key update)`,
+  "exists (select 1 from clients where client_id = $3 and is_agent) or exists (select 1 from delegations where actor = $3)",
+);
+
+const CUT_BRANCH = cutting(
+  "delegation_cut_branch",
+  `id in (
+     select delegations.id from delegations join grants on grants.id = delegations.grant_id
+     where cut_at is null and actor = ($4::text[])[cardinality($4::text[])] and grants.client_id = $3 and ${CHAIN} = $4::text[]
+       and ($2::uuid is null or delegations.user_id = $2::uuid) and ($5::uuid is null or delegations.user_id = $5::uuid) and expires_at > now()
+     order by path limit ${BATCH} for no key update of delegations)`,
+  "exists (select 1 from delegations where actor = ($4::text[])[cardinality($4::text[])])",
+);
+
+const CUT_GRANT = statement(
+  "delegation_cut_grant",
+  `with ${endGrants("id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)")},
+   ${logged("null::text", "ended.id")}
+   select count(*)::int as ended, exists (select 1 from grants where id = $3::uuid and ($2::uuid is null or user_id = $2::uuid)) as exists from ended`,
+);
+
+type Verdict = { readonly ended: number; readonly exists: boolean };
+
+/** Cuts in batches, each with its records: if one fails, the earlier ones stay cut, and a retry continues there. */
+async function cutAll(sql: Sql, cut: Statement, parameters: Parameters<Sql["query"]>[1]): Promise<Verdict | undefined> {
+  for (let total = 0; ; ) {
+    const [verdict] = await sql.query<Verdict>(cut, parameters);
+    if (verdict === undefined) return undefined;
+    total += verdict.ended;
+    if (verdict.ended < BATCH) return { ended: total, exists: verdict.exists };
+  }
+}
+
+export const delegationCuts =
+  (sql: Sql): DelegationRepository["cut"] =>
+  async (whose, what, audit) => {
+    const first = [jsonRows([audit]), userOf(whose)];
+    const verdict = await (async () => {
+      if (what.kind === "agent") {
+        if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return undefined;
+        return cutAll(sql, CUT_AGENT, [...first, what.clientId, what.userId ?? null]);
+      }
+      if (what.kind === "branch") {
+        const { application, chain, userId } = what;
+        if (![application, ...chain].every(isStorable) || (userId !== undefined && !isUuid(userId))) return undefined;
+        return cutAll(sql, CUT_BRANCH, [...first, application, chain, userId ?? null]);
+      }
+      if (!isUuid(what.id)) return undefined;
+      const [row] = await sql.query<Verdict>(what.kind === "grant" ? CUT_GRANT : CUT, [...first, what.id]);
+      return row;
+    })();
+    return verdict?.exists ? verdict.ended : undefined;
+  };
 
 /** The most delegations of one returned tree. */
 const MOST = 1_000;

@@ -1,10 +1,53 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { Duplex } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import type { PGlite } from "@electric-sql/pglite";
 import type { Pool } from "pg";
 import { lockDirectory } from "./directory-lock.ts";
-import { assertSpace } from "./embedded-space.ts";
+import { type Sql, statement } from "./sql.ts";
+
+/** Bytes that stay free. PostgreSQL does not survive a file of its log (16 MiB) that it cannot create, so that writes end before. */
+const RESERVE = 48 * 2 ** 20;
+/** Milliseconds between two looks. */
+const EVERY = 1_000;
+
+const READ_ONLY = statement("embedded_read_only", "select set_config('default_transaction_read_only', $1::text, false)");
+
+/** Bytes that are free on the disk of a directory. */
+const freeSpace = async (dir: string): Promise<number> => {
+  const { bavail, bsize } = await statfs(dir);
+  return bavail * bsize;
+};
+
+/** @param full whether less than 48 MiB are free */
+export type OnDisk = (full: boolean) => void;
+
+/** @throws {Error} when the disk of a data directory is full */
+export async function assertSpace(dir: string, free = freeSpace): Promise<void> {
+  if ((await free(dir)) < RESERVE)
+    throw new Error(`DATA_DIR: less than ${RESERVE / 2 ** 20} MiB are free on the disk of ${dir}; the embedded database needs them.`);
+}
+
+/**
+ * Makes the embedded database read-only while its disk is nearly full: writes are refused and health reports it, reads go on.
+ * @param changed is called when the disk has become full, and when it has room again
+ * @returns a function that stops it, and one that looks at once
+ */
+export function guardSpace(sql: Sql, dir: string, changed: OnDisk = () => undefined, free = freeSpace) {
+  let readOnly = false;
+  const look = async (): Promise<void> => {
+    const isShort = (await free(dir)) < RESERVE;
+    if (isShort === readOnly) return;
+    await sql.query(READ_ONLY, [isShort ? "on" : "off"]);
+    readOnly = isShort;
+    changed(isShort);
+  };
+  const timer = setInterval(() => void look().catch(() => undefined), EVERY).unref();
+  return { look, stop: () => clearInterval(timer) };
+}
 
 export type EmbeddedDatabase = { readonly pglite: PGlite; close(): Promise<void> };
 
@@ -44,8 +87,7 @@ async function pgliteIn(dataDir: string, marker: string): Promise<PGlite> {
   if (!existsSync(dataDir)) {
     writeFileSync(marker, "", { mode: 0o600 });
     // Unpacking a prepared cluster takes a tenth of the time of initdb, and a fifth of unpacking through PGlite's file system.
-    const [{ unpack }, cluster] = await Promise.all([import("./unpack.ts"), blankCluster()]);
-    await unpack(new Uint8Array(await cluster.arrayBuffer()), dataDir);
+    await unpack(new Uint8Array(await (await blankCluster()).arrayBuffer()), dataDir);
     rmSync(marker);
   }
   const { PGlite } = await import("@electric-sql/pglite");
@@ -73,6 +115,25 @@ const blankCluster = async (): Promise<Blob> => {
   const { dataDir } = await import("@electric-sql/pglite-prepopulatedfs");
   return dataDir();
 };
+
+/**
+ * Unpacks a gzipped tar below `target`, readable by this user alone.
+ * @throws {Error} for an entry that is no plain file or directory, or leads outside
+ */
+async function unpack(packed: Uint8Array, target: string): Promise<void> {
+  const { extract } = await import("tar-stream");
+  const archive = extract();
+  archive.end(gunzipSync(packed));
+  for await (const entry of archive) {
+    const { name, type } = entry.header;
+    if (name.split("/").includes("..")) throw new Error("the archive is damaged");
+    const path = join(target, name);
+    mkdirSync(type === "directory" ? path : dirname(path), { recursive: true, mode: 0o700 });
+    if (type === "file") writeFileSync(path, await buffer(entry), { mode: 0o600 });
+    else if (type !== "directory") throw new Error("the archive contains more than files and directories");
+    entry.resume();
+  }
+}
 
 /**
  * One connection to the embedded database, on which statements and transactions wait for each other. The driver of PostgreSQL keeps its

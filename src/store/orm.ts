@@ -1,6 +1,5 @@
 import type { MikroORM } from "@mikro-orm/sql";
-import { embeddedDatabase, embeddedPool } from "./embedded.ts";
-import { guardSpace, type OnDisk } from "./embedded-space.ts";
+import { embeddedDatabase, embeddedPool, guardSpace, type OnDisk } from "./embedded.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
 import type { PoolOptions } from "./sql-postgres.ts";

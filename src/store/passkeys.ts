@@ -2,14 +2,13 @@ import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type Pa
 import type { User } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
-import { holdRemover, holdSession, holdUser } from "./held-sessions.ts";
+import { hasWayIn, holdRemover, holdSession, holdUser } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { jsonRows, type Sql, statement, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
-import { PASSKEYS } from "./tables/factors.ts";
+import { PASSKEYS } from "./tables/sign-in.ts";
 import { without } from "./tables/table.ts";
 import { USER } from "./users.ts";
-import { hasWayIn } from "./ways-in.ts";
 
 const SHOWN = ["id", "name", "createdAt", "lastUsedAt", "backedUp", "copiedAt"] as const;
 const OF_USER = statement(

@@ -1,6 +1,6 @@
 import type { ProofChallenge, ProofChallenges, UpstreamProof } from "../accounts/factors.ts";
 import { execute, isStorable, type Sql, statement } from "./sql.ts";
-import { PROOF_CHALLENGES } from "./tables/factors.ts";
+import { PROOF_CHALLENGES } from "./tables/sign-in.ts";
 
 // Deletes the holder's oldest challenges above the limit, but skips those that another call is deleting.
 const PUT = statement(

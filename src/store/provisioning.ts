@@ -6,10 +6,8 @@ import { defaultSettings, mayHaveRecord, withSettings } from "../resources/resou
 import type { SecretBox } from "../secret-box.ts";
 import { record } from "./audit-log.ts";
 import { describeScope } from "./consents.ts";
-import { applyClient } from "./provisioned-clients.ts";
-import { applyConnection } from "./provisioned-connections.ts";
+import { addIdentity, applyClient, applyConnection, applyWorkloadIssuer, removeIdentities } from "./provisioned-records.ts";
 import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
-import { addIdentity, applyWorkloadIssuer, removeIdentities } from "./provisioned-workloads.ts";
 import { differencesMade } from "./provisioning-preview.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { lockResource, resourceRegistry, storeResource } from "./resources.ts";

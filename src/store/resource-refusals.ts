@@ -3,7 +3,7 @@ import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { resourceKey } from "../resources/resource.ts";
 import { AUDIT_RECORD, type AuditRow, recordOf } from "./audit-trail.ts";
-import { positionOf } from "./list-cursor.ts";
+import { positionOf } from "./list-query.ts";
 import { isStorable, statement, type Tx } from "./sql.ts";
 
 // A resource is named as its record is, in the realm of the client.

@@ -16,7 +16,7 @@ import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { adding, changing, removing } from "./managed-records.ts";
 import { isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
-import { RESOURCES } from "./tables/resources.ts";
+import { RESOURCES } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
 const TERMS = `${RESOURCES.select(["realmId", "resource", "clients", "accessTokenLifetime", "enabled"])},

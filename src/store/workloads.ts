@@ -1,8 +1,25 @@
-import { matchingSubjects } from "../clients/workload.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { AuditEntry } from "../audit.ts";
+import {
+  identityFault,
+  MAX_IDENTITIES,
+  matchingSubjects,
+  type WorkloadIdentity,
+  type WorkloadIssuer,
+  type WorkloadTrust,
+} from "../clients/workload.ts";
+import type { IdentitySort, ManagedWorkloads, StoredIdentity, WorkloadIssuerSort } from "../clients/workload-ports.ts";
 import type { KnownIssuer, WorkloadPorts } from "../core/workload/ports.ts";
+import { Refusal } from "../errors.ts";
+import { EMPTY_PAGE } from "../paging.ts";
+import { isUuid } from "../random.ts";
+import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
-import { WORKLOAD_ISSUERS } from "./tables/workloads.ts";
+import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
+import { adding, changing, removing } from "./managed-records.ts";
+import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { WORKLOAD_IDENTITIES, WORKLOAD_ISSUERS } from "./tables/clients.ts";
+import { without } from "./tables/table.ts";
 
 const FIND = statement(
   "workload_find",
@@ -42,3 +59,142 @@ export function workloadDirectory(sql: Sql): Pick<WorkloadPorts, "find" | "confi
     configured: async () => (await trusted("any")) === true,
   };
 }
+
+const TRUST = without(WORKLOAD_ISSUERS.members, ["id", "createdAt", "updatedAt"]);
+const trustRow = WORKLOAD_ISSUERS.writer(TRUST);
+
+const ISSUERS: ListDescription<WorkloadIssuerSort> = {
+  table: WORKLOAD_ISSUERS,
+  select: WORKLOAD_ISSUERS.select(),
+  search: ["issuer"],
+  sorts: { issuer: { by: 'workload_issuers.issuer collate "C"', type: "text", order: "asc" }, created: { by: null, order: "desc" } },
+};
+const ONE = statement("workload_issuer_one", `select ${WORKLOAD_ISSUERS.select()} from workload_issuers where issuer = $1`);
+const LOCK = statement("workload_issuer_lock", `select ${WORKLOAD_ISSUERS.select()} from workload_issuers where issuer = $1 for update`);
+const ADD = adding("workload_issuer_add", WORKLOAD_ISSUERS, TRUST, "issuer");
+const CHANGE = changing("workload_issuer_change", WORKLOAD_ISSUERS, TRUST);
+const REMOVE = removing("workload_issuer_remove", "workload_issuers", "issuer = $1", "$2");
+
+const identityColumns = (identity: string): string =>
+  `${WORKLOAD_IDENTITIES.select(without(WORKLOAD_IDENTITIES.members, ["issuerId", "clientId"]), identity)},
+   workload_issuers.issuer, clients.client_id as "clientId"`;
+const IDENTITY = identityColumns("identity");
+const JOINED = "join workload_issuers on workload_issuers.id = identity.issuer_id join clients on clients.id = identity.client_id";
+const IDENTITIES = statement(
+  "workload_identities_of_client",
+  `select ${IDENTITY} from workload_identities as identity ${JOINED}
+   where clients.client_id = $1 order by workload_issuers.issuer collate "C", identity.subject collate "C", identity.id`,
+);
+
+const IDENTITY_LIST: ListDescription<IdentitySort> = {
+  table: WORKLOAD_IDENTITIES,
+  select: identityColumns("workload_identities"),
+  joins: { issuerId: "workload_issuers", clientId: "clients" },
+  search: ["subject"],
+  sorts: {
+    subject: { by: 'left(workload_identities.subject, 100) collate "C"', type: "text", order: "asc" },
+    created: { by: null, order: "desc" },
+  },
+};
+
+/** Compares with ids, not with joined rows, so that an index has the order. */
+const filteredBy = (column: "issuer_id" | "client_id", table: string, name: string, value: string | undefined): readonly Fragment[] =>
+  value === undefined
+    ? []
+    : [[`workload_identities.${column} = (select named.id from ${table} as named where named.${name} = ?)`, [value]]];
+
+/** Locked, so that of many identities at once no more than a client may have are added. */
+const LOCK_CLIENT = statement(
+  "workload_client_lock",
+  "select id::text as id, token_endpoint_auth_method as method from clients where clients.client_id = $1 for no key update",
+);
+/** A statement of its own, so that it sees what was added while the lock was waited for. */
+const COUNT = statement("workload_identities_count", "select count(*)::int as n from workload_identities where client_id = $1::uuid");
+const ASSIGN = statement(
+  "workload_identity_assign",
+  `with added as (
+     insert into workload_identities (issuer_id, client_id, subject, claims)
+     select workload_issuers.id, $1::uuid, $3, $4::jsonb from workload_issuers where workload_issuers.issuer = $2
+     on conflict (issuer_id, subject, hashtextextended(claims::text, 0)) do nothing returning *),
+   logged as (${insertAudit(`added, ${entriesIn("$5")}`)})
+   select ${IDENTITY} from added as identity ${JOINED}`,
+);
+const UNASSIGN = statement(
+  "workload_identity_unassign",
+  `with removed as (
+     delete from workload_identities as identity using workload_issuers, clients
+     where identity.id = $1::uuid and workload_issuers.id = identity.issuer_id and clients.id = identity.client_id
+     returning identity.id, identity.subject, workload_issuers.issuer, clients.client_id),
+   entries as (
+     select entry.value || jsonb_build_object('clientId', client_id, 'workloadIssuer', issuer, 'workloadSubject', subject) as audit
+     from removed, jsonb_array_elements($2::jsonb) as entry),
+   logged as (${insertAudit("entries")})
+   select id::text as id from removed`,
+);
+
+const entry = (audit: AuditEntry, issuer: string): string => jsonRows([{ ...audit, workloadIssuer: issuer }]);
+
+/** Stores a platform. @returns undefined for one that is known */
+export const addWorkloadIssuer = async (tx: Tx, trust: WorkloadTrust, audit: AuditEntry): Promise<WorkloadIssuer | undefined> =>
+  (await tx.query<WorkloadIssuer>(ADD, [jsonRows([trustRow(trust)]), entry(audit, trust.issuer)]))[0];
+
+/** Changes a platform within a transaction. @returns what `decide` was given when nothing changes */
+export async function changeWorkloadIssuer(tx: Tx, ...[issuer, decide, audit]: Parameters<ManagedWorkloads["change"]>) {
+  const [found] = await tx.query<WorkloadIssuer>(LOCK, [issuer]);
+  if (found === undefined) return undefined;
+  const row = trustRow({ ...decide(found), issuer: found.issuer, kind: found.kind });
+  if (isDeepStrictEqual(row, trustRow(found))) return found;
+  return (await tx.query<WorkloadIssuer>(CHANGE, [found.id, jsonRows([row]), entry(audit, issuer)]))[0];
+}
+
+const invalid = (path: string, message: string) =>
+  new Refusal("invalid_request", "workload_identity_invalid", {
+    description: "The identity is not valid.",
+    issues: [{ path, message }],
+  });
+
+/**
+ * Lets an identity stand for a client, within a transaction.
+ * @throws {Refusal} invalid_request, not_found, conflict for an identity that stands for another client
+ */
+export async function assignIdentity(tx: Tx, clientId: string, identity: WorkloadIdentity, audit: AuditEntry): Promise<StoredIdentity> {
+  const { issuer, subject, claims } = identity;
+  const [client] = await tx.query<{ id: string; method: string }>(LOCK_CLIENT, [clientId]);
+  if (client === undefined) throw new Refusal("not_found", "client_unknown", { description: "There is no such client." });
+  if (client.method !== "workload_jwt") throw invalid("clientId", "is a client of another tokenEndpointAuthMethod than workload_jwt");
+  const [counted] = await tx.query<{ n: number }>(COUNT, [client.id]);
+  if ((counted?.n ?? 0) >= MAX_IDENTITIES) throw invalid("clientId", `has ${MAX_IDENTITIES} identities, the most that a client may have`);
+  const [trusted] = await tx.query<WorkloadIssuer>(ONE, [issuer]);
+  if (trusted === undefined) throw invalid("issuer", "is not a trusted issuer of workloads; add it first");
+  const fault = identityFault(identity, trusted);
+  if (fault !== undefined) throw invalid("subject", fault);
+  const logged = jsonRows([{ ...audit, clientId, workloadIssuer: issuer, workloadSubject: subject }]);
+  const [added] = await tx.query<StoredIdentity>(ASSIGN, [client.id, issuer, subject, JSON.stringify(claims), logged]);
+  if (added === undefined)
+    throw new Refusal("conflict", "workload_identity_taken", { description: "This identity stands for a client already." });
+  return added;
+}
+
+export const identitiesOf = (tx: Tx, clientId: string) => tx.query<StoredIdentity>(IDENTITIES, [clientId]);
+
+/** @returns whether it existed */
+export const unassignIdentity = async (tx: Tx, id: string, audit: AuditEntry): Promise<boolean> =>
+  isUuid(id) && (await tx.query(UNASSIGN, [id, jsonRows([audit])])).length > 0;
+
+export const managedWorkloads = (sql: Sql): ManagedWorkloads => ({
+  issuers: ({ search, ...where }, part) => listPage<WorkloadIssuer, WorkloadIssuerSort>(sql, ISSUERS, { where, search }, part),
+  issuer: async (issuer) => (await sql.query<WorkloadIssuer>(ONE, [issuer]))[0],
+  add: (trust, audit) => addWorkloadIssuer(sql, trust, audit),
+  change: (issuer, decide, audit) => sql.transaction((tx) => changeWorkloadIssuer(tx, issuer, decide, audit)),
+  remove: async (issuer, audit) => (await sql.query(REMOVE, [issuer, entry(audit, issuer)])).length > 0,
+  identities: async ({ issuer, clientId, search }, part) => {
+    if (![issuer, clientId].every((text) => text === undefined || isStorable(text))) return EMPTY_PAGE;
+    const conditions = [
+      ...filteredBy("issuer_id", "workload_issuers", "issuer", issuer),
+      ...filteredBy("client_id", "clients", "client_id", clientId),
+    ];
+    return listPage<StoredIdentity, IdentitySort>(sql, IDENTITY_LIST, { conditions, search }, part);
+  },
+  assign: (clientId, identity, audit) => sql.transaction((tx) => assignIdentity(tx, clientId, identity, audit)),
+  unassign: (id, audit) => unassignIdentity(sql, id, audit),
+});

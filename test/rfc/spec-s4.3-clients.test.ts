@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashSecret } from "../../src/random.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import { addUser, aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;

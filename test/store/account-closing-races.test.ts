@@ -4,7 +4,7 @@ import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { apiKeys } from "../../src/store/api-keys.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
-import { delegationCuts } from "../../src/store/delegation-cuts.ts";
+import { delegationCuts } from "../../src/store/delegation-repository.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { grants } from "../../src/store/grants.ts";
 import { passwordChanges } from "../../src/store/password-changes.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
 import type { SecretHash } from "../../src/random.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { statement } from "../../src/store/sql.ts";

@@ -7,8 +7,8 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "v
 import { handOver, streamingAudit } from "../../src/compose/audit-streaming.ts";
 import { receiverOf } from "../../src/outside/audit-stream/receiver.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
+import { auditStream } from "../../src/store/audit-progress.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";
-import { auditStream } from "../../src/store/audit-stream.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { anAudit, anId } from "../support/accounts.ts";
 import { databaseKinds, runText, sharedDatabase } from "../support/database.ts";

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import pg from "pg";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { readiness } from "../../src/store/availability.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import { type Database, openDatabase } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { statement } from "../../src/store/sql.ts";

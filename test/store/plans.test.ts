@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import { consentRepository } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";

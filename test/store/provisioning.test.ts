@@ -3,7 +3,7 @@ import { Refusal } from "../../src/errors.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import { hashSecret } from "../../src/random.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/store/orm.ts";
-import { revocationEvents } from "../../src/store/revocation-events.ts";
 import { statement } from "../../src/store/sql.ts";
+import { revocationEvents } from "../../src/store/token-states.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
 const run = ({ sql }: Database, text: string) => runText(sql, text);

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
-import { managedClients } from "../../src/store/clients.ts";
+import { clientDirectory, managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
-import { delegationCuts } from "../../src/store/delegation-cuts.ts";
+import { delegationCuts } from "../../src/store/delegation-repository.ts";
 import { grants } from "../../src/store/grants.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";

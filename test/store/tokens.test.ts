@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AuditEntry } from "../../src/audit.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import { grants } from "../../src/store/grants.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";

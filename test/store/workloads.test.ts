@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_IDENTITIES, workloadDefaults } from "../../src/clients/workload.ts";
 import { parseProvisionFile } from "../../src/management/provision.ts";
-import { managedWorkloads } from "../../src/store/managed-workloads.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
-import { workloadDirectory } from "../../src/store/workloads.ts";
+import { managedWorkloads, workloadDirectory } from "../../src/store/workloads.ts";
 import { anAudit } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readiness, watchWrites } from "../../src/store/availability.ts";
-import { assertSpace, guardSpace } from "../../src/store/embedded-space.ts";
+import { assertSpace, guardSpace } from "../../src/store/embedded.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { type Sql, statement } from "../../src/store/sql.ts";

@@ -9,7 +9,7 @@ import { guardedFetch } from "../../src/outside/guarded-fetch.ts";
 import { apiKeyDirectory } from "../../src/store/api-keys.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientDirectory } from "../../src/store/client-directory.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import { consentRepository } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";

@@ -5,17 +5,16 @@ import { IDENTITY_SORTS, WORKLOAD_ISSUER_SORTS } from "../../src/clients/workloa
 import { REALM_SORTS, USER_SORTS } from "../../src/management/ports.ts";
 import type { Page, Part } from "../../src/paging.ts";
 import { RESOURCE_SORTS } from "../../src/resources/ports.ts";
-import { clientConsents } from "../../src/store/client-consents.ts";
 import { managedClients } from "../../src/store/clients.ts";
 import { managedConnections } from "../../src/store/connections.ts";
-import { managedScopes } from "../../src/store/consents.ts";
+import { clientConsents, managedScopes } from "../../src/store/consents.ts";
 import { delegationRepository } from "../../src/store/delegation-repository.ts";
-import { managedWorkloads } from "../../src/store/managed-workloads.ts";
 import { managedRealms } from "../../src/store/realms.ts";
 import { resourceRefusals } from "../../src/store/resource-refusals.ts";
 import { managedResources } from "../../src/store/resources.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { managedUsers } from "../../src/store/users.ts";
+import { managedWorkloads } from "../../src/store/workloads.ts";
 import { CONNECTION_SORTS } from "../../src/upstream/ports.ts";
 import { DEFAULT_REALM } from "./management.ts";
 

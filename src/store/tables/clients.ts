@@ -1,6 +1,8 @@
 import type { AgentMode, AuthMethod, ClientOrigin, Environment, SecurityProfile } from "../../clients/client.ts";
+import type { WorkloadIdentity, WorkloadIssuer } from "../../clients/workload.ts";
 import type { GrantType } from "../../protocol/grants.ts";
 import type { SecretHash } from "../../random.ts";
+import type { ClientKind, ResourceOrigin, ResourceScope } from "../../resources/resource.ts";
 import { boolean, bytes, createdAt, epoch, id, integer, json, nullable, reference, table, text, texts, time } from "./table.ts";
 
 export const CLIENTS = table(
@@ -85,3 +87,80 @@ export const API_KEYS = table("api_keys", {
   lastUsedAt: nullable(time()),
   revokedAt: nullable(time()),
 });
+
+/** Platforms whose tokens authenticate clients. */
+export const WORKLOAD_ISSUERS = table(
+  "workload_issuers",
+  {
+    id: id(),
+    issuer: text({ unique: true }),
+    kind: text<WorkloadIssuer["kind"]>(),
+    jwksUri: nullable(text()),
+    bundleEndpoint: nullable(text()),
+    algorithms: texts<WorkloadIssuer["algorithms"]>(),
+    maxLifetime: integer(),
+    singleUse: boolean(),
+    allowPrivate: boolean({ default: "false" }),
+    createdAt: createdAt(),
+    updatedAt: nullable(time()),
+  },
+  {
+    indexes: { workload_issuers_issuer_index: '(issuer collate "C", id)' },
+    checks: { workload_issuers_kind_check: "kind = any (array['oidc'::text, 'kubernetes'::text, 'spiffe'::text])" },
+  },
+);
+
+/** What a platform calls a workload that stands for a client. */
+export const WORKLOAD_IDENTITIES = table(
+  "workload_identities",
+  {
+    id: id(),
+    issuerId: reference("workload_issuers"),
+    clientId: reference("clients", { index: true }),
+    subject: text(),
+    claims: json<WorkloadIdentity["claims"]>({ default: "'{}'" }),
+    createdAt: createdAt(),
+  },
+  {
+    // Besides these, workload_identities_search_index where PostgreSQL has pg_trgm.
+    indexes: {
+      workload_identities_subject_index: "(issuer_id, subject)",
+      workload_identities_order_index: '("left"(subject, 100) collate "C", id)',
+      workload_identities_issuer_index: "(issuer_id, id)",
+      workload_identities_issuer_order_index: '(issuer_id, "left"(subject, 100) collate "C", id)',
+    },
+    // One identity stands for one client. Claims may be too long for an index entry.
+    uniqueIndexes: { workload_identities_identity_unique: "(issuer_id, subject, hashtextextended(claims::text, 0))" },
+  },
+);
+
+export const RESOURCES = table(
+  "resources",
+  {
+    id: id(),
+    realmId: reference("realms"),
+    /** As `resourceKey` writes it. */
+    resource: text(),
+    name: text(),
+    scopes: json<readonly ResourceScope[]>(),
+    clients: texts<readonly ClientKind[]>(),
+    accessTokenLifetime: nullable(integer()),
+    enabled: boolean({ default: "true" }),
+    origin: text<ResourceOrigin>(),
+    createdAt: createdAt(),
+    updatedAt: nullable(time()),
+  },
+  {
+    indexes: {
+      resources_resource_index: '(realm_id, resource collate "C", id)',
+      resources_name_index: '(realm_id, lower("left"(name, 100)), id)',
+      resources_realm_index: "(realm_id, id)",
+    },
+    uniques: { resources_resource_realm_id_unique: ["resource", "realmId"] },
+    checks: {
+      resources_origin_check: "origin = any (array['operator'::text, 'file'::text, 'discovered'::text])",
+      resources_clients_check: "clients <@ array['registered'::text, 'document'::text, 'named'::text]",
+      resources_access_token_lifetime_check: "access_token_lifetime > 0",
+    },
+  },
+);

@@ -1,14 +1,14 @@
 import { defineEntity, type EntitySchema, p } from "@mikro-orm/core";
 import * as accounts from "./accounts.ts";
 import * as clients from "./clients.ts";
-import * as connections from "./connections.ts";
+import * as resources from "./clients.ts";
+import * as workloads from "./clients.ts";
 import * as delegations from "./delegations.ts";
-import * as factors from "./factors.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
-import * as resources from "./resources.ts";
+import * as connections from "./sign-in.ts";
+import * as factors from "./sign-in.ts";
 import type { AnyTable, Column } from "./table.ts";
-import * as workloads from "./workloads.ts";
 
 /** These modules export only tables and types. */
 const tables = Object.values<AnyTable>({

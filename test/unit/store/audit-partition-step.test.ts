@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { daysOfRange, nextStep, type Partitions } from "../../../src/store/audit-partition-step.ts";
+import { daysOfRange, nextStep, type Partitions } from "../../../src/store/audit-partitions.ts";
 
 const DAY = 86_400;
 /** Six hours into a day. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { breaker } from "../../../src/store/ephemeral/breaker.ts";
 import { memoryRateLimiter } from "../../../src/store/ephemeral/memory.ts";
+import { breaker } from "../../../src/store/ephemeral/redis.ts";
 
 test("a rate limit admits the limit, then returns the seconds to wait, and starts again after the window", async () => {
   let now = 100;

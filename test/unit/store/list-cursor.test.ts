@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cursorAt, type NamedSort, positionOf } from "../../../src/store/list-cursor.ts";
+import { cursorAt, type NamedSort, positionOf } from "../../../src/store/list-query.ts";
 
 const expires: NamedSort = { name: "expires", by: "delegations.expires_at", type: "timestamptz", order: "asc" };
 const id = "01900000-0000-7000-8000-0000000000d1";
