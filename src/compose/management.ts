@@ -5,7 +5,7 @@ import type { Clock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { bearersOf, explainerOf } from "../front/api/context.ts";
 import type { TokenCore } from "../grpc/local.ts";
-import { type LiveAuditPorts, liveAudit } from "../management/live-audit.ts";
+import { type LiveAuditPorts, liveAudit } from "../management/live.ts";
 import type { ManagedRealms, ManagementPorts } from "../management/ports.ts";
 import { fetchMetadata } from "../resources/metadata.ts";
 import type { SecretBox } from "../secret-box.ts";

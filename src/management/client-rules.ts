@@ -3,12 +3,14 @@ import type { DeveloperRule } from "../accounts/sign-up-policy.ts";
 import { type Client, type ClientSettings, DEFAULT_SETTINGS, MANAGE_CLIENTS, SETTING_MEMBERS } from "../clients/client.ts";
 import { type Incoherence, impliedResponseTypes, incoherences, uselessGrants, usesSecret } from "../clients/coherence.ts";
 import type { ClientChange } from "../clients/ports.ts";
+import { trustFaults, type WorkloadTrust, workloadDefaults } from "../clients/workload.ts";
 import { Refusal } from "../errors.ts";
 import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
 import { mayChange, mayMakeClients } from "./acts.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
 import type { ProvisionFile } from "./provision.ts";
+import type { WorkloadIssuerInput } from "./record-inputs.ts";
 
 /** @throws {Refusal} invalid_request for a client with a grant that it could never use */
 export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): void {
@@ -105,3 +107,29 @@ export function provisionedChange(file: FileClient, ownerId: string | null | und
   if (!usesSecret(settings.tokenEndpointAuthMethod)) return { settings, secret: "dropped" };
   return { settings, secret: clientSecret === undefined ? "kept" : hashSecret(clientSecret) };
 }
+
+type Settings = Omit<WorkloadTrust, "issuer" | "kind">;
+type Change = { readonly [Member in keyof Settings]?: Settings[Member] | undefined };
+
+function coherent(trust: WorkloadTrust): WorkloadTrust {
+  const issues = trustFaults(trust);
+  if (issues.length === 0) return trust;
+  throw new Refusal("invalid_request", "workload_issuer_incoherent", { description: "The issuer would contradict itself.", issues });
+}
+
+/** A platform with an operator's change. Pure. @throws {Refusal} invalid_request */
+export const changedTrust = (current: WorkloadTrust, change: Change): WorkloadTrust =>
+  coherent({
+    issuer: current.issuer,
+    kind: current.kind,
+    jwksUri: change.jwksUri === undefined ? current.jwksUri : change.jwksUri,
+    bundleEndpoint: change.bundleEndpoint === undefined ? current.bundleEndpoint : change.bundleEndpoint,
+    algorithms: change.algorithms ?? current.algorithms,
+    maxLifetime: change.maxLifetime ?? current.maxLifetime,
+    singleUse: change.singleUse ?? current.singleUse,
+    allowPrivate: change.allowPrivate ?? current.allowPrivate,
+  });
+
+/** A platform as an operator describes it, with defaults for the rest. Pure. @throws {Refusal} invalid_request */
+export const newTrust = ({ issuer, kind, ...settings }: WorkloadIssuerInput): WorkloadTrust =>
+  changedTrust({ issuer, kind, ...workloadDefaults(kind) }, settings);

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { isApiKey } from "../clients/api-key.ts";
-import { type Client, ENVIRONMENTS } from "../clients/client.ts";
+import { isApiKey, mintApiKey } from "../clients/api-key.ts";
+import { type Client, ENVIRONMENTS, mayHoldApiKey } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
 import { CLIENT_SORTS, type ClientSort, type NewClient, type Reach } from "../clients/ports.ts";
 import { redirectUriFault } from "../clients/redirect-uri.ts";
@@ -15,7 +15,17 @@ import {
   type GivenSettings,
   newSettings,
 } from "./client-rules.ts";
-import { ById, ClientPatch, CreateClientInput, inParts, listing, RecordId, RedirectUrisInput, search } from "./inputs.ts";
+import {
+  ById,
+  ClientPatch,
+  CreateApiKeyInput,
+  CreateClientInput,
+  inParts,
+  listing,
+  RecordId,
+  RedirectUrisInput,
+  search,
+} from "./inputs.ts";
 import type { ManagementPorts } from "./ports.ts";
 import {
   type AuditNote,
@@ -27,7 +37,7 @@ import {
   provenDeveloperProcedure,
   router,
 } from "./trpc.ts";
-import { clientView, countsView, type PageEnd, pageView } from "./views.ts";
+import { apiKeyView, clientView, countsView, type PageEnd, pageView } from "./views.ts";
 
 /** Refuses an unknown record and one out of reach alike. @throws {Refusal} not_found, unless another one is given */
 export function found<Found>(record: Found | undefined, unknown?: () => Refusal): Found {
@@ -151,4 +161,33 @@ export const clientsRouter = router({
   delete: provenDeveloperProcedure.input(ById).mutation(({ ctx, input }) => deleteClient(input.id, ctx)),
 
   regenerateSecret: developerProcedure.input(ById).mutation(({ ctx, input }) => regenerateSecret(input.id, clientView, ctx)),
+});
+
+const notInDevelopment = (): Refusal =>
+  new Refusal("forbidden", "client_not_in_development", {
+    description: "Static API keys are for clients in the development environment; use client_credentials.",
+  });
+
+/** Static API keys of a developer's clients. @see docs/protocol.md#api-keys */
+export const apiKeysRouter = router({
+  create: developerProcedure.input(z.strictObject({ clientId: RecordId, key: CreateApiKeyInput })).mutation(async ({ ctx, input }) => {
+    const { clients, apiKeys, clock, randomBytes } = ctx.ports;
+    const client = found(await clients.byId(input.clientId, ctx.reach));
+    if (!mayHoldApiKey(client)) throw notInDevelopment();
+    const { key, ...minted } = mintApiKey(randomBytes);
+    const record = { ...minted, clientId: input.clientId, name: input.key.name, id: newId(clock, randomBytes) };
+    const created = await apiKeys.create(record, ctx.reach, ctx.audit("api_key.created", { clientId: client.clientId }));
+    if (created === undefined) throw notInDevelopment();
+    return { ...apiKeyView(created), key };
+  }),
+
+  list: developerProcedure.input(z.strictObject({ clientId: RecordId })).query(async ({ ctx, input }) => {
+    found(await ctx.ports.clients.byId(input.clientId, ctx.reach));
+    return { apiKeys: (await ctx.ports.apiKeys.ofClient(input.clientId, ctx.reach)).map(apiKeyView) };
+  }),
+
+  revoke: developerProcedure.input(z.strictObject({ clientId: RecordId, keyId: RecordId })).mutation(async ({ ctx, input }) => {
+    const revoked = await ctx.ports.apiKeys.revoke(input.keyId, input.clientId, ctx.reach, ctx.audit("api_key.revoked"));
+    return apiKeyView(found(revoked));
+  }),
 });

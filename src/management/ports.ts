@@ -22,15 +22,20 @@ import type { ManagedResources } from "../resources/ports.ts";
 import type { SecretBox } from "../secret-box.ts";
 import type { Language } from "../texts/languages.ts";
 import type { IdentityLinks, ManagedConnections, Providers } from "../upstream/ports.ts";
-import type { AuditTrail } from "./audit-ports.ts";
-import type { BrandingChange } from "./branding-inputs.ts";
-import type { ClientConsents, DocumentHistory } from "./client-ports.ts";
-import type { Deployment, ShownSettings } from "./deployment-ports.ts";
 import type { Explainer } from "./explainer.ts";
-import type { ImportedUser } from "./import-users.ts";
-import type { LiveAudit } from "./live-audit.ts";
+import type { ImportedUser } from "./inputs.ts";
 import type { ProvisionFile } from "./provision.ts";
-import type { ResourceDoctor, ResourceRefusals } from "./resource-ports.ts";
+import type { BrandingChange } from "./record-inputs.ts";
+import type {
+  AuditTrail,
+  ClientConsents,
+  Deployment,
+  DocumentHistory,
+  LiveAudit,
+  ResourceDoctor,
+  ResourceRefusals,
+  ShownSettings,
+} from "./record-ports.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
 export interface Bearer {

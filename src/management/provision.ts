@@ -6,8 +6,6 @@ import { isRefusal } from "../errors.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
 import { resourceKey } from "../resources/resource.ts";
-import { BrandingInput } from "./branding-inputs.ts";
-import { newConnection } from "./connection-inputs.ts";
 import {
   allGrants,
   clientId,
@@ -20,10 +18,16 @@ import {
   responseTypes,
   scopes,
 } from "./inputs.ts";
+import {
+  BrandingInput,
+  newConnection,
+  ResourceUri,
+  resourceSettings,
+  ScopeDescriptionInput,
+  WorkloadIssuerInput,
+  workloadIdentities,
+} from "./record-inputs.ts";
 import { repeatedMembers } from "./repeated-members.ts";
-import { ResourceUri, resourceSettings } from "./resource-inputs.ts";
-import { ScopeDescriptionInput } from "./scope-inputs.ts";
-import { WorkloadIssuerInput, workloadIdentities } from "./workload-inputs.ts";
 
 const email = z.email().max(254);
 

@@ -1,25 +1,69 @@
-import { apiKeysRouter } from "./api-keys.ts";
-import { clientsRouter, found } from "./clients.ts";
-import { figuresRouter, operatorFiguresRouter } from "./figures.ts";
+import { z } from "zod";
+import type { Reach } from "../clients/ports.ts";
+import { actsOf, actsOnClient, actsOnUser, isOperator } from "./acts.ts";
+import { apiKeysRouter, clientsRouter, found } from "./clients.ts";
+import { ById, RecordId } from "./inputs.ts";
 import { liveRouter } from "./live.ts";
 import { operatorAuditRouter } from "./operator/audit.ts";
 import { operatorClientsRouter } from "./operator/clients.ts";
 import { operatorConnectionsRouter } from "./operator/connections.ts";
-import { operatorConsentsRouter } from "./operator/consents.ts";
 import { operatorAgentsRouter, operatorDelegationsRouter } from "./operator/delegations.ts";
-import { operatorDeploymentRouter } from "./operator/deployment.ts";
+import { operatorDeploymentRouter, operatorSigningKeysRouter } from "./operator/deployment.ts";
 import { operatorExplainRouter } from "./operator/explain.ts";
-import { operatorFactorsRouter, operatorSessionsRouter } from "./operator/factors.ts";
-import { operatorRealmsRouter } from "./operator/realms.ts";
+import { operatorRealmsRouter, operatorScopesRouter } from "./operator/realms.ts";
 import { operatorResourcesRouter } from "./operator/resources.ts";
-import { operatorScopesRouter } from "./operator/scopes.ts";
-import { operatorSigningKeysRouter } from "./operator/signing-keys.ts";
+import { operatorConsentsRouter, operatorFactorsRouter, operatorSessionsRouter } from "./operator/user-access.ts";
 import { operatorInvitationsRouter, operatorUsersRouter } from "./operator/users.ts";
 import { operatorWorkloadIdentitiesRouter, operatorWorkloadIssuersRouter } from "./operator/workloads.ts";
+import { SPANS } from "./ports.ts";
 import { ProvisionFile } from "./provision.ts";
-import { createCallerFactory, developerProcedure, provenOperatorProcedure, router } from "./trpc.ts";
-import { viewerRouter } from "./viewer.ts";
-import { userView } from "./views.ts";
+import { createCallerFactory, developerProcedure, operatorProcedure, provenOperatorProcedure, router } from "./trpc.ts";
+import { figureView, userView } from "./views.ts";
+
+const ALL: Reach = { kind: "all" };
+
+/** The caller, and what the caller may do. @see docs/protocol.md#viewer */
+const viewerRouter = router({
+  get: developerProcedure.query(async ({ ctx: { ports, caller } }) => ({
+    ...userView(found(await ports.users.byId(caller.userId))),
+    can: actsOf(caller, ports.signUpPolicy),
+  })),
+
+  /** What the caller may do with a client: with any as an operator, otherwise with their own. @throws {Refusal} not_found */
+  client: developerProcedure.input(ById).query(async ({ ctx: { ports, caller, reach }, input: { id } }) => ({
+    can: actsOnClient(caller, found(await ports.clients.byId(id, isOperator(caller) ? ALL : reach))),
+  })),
+
+  /** What an operator may do with a user. @throws {Refusal} not_found */
+  user: operatorProcedure.input(ById).query(async ({ ctx: { ports, caller }, input: { id } }) => ({
+    can: actsOnUser(caller, found(await ports.users.byId(id)).id),
+  })),
+});
+
+/** `hour`: the last 48 hours; `day`: the last 90 days. */
+const span = z.enum(SPANS).default("hour");
+
+/** What developers' clients did. @see docs/protocol.md#figures */
+const figuresRouter = router({
+  /** The sum of the caller's clients. */
+  get: developerProcedure
+    .input(z.strictObject({ span }).prefault({}))
+    .query(async ({ ctx, input }) => ({ figures: (await ctx.ports.figures.ofOwner(input.span, ctx.caller.userId)).map(figureView) })),
+
+  /** One client: of the caller, or any for an operator. @throws {Refusal} not_found */
+  ofClient: developerProcedure.input(z.strictObject({ span, id: RecordId })).query(async ({ ctx, input }) => {
+    const reach = isOperator(ctx.caller) ? ({ kind: "all" } as const) : ctx.reach;
+    const { clientId } = found(await ctx.ports.clients.byId(input.id, reach));
+    return { figures: (await ctx.ports.figures.ofClient(input.span, clientId)).map(figureView) };
+  }),
+});
+
+/** What all clients did, in one realm or in all. */
+const operatorFiguresRouter = router({
+  get: operatorProcedure
+    .input(z.strictObject({ span, realmId: RecordId.optional() }).prefault({}))
+    .query(async ({ ctx, input }) => ({ figures: (await ctx.ports.figures.ofRealms(input.span, input.realmId)).map(figureView) })),
+});
 
 export const managementRouter = router({
   account: router({

@@ -1,5 +1,5 @@
 import { isLoopbackHost } from "../protocol/access.ts";
-import type { Deployment } from "./deployment-ports.ts";
+import type { Deployment } from "./record-ports.ts";
 
 /**
  * Names of settings that are right for a trial and wrong in production, or that contradict what requests show. Pure.

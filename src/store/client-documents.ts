@@ -1,5 +1,5 @@
 import type { DocumentVersions } from "../clients/ports.ts";
-import type { DocumentHistory, DocumentVersion } from "../management/client-ports.ts";
+import type { DocumentHistory, DocumentVersion } from "../management/record-ports.ts";
 import { isStorable, statement, type Tx } from "./sql.ts";
 import { CLIENT_DOCUMENTS } from "./tables/clients.ts";
 

@@ -1,9 +1,35 @@
 import { z } from "zod";
+import { AUDIT_EVENTS } from "../../audit.ts";
 import { Refusal } from "../../errors.ts";
-import { auditFilter, auditFilterOf } from "../audit-filter.ts";
-import { inParts, listing, paging } from "../inputs.ts";
+import { identifier, inParts, listing, moment, paging, search, secondsOf } from "../inputs.ts";
+import type { AuditFilter } from "../record-ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { auditChainView, auditView, pageView } from "../views.ts";
+
+/** The members by which audit records are filtered. */
+export const auditFilter = {
+  event: z.enum(AUDIT_EVENTS).optional(),
+  outcome: z.enum(["success", "failure"]).optional(),
+  reason: identifier,
+  actorId: identifier,
+  userId: identifier,
+  clientId: identifier,
+  grantId: identifier,
+  jti: identifier,
+  requestId: identifier,
+  since: moment,
+  until: moment,
+  /** Any identifier of a record, exactly. */
+  search,
+};
+
+type Filter = z.output<z.ZodObject<typeof auditFilter>>;
+
+export const auditFilterOf = ({ since, until, ...members }: Filter): AuditFilter => ({
+  ...members,
+  since: secondsOf(since),
+  until: secondsOf(until),
+});
 
 /** A number in the chain; the records after it are returned. */
 const after = z.int().min(0).default(0);

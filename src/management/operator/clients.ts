@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { type Client, ENVIRONMENTS } from "../../clients/client.ts";
-import { CLIENT_SORTS, type ClientSort } from "../../clients/ports.ts";
-import { Refusal } from "../../errors.ts";
+import { CLIENT_SORTS, type ClientSort, type Reach } from "../../clients/ports.ts";
+import { milliseconds } from "../../clock.ts";
+import { isRefusal, Refusal, type RefusalCode } from "../../errors.ts";
+import { mayChange } from "../acts.ts";
 import { operatorChange } from "../client-rules.ts";
 import { createClient, deleteClient, found, regenerateSecret } from "../clients.ts";
-import { deleteClients } from "../delete-clients.ts";
-import { documentsView } from "../document-changes.ts";
 import {
   ById,
   identifier,
@@ -18,9 +18,87 @@ import {
   search,
   secondsOf,
 } from "../inputs.ts";
-import type { ManagedUsers } from "../ports.ts";
-import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
+import type { ManagedUsers, ManagementPorts } from "../ports.ts";
+import type { DocumentVersion } from "../record-ports.ts";
+import { type AuditNote, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { operatorClientView, pageView } from "../views.ts";
+
+type DeletionCall = { readonly ports: Pick<ManagementPorts, "clients">; readonly reach: Reach; readonly audit: AuditNote };
+
+/** What became of the clients of one call, in the order in which they were named. */
+export interface Deletions {
+  readonly deleted: readonly string[];
+  readonly refused: readonly { readonly id: string; readonly error: RefusalCode; readonly message: string }[];
+}
+
+/** @throws {Refusal} not_found, forbidden for a built-in client, conflict for one that was used or registered since */
+async function deleteOne(id: string, unusedSince: number | undefined, { ports: { clients }, reach, audit }: DeletionCall): Promise<void> {
+  if (await clients.delete(id, reach, audit("client.deleted"), unusedSince)) return;
+  const client = await clients.byId(id, reach);
+  if (client === undefined) throw new Refusal("not_found", "no_such_record", { description: "There is no such client." });
+  if (!mayChange(client)) throw new Refusal("forbidden", "client_is_built_in", { description: "A built-in client cannot be deleted." });
+  throw new Refusal("conflict", "client_in_use", { description: "The client was used or registered since." });
+}
+
+/**
+ * Deletes clients one after the other, each in a transaction with its audit record. While the database does not answer no further one is tried.
+ * @param unusedSince seconds since the epoch; a client that was used or registered since stays
+ */
+async function deleteClients(ids: readonly string[], unusedSince: number | undefined, call: DeletionCall): Promise<Deletions> {
+  const deleted: string[] = [];
+  const refused: Deletions["refused"][number][] = [];
+  let unavailable: Refusal | undefined;
+  for (const id of new Set(ids)) {
+    try {
+      if (unavailable !== undefined) throw unavailable;
+      await deleteOne(id, unusedSince, call);
+      deleted.push(id);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      if (error.code === "temporarily_unavailable") unavailable = error;
+      refused.push({ id, error: error.code, message: error.detail.description ?? error.code });
+    }
+  }
+  return { deleted, refused };
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** A member by which a document differs from the one before; it lacks `before` or `after` where that document lacks the member. */
+export interface DocumentChange {
+  readonly member: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+const membersOf = (document: string): Members => JSON.parse(document) as Members; // stored ones are objects
+
+/** The members by which two documents differ, in the order of their names. Pure. */
+export function documentChanges(before: string, after: string): readonly DocumentChange[] {
+  const [old, now] = [membersOf(before), membersOf(after)];
+  const members = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
+  return members
+    .filter((member) => JSON.stringify(old[member]) !== JSON.stringify(now[member]))
+    .map((member) => ({
+      member,
+      ...(Object.hasOwn(old, member) && { before: old[member] }),
+      ...(Object.hasOwn(now, member) && { after: now[member] }),
+    }));
+}
+
+/** Versions, the newest first, each with its changes to the one before and the time at which the next one took its place. Pure. */
+export const documentsView = (versions: readonly DocumentVersion[]) =>
+  versions.map(({ createdAt, seenAt, ...version }, index) => {
+    const [next, previous] = [versions[index - 1], versions[index + 1]];
+    return {
+      ...version,
+      from: milliseconds(createdAt),
+      /** Null for the newest. */
+      until: next === undefined ? null : milliseconds(next.createdAt),
+      lastFetchedAt: milliseconds(seenAt),
+      changes: previous === undefined ? [] : documentChanges(previous.document, version.document),
+    };
+  });
 
 const Filter = z.strictObject({
   ...listing(CLIENT_SORTS),

@@ -6,9 +6,9 @@ import type { Connection } from "../../upstream/connection.ts";
 import { CONNECTION_SORTS, type ConnectionSort } from "../../upstream/ports.ts";
 import { changedConnection, newConnection as sealed } from "../../upstream/stored-secret.ts";
 import { found } from "../clients.ts";
-import { ConnectionName, connectionSettings, newConnection } from "../connection-inputs.ts";
 import { inParts, listing, RecordId, realmInput, search } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
+import { ConnectionName, connectionSettings, newConnection } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
 import { pageView } from "../views.ts";
 

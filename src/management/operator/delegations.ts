@@ -3,7 +3,7 @@ import { DELEGATION_SORTS, type DelegationSort } from "../../accounts/delegation
 import { MAX_ACTORS } from "../../clients/client.ts";
 import { found } from "../clients.ts";
 import { identifier, inParts, listing } from "../inputs.ts";
-import { line } from "../scope-inputs.ts";
+import { line } from "../record-inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { agentPauseView, delegationView, pageView, rootGrantView } from "../views.ts";
 

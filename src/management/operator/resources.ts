@@ -7,7 +7,7 @@ import { RESOURCE_SORTS, type ResourceSort } from "../../resources/ports.ts";
 import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord, withSettings } from "../../resources/resource.ts";
 import { found } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search } from "../inputs.ts";
-import { ResourceUri, resourceSettings } from "../resource-inputs.ts";
+import { ResourceUri, resourceSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
 import { auditView, pageView } from "../views.ts";
 

@@ -11,11 +11,9 @@ import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import { isOneself, mayInvite } from "../acts.ts";
 import { found } from "../clients.ts";
-import { assertFreshProof } from "../fresh-proof.ts";
-import { UserImport } from "../import-users.ts";
-import { ById, inParts, language, listing, RecordId, search } from "../inputs.ts";
+import { ById, inParts, language, listing, RecordId, search, UserImport } from "../inputs.ts";
 import { type Bearer, USER_SORTS, type UserSort } from "../ports.ts";
-import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
+import { assertFreshProof, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { invitationView, pageView, userView } from "../views.ts";
 
 const flag = z.boolean().optional();

@@ -9,12 +9,12 @@ import {
 } from "../../clients/workload-ports.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
+import { changedTrust, newTrust } from "../client-rules.ts";
 import { found } from "../clients.ts";
 import { clientId, inParts, listing, RecordId, search } from "../inputs.ts";
+import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { pageView } from "../views.ts";
-import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../workload-inputs.ts";
-import { changedTrust, newTrust } from "../workload-rules.ts";
 
 const named = z.strictObject({ issuer: Issuer });
 const IssuerFilter = z.strictObject({ ...listing(WORKLOAD_ISSUER_SORTS), kind: z.enum(WORKLOAD_KINDS).optional(), search });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { documentChanges, documentsView } from "../../../src/management/document-changes.ts";
+import { documentChanges, documentsView } from "../../../src/management/operator/clients.ts";
 
 test.for([
   ["the same", { a: 1 }, { a: 1 }, []],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { missingProof } from "../../../src/management/fresh-proof.ts";
+import { missingProof } from "../../../src/management/trpc.ts";
 
 const CONSOLE = "countersign-console";
 const MFA = "urn:countersign:mfa";

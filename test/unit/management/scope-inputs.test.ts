@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ScopeDescriptionInput } from "../../../src/management/scope-inputs.ts";
+import { ScopeDescriptionInput } from "../../../src/management/record-inputs.ts";
 
 const good = { name: "crm:read", title: { en: "Read customers" } };
 const faultsOf = (value: object) =>
