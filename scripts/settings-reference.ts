@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { metaOf, SETTING_NAMES, type SettingName } from "../src/config/settings.ts";
-import { defaultOf } from "../src/config/shown-settings.ts";
+import { defaultOf, metaOf, SETTING_NAMES, type SettingName } from "../src/config/settings.ts";
 
 const HEAD = `# Settings
 

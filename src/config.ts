@@ -4,8 +4,15 @@ import { DEFAULT_NAME } from "./branding/branding.ts";
 import { contradictions, type Role } from "./config/contradictions.ts";
 import { firstExpiry, publicHalf } from "./config/key-material.ts";
 import { DAY, says } from "./config/settings/forms.ts";
-import { CERTIFICATE_SETTINGS, metaOf, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from "./config/settings.ts";
-import { shownSettings } from "./config/shown-settings.ts";
+import {
+  CERTIFICATE_SETTINGS,
+  metaOf,
+  SETTING_NAMES,
+  SETTINGS,
+  type SettingName,
+  type Settings,
+  shownSettings,
+} from "./config/settings.ts";
 import { unknownSettings } from "./config/unknown-settings.ts";
 
 export type { Role } from "./config/contradictions.ts";

@@ -2,8 +2,7 @@ import { createReadStream } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { type Extent, type Shortfall, shortfallOf } from "../audit-chain/extent.ts";
-import type { FaultKind, Proof, Verdict } from "../audit-chain/verify.ts";
+import { type Extent, type FaultKind, type Proof, type Shortfall, shortfallOf, type Verdict } from "../audit-chain/verify.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES, shownFile } from "./failure.ts";
 import { managing } from "./management-api.ts";
@@ -143,7 +142,7 @@ const filterOf = async (
 
 /** The lines of a file, or with `-` of standard input. @throws {CommandFailure} for a file that cannot be read */
 async function* linesIn(file: string): AsyncGenerator<string> {
-  const { linesOf } = await import("../audit-chain/lines.ts");
+  const { linesOf } = await import("../audit-chain/export.ts");
   try {
     yield* linesOf(file === "-" ? process.stdin : createReadStream(file));
   } catch {

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import { assertDocumentUrl, documentHost } from "./document-url.ts";
+import { assertDocumentUrl, documentHost } from "./find-client.ts";
 import { FetchFailure, type GuardedFetch, unfetched } from "./guarded-fetch.ts";
 import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
 import type { ClientDocuments, DocumentVersions, KeptDocuments, Realms } from "./ports.ts";

@@ -6,6 +6,9 @@ import { loadOnce } from "../load-once.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost } from "../outside/public-address.ts";
 import { type SecretBox, secretBox } from "../secret-box.ts";
+import { reseal } from "../store/resealing.ts";
+import type { Sql } from "../store/sql.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { Providers } from "../upstream/ports.ts";
 
 /** Seals by VAULT_KEY; outside production by a key under DATA_DIR, which is made at first use. */
@@ -25,3 +28,17 @@ export const providersOf = (
     const keys = issuerKeys(fetch, remoteKeys(fetch, clock), clock);
     return providers({ fetch, keys, box, clock, callback: (name) => `${issuer}/signin/${name}/callback`, plainLoopback });
   });
+
+/** Encrypts all secrets by VAULT_KEY in the background, where earlier keys are named. @returns a function that stops it */
+export function resealing(config: Config, sql: Sql, log: Log, failed: (error: unknown) => void): () => Promise<void> {
+  if (config.keys.vaultKeysPrevious.length === 0) return async () => undefined;
+  const stopping = new AbortController();
+  const work = reseal(sql, vaultOf(config), stopping.signal).then(({ replaced, unreadable }) => {
+    log.info("vault_resealed", { count: replaced });
+    if (unreadable > 0) log.warn("vault_unreadable", { count: unreadable, setting: "VAULT_KEY_PREVIOUS" });
+  }, failed);
+  return async () => {
+    stopping.abort();
+    await work;
+  };
+}

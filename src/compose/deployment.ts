@@ -1,20 +1,54 @@
 import type { IncomingMessage } from "node:http";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
 import { FAILURES } from "../clients/throttle.ts";
-import { milliseconds } from "../clock.ts";
+import { milliseconds, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { clientAddress, hasForwardedHeaders } from "../front/http/address.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
 import { DEVICE_RATE } from "../front/oauth/device-authorization.ts";
 import { PUSH_RATE } from "../front/oauth/pushed-request.ts";
 import type { Deployment, ShownSettings } from "../management/record-ports.ts";
-import { unsafeSettings } from "../management/unsafe-settings.ts";
+import { isLoopbackHost } from "../protocol/access.ts";
 import { durabilitySettings } from "../store/availability.ts";
 import { postponedMails } from "../store/outbox.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { certificatesNow } from "./certificates.ts";
+
+/** Seconds before their expiry from which on certificates are reported. deploy/prometheus-rules.yml has them too. */
+const NOTICE = 14 * 86_400;
+
+/** The certificates of a process, and whether the first of each setting expires within 14 days or has expired. */
+const certificatesNow = ({ certificates }: Pick<Config, "certificates">) =>
+  certificates.map(({ setting, expiresAt }) => {
+    const seconds = expiresAt - systemClock();
+    return { setting, expiresAt, seconds, soon: seconds < NOTICE };
+  });
+
+/** Measures when the certificates of a process expire, and warns of those that expire soon. A process reads them only at its start. */
+export function reportCertificates(config: Config, metrics: Pick<Metrics, "certificateExpiry">, log: Pick<Log, "warn">): void {
+  for (const { setting, expiresAt, seconds, soon } of certificatesNow(config)) {
+    metrics.certificateExpiry(setting, expiresAt);
+    if (soon) log.warn("certificate_expires", { setting, seconds });
+  }
+}
+
+/**
+ * Names of settings that are right for a trial and wrong in production, or that contradict what requests show. Pure.
+ * @see docs/doctor.md
+ */
+export function unsafeSettings({ environment, issuer, signUp, mail, redis, database, callers }: Omit<Deployment, "unsafe">) {
+  const { protocol, hostname } = new URL(issuer);
+  const inProduction = {
+    JWT_ISSUER: protocol !== "https:" && !isLoopbackHost(hostname),
+    SIGN_UP: signUp === "open",
+    SMTP_URL: mail === "files",
+    DATABASE_URL: database.kind === "embedded",
+    REDIS_URL: !redis,
+  };
+  const unsafe = { ...(environment === "production" && inProduction), TRUST_PROXY: callers.proxyHeadersIgnored > 0 };
+  return Object.entries(unsafe).flatMap(([name, is]) => (is ? [name] : []));
+}
 
 export type CallerWatch = ReturnType<typeof watchCallers>;
 

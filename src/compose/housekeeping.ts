@@ -1,11 +1,23 @@
+import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
+import type { CheckpointSigner } from "../audit-chain/checkpoint.ts";
+import type { Clock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { sendLogouts } from "../core/logout.ts";
+import { createSigner } from "../core/signing/jws.ts";
+import type { Keys } from "../core/signing/key-ring.ts";
+import { guardedFetch } from "../outside/guarded-fetch.ts";
+import { isLoopbackHost } from "../outside/public-address.ts";
 import { releaseAuditLimit } from "../store/audit-partitions.ts";
+import { auditSealer, SEAL_BATCH } from "../store/audit-sealer.ts";
 import { embeddedVacuum } from "../store/embedded-vacuum.ts";
+import { logoutDeliveries } from "../store/logouts.ts";
 import type { Database } from "../store/orm.ts";
 import { continueRemoval, pendingRemovals } from "../store/removals.ts";
 import type { Sql } from "../store/sql.ts";
 import { sweep } from "../store/sweep.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type Failed, periodically } from "./periodically.ts";
 
@@ -78,4 +90,59 @@ export function housekeeping({ sql, kind }: Database, observers: Observers): () 
   return async () => {
     await Promise.all(works.map((stop) => stop()));
   };
+}
+
+/** Seconds between two turns, so that a record is sealed well within a second. */
+const SEAL_EVERY = 0.25;
+/** Turns to skip after a failed one: while the database is away, it is queried every few seconds. */
+const SEAL_REST = 20;
+
+/** The key that signs access tokens now. A front has no private keys: it seals, and the cores sign. */
+function signerOf(issuer: string, keys: Keys | undefined): CheckpointSigner | undefined {
+  const key = keys?.current()?.accessToken;
+  return key && { issuer, kid: key.jwk.kid, privateKey: key.privateKey };
+}
+
+/** Seals the audit log in the background, and once more at the end. @returns a function that stops it */
+export function sealing(issuer: string, keys: Keys | undefined, { sql, kind }: Database, failed: Failed): () => Promise<void> {
+  const seal = () => auditSealer(sql, signerOf(issuer, keys), SEAL_BATCH[kind]).seal();
+  let rest = 0;
+  const turn = async (): Promise<void> => {
+    if (rest > 0) {
+      rest -= 1;
+      return;
+    }
+    rest = SEAL_REST; // until a turn succeeds
+    await seal();
+    rest = 0;
+  };
+  const stop = periodically(SEAL_EVERY, turn, failed, "audit_seal");
+  return async () => {
+    await stop();
+    await seal();
+  };
+}
+
+/** Seconds between two looks for ended sessions. */
+const LOGOUTS_EVERY = 1;
+
+/** Notifies clients of the end of sessions, by the keys of a core. @returns a function that stops it */
+export function notifyingLogouts(
+  { issuer, environment, host }: Config,
+  sql: Sql,
+  keys: Keys,
+  { log, failed, clock }: { readonly log: Log; readonly failed: Failed; readonly clock: Clock },
+): () => Promise<void> {
+  const local = environment !== "production" && isLoopbackHost(host);
+  const ports = {
+    issuer,
+    keys,
+    log,
+    deliveries: logoutDeliveries(sql),
+    fetch: guardedFetch({ ownUrl: issuer, loopbackAllowed: local, plainLoopback: local }),
+    sign: createSigner(),
+    clock,
+    randomBytes,
+  };
+  return periodically(LOGOUTS_EVERY, (signal) => sendLogouts(ports, signal), failed, "logout");
 }

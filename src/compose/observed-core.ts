@@ -1,4 +1,4 @@
-import { documentHost, namesDocument } from "../clients/document-url.ts";
+import { documentHost, namesDocument } from "../clients/find-client.ts";
 import { isRefusal, type Refusal } from "../errors.ts";
 import { type AnyCall, type TokenCore, type TokenCoreMethod, tokenCoreOf } from "../grpc/local.ts";
 import { grantLabel, LOGIN_LABEL } from "../protocol/grants.ts";

@@ -1,6 +1,5 @@
 import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri } from "../clients/client.ts";
-import { assertDocumentUrl } from "../clients/document-url.ts";
-import { resolveClient } from "../clients/find-client.ts";
+import { assertDocumentUrl, resolveClient } from "../clients/find-client.ts";
 import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";

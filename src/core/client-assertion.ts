@@ -7,7 +7,7 @@ import { refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
 import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
-import { MAX_WORKLOAD_TOKEN, SVID_ASSERTION_TYPE, type WorkloadToken, workloadToken } from "./workload/token.ts";
+import { MAX_WORKLOAD_TOKEN, SVID_ASSERTION_TYPE, type WorkloadToken, workloadToken } from "./workload/rules.ts";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 

@@ -19,7 +19,7 @@ import {
   type WorkloadAuthenticationPorts,
   workloadName,
 } from "./workload/authentication.ts";
-import type { WorkloadToken } from "./workload/token.ts";
+import type { WorkloadToken } from "./workload/rules.ts";
 
 /** Stands in where there is no client or no secret, so that an unknown client takes the same time as a wrong secret. */
 const NO_SECRET = asSecretHash(new Uint8Array(32));

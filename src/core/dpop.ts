@@ -1,16 +1,50 @@
-import { createHash, createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
+import { createHash, createHmac, createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import type { PublishedKey } from "../clients/key-set.ts";
 import { isAssertionAlgorithm, isPublicKeyFor, keyFault } from "../clients/verification-key.ts";
 import { Refusal } from "../errors.ts";
 import type { DpopProof } from "../gen/countersign/token/v1/token_pb.ts";
-import type { ProofNonces } from "./dpop-nonces.ts";
 import type { Rule, RuleHead } from "./policy/rule.ts";
-import type { Core } from "./ports.ts";
+import type { Core, ProofNonces } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJws, parseJws, parseObject } from "./signing/jws.ts";
+import type { Keys } from "./signing/key-ring.ts";
+import type { SigningKey } from "./signing/keys.ts";
+import { derivedSecret } from "./signing/keys.ts";
 import { signatureHolds } from "./signing/published-keys.ts";
 import type { Confirmation } from "./token-state.ts";
+
+/** Seconds after which a new nonce is given out. Each is accepted for this period and the next. */
+const PERIOD = 150;
+
+/** Nothing is stored: every core with one of the signing keys derives the same nonces from the time. */
+export function proofNonces(keys: Pick<Keys, "own" | "signing">): ProofNonces {
+  const valid = (period: number): readonly string[] => keys.own.map((key) => nonceOf(key, period));
+  return {
+    assertFresh(nonce, now) {
+      const period = Math.floor(now / PERIOD);
+      if (valid(period).some((one) => one === nonce)) return undefined;
+      const next = nonceOf(keys.signing().accessToken, period);
+      if (valid(period - 1).some((one) => one === nonce)) return next;
+      throw new Refusal("use_dpop_nonce", "dpop_nonce_differs", {
+        description: "Send a DPoP proof with the nonce of the DPoP-Nonce header.",
+        dpopNonce: next,
+      });
+    },
+  };
+}
+
+/** Secrets, and the nonces of the last periods, by key. */
+const derived = new WeakMap<SigningKey, { readonly secret: Buffer; readonly nonces: Map<number, string> }>();
+
+function nonceOf(key: SigningKey, period: number): string {
+  const known = derived.get(key) ?? { secret: derivedSecret(key, "DPoP nonce"), nonces: new Map<number, string>() };
+  derived.set(key, known);
+  const nonce = known.nonces.get(period) ?? createHmac("sha256", known.secret).update(String(period)).digest("base64url");
+  known.nonces.set(period, nonce);
+  for (const earlier of known.nonces.keys()) if (earlier < period - 1) known.nonces.delete(earlier);
+  return nonce;
+}
 
 const MAX_PROOF_LENGTH = 4_096;
 

@@ -7,17 +7,15 @@ import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import type { RandomBytes, SecretHash } from "../random.ts";
 import type { ResourceDirectory, ResourceDiscovery } from "../resources/ports.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { LogoutSubscriptions } from "./backchannel-logout.ts";
 import type { DatabaseClock } from "./clocks.ts";
-import type { ProofNonces } from "./dpop-nonces.ts";
 import type { AuthorizationCodes, CodeState, NewFamily } from "./grants/authorization-code/ports.ts";
 import type { DeviceRequests } from "./grants/device-code/ports.ts";
 import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { IssuedTokens, Sign } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
-import type { SuccessorInput } from "./signing/successor.ts";
+import type { SuccessorInput } from "./signing/keys.ts";
 import type { Confirmation, NewGrant, TokenReference, TokenStates } from "./token-state.ts";
-import type { WorkloadPorts } from "./workload/ports.ts";
+import type { WorkloadPorts } from "./workload/rules.ts";
 
 /** In seconds. */
 export interface Lifetimes {
@@ -146,6 +144,22 @@ export interface AuditLog {
    */
   recordUnproven(entry: AuditEntry, address: string): Promise<void>;
   refusalOf(requestId: string): Promise<RefusedRequest | undefined>;
+}
+
+/** Nonces that proofs must contain. @see RFC 9449 §8 */
+export interface ProofNonces {
+  /**
+   * @param now seconds since the epoch
+   * @returns the nonce for later proofs, if another one replaces this one soon
+   * @throws {Refusal} use_dpop_nonce, with a nonce, for any other value
+   */
+  assertFresh(nonce: unknown, now: number): string | undefined;
+}
+
+/** Which clients are notified of the end of which session. */
+export interface LogoutSubscriptions {
+  /** Notes that a client gets tokens of a session, before it does. A session that has just ended is notified of at once. */
+  subscribe(sessionId: string, clientId: string): Promise<void>;
 }
 
 /** What the token core needs from outside. */

@@ -6,16 +6,16 @@ import { clientView, issueCode, validateAuthorization } from "./authorization.ts
 import { verifyBearer } from "./bearer.ts";
 import { anySecretMethod, authenticateAttempt, authenticateClient, presentedCredential } from "./client-authentication.ts";
 import { approveDevice, authorizeDevice, findDeviceRequest, validateDeviceRequest } from "./device-authorization.ts";
+import { inTime } from "./effects.ts";
 import { explainAuthorizationRequest, explainRefusal, explainTokenRequest, explainWorkloadToken } from "./explain.ts";
 import { loginTokens } from "./grants/login.ts";
-import { inTime } from "./in-time.ts";
 import { introspect, prefetchStates, signedAnswer, verifyApiKey } from "./introspection.ts";
 import { validateLogout } from "./logout.ts";
 import type { CallContext, Core, CorePorts, TokenCoreImplementation } from "./ports.ts";
 import { openPushedRequest, pushAuthorization } from "./pushed-requests.ts";
 import { revoke } from "./revocation.ts";
 import { createSigner, issuedTokens } from "./signing/jws.ts";
-import { successorOf } from "./signing/successor.ts";
+import { successorOf } from "./signing/keys.ts";
 import { answerTokenRequest } from "./token-request.ts";
 
 const coreOf = (ports: CorePorts): Core => ({

@@ -1,14 +1,14 @@
 import { type Client, isConfidential } from "../clients/client.ts";
-import { namesDocument } from "../clients/document-url.ts";
+import { namesDocument } from "../clients/find-client.ts";
 import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential, DpopProof, RefusedTokenExchange, TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase, TOKEN_EXCHANGE } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
-import { withEntries } from "./audit-entries.ts";
 import { authenticateAttempt, countFailure, identified, presentedCredential, registeredMethod } from "./client-authentication.ts";
 import { DPOP_PROOF, type ProvenKey, refuseProof, verifyProof } from "./dpop.ts";
+import { usingProof, withEntries } from "./effects.ts";
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
 import { deviceCode } from "./grants/device-code/grant.ts";
@@ -21,7 +21,6 @@ import { authenticateByGrant, presentsWorkload } from "./grants/workload/authent
 import { workloadGrant } from "./grants/workload/grant.ts";
 import { ENFORCED, isVerdict } from "./policy/rule.ts";
 import type { Core, CorePorts } from "./ports.ts";
-import { usingProof } from "./proof-use.ts";
 import { workloadName } from "./workload/authentication.ts";
 
 /** Rules and handlers of every grant. protocol/grants.ts has its names and parameters; neither compiles without the other's row. */

@@ -12,7 +12,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { BODY_BYTES, type BodyBudget, bodyBudget } from "../body-budget.ts";
-import type { RevocationEvents } from "../core/revocation-events.ts";
+import type { RevocationEvents } from "../core/revocation.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { closeUnused, MAX_CONNECTIONS, openSockets } from "../open-sockets.ts";
@@ -23,8 +23,7 @@ import { INTROSPECTION_LIMIT, shortenDeadline } from "./deadline.ts";
 import { methodPath, REQUEST_BYTES } from "./definition.ts";
 import { type AddressOf, asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
-import { revocationFeed } from "./revocation-feed.ts";
-import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
+import { type RevocationStreams, revocationFeed, serveRevocations } from "./revocation-streams.ts";
 import { admission, callRunner, MAX_IN_FLIGHT, type OnFault, type RunCall, serveUnary, type UnaryService } from "./served-call.ts";
 import { standardServices, standardStreams } from "./standard-services.ts";
 

@@ -1,9 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall, Server, ServerWritableStream } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
-import type { RevocationEvent } from "../core/revocation-events.ts";
-import { revocationDigest } from "../core/revocation-events.ts";
-import { Refusal } from "../errors.ts";
+import { type RevocationEvent, type RevocationEvents, revocationDigest } from "../core/revocation.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import {
   IntrospectionService,
   type WatchRevocationsRequest,
@@ -14,8 +14,81 @@ import { REQUEST_BYTES, type Received, servedMethod } from "./definition.ts";
 import { type AddressOf, asResourceServer } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { statusOf } from "./refusal.ts";
-import type { RevocationFeed, RevocationPage } from "./revocation-feed.ts";
 import type { RunCall } from "./served-call.ts";
+
+/** Milliseconds between two queries while there are watchers. */
+const LOOK_EVERY = 200;
+/** Milliseconds after a failed query. */
+const LOOK_AFTER_FAILURE = 1_000;
+
+/** New events, and the cursor after them. */
+export type RevocationPage = { readonly marks: readonly RevocationEvent[]; readonly cursor: string };
+
+export interface RevocationFeed {
+  /**
+   * Calls `listener` with every event from now on, and with none after each query that found none: silence means that the state is unknown.
+   * @returns the earlier events (after `cursor`, or all that matter), some of which may be reported again, and how to stop
+   */
+  watch(
+    cursor: string | undefined,
+    listener: (page: RevocationPage) => void,
+  ): Promise<{ readonly beginning: RevocationPage & { readonly whole: boolean }; stop(): void }>;
+}
+
+/**
+ * One query serves all watchers of this process; without watchers there is none. Each query reads from the previous cursor, so that late
+ * commits are found; events reported before are left out.
+ */
+export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void): RevocationFeed {
+  const listeners = new Set<(page: RevocationPage) => void>();
+  let looking: Promise<void> | undefined;
+
+  async function look({ cursor: first, marks }: RevocationPage): Promise<void> {
+    let cursor = first;
+    let reported = new Set(marks.map(({ sequence }) => sequence));
+    while (listeners.size > 0) {
+      await sleep(LOOK_EVERY, undefined, { ref: false });
+      try {
+        const page = await source.since(cursor);
+        const news = page.marks.filter(({ sequence }) => !reported.has(sequence));
+        reported = new Set(page.marks.map(({ sequence }) => sequence));
+        cursor = page.cursor;
+        for (const listener of listeners) listener({ marks: news, cursor });
+      } catch (error) {
+        if (!isRefusal(error)) failed(error);
+        await sleep(LOOK_AFTER_FAILURE, undefined, { ref: false });
+      }
+    }
+    looking = undefined; // at once, so that a later watcher starts queries again
+  }
+
+  /** Events that are visible already are no news: an open transaction may hold the cursor back, and return them for hours. */
+  async function start(): Promise<void> {
+    void look(await source.since(await source.edge()));
+  }
+
+  /** Resolves once queries have begun: a caller that reads the earlier events after that misses none. */
+  function begun(): Promise<void> {
+    looking ??= start().catch((error: unknown) => {
+      looking = undefined;
+      throw error;
+    });
+    return looking;
+  }
+
+  return {
+    async watch(cursor, listener) {
+      listeners.add(listener);
+      try {
+        await begun();
+        return { beginning: await source.since(cursor), stop: () => void listeners.delete(listener) };
+      } catch (error) {
+        listeners.delete(listener);
+        throw error;
+      }
+    },
+  };
+}
 
 type Call = ServerWritableStream<Received, unknown>;
 type Answer = MessageInitShape<typeof WatchRevocationsResponseSchema>;

@@ -4,7 +4,7 @@ import type { AuditEntry } from "../audit.ts";
 import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
 import type { Link, SealedRecord } from "../audit-chain/link.ts";
 import type { Page, Part } from "../paging.ts";
-import type { Report } from "../resources/report.ts";
+import type { Report } from "../resources/ports.ts";
 
 /** `at`: seconds since the epoch, with their fraction. `link`: null until the record is sealed, within a second. */
 export type AuditRecord = AuditEntry & { readonly id: string; readonly at: number; readonly link: Link | null };

@@ -1,4 +1,5 @@
-import type { LogoutDeliveries, LogoutDelivery, LogoutSubscriptions } from "../core/backchannel-logout.ts";
+import type { LogoutDeliveries, LogoutDelivery } from "../core/logout.ts";
+import type { LogoutSubscriptions } from "../core/ports.ts";
 import { execute, statement, type Tx } from "./sql.ts";
 
 // Waits for a session that is being ended, whose trigger would not see the new row.

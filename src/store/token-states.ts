@@ -1,4 +1,4 @@
-import type { RevocationEvent, RevocationEvents } from "../core/revocation-events.ts";
+import type { RevocationEvent, RevocationEvents } from "../core/revocation.ts";
 import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/token-state.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
+import type { IdentitySort, ManagedWorkloads, StoredIdentity, WorkloadIssuerSort } from "../clients/ports.ts";
 import {
   identityFault,
   MAX_IDENTITIES,
@@ -8,8 +9,7 @@ import {
   type WorkloadIssuer,
   type WorkloadTrust,
 } from "../clients/workload.ts";
-import type { IdentitySort, ManagedWorkloads, StoredIdentity, WorkloadIssuerSort } from "../clients/workload-ports.ts";
-import type { KnownIssuer, WorkloadPorts } from "../core/workload/ports.ts";
+import type { KnownIssuer, WorkloadPorts } from "../core/workload/rules.ts";
 import { Refusal } from "../errors.ts";
 import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { knownRevocations } from "../../guard-sdk/src/revocation-marks.ts";
 import { systemClock } from "../../src/clock.ts";
-import { revocationDigest } from "../../src/core/revocation-events.ts";
+import { revocationDigest } from "../../src/core/revocation.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import type { TokenStates } from "../../src/core/token-state.ts";
 import { isRefusal } from "../../src/errors.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SVID_ASSERTION_TYPE } from "../../src/core/workload/token.ts";
+import { SVID_ASSERTION_TYPE } from "../../src/core/workload/rules.ts";
 import { ASSERTION_TYPE } from "../support/assertions.ts";
 import { type Answer, basicAuth, claimsOf, type ServerDriver } from "../support/flow.ts";
 import { type IdentityIssuer, identityIssuer } from "../support/identity-issuer.ts";

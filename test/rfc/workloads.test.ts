@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { SVID_ASSERTION_TYPE } from "../../src/core/workload/token.ts";
+import { SVID_ASSERTION_TYPE } from "../../src/core/workload/rules.ts";
 import { statement } from "../../src/store/sql.ts";
 import { operatorAt, refusedWith } from "../support/admin.ts";
 import { ASSERTION_TYPE, keyFor } from "../support/assertions.ts";

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { DELEGATION_SORTS } from "../../src/accounts/delegations.ts";
-import { CLIENT_SORTS } from "../../src/clients/ports.ts";
-import { IDENTITY_SORTS, WORKLOAD_ISSUER_SORTS } from "../../src/clients/workload-ports.ts";
+import { CLIENT_SORTS, IDENTITY_SORTS, WORKLOAD_ISSUER_SORTS } from "../../src/clients/ports.ts";
 import { REALM_SORTS, USER_SORTS } from "../../src/management/ports.ts";
 import type { Page, Part } from "../../src/paging.ts";
 import { RESOURCE_SORTS } from "../../src/resources/ports.ts";

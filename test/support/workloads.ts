@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { WorkloadPorts } from "../../src/core/workload/ports.ts";
+import type { WorkloadPorts } from "../../src/core/workload/rules.ts";
 import { jws, keyFor, type TestKey } from "./assertions.ts";
 
 /** No operator trusts a platform. */

@@ -1,4 +1,4 @@
-import type { Finding, Report } from "../../resources/report.ts";
+import type { Finding, Report } from "../../resources/ports.ts";
 import { asJson, printable } from "../table.ts";
 
 export type { Finding, Report };

@@ -12,8 +12,7 @@ import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import type { Confirmation } from "../token-state.ts";
 import { type AccessTokenContents, accessTokenClaims, tokenTypeOf } from "../tokens/access-token.ts";
 import type { KnownWorkload } from "../workload/authentication.ts";
-import type { WorkloadName } from "../workload/ports.ts";
-import type { WorkloadUse } from "../workload/rules.ts";
+import type { WorkloadName, WorkloadUse } from "../workload/rules.ts";
 import type { CodeState } from "./authorization-code/ports.ts";
 import type { DeviceState } from "./device-code/ports.ts";
 

@@ -1,13 +1,16 @@
+import { LRUCache } from "lru-cache";
+import type { AuditEntry } from "../../audit.ts";
 import type { Client } from "../../clients/client.ts";
-import { namesDocument } from "../../clients/document-url.ts";
+import { namesDocument } from "../../clients/find-client.ts";
+import type { KeyOrigin } from "../../clients/remote-keys.ts";
 import { matchingSubjects, workloadDefaults } from "../../clients/workload.ts";
-import type { KeyOrigin } from "../../clients/workload-keys.ts";
+import type { Clock } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
-import type { KnownIssuer, WorkloadName } from "./ports.ts";
 import {
   assertSignedByPlatform,
+  type KnownIssuer,
   WORKLOAD_ALGORITHM,
   WORKLOAD_AUDIENCE,
   WORKLOAD_ID,
@@ -15,9 +18,10 @@ import {
   WORKLOAD_ISSUER,
   WORKLOAD_SIGNED,
   WORKLOAD_TIME,
+  type WorkloadName,
+  type WorkloadToken,
   type WorkloadUse,
 } from "./rules.ts";
-import type { WorkloadToken } from "./token.ts";
 
 export type WorkloadAuthenticationPorts = Pick<CorePorts, "workloads" | "issuer" | "clock" | "databaseNow"> & {
   readonly consumedIds: Pick<CorePorts["consumedIds"], "consume">;
@@ -136,3 +140,25 @@ export const previewWorkload = async (
   workload: KnownWorkload,
   ports: Omit<WorkloadAuthenticationPorts, "consumedIds"> & Pick<CorePorts, "consumedIds">,
 ): Promise<void> => assertWorkloadUnused(workload, await checkWorkload(workload, ports, { trace: UNNAMED }), ports);
+
+const REMEMBERED_REFUSALS = 1_000;
+/** Seconds. */
+const PAUSE = 60;
+
+/**
+ * Records refused workloads: of those of one client or platform with one reason, the first in a minute; the next record counts the others.
+ * Strangers can send any token, so what they can add to the audit log must not depend on what they send.
+ */
+export function workloadRefusals(record: (entry: AuditEntry) => Promise<void>, clock: Clock): (entry: AuditEntry) => Promise<void> {
+  const seen = new LRUCache<string, { readonly until: number; repeats: number }>({ max: REMEMBERED_REFUSALS });
+  return async (entry) => {
+    const key = `${entry.reason} ${entry.clientId ?? entry.workloadIssuer ?? ""}`;
+    const earlier = seen.get(key);
+    if (earlier !== undefined && clock() < earlier.until) {
+      earlier.repeats += 1;
+      return;
+    }
+    seen.set(key, { until: clock() + PAUSE, repeats: 0 });
+    await record({ ...entry, ...(earlier !== undefined && earlier.repeats > 0 && { repeats: earlier.repeats }) });
+  };
+}

@@ -1,11 +1,64 @@
+import type { AuditEntry } from "../../audit.ts";
 import { FetchFailure, unfetched } from "../../clients/guarded-fetch.ts";
-import { hasClaims } from "../../clients/workload.ts";
-import type { KeySource } from "../../clients/workload-keys.ts";
+import type { KeySource, WorkloadKeys } from "../../clients/remote-keys.ts";
+import { hasClaims, trustDomainOf, type WorkloadIdentity, type WorkloadIssuer } from "../../clients/workload.ts";
 import { refusing } from "../../errors.ts";
 import type { Rule, RuleHead } from "../policy/rule.ts";
+import type { ParsedJwt } from "../signing/jws.ts";
 import { verifyByRemoteKeys } from "../signing/published-keys.ts";
-import type { KnownIssuer } from "./ports.ts";
-import type { WorkloadToken } from "./token.ts";
+
+/** An identity that a token's subject matches, with the client that it stands for. */
+export type MappedIdentity = Pick<WorkloadIdentity, "subject" | "claims"> & { readonly clientId: string };
+
+/** A trusted platform, with the identities on it that a subject matches. */
+export type KnownIssuer = WorkloadIssuer & { readonly identities: readonly MappedIdentity[] };
+
+/** A workload in audit records. */
+export type WorkloadName = Pick<AuditEntry, "workloadIssuer" | "workloadSubject">;
+
+export interface WorkloadPorts {
+  /** The trusted ones of these issuers. Coalesced, and never cached. */
+  find(issuers: readonly string[], subject: string): Promise<readonly KnownIssuer[]>;
+  /** Whether an operator trusts any platform. */
+  configured(): Promise<boolean>;
+  readonly keys: WorkloadKeys;
+  /** Records a refused workload; not each of a flood. */
+  recordRefusal(entry: AuditEntry): Promise<void>;
+}
+
+/** @see draft-ietf-oauth-spiffe-client-auth §3.2 */
+export const SVID_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-spiffe";
+
+export const MAX_WORKLOAD_TOKEN = 16_384;
+const MAX_SUBJECT = 2_048;
+
+const JWT = /^(?:application\/)?jwt$/i;
+const SVID = /^(?:(?:application\/)?jwt|jose)$/i;
+
+/** A well-formed token of a platform. Its signature has not been verified. */
+export type WorkloadToken = ParsedJwt & {
+  /** The issuers that it may be of: by `iss`, or by the trust domain of a SPIFFE ID. The first that is trusted counts. */
+  readonly issuers: readonly string[];
+  readonly subject: string;
+};
+
+/**
+ * Reads the claims of a workload's token. Pure. `typ` keeps identity assertions, access tokens and DPoP proofs out.
+ * @param use by which the token came: a client assertion of either type, or the jwt-bearer grant
+ * @throws {Refusal} invalid_client
+ * @see docs/protocol.md#workloads
+ */
+export function workloadToken(parsed: ParsedJwt, use: "jwt" | "svid" | "grant"): WorkloadToken {
+  const { typ } = parsed.header;
+  const { iss, sub } = parsed.claims;
+  const domain = use === "jwt" || typeof sub !== "string" ? undefined : trustDomainOf(sub);
+  const types = use === "svid" || domain !== undefined ? SVID : JWT;
+  if (typ !== undefined && !(typeof typ === "string" && types.test(typ))) refuse("assertion_of_another_kind");
+  if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT) return refuse("workload_without_subject");
+  if (use === "svid" && domain === undefined) return refuse("workload_without_spiffe_id");
+  const issuers = [domain, use === "svid" ? undefined : iss].filter((name) => typeof name === "string" && name !== "");
+  return { ...parsed, issuers: issuers as readonly string[], subject: sub };
+}
 
 /** Seconds by which a platform's clock may differ. */
 const SKEW = 60;

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
 import {
   IDENTITY_SORTS,
   type IdentitySort,
   type StoredIdentity,
   WORKLOAD_ISSUER_SORTS,
   type WorkloadIssuerSort,
-} from "../../clients/workload-ports.ts";
+} from "../../clients/ports.ts";
+import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { changedTrust, newTrust } from "../client-rules.ts";

@@ -1,5 +1,5 @@
 import type { Client } from "../../clients/client.ts";
-import type { RevocationEvent } from "../../core/revocation-events.ts";
+import type { RevocationEvent } from "../../core/revocation.ts";
 import type { Confirmation } from "../../core/token-state.ts";
 import type { StatedAuthentication } from "../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../random.ts";

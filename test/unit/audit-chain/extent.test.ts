@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Extent, shortfallOf } from "../../../src/audit-chain/extent.ts";
+import { type Extent, shortfallOf } from "../../../src/audit-chain/verify.ts";
 
 const whole = { first: 1, last: 12, records: 12, checkpoints: 2, signedTo: 10, anchored: true };
 const none = { ...whole, last: 0, records: 0, checkpoints: 0, signedTo: 0 };

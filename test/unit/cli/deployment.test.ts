@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Deployment, deploymentFindings } from "../../../src/cli/doctor/deployment.ts";
-import { unsafeSettings } from "../../../src/management/unsafe-settings.ts";
+import { unsafeSettings } from "../../../src/compose/deployment.ts";
 
 const NOW = Date.UTC(2026, 10, 22);
 const DAY = 86_400_000;

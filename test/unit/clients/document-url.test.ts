@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { assertDocumentUrl, documentHost, namesDocument } from "../../../src/clients/document-url.ts";
+import { assertDocumentUrl, documentHost, namesDocument } from "../../../src/clients/find-client.ts";
 import { refusalOf } from "../../support/builders.ts";
 
 test.for([

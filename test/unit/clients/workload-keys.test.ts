@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { GuardedFetch } from "../../../src/clients/guarded-fetch.ts";
+import { workloadKeys } from "../../../src/clients/remote-keys.ts";
 import { workloadDefaults } from "../../../src/clients/workload.ts";
-import { workloadKeys } from "../../../src/clients/workload-keys.ts";
 import { aClock } from "../../support/clock.ts";
 
 const KEY = { kty: "EC", crv: "P-256", x: "x", y: "y" };

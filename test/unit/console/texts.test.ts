@@ -3,7 +3,7 @@ import { de } from "../../../console/src/texts/de.ts";
 import { en } from "../../../console/src/texts/en.ts";
 import { isolating } from "../../../console/src/texts/isolated.ts";
 import { AUDIT_EVENTS } from "../../../src/audit.ts";
-import { shownSettings } from "../../../src/config/shown-settings.ts";
+import { shownSettings } from "../../../src/config/settings.ts";
 import { CATALOGUE } from "../../../src/errors.ts";
 
 test("every event of the audit log is a sentence in each language", () => {

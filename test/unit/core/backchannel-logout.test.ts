@@ -2,7 +2,7 @@ import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { describe, expect, test } from "vitest";
 import { incoherences } from "../../../src/clients/coherence.ts";
 import { FetchFailure, type OutboundRequest } from "../../../src/clients/guarded-fetch.ts";
-import { afterAttempt, type LogoutDelivery, logoutTokenClaims, sendLogouts } from "../../../src/core/backchannel-logout.ts";
+import { afterAttempt, type LogoutDelivery, logoutTokenClaims, sendLogouts } from "../../../src/core/logout.ts";
 import { createSigner } from "../../../src/core/signing/jws.ts";
 import { logoutOf } from "../../../src/upstream/provider.ts";
 import { aClient } from "../../support/builders.ts";

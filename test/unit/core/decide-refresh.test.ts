@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
-import { decideRefresh as decide, type Grace } from "../../../src/core/grants/refresh-token/rules.ts";
+import { decideRefresh as decide, type Grace } from "../../../src/core/grants/refresh-token/grant.ts";
 import type { FamilyState } from "../../../src/core/ports.ts";
 import type { RefreshTokenGrant } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../../src/random.ts";

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { CodeState } from "../../../src/core/grants/authorization-code/ports.ts";
+import { decideDevice } from "../../../src/core/grants/device-code/grant.ts";
 import type { DeviceState } from "../../../src/core/grants/device-code/ports.ts";
-import { decideDevice } from "../../../src/core/grants/device-code/rules.ts";
 import {
   AuthorizeDeviceRequestSchema,
   DenyDeviceRequestRequestSchema,

@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import { checkProof } from "../../../src/core/dpop.ts";
-import { proofNonces } from "../../../src/core/dpop-nonces.ts";
+import { checkProof, proofNonces } from "../../../src/core/dpop.ts";
 import { type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { aProof, proofKey } from "../../support/dpop.ts";

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { AuditEntry } from "../../../src/audit.ts";
-import { inTime } from "../../../src/core/in-time.ts";
+import { inTime } from "../../../src/core/effects.ts";
 import type { Core, CorePorts } from "../../../src/core/ports.ts";
-import { revocationDigest } from "../../../src/core/revocation-events.ts";
+import { revocationDigest } from "../../../src/core/revocation.ts";
 import { openKeys } from "../../../src/core/signing/key-ring.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
 import { Refusal } from "../../../src/errors.ts";

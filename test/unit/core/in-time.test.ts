@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AuditEntry } from "../../../src/audit.ts";
-import { inTime } from "../../../src/core/in-time.ts";
+import { inTime } from "../../../src/core/effects.ts";
 import type { Core } from "../../../src/core/ports.ts";
 import { hashSecret } from "../../../src/random.ts";
 

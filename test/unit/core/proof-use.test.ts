@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { proofNonces } from "../../../src/core/dpop-nonces.ts";
+import { proofNonces } from "../../../src/core/dpop.ts";
 import type { CorePorts } from "../../../src/core/ports.ts";
 import { accessTokenClaims, newJti } from "../../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../../src/errors.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { proofNonces } from "../../../src/core/dpop-nonces.ts";
+import { proofNonces } from "../../../src/core/dpop.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient, aCode, aFamily, VERIFIER } from "../../support/builders.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decideCode } from "../../../src/core/grants/authorization-code/rules.ts";
-import { decideRefresh } from "../../../src/core/grants/refresh-token/rules.ts";
+import { decideRefresh } from "../../../src/core/grants/refresh-token/grant.ts";
 import { allowedAt, requestableResources, requestableScopes, targetOf } from "../../../src/core/policy/access.ts";
 import type { StatedAuthentication } from "../../../src/protocol/authentication-context.ts";
 import { hashSecret } from "../../../src/random.ts";

@@ -1,7 +1,6 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import { signingKey } from "../../../src/core/signing/keys.ts";
-import { derivedSecret, type SuccessorInput, successorOf } from "../../../src/core/signing/successor.ts";
+import { derivedSecret, type SuccessorInput, signingKey, successorOf } from "../../../src/core/signing/keys.ts";
 
 /** The key of RFC 8037, appendix A.1. */
 const jwk = {

@@ -1,7 +1,7 @@
 import { Metadata, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { loggingOutages } from "../../../src/grpc/core-outages.ts";
+import { loggingOutages } from "../../../src/grpc/core-client.ts";
 
 const unavailable = (details: string): Refusal => {
   const cause = Object.assign(new Error(details), { code: status.UNAVAILABLE, details, metadata: new Metadata() });

@@ -1,7 +1,7 @@
 import type { Client } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import { connectToCore, frontMetadata, keepConnections } from "../../../src/grpc/core-channel.ts";
-import { keepCoreStreams } from "../../../src/grpc/core-streams.ts";
+import { keepCoreStreams } from "../../../src/grpc/core-peers.ts";
 import { startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";
 import { clientCredentials, smallCore } from "./small-core.ts";

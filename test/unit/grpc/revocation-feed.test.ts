@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RevocationEvent } from "../../../src/core/revocation-events.ts";
-import { type RevocationPage, revocationFeed } from "../../../src/grpc/revocation-feed.ts";
+import type { RevocationEvent } from "../../../src/core/revocation.ts";
+import { type RevocationPage, revocationFeed } from "../../../src/grpc/revocation-streams.ts";
 
 const anEvent = (sequence: string): RevocationEvent => ({
   sequence,

@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import { Metadata, type Server } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import type { RevocationEvent } from "../../../src/core/revocation-events.ts";
+import type { RevocationEvent } from "../../../src/core/revocation.ts";
 import { Refusal } from "../../../src/errors.ts";
-import type { RevocationFeed, RevocationPage } from "../../../src/grpc/revocation-feed.ts";
+import type { RevocationFeed, RevocationPage } from "../../../src/grpc/revocation-streams.ts";
 import { serveRevocations } from "../../../src/grpc/revocation-streams.ts";
 import { admission, callRunner } from "../../../src/grpc/served-call.ts";
 

@@ -1,10 +1,136 @@
-import { Refusal } from "../../../errors.ts";
+import type { Client } from "../../../clients/client.ts";
+import { Refusal, refusing } from "../../../errors.ts";
+import type { DeviceCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret } from "../../../random.ts";
-import { ENFORCED } from "../../policy/rule.ts";
+import { DPOP_KEY } from "../../dpop.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
+import type { Confirmation } from "../../token-state.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
+import type { CodeState } from "../authorization-code/ports.ts";
+import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
 import { CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest } from "../grant.ts";
-import { APPROVED, DEVICE_CODE_UNEXPIRED, DEVICE_CODE_UNUSED, DEVICE_RULES, decideDevice, keyOfDevice } from "./rules.ts";
+import type { DeviceState } from "./ports.ts";
+
+/** A stored request; `code` once a user has approved it. */
+type KnownDevice = { readonly client: Client; readonly device: DeviceState; readonly code: CodeState | undefined };
+type Approved = { readonly client: Client; readonly params: DeviceCodeGrant; readonly code: CodeState };
+
+const refuse = refusing("invalid_grant");
+
+const DEVICE_CODE_KNOWN: Rule<{ readonly device: DeviceState | undefined }, DeviceState> = {
+  name: "device_code_known",
+  demand: "The device code was issued here, and is still stored.",
+  source: "RFC 8628 §3.5",
+  check: ({ device }) => device ?? refuse("device_code_unknown"),
+};
+const DEVICE_CODE_OF_CLIENT: Rule<KnownDevice> = {
+  name: "device_code_of_client",
+  demand: "The device code was issued to this client.",
+  source: "RFC 8628 §3.4",
+  check: ({ client, device }) => {
+    if (device.clientId !== client.clientId) refuse("device_code_of_another_client");
+  },
+};
+const DEVICE_CODE_UNUSED: Rule<KnownDevice> = {
+  name: "device_code_unused",
+  demand: "The device code has not been used before.",
+  source: "docs/protocol.md#device-authorization",
+  check: ({ code }) => {
+    if (code !== undefined && code.grantId !== null) refuse("device_code_used");
+  },
+};
+const DEVICE_CODE_UNEXPIRED: Rule<KnownDevice> = {
+  name: "device_code_unexpired",
+  demand: "The device code has not expired.",
+  source: "RFC 8628 §3.5",
+  check: ({ device }) => {
+    if (device.expiresAt > device.now) return;
+    throw new Refusal("expired_token", "device_code_expired", { description: "The codes have expired. Start again." });
+  },
+};
+const NOT_DENIED: Rule<KnownDevice> = {
+  name: "device_not_denied",
+  demand: "The user has not denied the request.",
+  source: "RFC 8628 §3.5",
+  check: ({ device }) => {
+    if (device.deniedAt !== null) throw new Refusal("access_denied", "device_denied", { description: "The user has denied the request." });
+  },
+};
+/** The caller notes the poll of a device whose user has not decided, so the decision reports it instead of throwing. */
+const APPROVED: Rule<KnownDevice> = {
+  name: "device_approved",
+  demand: "The user has approved the request; until then the client waits for the interval between two polls.",
+  source: "RFC 8628 §3.5",
+  check: ({ code }) => {
+    if (code !== undefined) return;
+    throw new Refusal("authorization_pending", "device_undecided", { description: "The user has not decided yet." });
+  },
+};
+const USER_ENABLED: Rule<Approved> = {
+  name: "user_enabled",
+  demand: "The user is enabled.",
+  source: "docs/protocol.md#accounts",
+  check: ({ code }) => {
+    if (!code.subject.enabled) refuse("user_disabled");
+  },
+};
+const RESOURCE: Rule<Approved, Bound> = {
+  name: "resource",
+  demand:
+    "resource lies within the resources of the device request; where it had none, it can only be the client_id. Disabled resources are left out.",
+  source: "RFC 8707 §2.2",
+  check: ({ client, params, code }) => boundTo(params.resource, client, code),
+};
+
+/** In order. */
+const DEVICE_RULES: readonly RuleHead[] = [
+  DEVICE_CODE_KNOWN,
+  DEVICE_CODE_OF_CLIENT,
+  DPOP_KEY,
+  DEVICE_CODE_UNUSED,
+  DEVICE_CODE_UNEXPIRED,
+  NOT_DENIED,
+  APPROVED,
+  USER_ENABLED,
+  SCOPE,
+  RESOURCE,
+];
+
+interface StoredRequest {
+  readonly device: DeviceState | undefined;
+  readonly code: CodeState | undefined;
+  /** The key that the request proved. */
+  readonly confirmation?: Confirmation | undefined;
+}
+
+/** The key that the device proved with its request. */
+const keyOfDevice = (device: DeviceState | undefined): Confirmation | undefined => (device?.dpopJkt ? { jkt: device.dpopJkt } : undefined);
+
+/**
+ * Decides what a device code entitles its client to. Pure.
+ * @throws {Refusal} invalid_grant, expired_token, access_denied, invalid_scope, invalid_target
+ * @see RFC 8628 §3.5, docs/protocol.md#device-authorization
+ */
+export function decideDevice(
+  { device: found, code, confirmation }: StoredRequest,
+  client: Client,
+  params: DeviceCodeGrant,
+  trace = ENFORCED,
+) {
+  const device = trace.check(DEVICE_CODE_KNOWN, { device: found });
+  const facts = { client, device, code };
+  trace.check(DEVICE_CODE_OF_CLIENT, facts);
+  trace.check(DPOP_KEY, { boundTo: keyOfDevice(device), confirmation });
+  trace.check(DEVICE_CODE_UNUSED, facts);
+  trace.check(DEVICE_CODE_UNEXPIRED, facts);
+  trace.check(NOT_DENIED, facts);
+  const pending = trace.refusalOf(APPROVED, facts);
+  if (code === undefined || pending !== undefined) return { kind: "pending", refusal: pending } as const;
+  const approved = { client, params, code };
+  trace.check(USER_ENABLED, approved);
+  return { kind: "redeem", code: trace.check(SCOPE, approved), ...trace.check(RESOURCE, approved) } as const;
+}
 
 type Request = GrantRequest<"deviceCode">;
 

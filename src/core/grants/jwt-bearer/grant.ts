@@ -7,16 +7,18 @@ import type { Core } from "../../ports.ts";
 import type { NewGrant } from "../../token-state.ts";
 import { actorsOf, newJti } from "../../tokens/access-token.ts";
 import { accessTokenAnswer, GRANT_HELD, type Grant, type GrantRequest, PARAMETERS_PRESENT, previewOf, termsOfAudience } from "../grant.ts";
-import { assertSignedByIssuer, type IdentityAssertion, readIdentityAssertion } from "./assertion.ts";
 import type { AssertedIdentity, IdentityAssertionPorts } from "./ports.ts";
 import {
   ASSERTION_READ,
   ASSERTION_RULES,
   ASSERTION_SIGNED,
   ASSERTION_UNUSED,
+  assertSignedByIssuer,
   CONFIDENTIAL_CLIENT,
   decideIdentityAssertion,
   GRANT_SERVED,
+  type IdentityAssertion,
+  readIdentityAssertion,
   USER_ENABLED,
 } from "./rules.ts";
 

@@ -1,11 +1,16 @@
 import type { AuditEntry } from "../../../audit.ts";
+import type { Client } from "../../../clients/client.ts";
 import { demandsOf } from "../../../clients/security-profile.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, refusing } from "../../../errors.ts";
+import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
-import { hashSecret, newHexSecret, type SecretHash } from "../../../random.ts";
-import { lifetimeAt } from "../../../resources/resource.ts";
-import { ENFORCED } from "../../policy/rule.ts";
+import { hashSecret, newHexSecret, type SecretHash, sameHash } from "../../../random.ts";
+import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
+import { DPOP_KEY } from "../../dpop.ts";
+import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
+import type { Confirmation } from "../../token-state.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import {
   accessTokenAnswer,
@@ -17,7 +22,132 @@ import {
   type GrantRequest,
   previewOf,
 } from "../grant.ts";
-import { decideRefresh, REFRESH_RULES } from "./rules.ts";
+
+/** When a second use of a refresh token is a repetition, not a replay (REFRESH_TOKEN_REUSE_GRACE). */
+export interface Grace {
+  /** 0 makes every second use a replay. */
+  readonly seconds: number;
+  /** The token that follows the presented one if its first use requested the same scope and resource. */
+  readonly successor: SecretHash;
+}
+
+type PresentedToken = { readonly client: Client; readonly found: FamilyState | undefined };
+type FamilyFacts = { readonly client: Client; readonly params: RefreshTokenGrant; readonly family: FamilyState; readonly grace: Grace };
+
+const refuse = refusing("invalid_grant");
+
+const TOKEN_KNOWN: Rule<PresentedToken, FamilyState> = {
+  name: "refresh_token_known",
+  demand: "The refresh token is one that was issued.",
+  source: "RFC 6749 §6",
+  check: ({ found }) => found ?? refuse("refresh_token_unknown"),
+};
+const TOKEN_OF_CLIENT: Rule<FamilyFacts> = {
+  name: "refresh_token_of_client",
+  demand: "The refresh token was issued to this client.",
+  source: "RFC 6749 §6",
+  check: ({ client, family }) => {
+    if (family.clientId !== client.clientId) refuse("refresh_token_of_another_client");
+  },
+};
+const TOKEN_LIVES: Rule<FamilyFacts> = {
+  name: "refresh_token_lives",
+  demand: "Neither the token's family nor its grant has been revoked: by revocation, replay, sign-out or removed consent.",
+  source: "docs/protocol.md#refresh-tokens",
+  check: ({ family }) => {
+    if (family.revoked) refuse("refresh_token_revoked");
+  },
+};
+const TOKEN_UNEXPIRED: Rule<FamilyFacts> = {
+  name: "refresh_token_unexpired",
+  demand: "The token's family has not expired.",
+  source: "RFC 6749 §6",
+  check: ({ family }) => {
+    if (family.expiresAt <= family.now) refuse("refresh_token_expired");
+  },
+};
+const USER_ENABLED: Rule<FamilyFacts> = {
+  name: "user_enabled",
+  demand: "The user is enabled.",
+  source: "docs/protocol.md#accounts",
+  check: ({ family }) => {
+    if (!family.subject.enabled) refuse("user_disabled");
+  },
+};
+/** A second use obliges the caller to revoke the family, so the decision reports it instead of throwing. */
+const TOKEN_UNUSED: Rule<FamilyFacts> = {
+  name: "refresh_token_unused",
+  demand: "The token is the current one of its family; a second use of an earlier one revokes the family.",
+  source: "RFC 9700 §4.14.2",
+  check: ({ family: { usedAt, now, currentHash }, grace }) => {
+    const repeated = usedAt !== null && now < usedAt + grace.seconds && sameHash(grace.successor, currentHash);
+    if (usedAt !== null && !repeated) refuse("refresh_token_replayed");
+  },
+};
+const SCOPE: Rule<FamilyFacts, readonly string[]> = {
+  name: "scope",
+  demand:
+    "scope lies within what was granted, and within what the client may still have at the resources; a scope that demands a class of sign-in needs a grant that states it.",
+  source: "RFC 6749 §6, docs/protocol.md#step-up",
+  check: ({ client, params, family }) => {
+    const target = targetOf(client, family.audience, family.resourceTerms);
+    return narrowScope(params.scope, remainingScopes(family.scopes, client, target, family.authentication));
+  },
+};
+const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] }> = {
+  name: "resource",
+  demand: "resource lies within what was granted; clients and resources that are disabled, and deleted clients, are left out.",
+  source: "RFC 8707 §2.2",
+  check: ({ client, params, family: { audience: bound, absentClients, resourceTerms } }) => {
+    const { terms } = targetOf(client, bound, resourceTerms);
+    return { audience: narrowResource(params.resource, bound, [...absentClients, ...disabledAmong(bound, terms)]), terms };
+  },
+};
+
+/** In order. */
+const REFRESH_RULES: readonly RuleHead[] = [
+  TOKEN_KNOWN,
+  TOKEN_OF_CLIENT,
+  DPOP_KEY,
+  TOKEN_LIVES,
+  TOKEN_UNEXPIRED,
+  USER_ENABLED,
+  TOKEN_UNUSED,
+  SCOPE,
+  RESOURCE,
+];
+
+interface RefreshRequest {
+  readonly client: Client;
+  readonly params: RefreshTokenGrant;
+  /** The key that the request proved. */
+  readonly confirmation?: Confirmation | undefined;
+}
+
+/**
+ * Decides what a presented refresh token entitles its client to. Pure.
+ * Narrower scopes and resources apply to the new access token alone; the family keeps what was granted (RFC 6749 §6).
+ * @throws {Refusal} invalid_grant, invalid_scope, invalid_target; the presented token stays usable
+ * @see RFC 6749 §6, RFC 9700 §4.14.2, docs/protocol.md#refresh-tokens
+ */
+export function decideRefresh(
+  found: FamilyState | undefined,
+  { client, params, confirmation }: RefreshRequest,
+  grace: Grace,
+  trace = ENFORCED,
+) {
+  const family = trace.check(TOKEN_KNOWN, { client, found });
+  const facts = { client, params, family, grace };
+  trace.check(TOKEN_OF_CLIENT, facts);
+  trace.check(DPOP_KEY, { boundTo: family.cnf, confirmation });
+  trace.check(TOKEN_LIVES, facts);
+  trace.check(TOKEN_UNEXPIRED, facts);
+  trace.check(USER_ENABLED, facts);
+  const replayed = trace.refusalOf(TOKEN_UNUSED, facts);
+  if (replayed !== undefined) return { kind: "replay", family, refusal: replayed } as const;
+  const kind = family.usedAt === null ? "rotate" : "repeat";
+  return { kind, family, scopes: trace.check(SCOPE, facts), ...trace.check(RESOURCE, facts) } as const;
+}
 
 type Request = GrantRequest<"refreshToken">;
 

@@ -24,7 +24,7 @@ import {
   tokenReference,
   verifiedAccessToken,
 } from "../../tokens/access-token.ts";
-import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/identity-assertion.ts";
+import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/id-token.ts";
 import { ACCESS_TOKEN_TYPE, accessTokenAnswer, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
 import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
 import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES, TOKEN_RULES } from "./rules.ts";

@@ -9,6 +9,7 @@ import type { Core } from "../../ports.ts";
 import { hasForbiddenMember, parseJws, parseObject } from "../../signing/jws.ts";
 import { checkWorkload, type KnownWorkload, workloadName } from "../../workload/authentication.ts";
 import {
+  MAX_WORKLOAD_TOKEN,
   WORKLOAD_ALGORITHM,
   WORKLOAD_AUDIENCE,
   WORKLOAD_ID,
@@ -16,10 +17,11 @@ import {
   WORKLOAD_ISSUER,
   WORKLOAD_SIGNED,
   WORKLOAD_TIME,
+  type WorkloadToken,
+  workloadToken,
 } from "../../workload/rules.ts";
-import { MAX_WORKLOAD_TOKEN, type WorkloadToken, workloadToken } from "../../workload/token.ts";
 import { because, GRANT_HELD, PARAMETERS_PRESENT, type Prefetched, type RequestWorkload } from "../grant.ts";
-import { isIdentityAssertionType } from "../jwt-bearer/assertion.ts";
+import { isIdentityAssertionType } from "../jwt-bearer/rules.ts";
 
 /**
  * Whether a jwt-bearer request is that of a workload, rather than an identity assertion: by the `typ` of the assertion, before anything

@@ -1,0 +1,119 @@
+import type { AuditEntry } from "../audit.ts";
+import { isRefusal, Refusal } from "../errors.ts";
+import type { GrantCase } from "../protocol/grants.ts";
+import { identifierHash } from "../random.ts";
+import { consumeProof, DPOP_PROOF, type ProvenKey, refuseProof } from "./dpop.ts";
+import { ENFORCED, isVerdict } from "./policy/rule.ts";
+import type { CallContext, Core } from "./ports.ts";
+
+/** The core with a change to every audit entry that is written with an effect. */
+export function withEntries(core: Core, changed: (entry: AuditEntry) => AuditEntry): Core {
+  const { codes, families, grants, delegations, identityAssertions, audit } = core;
+  return {
+    ...core,
+    codes: {
+      ...codes,
+      issue: async (hash, binding, ttl, entry) => codes.issue(hash, binding, ttl, changed(entry)),
+      redeem: async (hash, grant, family, entry) => codes.redeem(hash, grant, family, changed(entry)),
+    },
+    families: {
+      ...families,
+      rotate: async (id, from, to, ttl, entry) => families.rotate(id, from, to, ttl, changed(entry)),
+      keep: async (id, current, ttl, entry) => families.keep(id, current, ttl, changed(entry)),
+      revoke: async (id, entry) => families.revoke(id, changed(entry)),
+    },
+    grants: {
+      open: async (grant, family, sessionId, entry) => grants.open(grant, family, sessionId, changed(entry)),
+      revoke: async (id, entry) => grants.revoke(id, changed(entry)),
+    },
+    delegations: { record: async (delegation, entry) => delegations.record(delegation, changed(entry)) },
+    identityAssertions: identityAssertions && {
+      ...identityAssertions,
+      assertions: {
+        ...identityAssertions.assertions,
+        accept: async (identity, grant, entry) => identityAssertions.assertions.accept(identity, grant, changed(entry)),
+      },
+    },
+    audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(changed(entry)) },
+  };
+}
+
+/**
+ * The core for one call: everything that the call consumes, issues or revokes carries the call's deadline into its statement, and does not
+ * begin once the caller has left. Otherwise a process that was suspended could write effects that its client has already repeated.
+ * @throws {Refusal} temporarily_unavailable for a call whose deadline passed while this process stood still
+ */
+export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
+  const now = core.databaseNow?.();
+  if (notAfter !== undefined && now !== undefined && notAfter < now)
+    throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
+  const lastMoment = (): number | undefined => {
+    if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
+    if (notAfter !== undefined) return notAfter;
+    const moment = core.databaseNow?.();
+    return moment && moment + core.effectWindow;
+  };
+  const dated = (audit: AuditEntry): AuditEntry => {
+    const latest = lastMoment();
+    return latest === undefined ? audit : { ...audit, notAfter: latest };
+  };
+  const { consumedIds } = core;
+  return {
+    ...withEntries(core, dated),
+    consumedIds: {
+      ...consumedIds,
+      consume: async (kind, issuer, id, ttl) => consumedIds.consume(kind, issuer, id, ttl, lastMoment()),
+    },
+  };
+}
+
+/** Grants whose effect is one statement. Others write more than one thing, so that their proof is used up before they begin. */
+const ONE_STATEMENT: readonly GrantCase[] = ["authorizationCode", "refreshToken", "clientCredentials", "tokenExchange"];
+
+/**
+ * Runs the grant of a request with a checked proof, which is used up in the statement of the grant's effect: where the proof was used
+ * before, nothing takes effect. A request that is refused, or revokes what it presents, uses it up first.
+ * @throws {Refusal} invalid_dpop_proof for a proof that was used before, whatever else is wrong with the request
+ */
+export async function usingProof<Answer>(
+  proven: ProvenKey,
+  grant: GrantCase,
+  core: Core,
+  issue: (core: Core) => Promise<Answer>,
+): Promise<Answer> {
+  let used = false;
+  const useNow = async (): Promise<void> => {
+    if (used) return;
+    used = true;
+    await ENFORCED.settle(DPOP_PROOF, consumeProof(proven, core));
+  };
+  if (!ONE_STATEMENT.includes(grant)) await useNow();
+  try {
+    return await issue(used ? core : withProof(proven, core, useNow, () => (used = true)));
+  } catch (error) {
+    if (isRefusal(error) && error.reason === "dpop_proof_used")
+      return ENFORCED.check({ ...DPOP_PROOF, check: () => refuseProof("dpop_proof_used") }, undefined);
+    if (isVerdict(error)) await useNow();
+    throw error;
+  }
+}
+
+/** The core for a request with a proof. @param useNow uses the proof up by itself  @param usedUp notes that an effect has done so */
+function withProof({ jkt, jti, remember }: ProvenKey, core: Core, useNow: () => Promise<void>, usedUp: () => true): Core {
+  const proof = { id: Buffer.from(identifierHash(jkt, jti)).toString("hex"), ttl: remember };
+  const { codes, families, delegations, audit } = withEntries(core, (entry) => ({ ...entry, proof }));
+  const noted = async (stored: Promise<boolean>): Promise<boolean> => (await stored) && usedUp();
+  return {
+    ...core,
+    codes: { ...core.codes, redeem: (...code) => noted(codes.redeem(...code)) },
+    families: {
+      ...core.families,
+      rotate: (...token) => noted(families.rotate(...token)),
+      keep: (...token) => noted(families.keep(...token)),
+      revoke: (...family) => useNow().then(() => core.families.revoke(...family)),
+    },
+    grants: { ...core.grants, revoke: (...grant) => useNow().then(() => core.grants.revoke(...grant)) },
+    delegations: { record: (...exchange) => noted(delegations.record(...exchange)) },
+    audit: { ...core.audit, recordIssue: (entry) => audit.recordIssue(entry).then(() => void usedUp()) },
+  };
+}
