@@ -6,6 +6,7 @@ import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret, newSecret } from "../random.ts";
 import { answerableClient, loggedRequest, type ValidRequest, validateRequest } from "./authorization-request.ts";
+import { issueRecord } from "./grants/grant.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
 import type { Core } from "./ports.ts";
 import { reopenedRequest } from "./pushed-requests.ts";
@@ -132,17 +133,8 @@ async function storeCode(
     ...(request.pushedRequest !== undefined && { pushedRequest: hashSecret(request.pushedRequest) }),
   };
   const lifetime = Math.min(core.lifetimes.authorizationCode, demandsOf(client).codeLifetime);
-  const issued = await core.codes.issue(hashSecret(code), binding, lifetime, {
-    event: "code.issued",
-    outcome: "success",
-    actor: { type: "user", id: userId },
-    userId,
-    clientId: client.clientId,
-    scope: scopes.join(" "),
-    resources,
-    requestId,
-  });
-  return issued ? code : undefined;
+  const audit = issueRecord("user", { userId, clientId: client.clientId, scopes, audience: resources, requestId }, "code.issued");
+  return (await core.codes.issue(hashSecret(code), binding, lifetime, audit)) ? code : undefined;
 }
 
 /**

@@ -67,13 +67,13 @@ export function presentedCredential(credential: ClientCredential | undefined): P
   return { method, clientId: named, secret: method === "client_secret_basic" ? basic?.clientSecret : clientSecret };
 }
 
-/** Finds the client that the token of a workload stands for. A refusal is left to the rules. */
+/** Finds the client that the token of a workload stands for; any other credential names it. A refusal is left to the rules. */
 export async function identified(
   presented: Presented,
-  workload: PresentedWorkload,
   ports: Pick<WorkloadAuthenticationPorts, "workloads" | "issuer">,
 ): Promise<Presented> {
-  const { clientId: named } = presented;
+  const { clientId: named, workload } = presented;
+  if (workload === undefined) return presented;
   const found = await findWorkload(workload.token, named === "" ? undefined : named, ports);
   return { ...presented, clientId: found.clientId ?? named, workload: { ...workload, ...found } };
 }
@@ -262,8 +262,7 @@ export async function authenticateClient(
   methodRule: MethodRule,
   ports: AuthenticationPorts,
 ): Promise<Client> {
-  const sent = presentedCredential(credential);
-  const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, ports);
+  const presented = await identified(presentedCredential(credential), ports);
   const client = ports.clients.byClientId(presented.clientId);
   return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule }, ports);
 }
@@ -278,8 +277,7 @@ export async function authenticatedClient(
   address: string,
   core: AuthenticationPorts & ClientSources,
 ): Promise<Client> {
-  const sent = presentedCredential(credential);
-  const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, core);
+  const presented = await identified(presentedCredential(credential), core);
   const client = resolveClient(presented.clientId, address, core);
   return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule: registeredMethod }, core);
 }

@@ -11,7 +11,7 @@ import { assertShort, logDropped, requestableAccess, requestedTarget } from "./a
 import { authenticatedClient } from "./client-authentication.ts";
 import { consumeProof, verifyProof } from "./dpop.ts";
 import type { DeviceState } from "./grants/device-code/ports.ts";
-import { GRANT_HELD } from "./grants/grant.ts";
+import { GRANT_HELD, issueRecord } from "./grants/grant.ts";
 import { droppedScopes } from "./policy/access.ts";
 import type { Core } from "./ports.ts";
 
@@ -124,17 +124,9 @@ export async function approveDevice(id: string, { userId, sessionId, authTime, r
     codeChallenge: "",
     nonce: null,
   };
-  const issued = await core.codes.issue(deviceCodeHash, binding, Math.max(1, device.expiresAt - device.now), {
-    event: "device.approved",
-    outcome: "success",
-    actor: { type: "user", id: userId },
-    userId,
-    clientId: client.clientId,
-    grantType: DEVICE_CODE,
-    scope: scopes.join(" "),
-    resources,
-    requestId,
-  });
+  const approved = { userId, clientId: client.clientId, grantType: DEVICE_CODE, scopes, audience: resources, requestId };
+  const audit = issueRecord("user", approved, "device.approved");
+  const issued = await core.codes.issue(deviceCodeHash, binding, Math.max(1, device.expiresAt - device.now), audit);
   // The first approval counts, and a repeated one changes nothing.
   const approver = issued ? (await core.codes.byHash(deviceCodeHash))?.userId : undefined;
   if (approver !== userId) throw new Refusal("conflict", "device_not_approved");

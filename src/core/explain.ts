@@ -128,8 +128,7 @@ function unserved(error: unknown): false {
 type Presented = Pick<TokenRequest, "client" | "grant">;
 
 async function authenticatedClientOf({ client: credential, grant }: Presented, core: Core, trace: RuleTrace) {
-  const sent = trace.check(CLIENT_RULES.credential, credential);
-  const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, core);
+  const presented = await identified(trace.check(CLIENT_RULES.credential, credential), core);
   const prefetched = prefetch(grant, presented.clientId, core);
   const attempt = { presented, client: prefetched.client, methodRule: registeredMethod };
   const proveBy = (assertion: Assertion | KnownWorkload, named: Client) => assertUnused(assertion, named, core);

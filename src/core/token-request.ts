@@ -81,8 +81,7 @@ type ReadableRequest = Pick<TokenRequest, "client" | "requestId"> & {
 };
 
 async function authenticate({ grant, client: credential, requestId }: ReadableRequest, core: Core) {
-  const sent = presentedCredential(credential);
-  const presented = sent.workload === undefined ? sent : await identified(sent, sent.workload, core);
+  const presented = await identified(presentedCredential(credential), core);
   const prefetched = prefetch(grant, presented.clientId, core);
   const about = { requestId, ...(grant.case && { grantType: GRANTS[grant.case].grantType }) };
   const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod, about };

@@ -9,7 +9,7 @@ import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
 import type { Core, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
-import type { Confirmation } from "../token-state.ts";
+import type { Confirmation, NewGrant, Subject } from "../token-state.ts";
 import { type AccessTokenContents, accessTokenClaims, tokenTypeOf } from "../tokens/access-token.ts";
 import type { KnownWorkload } from "../workload/authentication.ts";
 import type { WorkloadName, WorkloadUse } from "../workload/rules.ts";
@@ -89,6 +89,16 @@ export const PARAMETERS_PRESENT: Rule<{ readonly grant: TokenRequest["grant"] }>
   check: assertGrantComplete,
 };
 
+/** The user of a code, or of the family of a refresh token. */
+export const USER_ENABLED: Rule<{ readonly subject: Pick<Subject, "enabled"> }> = {
+  name: "user_enabled",
+  demand: "The user is enabled.",
+  source: "docs/protocol.md#accounts",
+  check: ({ subject }) => {
+    if (!subject.enabled) throw new Refusal("invalid_grant", "user_disabled");
+  },
+};
+
 export const GRANT_RULES: readonly RuleHead[] = [GRANT_HELD, PARAMETERS_PRESENT];
 
 /** Evaluates the rules that every grant has before its own. @throws {Refusal} unauthorized_client, invalid_request */
@@ -143,6 +153,20 @@ export async function accessTokenAnswer(token: AccessTokenRequest, core: Core) {
   if (!core.selfContained) return { ...answer, accessToken };
   return { ...answer, accessToken, pqcSignature: Buffer.from(detached).toString("base64url"), pqcAlg: alg };
 }
+
+/** The record of what a client was given, by itself or by its user. */
+export const issueRecord = (
+  by: "user" | "client",
+  {
+    scopes,
+    audience,
+    ...about
+  }: Omit<AuditEntry, "event" | "outcome" | "actor" | "scope" | "resources"> & Pick<NewGrant, "scopes" | "audience">,
+  event: AuditEvent = "token.issued",
+): AuditEntry => {
+  const actor = { type: by, id: about[`${by}Id`] ?? "" };
+  return { event, outcome: "success", actor, ...about, scope: scopes.join(" "), resources: audience };
+};
 
 /** The members of an audit record that say why a request was refused. */
 export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });

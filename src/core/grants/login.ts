@@ -6,7 +6,7 @@ import type { Core } from "../ports.ts";
 import type { NewGrant } from "../token-state.ts";
 import { newJti } from "../tokens/access-token.ts";
 import { newRefresh } from "./authorization-code/grant.ts";
-import { accessTokenAnswer } from "./grant.ts";
+import { accessTokenAnswer, issueRecord } from "./grant.ts";
 
 /** Seconds. */
 const ONE_CALL_LIFETIME = 300;
@@ -22,31 +22,13 @@ export async function loginTokens({ userId, sessionId, authTime, requestId, oneC
   const client = await core.clients.byClientId(FIRST_PARTY_CLIENT_ID);
   if (client === undefined || !client.enabled) throw new Refusal("access_denied", "first_party_client_disabled");
   const audience = [core.issuer];
-  const grant: NewGrant = {
-    id: newId(core.clock, core.randomBytes),
-    clientId: client.clientId,
-    userId,
-    scopes: LOGIN_SCOPES,
-    audience,
-    authTime,
-  };
+  const { clientId } = client;
+  const grant: NewGrant = { id: newId(core.clock, core.randomBytes), clientId, userId, scopes: LOGIN_SCOPES, audience, authTime };
   const jti = newJti(core.randomBytes, grant.id);
   const refresh = oneCall ? undefined : newRefresh(core);
-  const opened = await core.grants.open(grant, refresh?.family, sessionId, {
-    event: "token.issued",
-    outcome: "success",
-    actor: { type: "user", id: userId },
-    userId,
-    clientId: client.clientId,
-    grantType: "login",
-    scope: LOGIN_SCOPES.join(" "),
-    resources: audience,
-    jti,
-    grantId: grant.id,
-    requestId,
-    ...(oneCall && { reason: "one_call", address }),
-  });
-  if (!opened) throw new Refusal("access_denied", "session_not_live");
+  const issued = { userId, clientId, grantType: "login", scopes: LOGIN_SCOPES, audience, jti, grantId: grant.id, requestId };
+  const audit = issueRecord("user", { ...issued, ...(oneCall && { reason: "one_call", address }) });
+  if (!(await core.grants.open(grant, refresh?.family, sessionId, audit))) throw new Refusal("access_denied", "session_not_live");
   const lifetime = core.lifetimes.accessToken;
   const { accessToken, expiresIn, tokenType } = await accessTokenAnswer(
     { subject: userId, client, scopes: LOGIN_SCOPES, audience, jti, lifetime: oneCall ? Math.min(lifetime, ONE_CALL_LIFETIME) : lifetime },

@@ -1,4 +1,3 @@
-import type { AuditEntry } from "../../../audit.ts";
 import { type Client, isConfidential, isNotifiedOfLogout } from "../../../clients/client.ts";
 import { Refusal } from "../../../errors.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
@@ -19,6 +18,7 @@ import {
   GRANT_RULES,
   type Grant,
   type GrantRequest,
+  issueRecord,
   previewOf,
   type TokenAnswer,
   type WouldBeGranted,
@@ -81,47 +81,20 @@ export async function redeemCode(
   { client, requestId, confirmation: cnf }: Pick<GrantRequest, "client" | "requestId" | "confirmation">,
   core: Core,
 ): Promise<TokenAnswer | undefined> {
-  const opened: NewGrant = {
-    id: newId(core.clock, core.randomBytes),
-    clientId: client.clientId,
-    userId: code.userId,
-    scopes: code.scopes,
-    audience: bound,
-    authTime: code.authTime,
-    ...(code.authentication && { authentication: code.authentication }),
-  };
+  const { clientId } = client;
+  const { userId, scopes, authTime, authentication } = code;
+  const opening = { id: newId(core.clock, core.randomBytes), clientId, userId, scopes, audience: bound, authTime };
+  const opened: NewGrant = { ...opening, ...(authentication && { authentication }) };
   const jti = newJti(core.randomBytes, opened.id);
   const refresh = client.grantTypes.includes("refresh_token") ? newRefresh(core, isConfidential(client) ? undefined : cnf) : undefined;
-  const audit: AuditEntry = {
-    event: "token.issued",
-    outcome: "success",
-    actor: { type: "user", id: code.userId },
-    userId: code.userId,
-    clientId: client.clientId,
-    grantType,
-    scope: code.scopes.join(" "),
-    resources: audience,
-    jti,
-    grantId: opened.id,
-    requestId,
-  };
-  if (isNotifiedOfLogout(client)) await core.logoutSubscriptions.subscribe(code.sessionId, client.clientId);
+  const audit = issueRecord("user", { userId, clientId, grantType, scopes, audience, jti, grantId: opened.id, requestId });
+  if (isNotifiedOfLogout(client)) await core.logoutSubscriptions.subscribe(code.sessionId, clientId);
   if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) return undefined;
+  const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
+  const signedIn = signInClaims(authentication, authTime);
   const [answer, idToken] = await Promise.all([
-    accessTokenAnswer(
-      {
-        subject: code.userId,
-        client,
-        scopes: code.scopes,
-        audience,
-        jti,
-        lifetime: lifetimeAt(core.lifetimes.accessToken, audience, terms),
-        cnf,
-        signedIn: signInClaims(code.authentication, code.authTime),
-      },
-      core,
-    ),
-    code.scopes.includes("openid") ? idTokenFor(code, client, core) : undefined,
+    accessTokenAnswer({ subject: userId, client, scopes, audience, jti, lifetime, cnf, signedIn }, core),
+    scopes.includes("openid") ? idTokenFor(code, client, core) : undefined,
   ]);
   return { ...answer, ...(refresh && { refreshToken: refresh.token }), ...(idToken !== undefined && { idToken }) };
 }

@@ -7,6 +7,7 @@ import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Confirmation } from "../../token-state.ts";
+import { USER_ENABLED } from "../grant.ts";
 import type { CodeState } from "./ports.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };
@@ -71,14 +72,6 @@ export const CODE_UNEXPIRED: Rule<KnownCode> = {
   source: "docs/protocol.md#authorization-code",
   check: ({ code }) => {
     if (code.expiresAt <= code.now) refuse("code_expired");
-  },
-};
-const USER_ENABLED: Rule<KnownCode> = {
-  name: "user_enabled",
-  demand: "The user is enabled.",
-  source: "docs/protocol.md#accounts",
-  check: ({ code }) => {
-    if (!code.subject.enabled) refuse("user_disabled");
   },
 };
 export const SCOPE: Rule<Omit<KnownCode, "params">, CodeState> = {
@@ -150,6 +143,6 @@ export function decideCode(found: CodeState | undefined, { client, params, confi
   const replayed = trace.refusalOf(CODE_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", grantId: code.grantId ?? "", refusal: replayed } as const;
   trace.check(CODE_UNEXPIRED, facts);
-  trace.check(USER_ENABLED, facts);
+  trace.check(USER_ENABLED, code);
   return { kind: "redeem", code: trace.check(SCOPE, facts), ...trace.check(RESOURCE, facts) } as const;
 }

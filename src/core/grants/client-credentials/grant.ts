@@ -14,6 +14,7 @@ import {
   GRANT_RULES,
   type Grant,
   type GrantRequest,
+  issueRecord,
   previewOf,
   type TokenAnswer,
   termsOfAudience,
@@ -85,17 +86,7 @@ export async function issueOwnToken(token: OwnToken, core: Core): Promise<TokenA
   const { clientId } = client;
   const jti = ownJti(core.randomBytes, client.id);
   // The record is started first, so that the database works while this process signs. The answer waits for both: no record, no token.
-  const recorded = core.audit.recordIssue({
-    event: "token.issued",
-    outcome: "success",
-    actor: { type: "client", id: clientId },
-    clientId,
-    grantType,
-    scope: scopes.join(" "),
-    resources: audience,
-    jti,
-    requestId,
-  });
+  const recorded = core.audit.recordIssue(issueRecord("client", { clientId, grantType, scopes, audience, jti, requestId }));
   const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime, cnf }, core);
   const [answer] = await Promise.all([signed, recorded]);
   return answer;

@@ -9,7 +9,7 @@ import type { Confirmation } from "../../token-state.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
 import type { CodeState } from "../authorization-code/ports.ts";
 import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
-import { CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest } from "../grant.ts";
+import { CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
 import type { DeviceState } from "./ports.ts";
 
 /** A stored request; `code` once a user has approved it. */
@@ -67,14 +67,6 @@ const APPROVED: Rule<KnownDevice> = {
     throw new Refusal("authorization_pending", "device_undecided", { description: "The user has not decided yet." });
   },
 };
-const USER_ENABLED: Rule<Approved> = {
-  name: "user_enabled",
-  demand: "The user is enabled.",
-  source: "docs/protocol.md#accounts",
-  check: ({ code }) => {
-    if (!code.subject.enabled) refuse("user_disabled");
-  },
-};
 const RESOURCE: Rule<Approved, Bound> = {
   name: "resource",
   demand:
@@ -128,7 +120,7 @@ export function decideDevice(
   const pending = trace.refusalOf(APPROVED, facts);
   if (code === undefined || pending !== undefined) return { kind: "pending", refusal: pending } as const;
   const approved = { client, params, code };
-  trace.check(USER_ENABLED, approved);
+  trace.check(USER_ENABLED, code);
   return { kind: "redeem", code: trace.check(SCOPE, approved), ...trace.check(RESOURCE, approved) } as const;
 }
 

@@ -6,7 +6,16 @@ import { ENFORCED, isVerdict } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import type { NewGrant } from "../../token-state.ts";
 import { actorsOf, newJti } from "../../tokens/access-token.ts";
-import { accessTokenAnswer, GRANT_HELD, type Grant, type GrantRequest, PARAMETERS_PRESENT, previewOf, termsOfAudience } from "../grant.ts";
+import {
+  accessTokenAnswer,
+  GRANT_HELD,
+  type Grant,
+  type GrantRequest,
+  issueRecord,
+  PARAMETERS_PRESENT,
+  previewOf,
+  termsOfAudience,
+} from "../grant.ts";
 import type { AssertedIdentity, IdentityAssertionPorts } from "./ports.ts";
 import {
   ASSERTION_READ,
@@ -87,20 +96,9 @@ export const jwtBearer: Grant<"jwtBearer"> = {
     const { scopes, audience, act, authTime } = accepted;
     const opened: Omit<NewGrant, "userId"> = { id: newId(core.clock, core.randomBytes), clientId, scopes, audience, authTime };
     const jti = newJti(core.randomBytes, opened.id);
-    const acceptance = ports.assertions.accept(identity, opened, {
-      event: "token.issued",
-      outcome: "success",
-      actor: { type: "client", id: clientId },
-      clientId,
-      grantType: JWT_BEARER,
-      scope: scopes.join(" "),
-      resources: audience,
-      jti,
-      grantId: opened.id,
-      ...(act && { actChain: actorsOf(act) }),
-      requestId,
-    });
-    const subject = await acceptance.catch((error: unknown) => {
+    const issued = { clientId, grantType: JWT_BEARER, scopes, audience, jti, grantId: opened.id, requestId };
+    const audit = issueRecord("client", { ...issued, ...(act && { actChain: actorsOf(act) }) });
+    const subject = await ports.assertions.accept(identity, opened, audit).catch((error: unknown) => {
       throw isVerdict(error) ? withoutDetails(error) : error;
     });
     const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);

@@ -20,7 +20,9 @@ import {
   GRANT_RULES,
   type Grant,
   type GrantRequest,
+  issueRecord,
   previewOf,
+  USER_ENABLED,
 } from "../grant.ts";
 
 /** When a second use of a refresh token is a repetition, not a replay (REFRESH_TOKEN_REUSE_GRACE). */
@@ -64,14 +66,6 @@ const TOKEN_UNEXPIRED: Rule<FamilyFacts> = {
   source: "RFC 6749 §6",
   check: ({ family }) => {
     if (family.expiresAt <= family.now) refuse("refresh_token_expired");
-  },
-};
-const USER_ENABLED: Rule<FamilyFacts> = {
-  name: "user_enabled",
-  demand: "The user is enabled.",
-  source: "docs/protocol.md#accounts",
-  check: ({ family }) => {
-    if (!family.subject.enabled) refuse("user_disabled");
   },
 };
 /** A second use obliges the caller to revoke the family, so the decision reports it instead of throwing. */
@@ -142,7 +136,7 @@ export function decideRefresh(
   trace.check(DPOP_KEY, { boundTo: family.cnf, confirmation });
   trace.check(TOKEN_LIVES, facts);
   trace.check(TOKEN_UNEXPIRED, facts);
-  trace.check(USER_ENABLED, facts);
+  trace.check(USER_ENABLED, family);
   const replayed = trace.refusalOf(TOKEN_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", family, refusal: replayed } as const;
   const kind = family.usedAt === null ? "rotate" : "repeat";
@@ -152,26 +146,6 @@ export function decideRefresh(
 type Request = GrantRequest<"refreshToken">;
 
 const { grantType } = GRANTS.refreshToken;
-
-const issueRecord = (
-  family: FamilyState,
-  scopes: readonly string[],
-  audience: readonly string[],
-  jti: string,
-  requestId: string,
-): AuditEntry => ({
-  event: "token.issued",
-  outcome: "success",
-  actor: { type: "client", id: family.clientId },
-  userId: family.subject.userId,
-  clientId: family.clientId,
-  grantType,
-  scope: scopes.join(" "),
-  resources: audience,
-  jti,
-  grantId: family.grantId,
-  requestId,
-});
 
 /** Commits the revocation of the family, then refuses. */
 async function revokeReplayed(family: FamilyState, refusal: Refusal, { client, requestId }: Request, core: Core): Promise<never> {
@@ -214,11 +188,12 @@ export const refreshToken: Grant<"refreshToken"> = {
       const { family } = decision;
       if (decision.kind === "replay") return revokeReplayed(family, decision.refusal, request, core);
       const { scopes, audience, terms } = decision;
-      const jti = newJti(core.randomBytes, family.grantId);
-      const audit = issueRecord(family, scopes, audience, jti, requestId);
+      const { clientId, grantId } = family;
+      const { userId: subject } = family.subject;
+      const jti = newJti(core.randomBytes, grantId);
+      const audit = issueRecord("client", { userId: subject, clientId, grantType, scopes, audience, jti, grantId, requestId });
       if (decision.kind === "repeat") await core.audit.recordIssue({ ...audit, reason: "refresh_token_repeated" });
       else if (!(await use(family.familyId, successor, audit))) continue;
-      const subject = family.subject.userId;
       const cnf = family.cnf ?? request.confirmation;
       const lifetime = lifetimeAt(accessToken, audience, terms);
       const signedIn = signInClaims(family.authentication, family.authTime);

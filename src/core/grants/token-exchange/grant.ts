@@ -25,7 +25,15 @@ import {
   verifiedAccessToken,
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/id-token.ts";
-import { ACCESS_TOKEN_TYPE, accessTokenAnswer, type Grant, type GrantRequest, previewOf, type RefusalDetails } from "../grant.ts";
+import {
+  ACCESS_TOKEN_TYPE,
+  accessTokenAnswer,
+  type Grant,
+  type GrantRequest,
+  issueRecord,
+  previewOf,
+  type RefusalDetails,
+} from "../grant.ts";
 import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
 import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES, TOKEN_RULES } from "./rules.ts";
 
@@ -142,20 +150,11 @@ async function assertionAnswer(
   return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: scopes.join(" ") };
 }
 
-const issueRecord = (delegation: NewDelegation, { act }: Exchange, requestId: string): AuditEntry => ({
-  event: delegation.kind === "id_jag" ? "identity_assertion.issued" : "token.issued",
-  outcome: "success",
-  actor: { type: "client", id: delegation.actor },
-  userId: delegation.userId,
-  clientId: delegation.actor,
-  grantType: TOKEN_EXCHANGE,
-  scope: delegation.scopes.join(" "),
-  resources: delegation.audience,
-  jti: delegation.jti,
-  grantId: delegation.grantId,
-  actChain: actorsOf(act),
-  requestId,
-});
+function exchangeRecord(delegation: NewDelegation, { act }: Exchange, requestId: string): AuditEntry {
+  const { kind, actor: clientId, userId, scopes, audience, jti, grantId } = delegation;
+  const issued = { userId, clientId, grantType: TOKEN_EXCHANGE, scopes, audience, jti, grantId, actChain: actorsOf(act), requestId };
+  return issueRecord("client", issued, kind === "id_jag" ? "identity_assertion.issued" : "token.issued");
+}
 
 /**
  * Exchanges a user's token for a narrower one that names the agent as actor, or for an identity assertion. Every outcome leaves an audit
@@ -192,7 +191,7 @@ export const tokenExchange: Grant<"tokenExchange"> = {
     // No record, no token: the answer waits for both.
     const [answer, stored] = await Promise.all([
       kind === "id_jag" ? assertionAnswer(exchange, request, { jti, lifetime }, core) : accessTokenAnswer(token, core),
-      core.delegations.record(delegation, issueRecord(delegation, exchange, requestId)),
+      core.delegations.record(delegation, exchangeRecord(delegation, exchange, requestId)),
     ]);
     return stored ? { ...answer, issuedTokenType: issuedTypeOf(exchange) } : refuseOvertaken(request, core);
   },
