@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isApiKey, mintApiKey } from "../clients/api-key.ts";
 import { type Client, ENVIRONMENTS, mayHoldApiKey } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
-import { CLIENT_SORTS, type ClientSort, type NewClient, type Reach } from "../clients/ports.ts";
+import { CLIENT_SORTS, type NewClient, type Reach } from "../clients/ports.ts";
 import { redirectUriFault } from "../clients/redirect-uri.ts";
 import { Refusal } from "../errors.ts";
 import { hashSecret, newClientId, newId, newSecret } from "../random.ts";
@@ -122,7 +122,7 @@ export const clientsRouter = router({
   list: developerProcedure.input(OwnClients.optional()).query(async ({ ctx, input }): Promise<OwnClientList> => {
     const ownerId = ctx.caller.userId;
     if (input === undefined) return { clients: (await ctx.ports.clients.ofOwner(ownerId)).map(clientView) };
-    const [filter, part] = inParts<ClientSort, typeof input>(input);
+    const [filter, part] = inParts(input);
     return pageView("clients", await ctx.ports.clients.list({ ...filter, ownerId }, part), clientView);
   }),
 

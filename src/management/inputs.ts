@@ -163,12 +163,10 @@ export const listing = <Sort extends string>(sorts: readonly [Sort, ...Sort[]]) 
   order: z.enum(["asc", "desc"]).optional(),
 });
 
-type Listing<Sort extends string> = Pick<Part<Sort>, "limit" | "cursor" | "sort" | "order">;
-
 /** Parts the input of a list into its filter and the part of it. The first page is counted. */
-export function inParts<Sort extends string, Input extends Listing<Sort>>(
-  input: Input & Listing<Sort>,
-): readonly [filter: Omit<Input, keyof Listing<Sort>>, part: Part<Sort>] {
+export function inParts<Input extends Pick<Part<string>, "limit" | "cursor" | "sort" | "order">>(
+  input: Input,
+): readonly [filter: Omit<Input, "limit" | "cursor" | "sort" | "order">, part: Part<NonNullable<Input["sort"]>>] {
   const { limit, cursor, sort, order, ...filter } = input;
   return [filter, { limit, cursor, sort, order, count: cursor === undefined }];
 }

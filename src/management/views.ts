@@ -13,6 +13,13 @@ import type { AuditChainState, AuditRecord, ConsentCounts } from "./record-ports
 
 export const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
+/** A record with these of its members, which are seconds or null, as milliseconds. They come last. */
+export const inMilliseconds = <Thing extends object, Time extends keyof Thing & string>(thing: Thing, ...times: readonly Time[]): Thing => {
+  const others = Object.entries(thing).filter(([member]) => !times.some((time) => time === member));
+  const shown = times.map((time) => [time, millisecondsOrNull(thing[time] as number | null)]);
+  return Object.fromEntries([...others, ...shown]) as Thing;
+};
+
 /** Names every member, so that no secret can leave. @see docs/protocol.md#clients */
 export const clientView = (client: Client) => ({
   id: client.id,
@@ -46,30 +53,10 @@ export const operatorClientView = (client: Client) => ({ ...clientView(client), 
 const pick = <Thing extends object, Member extends keyof Thing>(thing: Thing, members: readonly Member[]): Pick<Thing, Member> =>
   Object.fromEntries(members.map((member) => [member, thing[member]])) as Pick<Thing, Member>;
 
-export const apiKeyView = ({ createdAt, lastUsedAt, revokedAt, ...key }: ApiKey) => ({
-  ...key,
-  createdAt: milliseconds(createdAt),
-  lastUsedAt: millisecondsOrNull(lastUsedAt),
-  revokedAt: millisecondsOrNull(revokedAt),
-});
-
-export const userView = ({ createdAt, updatedAt, ...user }: User) => ({
-  ...user,
-  createdAt: milliseconds(createdAt),
-  updatedAt: millisecondsOrNull(updatedAt),
-});
-
-export const invitationView = ({ createdAt, expiresAt, ...invitation }: SentInvitation) => ({
-  ...invitation,
-  createdAt: milliseconds(createdAt),
-  expiresAt: milliseconds(expiresAt),
-});
-
-export const publishedKeyView = ({ publishedAt, inUseAt, ...key }: PublishedKey) => ({
-  ...key,
-  publishedAt: milliseconds(publishedAt),
-  inUseAt: millisecondsOrNull(inUseAt),
-});
+export const apiKeyView = (key: ApiKey) => inMilliseconds(key, "createdAt", "lastUsedAt", "revokedAt");
+export const userView = (user: User) => inMilliseconds(user, "createdAt", "updatedAt");
+export const invitationView = (invitation: SentInvitation) => inMilliseconds(invitation, "createdAt", "expiresAt");
+export const publishedKeyView = (key: PublishedKey) => inMilliseconds(key, "publishedAt", "inUseAt");
 
 /** Leaves out members without a value. `depth` counts the actors of a delegation; `seq` and `hash` are null until the record is sealed. */
 export const auditView = ({ at, actChain, address, link, ...record }: AuditRecord) => ({
@@ -92,21 +79,17 @@ export const auditChainView = ({ start, head, waiting, signed }: AuditChainState
 const endView = (end: End | null) => end && { ...end, at: millisecondsOrNull(end.at) };
 
 /** `ended` is null while the delegation is active. */
-export const delegationView = ({ issuedAt, expiresAt, ended, ...delegation }: Delegation) => ({
-  ...delegation,
-  issuedAt: milliseconds(issuedAt),
-  expiresAt: milliseconds(expiresAt),
+export const delegationView = ({ ended, ...delegation }: Delegation) => ({
+  ...inMilliseconds(delegation, "issuedAt", "expiresAt"),
   ended: endView(ended),
 });
 
-export const rootGrantView = ({ issuedAt, signedOutAt, ended, ...root }: RootGrant) => ({
-  ...root,
-  issuedAt: milliseconds(issuedAt),
-  signedOutAt: millisecondsOrNull(signedOutAt),
+export const rootGrantView = ({ ended, ...root }: RootGrant) => ({
+  ...inMilliseconds(root, "issuedAt", "signedOutAt"),
   ended: endView(ended),
 });
 
-export const agentPauseView = ({ pausedAt, ...pause }: AgentPause) => ({ ...pause, pausedAt: milliseconds(pausedAt) });
+export const agentPauseView = (pause: AgentPause) => inMilliseconds(pause, "pausedAt");
 
 /** What every page of a list has beside its items. `total` is null on all pages but the first; inexact it means "more than". */
 export interface PageEnd {
@@ -129,7 +112,7 @@ export const countsView = ({ total, usedLately }: ConsentCounts) => ({
   usedLately: Math.min(usedLately, TOTAL_LIMIT),
 });
 
-export const figureView = ({ at, ...figure }: Figure) => ({ ...figure, at: milliseconds(at) });
+export const figureView = (figure: Figure) => inMilliseconds(figure, "at");
 
 /** A branding, with the type of its logo alone. */
 export const brandingView = ({ logo, ...branding }: Branding) => ({ ...branding, logo: logo === undefined ? null : logoFile(logo).type });

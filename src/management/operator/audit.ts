@@ -38,7 +38,7 @@ const after = z.int().min(0).default(0);
 export const operatorAuditRouter = router({
   /** Newest first. */
   list: operatorProcedure.input(z.strictObject({ ...listing(["created"]), ...auditFilter }).prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts<"created", typeof input>(input);
+    const [filter, part] = inParts(input);
     return pageView("records", await ctx.ports.auditTrail.list(auditFilterOf(filter), part), auditView);
   }),
   /** Sealed records in the order of the chain. The next call passes `reached` as `after`, and gets each later record once. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Client, ENVIRONMENTS } from "../../clients/client.ts";
-import { CLIENT_SORTS, type ClientSort, type Reach } from "../../clients/ports.ts";
+import { CLIENT_SORTS, type Reach } from "../../clients/ports.ts";
 import { milliseconds } from "../../clock.ts";
 import { isRefusal, Refusal, type RefusalCode } from "../../errors.ts";
 import { mayChange } from "../acts.ts";
@@ -126,7 +126,7 @@ async function assertOwnerExists(ownerId: string | null | undefined, users: Pick
 /** All clients, with the attributes that only operators set. @see docs/protocol.md#clients */
 export const operatorClientsRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
-    const [{ unusedSince, ...filter }, part] = inParts<ClientSort, typeof input>(input);
+    const [{ unusedSince, ...filter }, part] = inParts(input);
     const page = await ctx.ports.clients.list({ ...filter, unusedSince: secondsOf(unusedSince) }, part);
     return pageView("clients", page, operatorClientView);
   }),

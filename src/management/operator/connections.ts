@@ -3,7 +3,7 @@ import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import type { Connection } from "../../upstream/connection.ts";
-import { CONNECTION_SORTS, type ConnectionSort } from "../../upstream/ports.ts";
+import { CONNECTION_SORTS } from "../../upstream/ports.ts";
 import { changedConnection, newConnection as sealed } from "../../upstream/stored-secret.ts";
 import { found } from "../clients.ts";
 import { inParts, listing, RecordId, realmInput, search } from "../inputs.ts";
@@ -43,7 +43,7 @@ const namedConnection = async ({ managedConnections }: ManagementPorts, name: st
 /** Identity providers that users sign in by. @see docs/protocol.md#upstream-sign-in */
 export const operatorConnectionsRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts<ConnectionSort, typeof input>(input);
+    const [filter, part] = inParts(input);
     const realmId = await realmOf(ctx.ports, input.realmId);
     const page = await ctx.ports.managedConnections.list({ ...filter, realmId }, part);
     return pageView("connections", page, (each) => connectionView(each, ctx.ports.issuer));

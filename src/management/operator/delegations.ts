@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DELEGATION_SORTS, type DelegationSort } from "../../accounts/delegations.ts";
+import { DELEGATION_SORTS } from "../../accounts/delegations.ts";
 import { MAX_ACTORS } from "../../clients/client.ts";
 import { found } from "../clients.ts";
 import { identifier, inParts, listing } from "../inputs.ts";
@@ -34,7 +34,7 @@ export const operatorDelegationsRouter = router({
       z.strictObject({ ...listing(DELEGATION_SORTS), userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}),
     )
     .query(async ({ ctx, input }) => {
-      const page = await ctx.ports.delegations.list(ALL_USERS, ...inParts<DelegationSort, typeof input>(input));
+      const page = await ctx.ports.delegations.list(ALL_USERS, ...inParts(input));
       return pageView("delegations", page, delegationView);
     }),
   /** A grant with all its delegations, each after its parent. */
@@ -68,7 +68,7 @@ export const operatorAgentsRouter = router({
   pauses: operatorProcedure
     .input(z.strictObject({ ...listing(["created"]), agent: identifier, userId: z.uuid().nullable().optional() }).prefault({}))
     .query(async ({ ctx, input }) => {
-      const page = await ctx.ports.agentPauses.list(ALL_USERS, ...inParts<"created", typeof input>(input));
+      const page = await ctx.ports.agentPauses.list(ALL_USERS, ...inParts(input));
       return pageView("pauses", page, agentPauseView);
     }),
   /** `changed`: whether this call changed anything. */

@@ -6,7 +6,7 @@ import { Refusal } from "../../errors.ts";
 import { DisplayName } from "../../protocol/display-name.ts";
 import { found } from "../clients.ts";
 import { inParts, language, listing, RecordId, RegistrationScopes, realmInput, requiredAcr, search } from "../inputs.ts";
-import { type ManagementPorts, REALM_SORTS, type RealmSort } from "../ports.ts";
+import { type ManagementPorts, REALM_SORTS } from "../ports.ts";
 import { BrandingInput, ScopeDescriptionInput, ScopeName } from "../record-inputs.ts";
 import { operatorProcedure, realmOf, router } from "../trpc.ts";
 import { brandingView, pageView } from "../views.ts";
@@ -17,7 +17,7 @@ const nonce = z.string().regex(/^[\w+/=-]{1,100}$/, "is no nonce");
 /** Realms and the scopes that open registration may give in them; null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
 export const operatorRealmsRouter = router({
   list: operatorProcedure.input(z.strictObject({ ...listing(REALM_SORTS), search }).prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts<RealmSort, typeof input>(input);
+    const [filter, part] = inParts(input);
     return pageView("realms", await ctx.ports.managedRealms.list(filter, part), (realm) => realm);
   }),
 
@@ -87,7 +87,7 @@ async function builtInScopes({ managedScopes }: ManagementPorts, realmId: string
 export const operatorScopesRouter = router({
   /** The operators' descriptions; at their end, which is on the last page, the built-in ones that they have not replaced. */
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
-    const [{ search: sought }, part] = inParts<"name", typeof input>(input);
+    const [{ search: sought }, part] = inParts(input);
     const realmId = await realmOf(ctx.ports, input.realmId);
     const [{ items, next, total }, builtIn] = await Promise.all([
       ctx.ports.managedScopes.list({ realmId, search: sought }, part),

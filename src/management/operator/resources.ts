@@ -3,7 +3,7 @@ import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { isWebResource } from "../../protocol/access.ts";
 import { metadataUrl, type ResourceMetadata } from "../../resources/metadata.ts";
-import { RESOURCE_SORTS, type ResourceSort } from "../../resources/ports.ts";
+import { RESOURCE_SORTS } from "../../resources/ports.ts";
 import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord, withSettings } from "../../resources/resource.ts";
 import { found } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search } from "../inputs.ts";
@@ -45,7 +45,7 @@ function differenceOf(record: ResourceRecord, { scopes }: ResourceMetadata) {
 /** Records of protected resources. @see docs/protocol.md#resource-records */
 export const operatorResourcesRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts<ResourceSort, typeof input>(input);
+    const [filter, part] = inParts(input);
     const realmId = await realmOf(ctx.ports, input.realmId);
     return pageView("resources", await ctx.ports.managedResources.list({ ...filter, realmId }, part), resourceView);
   }),

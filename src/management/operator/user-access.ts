@@ -7,7 +7,7 @@ import { found } from "../clients.ts";
 import { identifier, inParts, language, listing, RecordId, search } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { millisecondsOrNull, pageView } from "../views.ts";
+import { inMilliseconds, millisecondsOrNull, pageView } from "../views.ts";
 
 const OfUser = z.strictObject({ userId: RecordId });
 const BY_OPERATOR = "by_operator";
@@ -82,12 +82,8 @@ export const operatorSessionsRouter = router({
   }),
 });
 
-const consentView = <Shown extends Omit<Consent, "userId">>({ createdAt, updatedAt, lastUsedAt, ...consent }: Shown) => ({
-  ...consent,
-  createdAt: milliseconds(createdAt),
-  updatedAt: millisecondsOrNull(updatedAt),
-  lastUsedAt: millisecondsOrNull(lastUsedAt),
-});
+const consentView = <Shown extends Omit<Consent, "userId">>(consent: Shown) =>
+  inMilliseconds(consent, "createdAt", "updatedAt", "lastUsedAt");
 
 /** What users allowed applications. An operator can revoke it, never give it. */
 export const operatorConsentsRouter = router({
@@ -101,7 +97,7 @@ export const operatorConsentsRouter = router({
   ofClient: operatorProcedure
     .input(z.strictObject({ ...listing(["created"]), clientId: identifier.nonoptional(), search }))
     .query(async ({ ctx, input }) => {
-      const [{ clientId, ...filter }, part] = inParts<"created", typeof input>(input);
+      const [{ clientId, ...filter }, part] = inParts(input);
       return pageView("consents", await ctx.ports.clientConsents.list(clientId, filter, part), consentView);
     }),
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { lastOperator } from "../../accounts/account.ts";
 import { sendReset } from "../../accounts/forgotten-password.ts";
-import { INVITATION_SORTS, type InvitationSort, invite } from "../../accounts/invitations.ts";
+import { INVITATION_SORTS, invite } from "../../accounts/invitations.ts";
 import { accountClosedMail, senderOf } from "../../accounts/mails.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import { ROLES } from "../../accounts/ports.ts";
@@ -12,7 +12,7 @@ import { newId } from "../../random.ts";
 import { isOneself, mayInvite } from "../acts.ts";
 import { found } from "../clients.ts";
 import { ById, inParts, language, listing, RecordId, search, UserImport } from "../inputs.ts";
-import { type Bearer, USER_SORTS, type UserSort } from "../ports.ts";
+import { type Bearer, USER_SORTS } from "../ports.ts";
 import { assertFreshProof, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { invitationView, pageView, userView } from "../views.ts";
 
@@ -42,7 +42,7 @@ function assertNotOneself(caller: Bearer, id: string): void {
 export const operatorUsersRouter = router({
   list: operatorProcedure
     .input(Filter.prefault({}))
-    .query(async ({ ctx, input }) => pageView("users", await ctx.ports.users.list(...inParts<UserSort, typeof input>(input)), userView)),
+    .query(async ({ ctx, input }) => pageView("users", await ctx.ports.users.list(...inParts(input)), userView)),
 
   get: operatorProcedure.input(ById).query(async ({ ctx, input }) => userView(found(await ctx.ports.users.byId(input.id)))),
 
@@ -141,7 +141,7 @@ export const operatorUsersRouter = router({
 /** Invitations that were sent by `users.invite` and not yet accepted. */
 export const operatorInvitationsRouter = router({
   list: operatorProcedure.input(z.strictObject({ ...listing(INVITATION_SORTS), search }).prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts<InvitationSort, typeof input>(input);
+    const [filter, part] = inParts(input);
     return pageView("invitations", await ctx.ports.sentInvitations.list(filter.search, part), invitationView);
   }),
 

@@ -1,11 +1,5 @@
 import { z } from "zod";
-import {
-  IDENTITY_SORTS,
-  type IdentitySort,
-  type StoredIdentity,
-  WORKLOAD_ISSUER_SORTS,
-  type WorkloadIssuerSort,
-} from "../../clients/ports.ts";
+import { IDENTITY_SORTS, type StoredIdentity, WORKLOAD_ISSUER_SORTS } from "../../clients/ports.ts";
 import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
@@ -14,7 +8,7 @@ import { found } from "../clients.ts";
 import { clientId, inParts, listing, RecordId, search } from "../inputs.ts";
 import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { pageView } from "../views.ts";
+import { inMilliseconds, pageView } from "../views.ts";
 
 const named = z.strictObject({ issuer: Issuer });
 const IssuerFilter = z.strictObject({ ...listing(WORKLOAD_ISSUER_SORTS), kind: z.enum(WORKLOAD_KINDS).optional(), search });
@@ -33,12 +27,12 @@ const issuerView = ({ id: _, createdAt, updatedAt, ...issuer }: WorkloadIssuer) 
   updatedAt: milliseconds(updatedAt ?? createdAt),
 });
 
-const identityView = ({ createdAt, ...identity }: StoredIdentity) => ({ ...identity, createdAt: milliseconds(createdAt) });
+const identityView = (identity: StoredIdentity) => inMilliseconds(identity, "createdAt");
 
 /** Platforms whose tokens authenticate clients. @see docs/protocol.md#workloads */
 export const operatorWorkloadIssuersRouter = router({
   list: operatorProcedure.input(IssuerFilter.prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts<WorkloadIssuerSort, typeof input>(input);
+    const [filter, part] = inParts(input);
     return pageView("issuers", await ctx.ports.workloads.issuers(filter, part), issuerView);
   }),
 
@@ -77,7 +71,7 @@ export const operatorWorkloadIssuersRouter = router({
 /** What platforms call the workloads that are a client. */
 export const operatorWorkloadIdentitiesRouter = router({
   list: operatorProcedure.input(IdentityFilter.prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts<IdentitySort, typeof input>(input);
+    const [filter, part] = inParts(input);
     return pageView("identities", await ctx.ports.workloads.identities(filter, part), identityView);
   }),
 
