@@ -26,6 +26,10 @@ const rule = (setting: SettingName, isBroken: Rule["isBroken"], fault: string, r
 });
 
 const SIGNERS: readonly Role[] = ["all", "core"];
+/** For a setting that means nothing without another one. */
+const beside = (setting: SettingName, other: SettingName, remedy: string, roles?: readonly Role[]): Rule =>
+  rule(setting, (s) => s[setting] !== undefined && s[other] === undefined, `has no ${other} beside it`, remedy, roles);
+
 /** Not commands, which are often given the settings of servers without their secrets. */
 const SERVERS: readonly Role[] = ["all", "front", "core"];
 const production = (s: Partial<Settings>) => s.NODE_ENV === "production";
@@ -35,8 +39,8 @@ type CertificateSetting = "GRPC_TLS_CERT" | "TOKEN_CORE_TLS_CERT" | "WALLET_VERI
 type CertificateKeySetting = "GRPC_TLS_KEY" | "TOKEN_CORE_TLS_KEY" | "WALLET_VERIFIER_KEY";
 
 const together = (cert: CertificateSetting, key: CertificateKeySetting, roles?: readonly Role[]): readonly Rule[] => [
-  rule(cert, (s) => s[cert] !== undefined && s[key] === undefined, `has no ${key} beside it`, `set ${key} too`, roles),
-  rule(key, (s) => s[key] !== undefined && s[cert] === undefined, `has no ${cert} beside it`, `set ${cert} too`),
+  beside(cert, key, `set ${key} too`, roles),
+  beside(key, cert, `set ${cert} too`),
   rule(
     key,
     ({ [cert]: chain, [key]: privateKey }) => chain !== undefined && privateKey !== undefined && !certificateFits(chain, privateKey),
@@ -103,13 +107,7 @@ const RULES: readonly Rule[] = [
       "give at least 32 random characters",
     ),
   ),
-  rule(
-    "TOKEN_CORE_SECRET_PREVIOUS",
-    (s) => s.TOKEN_CORE_SECRET_PREVIOUS !== undefined && s.TOKEN_CORE_SECRET === undefined,
-    "has no TOKEN_CORE_SECRET beside it",
-    "set that one, or remove this one",
-    SERVERS,
-  ),
+  beside("TOKEN_CORE_SECRET_PREVIOUS", "TOKEN_CORE_SECRET", "set that one, or remove this one", SERVERS),
   rule(
     "TOKEN_CORE_URL",
     (s) => s.TOKEN_CORE_URL === undefined,
@@ -137,20 +135,8 @@ const RULES: readonly Rule[] = [
     "make one with `countersign keys generate`, and set it as PEM text or @path",
     SIGNERS,
   ),
-  rule(
-    "JWT_PUBLIC_KEY",
-    (s) => s.JWT_PUBLIC_KEY !== undefined && s.JWT_PRIVATE_KEY === undefined,
-    "has no JWT_PRIVATE_KEY beside it",
-    "set the private key, or remove this one",
-    SIGNERS,
-  ),
-  rule(
-    "JWT_PREVIOUS_PRIVATE_KEY",
-    (s) => s.JWT_PREVIOUS_PRIVATE_KEY !== undefined && s.JWT_PRIVATE_KEY === undefined,
-    "has no JWT_PRIVATE_KEY beside it",
-    "set the key that follows it, or name it JWT_PRIVATE_KEY",
-    SIGNERS,
-  ),
+  beside("JWT_PUBLIC_KEY", "JWT_PRIVATE_KEY", "set the private key, or remove this one", SIGNERS),
+  beside("JWT_PREVIOUS_PRIVATE_KEY", "JWT_PRIVATE_KEY", "set the key that follows it, or name it JWT_PRIVATE_KEY", SIGNERS),
   rule(
     "JWT_PUBLIC_KEY",
     (s) => s.JWT_PUBLIC_KEY !== undefined && s.JWT_PRIVATE_KEY !== undefined && !isPair(s.JWT_PRIVATE_KEY, s.JWT_PUBLIC_KEY),

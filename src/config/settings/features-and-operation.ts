@@ -44,20 +44,19 @@ export const FEATURE_SETTINGS = {
   ),
 };
 
-const wallets = settingsOf("Wallets");
+const wallets = settingsOf("Wallets", { needs: "WALLET_FEDERATION_ENABLED" });
 
 /** Claims that describe the credential rather than its holder. */
 const NOT_SUBJECT: ReadonlySet<string> = new Set(["iss", "iat", "nbf", "exp", "cnf", "vct", "status", "_sd", "_sd_alg"]);
 
 export const WALLET_SETTINGS = {
-  WALLET_FEDERATION_ENABLED: wallets(
+  WALLET_FEDERATION_ENABLED: settingsOf("Wallets")(
     flag().default(false),
     "Whether users may link the credential of a wallet to their account (OpenID4VP 1.0).",
   ),
   WALLET_TRUSTED_ISSUERS: wallets(
     issuers().default([]),
     "Issuers (`iss`) whose credentials are accepted; an empty list rejects every credential.",
-    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_CREDENTIAL_TYPES: wallets(
     listOf(
@@ -67,7 +66,6 @@ export const WALLET_SETTINGS = {
       "give the `vct` of each type, a URI, separated by spaces or commas",
     ).default(["urn:eudi:pid:1"]),
     "Credential types (`vct`) that a wallet is asked for; any one of them is enough.",
-    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_SUBJECT_CLAIM: wallets(
     text(
@@ -76,7 +74,6 @@ export const WALLET_SETTINGS = {
       "give the name of one claim that the issuers keep stable and unique, and never reassign",
     ).default("sub"),
     "Claim of the credential that identifies the user within its issuer: stable, unique, never reassigned.",
-    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_ISSUER_ROOTS: wallets(
     tlsCertificate().optional(),
@@ -84,27 +81,23 @@ export const WALLET_SETTINGS = {
     {
       unset: "keys come from the issuer's `/.well-known/jwt-vc-issuer` alone",
       file: true,
-      needs: "WALLET_FEDERATION_ENABLED",
     },
   ),
   WALLET_CREDENTIAL_STATUS: wallets(
     oneOf(["strict", "lenient"]).default("strict"),
     "A credential whose status list cannot be fetched: rejected (`strict`) or accepted (`lenient`). A revoked or suspended credential is always rejected.",
-    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
   WALLET_VERIFIER_CERT: wallets(
     tlsCertificate().optional(),
     "Certificate chain (PEM, leaf first, P-256 key) that identifies this server to wallets; requests are then signed.",
-    { unset: "unsigned requests, which name only the address for the response", file: true, needs: "WALLET_FEDERATION_ENABLED" },
+    { unset: "unsigned requests, which name only the address for the response", file: true },
   ),
   WALLET_VERIFIER_KEY: wallets(p256Private().optional(), "Private key (PEM, P-256) of WALLET_VERIFIER_CERT.", {
     file: true,
-    needs: "WALLET_FEDERATION_ENABLED",
   }),
   WALLET_CLIENT_ID_PREFIX: wallets(
     oneOf(["x509_san_dns", "x509_hash"]).default("x509_san_dns"),
     "How signed requests name this server: by the host in WALLET_VERIFIER_CERT, or by the hash of that certificate.",
-    { needs: "WALLET_FEDERATION_ENABLED" },
   ),
 };
 

@@ -13,11 +13,11 @@ export interface SettingMeta {
   readonly needs?: string;
 }
 
-/** Describes settings of one group. A group is a section of docs/settings.md. */
+/** Describes settings of one group. A group is a section of docs/settings.md. @param all what each of them needs */
 export const settingsOf =
-  (group: string) =>
+  (group: string, all: Pick<SettingMeta, "needs"> = {}) =>
   <Schema extends z.ZodType>(schema: Schema, description: string, more: Omit<SettingMeta, "group" | "description"> = {}): Schema =>
-    schema.meta({ group, description, ...more });
+    schema.meta({ group, description, ...more, ...all });
 
 /** Seconds. */
 export const DAY = 86_400;
