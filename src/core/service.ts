@@ -35,31 +35,11 @@ async function issuing(whole: Core, context: CallContext): Promise<Core> {
   return inTime(whole, context);
 }
 
-type PushMethods = Pick<TokenCoreImplementation, "pushAuthorization" | "openPushedRequest">;
-
-const pushMethods = (whole: Core): PushMethods => ({
-  pushAuthorization: async (request, context) => pushAuthorization(request, await issuing(whole, context)),
-  openPushedRequest: async (request) => openPushedRequest(request, whole),
-});
-
-type DeviceMethods = Pick<TokenCoreImplementation, "authorizeDevice" | "findDeviceRequest" | "denyDeviceRequest">;
-
-const deviceMethods = (whole: Core): DeviceMethods => ({
-  authorizeDevice: async (request, context) => authorizeDevice(request, await issuing(whole, context)),
-  findDeviceRequest: async ({ userCode }) => ({ deviceRequest: await findDeviceRequest(userCode, whole) }),
-  async denyDeviceRequest({ deviceRequest }) {
-    if (!(await whole.devices.deny(deviceRequest))) throw new Refusal("conflict", "device_approved_before");
-    return {};
-  },
-});
-
 /** The token core: one function for each method of TokenCoreService. */
 export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   const whole = coreOf(ports);
   return {
-    async token(request, context) {
-      return answerTokenRequest(request, await issuing(whole, context));
-    },
+    token: async (request, context) => answerTokenRequest(request, await issuing(whole, context)),
 
     async validateAuthorization({ request, userId, session, requestId, address }, context) {
       const core = inTime(whole, context);
@@ -81,8 +61,15 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return {};
     },
 
-    ...pushMethods(whole),
-    ...deviceMethods(whole),
+    pushAuthorization: async (request, context) => pushAuthorization(request, await issuing(whole, context)),
+    openPushedRequest: async (request) => openPushedRequest(request, whole),
+
+    authorizeDevice: async (request, context) => authorizeDevice(request, await issuing(whole, context)),
+    findDeviceRequest: async ({ userCode }) => ({ deviceRequest: await findDeviceRequest(userCode, whole) }),
+    async denyDeviceRequest({ deviceRequest }) {
+      if (!(await whole.devices.deny(deviceRequest))) throw new Refusal("conflict", "device_approved_before");
+      return {};
+    },
 
     async loginTokens(request, context) {
       const core = await issuing(whole, context);
@@ -105,9 +92,7 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
 
     verifyAccessToken: ({ accessToken, use, dpop }) => verifyBearer(accessToken, use, whole, dpop),
 
-    async publicKeys() {
-      return { jwksJson: whole.keys.jwksJson() };
-    },
+    publicKeys: async () => ({ jwksJson: whole.keys.jwksJson() }),
 
     async resolveClient({ clientId, address }) {
       const client = await resolveClient(clientId, address, whole);
@@ -115,13 +100,8 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return { client: clientView(client) };
     },
 
-    async validateLogout(request) {
-      return validateLogout(request, whole);
-    },
-
-    async explain(request) {
-      return explain(request, whole);
-    },
+    validateLogout: async (request) => validateLogout(request, whole),
+    explain: async (request) => explain(request, whole),
   };
 }
 
