@@ -56,7 +56,12 @@ const queryCache = new QueryCache({
 });
 
 /** A change that failed may have been made, and its answer lost; or somebody else has changed the record before. */
-const mutationCache = new MutationCache({ onError: () => void queryClient.invalidateQueries() });
+const mutationCache = new MutationCache({ onError: (error) => readAgain(error) });
+
+/** Reads again what the screen shows, after an act. @param error why it failed; without a session, reading would only ask for one again */
+export function readAgain(error?: unknown): void {
+  if (failureOf(error).status !== 401) void queryClient.invalidateQueries();
+}
 
 export const queryClient: QueryClient = new QueryClient({
   queryCache,

@@ -18,9 +18,15 @@ interface ErrorData {
   readonly issues?: Failure["issues"];
 }
 
+/** The session has ended, and its user did not sign in again: nothing was sent. */
+export class SignedOut extends Error {}
+
 /** What an error says, whether the server refused the call, failed, or was not reached. */
 export function failureOf(error: unknown): Failure {
   const isOfServer = error instanceof TRPCClientError;
+  if (isOfServer && error.cause instanceof SignedOut) {
+    return { message: error.message, code: undefined, status: 401, requestId: undefined, issues: [] };
+  }
   const data = (isOfServer ? error.data : undefined) as ErrorData | null | undefined;
   const response = isOfServer ? (error.meta?.response as Response | undefined) : undefined;
   return {

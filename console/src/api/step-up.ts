@@ -7,12 +7,13 @@ import { failureOf } from "./failure.ts";
 /** The refusal of a call that needs a newer or stronger sign-in (RFC 9470). */
 const REFUSED = "insufficient_user_authentication";
 
-type Ask = (demand: Demand) => Promise<boolean>;
+type Ask = (demand: Demand | undefined) => Promise<boolean>;
 let ask: Ask = async () => false;
 /** The sign-in under way, for which all calls wait that are refused until then. */
 let asking: Promise<boolean> | undefined;
 
-function askOnce(demand: Demand): Promise<boolean> {
+/** @param demand undefined: the session has ended, and any sign-in will do */
+export function askOnce(demand?: Demand): Promise<boolean> {
   asking ??= ask(demand).finally(() => {
     asking = undefined;
   });

@@ -1,5 +1,8 @@
+import { SignedOut } from "../api/failure.ts";
+import { askOnce } from "../api/step-up.ts";
 import { BASE, ISSUER, PUSHED, patience } from "../environment.ts";
 import { jwtPart } from "../jwt-part.ts";
+import { T } from "../texts/texts.ts";
 import { answerInPopup, type Demand, type FlowClient, FlowError, newRequest, openPopup, type Proof, redeem } from "./code-flow.ts";
 
 /** Milliseconds before its expiry from which a token is renewed. */
@@ -15,6 +18,12 @@ let renewing: Promise<AccessToken | undefined> | undefined;
 let leaving: Promise<void> | undefined;
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) leaving = undefined; // the user came back to this document
+});
+
+/** The form that was typed in last. While it is there, the page is not left for another sign-in. */
+let form: Element | null = null;
+addEventListener("input", ({ target }) => {
+  form = (target instanceof Element && target.closest("form")) || form;
 });
 
 const isFresh = (token: AccessToken | undefined): token is AccessToken =>
@@ -40,13 +49,18 @@ async function renewed(): Promise<AccessToken | undefined> {
 }
 
 /**
- * The token for a call; without a session the browser leaves for the sign-in page, and the promise stays open.
- * @throws when the server cannot answer for now
+ * The token for a call; without a session the user signs in again in a window where a form is filled in, and else the browser leaves for the
+ * sign-in page, and the promise stays open.
+ * @throws {SignedOut} when the user does not sign in  @throws when the server cannot answer for now
  */
 export async function accessToken(): Promise<string> {
   if (isFresh(current)) return current.token;
   const token = await renewed();
   if (token !== undefined) return token.token;
+  if (form?.isConnected && leaving === undefined) {
+    if (!(await askOnce())) throw new SignedOut(T.proof.refused);
+    return accessToken();
+  }
   await (leaving ?? leave(signInByPage(here())));
   return new Promise(() => undefined);
 }
@@ -90,7 +104,7 @@ export async function completeSignIn(): Promise<string | undefined> {
  * A new sign-in in a window of its own, so that this page keeps what was typed.
  * @returns false when the user gave up  @throws {FlowError}
  */
-export async function signInAgain(demand: Demand, signal: AbortSignal): Promise<boolean> {
+export async function signInAgain(demand: Demand = WITH_SIGN_IN_TIME, signal: AbortSignal): Promise<boolean> {
   const popup = openPopup();
   if (popup === null) throw new FlowError("popup_blocked");
   const arrived = await answerInPopup(popup, CONSOLE, demand, signal);

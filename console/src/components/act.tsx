@@ -1,7 +1,7 @@
 import { Button, type ButtonProps } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type ReactNode, useState } from "react";
-import { queryClient } from "../api/client.ts";
+import { readAgain } from "../api/client.ts";
 import { FailureNote } from "./failure.tsx";
 
 export const showFailure = (error: unknown): void =>
@@ -12,12 +12,12 @@ export async function act(work: Promise<unknown>, done: string): Promise<boolean
   try {
     await work;
     notifications.show({ message: done });
+    readAgain(); // an act is done before that
     return true;
   } catch (error) {
     showFailure(error);
+    readAgain(error);
     return false;
-  } finally {
-    void queryClient.invalidateQueries(); // an act is done before the screen is read again
   }
 }
 

@@ -6,12 +6,12 @@ import type { Demand } from "../auth/code-flow.ts";
 import { signInAgain } from "../auth/session.ts";
 import { T } from "../texts/texts.ts";
 
-type Asked = { readonly demand: Demand; readonly answer: (hasSignedIn: boolean) => void; readonly abort: AbortController };
+type Asked = { readonly demand: Demand | undefined; readonly answer: (hasSignedIn: boolean) => void; readonly abort: AbortController };
 
 /** Above the dialog whose call waits for the sign-in. */
 const Z_INDEX = getDefaultZIndex("modal") + 1;
 
-/** Asks for a new sign-in when the server refuses a call without one. The window opens at a click, so that browsers do not block it. */
+/** Asks for a new sign-in when the server refuses a call without one, and when the session has ended. The window opens at a click, so that browsers do not block it. */
 export function Proofs() {
   const [asked, setAsked] = useState<Asked>();
   const [failure, setFailure] = useState<Error>();
@@ -32,9 +32,10 @@ export function Proofs() {
       (error: Error) => one.abort.signal.aborted || setFailure(error),
     );
   };
+  const { title, text } = asked !== undefined && asked.demand === undefined ? T.proof.ended : T.proof;
   return (
-    <Modal opened={asked !== undefined} onClose={() => settle(asked, false)} title={T.proof.title} zIndex={Z_INDEX}>
-      <Text>{T.proof.text}</Text>
+    <Modal opened={asked !== undefined} onClose={() => settle(asked, false)} title={title} zIndex={Z_INDEX}>
+      <Text>{text}</Text>
       <div role="status">
         {failure !== undefined && (
           <Alert color="red" mt="md">

@@ -71,6 +71,7 @@ export const de: Texts = {
     text: "Das lässt sich nicht rückgängig machen. Melden Sie sich deshalb noch einmal an. Ihre Eingaben bleiben erhalten.",
     act: "Erneut anmelden",
     refused: "Die Anmeldung wurde nicht abgeschlossen. Es wurde nichts geändert.",
+    ended: { title: "Ihre Sitzung ist beendet", text: "Melden Sie sich erneut an, um fortzufahren. Ihre Eingaben bleiben erhalten." },
   },
   agents: {
     title: "Agenten",

@@ -60,6 +60,7 @@ export const en = {
     text: "This cannot be undone, so sign in once more. What you entered here stays.",
     act: "Sign in again",
     refused: "The sign-in was not completed. Nothing was changed.",
+    ended: { title: "Your session has ended", text: "Sign in again to go on. What you entered here stays." },
   },
   agents: {
     title: "Agents",
