@@ -20,6 +20,45 @@ const button = (name: string) => page.getByRole("button", { name, exact: true })
 
 const expired = (route: Route) => route.fulfill({ status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' }, json: {} });
 
+test("what somebody else has added to or taken from a list stays so when another entry of it is saved", async () => {
+  const [one, two, three, four] = ["one", "two", "three", "four"].map((name) => `https://${name}.example.test/`) as [string, ...string[]];
+  const uris = (...some: readonly (string | undefined)[]) => some.filter((each) => each !== undefined);
+  const { id } = await operator.clients.create.mutate({
+    name: "Shared",
+    redirectUris: uris(one, two),
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "none",
+  });
+  await openScreen(page, `/clients/${id}`);
+  await page.getByLabel("Redirect URIs").fill(uris(one, two, three).join("\n"));
+  await operator.clients.update.mutate({ id, patch: { redirectUris: uris(one, four) } });
+  await button("Save").click();
+  await page.getByText("Saved. It is in force now.").waitFor();
+  expect((await operator.clients.get.query({ id })).redirectUris).toEqual(uris(one, four, three));
+
+  const resource = "https://shared.example.test/mcp";
+  await operator.resources.create.mutate({ resource, name: "Shared", scopes: [{ name: "shared:read" }], clients: ["named", "document"] });
+  await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+  await page.getByLabel("Those that registered themselves").check();
+  await operator.resources.update.mutate({ resource, clients: ["named"] });
+  await button("Save").click();
+  await expect.poll(async () => (await operator.resources.get.query({ resource })).clients.toSorted()).toEqual(["named", "registered"]);
+});
+
+test("what somebody else has set for the registration in a realm stays when it is saved unchanged, or another scope is added", async () => {
+  const { id } = await operator.realms.create.mutate({ name: "Shared" });
+  const scopes = async () => (await operator.realms.get.query({ id })).dynamicRegistrationScopes;
+  await openScreen(page, `/realms/${id}`);
+  await operator.realms.update.mutate({ id, dynamicRegistrationScopes: ["openid", "email"] });
+  await button("Save scopes").click();
+  await page.getByText(/^Saved/).waitFor();
+  expect(await scopes()).toEqual(["openid", "email"]);
+  await page.getByLabel("Scopes", { exact: true }).fill("openid email profile");
+  await operator.realms.update.mutate({ id, dynamicRegistrationScopes: ["openid"] });
+  await button("Save scopes").click();
+  await expect.poll(scopes).toEqual(["openid", "profile"]);
+});
+
 test("what was typed stays when the session ends, and is sent once its user has signed in again", async () => {
   await openScreen(page, "/clients/new");
   await page.getByLabel("Name").fill("Kept");

@@ -20,20 +20,43 @@ export const sendChanges = async <Changes extends object>(
   if (Object.keys(changes).length > 0) await send(changes);
 };
 
+/** A list with what its editor has added and taken away, and what others have since that began. Pure. */
+export function mergedList(begun: readonly string[], edited: readonly string[], now: readonly string[]): string[] {
+  if (JSON.stringify(begun) === JSON.stringify(now)) return [...edited]; // in its order, too
+  const isAdded = (each: string): boolean => !begun.includes(each);
+  return [...new Set([...now.filter((each) => edited.includes(each) || isAdded(each)), ...edited.filter(isAdded)])];
+}
+
+/** A field that the user has changed: what it had before, and what it has now. */
+interface Edit {
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
 /**
  * The fields of a form over a record. Those that the user has not changed follow the record when it is read again; the others keep what was
  * typed.
  */
 export function useEdits<Fields extends object>(record: Fields) {
-  const [edits, setEdits] = useState<Partial<Fields>>({});
+  const [edits, setEdits] = useState<Readonly<Record<string, Edit>>>({});
+  const withEdits = (side: keyof Edit): Fields => ({
+    ...record,
+    ...Object.fromEntries(Object.entries(edits).map(([name, edit]) => [name, edit[side]])),
+  });
   return {
-    fields: { ...record, ...edits },
-    edit: (some: Partial<Fields>): void => setEdits((before) => ({ ...before, ...some })),
+    fields: withEdits("to"),
+    /** What each field had when the user began to change it. */
+    begun: withEdits("from"),
+    edit: (some: Partial<Fields>): void =>
+      setEdits((before) => {
+        const changed = Object.entries(some).map(([name, to]) => [name, { from: record[name as keyof Fields], ...before[name], to }]);
+        return { ...before, ...Object.fromEntries(changed) };
+      }),
     /** Lets fields that were saved follow the record again, unless they have been changed since they were sent. */
     settle: (sent: Fields): void =>
-      setEdits(
-        (before) =>
-          Object.fromEntries(Object.entries(before).filter(([name, value]) => value !== sent[name as keyof Fields])) as Partial<Fields>,
-      ),
+      setEdits((before) => {
+        const later = Object.entries(before).filter(([name, { to }]) => to !== sent[name as keyof Fields]);
+        return Object.fromEntries(later.map(([name, { to }]) => [name, { from: sent[name as keyof Fields], to }]));
+      }),
   };
 }

@@ -2,7 +2,7 @@ import { Anchor, Button, Group, Paper, Stack, Switch, Text, Textarea, TextInput,
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
+import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
@@ -37,16 +37,24 @@ export function ClientSettings(part: ClientPart) {
 function Members({ client, can }: ClientPart) {
   const { isOperator } = useViewer();
   const asAgent: AgentSettings = { isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null };
-  const { fields, edit, settle } = useEdits({
+  const { fields, begun, edit, settle } = useEdits({
     ...{ name: client.name, redirects: client.redirectUris.join("\n"), scopes: client.scopes.join(" "), enabled: client.enabled },
     ...asAgent,
   });
   const agentOf = ({ isAgent, maxAgentMode }: typeof fields): AgentSettings => ({ isAgent, maxAgentMode });
   const saving = useMutation({
-    mutationFn: (sent: typeof fields) => {
+    mutationFn: async (sent: typeof fields) => {
       const { id } = client;
       const { name, redirects, scopes, enabled } = sent;
-      const changes = changesTo(client, { name, enabled, redirectUris: listOf(redirects), scopes: listOf(scopes) });
+      const now = await proceduresFor(isOperator).get.query({ id }); // others may have changed its lists since the screen was read
+      const changes = changesTo(
+        { ...client, redirectUris: now.redirectUris, scopes: now.scopes },
+        {
+          ...{ name, enabled },
+          redirectUris: mergedList(listOf(begun.redirects), listOf(redirects), now.redirectUris),
+          scopes: mergedList(listOf(begun.scopes), listOf(scopes), now.scopes),
+        },
+      );
       if (!isOperator) return sendChanges(changes, (patch) => api.clients.update.mutate({ id, patch }));
       return sendChanges({ ...changes, ...changesTo(asAgent, agentOf(sent)) }, (patch) =>
         api.operator.clients.update.mutate({ id, patch }),

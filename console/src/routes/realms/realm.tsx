@@ -1,13 +1,14 @@
 import { Button, Group, NativeSelect, Stack, Switch, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { useEdits } from "../../api/changes.ts";
+import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, trpc } from "../../api/client.ts";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
 import { T } from "../../texts/texts.ts";
+import { listOf } from "../clients/kinds.ts";
 import { BrandingForm } from "./branding.tsx";
 import { type RealmRecord, refreshRealms } from "./record.ts";
 
@@ -57,11 +58,14 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
 }
 
 function Registration({ realm: { id, dynamicRegistrationScopes: current } }: { readonly realm: RealmRecord }) {
-  const { fields, edit, settle } = useEdits({ isOwn: current !== null, scopes: (current ?? []).join(" ") });
+  const { fields, begun, edit, settle } = useEdits({ isOwn: current !== null, scopes: (current ?? []).join(" ") });
   const saving = useMutation({
-    mutationFn: ({ isOwn, scopes }: typeof fields) => {
-      const own = scopes.split(/\s+/).filter((scope) => scope !== "");
-      return api.operator.realms.update.mutate({ id, dynamicRegistrationScopes: isOwn ? own : null });
+    mutationFn: async ({ isOwn, scopes }: typeof fields) => {
+      const { dynamicRegistrationScopes: now } = await api.operator.realms.get.query({ id }); // others may have changed them since
+      const hasOwn = isOwn === begun.isOwn ? now !== null : isOwn;
+      const own = hasOwn ? mergedList(listOf(begun.scopes), listOf(scopes), now ?? []) : null;
+      const changes = changesTo({ dynamicRegistrationScopes: now }, { dynamicRegistrationScopes: own });
+      await sendChanges(changes, () => api.operator.realms.update.mutate({ id, dynamicRegistrationScopes: own }));
     },
     onSuccess: (_, sent) => refreshRealms().then(() => settle(sent)),
   });

@@ -2,7 +2,7 @@ import { Badge, Button, Checkbox, Group, Stack, Tabs, Text } from "@mantine/core
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
+import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, queryClient, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { useConfirm } from "../../components/confirm.tsx";
@@ -69,16 +69,17 @@ const KINDS = ["registered", "document", "named"] as const;
 function Kinds({ resource }: { readonly resource: Resource }) {
   const confirm = useConfirm();
   const moveOn = useMoveOn();
-  const { fields, edit, settle } = useEdits<{ readonly kinds: readonly string[]; readonly enabled: boolean }>({
+  const { fields, begun, edit, settle } = useEdits<{ readonly kinds: readonly string[]; readonly enabled: boolean }>({
     kinds: resource.clients,
     enabled: resource.enabled,
   });
   const named = { realmId: resource.realmId, resource: resource.resource };
   const saving = useMutation({
-    mutationFn: ({ enabled, kinds }: typeof fields) => {
+    mutationFn: async ({ enabled, kinds }: typeof fields) => {
       const inOrder = (some: readonly string[]) => KINDS.filter((kind) => some.includes(kind));
-      const record = { enabled: resource.enabled, clients: inOrder(resource.clients) };
-      const changes = changesTo(record, { enabled, clients: inOrder(kinds) });
+      const now = await api.operator.resources.get.query(named); // others may have changed the kinds since the screen was read
+      const record = { enabled: resource.enabled, clients: inOrder(now.clients) };
+      const changes = changesTo(record, { enabled, clients: inOrder(mergedList(begun.kinds, kinds, now.clients)) });
       return sendChanges(changes, (some) => api.operator.resources.update.mutate({ ...named, ...some }));
     },
     onSuccess: async (_, sent) => {
