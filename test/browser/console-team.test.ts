@@ -1,7 +1,7 @@
 import type { Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { openScreen, startConsole } from "../support/console.ts";
+import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
 import { OPERATOR } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
 
@@ -17,6 +17,23 @@ beforeEach(async () => {
 });
 
 const button = (name: string) => page.getByRole("button", { name, exact: true });
+
+test("the focus moves to the heading of the next screen, and stays where its user has put it", async () => {
+  const focused = () => page.evaluate(() => `${document.activeElement?.tagName}: ${document.activeElement?.textContent?.slice(0, 40)}`);
+  await page.getByRole("navigation").getByRole("link", { name: "Clients" }).press("Enter");
+  await expect.poll(focused).toBe("H1: Clients");
+  const client = page.locator(".row-link").first();
+  const name = await client.innerText();
+  await client.press("Enter");
+  await expect.poll(focused).toBe(`H1: ${name}`);
+  await page.getByRole("tab", { name: "Audit" }).press("Enter");
+  await expect.poll(focused).toBe("BUTTON: Audit");
+  await page.goBack();
+  await expect.poll(focused).toBe("H1: Clients");
+  await typeInSearch(page, "Keys");
+  await page.keyboard.press("Enter");
+  await expect.poll(focused).toBe("H1: Signing keys");
+});
 
 const expired = (route: Route) => route.fulfill({ status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' }, json: {} });
 

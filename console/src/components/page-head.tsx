@@ -1,7 +1,8 @@
 import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
-import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { Link, useRouter } from "@tanstack/react-router";
+import { type ReactNode, type RefObject, useEffect, useRef } from "react";
+import { placeOf } from "./move-on.ts";
 
 interface PageHeadProps {
   /** Also the title of the document. */
@@ -16,9 +17,27 @@ interface PageHeadProps {
   readonly children?: ReactNode;
 }
 
+/** The screen whose head was shown last. */
+let shown: string | undefined;
+
+/** Moves the focus to the heading of a screen that was moved to, and of one in whose place another head was: what had the focus is gone. */
+function useFocusOnArrival(): RefObject<HTMLHeadingElement | null> {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const router = useRouter();
+  useEffect(() => {
+    const place = placeOf(router.state.location);
+    const hasMoved = shown !== undefined && shown !== place;
+    const isLost = document.activeElement === document.body && navigator.userActivation.hasBeenActive;
+    shown = place;
+    if (isLost || hasMoved) heading.current?.focus({ preventScroll: true });
+  }, [router]);
+  return heading;
+}
+
 /** The head of a screen. */
 export function PageHead({ title, back, state, detail, children }: PageHeadProps) {
   useDocumentTitle(`${title} · Countersign`);
+  const heading = useFocusOnArrival();
   return (
     <Stack gap={4}>
       {back !== undefined && (
@@ -30,7 +49,7 @@ export function PageHead({ title, back, state, detail, children }: PageHeadProps
       <Group justify="space-between" align="flex-start" gap="sm">
         <Stack gap={4} flex="1 1 20rem" miw={0}>
           <Group gap="sm">
-            <Title order={1} className="foreign">
+            <Title order={1} className="foreign" ref={heading} tabIndex={-1}>
               {title}
             </Title>
             {state}
