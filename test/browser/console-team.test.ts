@@ -2,12 +2,14 @@ import type { Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
+import { runText } from "../support/database.ts";
 import { OPERATOR } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
 
 // Several operators at once, where there is much of everything. One server and one browser.
 
 const { server, page } = await startConsole();
+const run = (text: string) => runText(server.database.sql, text);
 const operator = await operatorAt(server.url);
 
 beforeEach(async () => {
@@ -16,7 +18,29 @@ beforeEach(async () => {
   await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
 });
 
+/** Clients like the one of the tests that is called `agent`, but for some columns. */
+const manyClients = (count: number, kind: string, columns: object) =>
+  run(
+    `insert into clients select (jsonb_populate_record(client, '${JSON.stringify(columns)}' || jsonb_build_object(
+       'id', gen_random_uuid(), 'client_id', 'many-${kind}-' || n, 'name', 'many-${kind}-' || n))).*
+     from clients client, generate_series(1001, ${1000 + count}) n where client.client_id = 'agent'`,
+  );
+
 const button = (name: string) => page.getByRole("button", { name, exact: true });
+
+test("an agent is not called active where it is not known whether it is paused", async () => {
+  await manyClients(201, "agent", { is_agent: true, enabled: true });
+  await run(
+    `insert into agent_pauses (agent, paused_by_type, paused_by, paused_at)
+     select 'many-agent-' || n, 'user', 'somebody', now() + n * interval '1 second' from generate_series(1001, 1201) n`,
+  );
+  const { pauses } = await operator.agents.pauses.query({ userId: null, limit: 200 });
+  const known = new Set(pauses.map(({ agent }) => agent.clientId));
+  const beyond = Array.from({ length: 201 }, (_, n) => `many-agent-${n + 1001}`).find((id) => !known.has(id)) ?? "";
+  await openScreen(page, `/agents?q=${beyond}`);
+  await page.getByRole("link", { name: beyond, exact: true }).waitFor();
+  expect(await page.getByText("Active", { exact: true }).count()).toBe(0);
+});
 
 test("the focus moves to the heading of the next screen, and stays where its user has put it", async () => {
   const focused = () => page.evaluate(() => `${document.activeElement?.tagName}: ${document.activeElement?.textContent?.slice(0, 40)}`);

@@ -12,14 +12,17 @@ import { PageHead } from "../../components/page-head.tsx";
 import { shownAgo, T } from "../../texts/texts.ts";
 
 type Row = ManagementOutputs["operator"]["clients"]["list"]["clients"][number];
-type Pause = ManagementOutputs["operator"]["agents"]["pauses"]["pauses"][number];
+type Pauses = ManagementOutputs["operator"]["agents"]["pauses"];
 
 const { agents: texts } = T;
 
-/** Pauses by operators, by client_id. A page of them suffices for the list: the agent's own screen asks for its own. */
-const pausesOf = (pauses: readonly Pause[]): ReadonlyMap<string, Pause> => new Map(pauses.map((pause) => [pause.agent.clientId, pause]));
+/** By client_id: whether operators paused an agent; undefined where that is not known, as beyond the first page of pauses. */
+const pausesOf = ({ pauses, nextCursor }: Pauses) => {
+  const paused = new Set(pauses.map(({ agent }) => agent.clientId));
+  return (clientId: string): boolean | undefined => paused.has(clientId) || (nextCursor === null ? false : undefined);
+};
 
-const columnsOf = (paused: ReadonlyMap<string, Pause> | undefined): readonly Column<Row>[] => [
+const columnsOf = (isPaused: (clientId: string) => boolean | undefined): readonly Column<Row>[] => [
   {
     id: "name",
     header: texts.name,
@@ -44,7 +47,7 @@ const columnsOf = (paused: ReadonlyMap<string, Pause> | undefined): readonly Col
   {
     id: "state",
     header: texts.state,
-    cell: ({ clientId, enabled }) => <AgentState isPaused={paused?.has(clientId)} enabled={enabled} />,
+    cell: ({ clientId, enabled }) => <AgentState isPaused={isPaused(clientId)} enabled={enabled} />,
   },
 ];
 
@@ -83,7 +86,7 @@ export function AgentList() {
       {pauses.data === undefined && pauses.error && <FailureNote error={pauses.error} retry={() => void pauses.refetch()} />}
       <DataTable
         caption={texts.title}
-        columns={columnsOf(pauses.data && pausesOf(pauses.data.pauses))}
+        columns={columnsOf(pauses.data === undefined ? () => undefined : pausesOf(pauses.data))}
         pages={pages}
         rowsOf={({ clients }) => clients}
         keyOf={({ id }) => id}
