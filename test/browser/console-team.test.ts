@@ -59,6 +59,25 @@ test("the focus moves to the heading of the next screen, and stays where its use
   await expect.poll(focused).toBe("H1: Signing keys");
 });
 
+test("says how many clients were deleted before a call failed", async () => {
+  await manyClients(150, "dead", { origin: "dynamic", last_used_at: null, created_at: "2020-01-01" });
+  await openScreen(page, "/clients?unused=90&q=many-dead");
+  await page.getByText("150 in total").waitFor();
+  await expect
+    .poll(async () => {
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+      return Number(await page.locator("[data-index]").last().getAttribute("data-index"));
+    })
+    .toBe(149);
+  await page.getByRole("checkbox", { name: "Select all shown" }).check();
+  let calls = 0;
+  await page.route("**/trpc/*deleteMany*", (route) => (calls++ === 0 ? route.continue() : route.abort()));
+  await button("Delete clients: 150").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete clients: 150" }).click();
+  await page.getByText("The server cannot be reached.").waitFor();
+  await page.getByText("Deleted: 100.").waitFor();
+});
+
 const expired = (route: Route) => route.fulfill({ status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' }, json: {} });
 
 test("what somebody else has added to or taken from a list stays so when another entry of it is saved", async () => {

@@ -51,26 +51,25 @@ export function Deletion({ clients, chosen, onChoose, unusedSince }: DeletionPro
     const count = shownNumber(ids.length);
     if (!(await confirm({ title: texts.act(count), consequences: texts.consequences, act: texts.act(count) }))) return;
     setWorking(true);
+    let deleted = 0;
+    const refused: string[] = [];
     try {
-      let deleted = 0;
-      const refused: string[] = [];
       for (let from = 0; from < ids.length; from += MANY) {
         const answer = await api.operator.clients.deleteMany.mutate({ ids: ids.slice(from, from + MANY), unusedSince });
         deleted += answer.deleted.length;
         refused.push(...answer.refused.map(({ message }) => message));
       }
-      const message = [
-        texts.done(shownNumber(deleted)),
-        ...(refused.length > 0 ? [texts.stayed(shownNumber(refused.length), refused[0] ?? "")] : []),
-      ].join(" ");
-      notifications.show({ message, autoClose: refused.length > 0 ? false : 5000 });
       onChoose(new Set());
     } catch (error) {
       showFailure(error);
-    } finally {
-      setWorking(false);
-      void queryClient.invalidateQueries();
     }
+    const message = [
+      texts.done(shownNumber(deleted)),
+      ...(refused.length > 0 ? [texts.stayed(shownNumber(refused.length), refused[0] ?? "")] : []),
+    ].join(" ");
+    notifications.show({ message, autoClose: deleted < ids.length ? false : 5000 });
+    setWorking(false);
+    void queryClient.invalidateQueries();
   };
   if (candidates.length === 0) return null;
   return (
