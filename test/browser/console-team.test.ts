@@ -59,6 +59,26 @@ test("the focus moves to the heading of the next screen, and stays where its use
   await expect.poll(focused).toBe("H1: Signing keys");
 });
 
+test("a long list is fetched in few calls", async () => {
+  await run(
+    `insert into users (realm_id, email, email_key, role, enabled, email_verified)
+     select realms.id, 'user-' || n || '@example.test', 'user-' || n || '@example.test', 'user', true, true
+     from realms, generate_series(1, 2000) n where realms.name = 'default'`,
+  );
+  let calls = 0;
+  page.on("request", (request) => {
+    if (request.url().includes("operator.users.list")) calls++;
+  });
+  await openScreen(page, "/users?sort=email");
+  await expect
+    .poll(async () => {
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+      return Number(await page.locator("[data-index]").last().getAttribute("data-index"));
+    })
+    .toBeGreaterThan(1000);
+  expect(calls).toBeLessThan(10);
+});
+
 test("says how many clients were deleted before a call failed", async () => {
   await manyClients(150, "dead", { origin: "dynamic", last_used_at: null, created_at: "2020-01-01" });
   await openScreen(page, "/clients?unused=90&q=many-dead");

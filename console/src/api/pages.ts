@@ -7,6 +7,9 @@ interface CursorPage {
   readonly totalIsExact?: boolean;
 }
 
+/** Items of each page but the first, which has to come at once. All that were seen are fetched again, one page after the other. */
+const MOST = 200;
+
 /**
  * Pages of a list, each after the cursor of the one before. tRPC's own options for infinite queries send a member that the server refuses.
  * @param refetchInterval milliseconds after which the pages are fetched again
@@ -14,12 +17,12 @@ interface CursorPage {
  */
 export function usePages<Page extends CursorPage>(
   queryKey: QueryKey,
-  fetchPage: (cursor: { readonly cursor?: string }, signal: AbortSignal) => Promise<Page>,
+  fetchPage: (page: { readonly cursor?: string; readonly limit?: number }, signal: AbortSignal) => Promise<Page>,
   refetchInterval?: number,
 ) {
   return useInfiniteQuery<Page, Error, InfiniteData<Page>, QueryKey, string | undefined>({
     queryKey: [...queryKey, "pages"],
-    queryFn: ({ pageParam, signal }) => fetchPage(pageParam === undefined ? {} : { cursor: pageParam }, signal),
+    queryFn: ({ pageParam, signal }) => fetchPage(pageParam === undefined ? {} : { cursor: pageParam, limit: MOST }, signal),
     initialPageParam: undefined,
     ...(refetchInterval !== undefined && { refetchInterval }),
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,

@@ -101,7 +101,7 @@ const FEW = { limit: 5 };
 /** Those that wait; nothing when none does. */
 function Invitations() {
   const pages = usePages(trpc.operator.invitations.list.queryKey(FEW), (cursor, signal) =>
-    api.operator.invitations.list.query({ ...FEW, ...cursor }, { signal }),
+    api.operator.invitations.list.query({ ...cursor, ...FEW }, { signal }),
   );
   const waiting = pages.data?.pages.flatMap(({ invitations }) => invitations) ?? [];
   if (pages.data === undefined && pages.error) return <Section title={texts.invitations} of={pages} />;
