@@ -42,7 +42,7 @@ const files = execFileSync(
   },
 )
   .split("\n")
-  .filter((path) => /\.(?:tsx?|md|js|css|html)$/.test(path) && !path.includes("/gen/") && path !== GLOSSARY);
+  .filter((path) => /\.(?:tsx?|md|js|css|html)$/.test(path) && !/\/(?:gen|built)\//.test(path) && path !== GLOSSARY);
 
 const found = files.flatMap((path) => {
   const pattern = CODE.some((room) => path.startsWith(`${room}/`)) ? inCode : everywhere;

@@ -156,3 +156,27 @@ test("what was typed stays when the session ends, and is sent once its user has 
   await page.getByRole("heading", { name: "Kept", level: 1 }).waitFor();
   expect((await operator.clients.list.query({ search: "Kept" })).clients).toHaveLength(1);
 });
+
+test("asks by name before it replaces a secret or removes a record", async () => {
+  const resource = "https://named.example.test/mcp";
+  await operator.resources.create.mutate({ resource });
+  const client = await operator.clients.create.mutate({
+    name: "Named client",
+    ownerId: null,
+    environment: "development",
+    redirectUris: ["https://named.example.test/cb"],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+  const asked = async (path: string, act: string): Promise<string> => {
+    await openScreen(page, path);
+    await button(act).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: act }).waitFor();
+    const text = await dialog.innerText();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    return text;
+  };
+  expect(await asked(`/clients/${client.id}?tab=settings`, "Replace the secret")).toContain("Named client");
+  expect(await asked(`/resources/view?uri=${resource}&tab=clients`, "Remove the record")).toContain(resource);
+});

@@ -8,6 +8,8 @@ import { placeOf } from "./move-on.ts";
 /** An act that cannot be undone, as the user is asked about it. */
 export interface Consequence {
   readonly title: string;
+  /** What the act is about, where the title does not name it. */
+  readonly of?: string;
   /** What will have happened, one sentence each. */
   readonly consequences: readonly string[];
   /** The button. */
@@ -51,10 +53,15 @@ export function Confirmations({ children }: { readonly children: ReactNode }) {
   );
 }
 
-function Question({ consequences, act, typed, answer }: Open) {
+function Question({ of, consequences, act, typed, answer }: Open) {
   const [text, setText] = useState("");
   return (
     <Form onSubmit={() => answer(true)}>
+      {of !== undefined && (
+        <Text mb="sm" fw={600} className="foreign">
+          {of}
+        </Text>
+      )}
       {consequences.length === 1 ? (
         <Text>{consequences[0]}</Text>
       ) : (

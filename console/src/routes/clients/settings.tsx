@@ -164,11 +164,13 @@ function Dangers({ client, can }: ClientPart) {
     onSuccess: (_, _sent, move) => move({ to: "/clients" }).then(invalidate),
   });
   const rotate = async () => {
-    if (await confirm({ title: texts.rotate, consequences: texts.rotateConsequences, act: texts.rotate })) rotation.mutate();
+    if (await confirm({ title: texts.rotate, of: client.name, consequences: texts.rotateConsequences, act: texts.rotate }))
+      rotation.mutate();
   };
   const remove = async () => {
     const typed = { label: texts.typeName(client.name), text: client.name };
-    if (await confirm({ title: texts.remove, consequences: texts.removeConsequences, act: texts.remove, typed })) removal.mutate();
+    if (await confirm({ title: texts.remove, of: client.name, consequences: texts.removeConsequences, act: texts.remove, typed }))
+      removal.mutate();
   };
   if (!can.regenerateSecret && !can.delete) return null;
   const error = rotation.error ?? removal.error;

@@ -48,7 +48,8 @@ function KeyTable({ keys }: { readonly keys: readonly SigningKey[] }) {
   });
   const withdraw = async (kid: string) => {
     const typed = { label: texts.typeKid, text: kid };
-    if (await confirm({ title: texts.withdraw, consequences: texts.consequences, act: texts.withdraw, typed })) withdrawal.mutate(kid);
+    if (await confirm({ title: texts.withdraw, of: kid, consequences: texts.consequences, act: texts.withdraw, typed }))
+      withdrawal.mutate(kid);
   };
   return (
     <>

@@ -94,7 +94,8 @@ function Kinds({ resource }: { readonly resource: Resource }) {
     onSuccess: (_, _sent, move) => move({ to: "/resources" }).then(() => queryClient.invalidateQueries()),
   });
   const remove = async () => {
-    if (await confirm({ title: texts.remove, consequences: texts.removeConsequences, act: texts.remove })) removal.mutate();
+    if (await confirm({ title: texts.remove, of: resource.resource, consequences: texts.removeConsequences, act: texts.remove }))
+      removal.mutate();
   };
   const error = saving.error ?? removal.error;
   return (
