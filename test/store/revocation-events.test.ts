@@ -6,9 +6,9 @@ import { databaseKinds, runText } from "../support/database.ts";
 
 const run = ({ sql }: Database, text: string) => runText(sql, text);
 const REALM = "00000000-0000-7000-8000-000000000001";
-const client = (clientId: string) =>
-  `insert into clients (client_id, realm_id, origin, name, redirect_uris, scopes, grant_types, response_types, token_endpoint_auth_method)
-   values ('${clientId}', '${REALM}', 'developer', 'c', '{}', '{}', '{refresh_token}', '{}', 'none')`;
+const client = (clientId: string, enabled = true) =>
+  `insert into clients (client_id, realm_id, origin, name, redirect_uris, scopes, grant_types, response_types, token_endpoint_auth_method, enabled)
+   values ('${clientId}', '${REALM}', 'developer', 'c', '{}', '{}', '{refresh_token}', '{}', 'none', ${enabled})`;
 const token = (jti: string) => `insert into revocations (jti, client_id, expires_at) values ('${jti}', 'c', now() + interval '5 minutes')`;
 
 describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
@@ -57,6 +57,28 @@ describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
     ]);
     expect(await eventsOf(() => run(database, client("c")))).toEqual(["+client c"]);
     expect(await eventsOf(() => run(database, `delete from users where id = '${user}'`))).toEqual([`-user ${user}`]);
+  });
+
+  test("the client of a metadata document ends with a disabled client of its client_id, and returns with its first code without that", async () => {
+    const [document, user, grant] = [
+      "https://document.example.test/c",
+      "00000000-0000-7000-8000-0000000000cc",
+      "00000000-0000-7000-8000-0000000000dd",
+    ];
+    await run(database, `insert into users (id, realm_id, email, email_key) values ('${user}', '${REALM}', 'd@example.test', 'd')`);
+    await run(
+      database,
+      `insert into grants (id, client_id, user_id, scopes, audience, auth_time) values ('${grant}', '${document}', '${user}', '{}', '{}', now())`,
+    );
+    const code = (hash: string) =>
+      `insert into authorization_codes (code_hash, client_id, redirect_uri, code_challenge, scopes, resources, user_id, session_id, auth_time, expires_at, document_client)
+       values ('${hash}', '${document}', '', '', '{}', '{}', '${user}', '${grant}', now(), now(), '{}')`;
+    expect(await eventsOf(() => run(database, code("1")))).toEqual([]);
+    expect(await eventsOf(() => run(database, client(document, false)))).toEqual([`-client ${document}`]);
+    await run(database, `delete from clients where client_id = '${document}'`);
+    await run(database, "update grants set revoked_at = now() where revoked_at is null");
+    expect(await eventsOf(() => run(database, code("2")))).toEqual([`-grant ${grant}`, `+client ${document}`]);
+    expect(await eventsOf(() => run(database, code("3")))).toEqual([]);
   });
 
   test("a rolled back transaction writes no revocation event", async () => {
