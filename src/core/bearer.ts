@@ -1,4 +1,4 @@
-import { FIRST_PARTY_CLIENT_ID, isFirstParty, MANAGE_CLIENTS } from "../clients/client.ts";
+import { CONSOLE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, isFirstParty, MANAGE_CLIENTS } from "../clients/client.ts";
 import { demandsOf } from "../clients/security-profile.ts";
 import { Refusal, refusing } from "../errors.ts";
 import { AccessTokenUse, type DpopProof } from "../gen/countersign/token/v1/token_pb.ts";
@@ -60,7 +60,8 @@ async function assertPresentedBy(
 
 /**
  * Validates a user's access token for one of the service's own routes. Sign-out also accepts a token that expired less than a refresh token
- * lifetime ago, and a first-party token whose grant is revoked. It accepts the token of an application only while its grant is valid.
+ * lifetime ago, and a first-party token whose grant is revoked. It accepts the token of an application only while its grant is valid. Tokens of
+ * the console end with their session.
  * @param dpop set if the token came under the scheme `DPoP`
  * @throws {Refusal} invalid_token, insufficient_scope, invalid_dpop_proof, use_dpop_nonce
  */
@@ -76,6 +77,7 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
   const suffices = use === AccessTokenUse.LOGOUT && claims.client_id === FIRST_PARTY_CLIENT_ID;
   const holds = suffices ? state.subject?.enabled === true : stateHolds(claims, state);
   if (!holds || state.subject === undefined) return refuse("token_ended");
+  if (use !== AccessTokenUse.LOGOUT && claims.client_id === CONSOLE_CLIENT_ID && state.root?.signedOut) refuse("session_ended");
   assertUse(claims, use, core.issuer);
   if (proven !== undefined) await consumeProof(proven, core);
   const scopes = parseScope(claims.scope);

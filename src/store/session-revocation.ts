@@ -1,5 +1,6 @@
 import type { Sessions } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
+import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
@@ -25,7 +26,12 @@ const DROP_THEIR_CODES = statement(
 );
 const END_THEIR_GRANTS = statement(
   "session_end_their_grants",
-  `with ${endGrants("id = any(select id::uuid from unnest($1::text[]) as id)", "signed_out_at")} select 1 as one from ended`,
+  `with ${endGrants(
+    `id = any(select id::uuid from unnest($3::text[]) as id
+       union all select grant_id from authorization_codes
+         where user_id = $1::uuid and session_id = any(select id::uuid from unnest($2::text[]) as id) and client_id = '${CONSOLE_CLIENT_ID}')`,
+    "signed_out_at",
+  )} select 1 as one from ended`,
 );
 
 const END_ALL = statement("session_end_all", endSessions("user_id = $1::uuid"));
@@ -41,7 +47,7 @@ export const endSignIns = (tx: Tx, userId: string): Promise<void> => removeOfUse
 
 export type EndedColumns = { readonly id: string; readonly grant_id: string | null };
 
-/** Ends one session of a user, with its codes and its token set, within a transaction. @returns false for any other session */
+/** Ends one session of a user, with its codes, its token set and those of the console, within a transaction. @returns false for any other session */
 export async function endSession(tx: Tx, id: string, userId: string, audit: AuditEntry): Promise<boolean> {
   const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([audit])]);
   if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
@@ -50,8 +56,9 @@ export async function endSession(tx: Tx, id: string, userId: string, audit: Audi
 
 /** Runs after the end of the sessions, so that it sees the codes and grants that were being stored for them. */
 export async function endCodesAndGrants(tx: Tx, userId: string, ended: readonly EndedColumns[]): Promise<void> {
-  await tx.query(DROP_THEIR_CODES, [userId, ended.map(({ id }) => id)]);
-  await tx.query(END_THEIR_GRANTS, [ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
+  const sessionIds = ended.map(({ id }) => id);
+  await tx.query(DROP_THEIR_CODES, [userId, sessionIds]);
+  await tx.query(END_THEIR_GRANTS, [userId, sessionIds, ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 }
 
 export const sessionEndings = (sql: Sql): Pick<Sessions, "endAll" | "endOne" | "endOthers"> => ({

@@ -18,7 +18,7 @@ const OF = rowsStatement(
      (i.delegation_id is null or coalesce(${isClientEnabled("grants.client_id", "grants.document_client")}, false))
        and coalesce(clients.enabled, grants.document_client is not null and i.delegation_id is null) as "clientEnabled",
      case when grants.id is not null then json_build_object(
-       'grantId', grants.id, 'authTime', ${seconds("grants.auth_time")}, 'signedOut', grants.signed_out_at is not null) end as root,
+       'grantId', grants.id, 'authTime', ${seconds("grants.auth_time")}, 'signedOut', grants.signed_out_at is not null or grants.user_epoch <> users.epoch) end as root,
      case when users.id is not null then ${subjectOf("users")} end as subject
    from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, client_record uuid, grant_id uuid, user_id uuid, delegation_id uuid, agent text)
      left join lateral (select true as is_revoked from revocations where revocations.jti = i.jti limit 1) revoked on true

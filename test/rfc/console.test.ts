@@ -68,6 +68,31 @@ describe("the client of the console", () => {
     await operator.submit(await operator.follow("/login"), OPERATOR);
   });
 
+  test.for(["of this browser", "everywhere"])(
+    "its tokens end with a sign-out %s, and those of other sessions with the latter alone",
+    async (where) => {
+      const other = aBrowser(server.url);
+      await other.submit(await other.follow("/login"), OPERATOR);
+      const tokens = await Promise.all(
+        [operator, other].map(
+          async (browser) => (await redeem((await answerOf(browser)).searchParams.get("code") ?? "")).body.access_token,
+        ),
+      );
+      const statuses = () =>
+        Promise.all(
+          tokens.map(async (token) => {
+            const headers = { authorization: `Bearer ${token}` };
+            return (await fetch(`${server.url}/trpc/operator.clients.list`, { headers })).status;
+          }),
+        );
+      expect(await statuses()).toEqual([200, 200]);
+      if (where === "everywhere") await operator.submit(await operator.follow("/account/security"), { everywhere: "yes" });
+      else await operator.submit(await operator.follow("/logout"), {});
+      expect(await statuses()).toEqual([401, where === "everywhere" ? 401 : 200]);
+      await operator.submit(await operator.follow("/login"), OPERATOR);
+    },
+  );
+
   test("is sent nowhere but to the console of this server, not even to another port", async () => {
     const { port } = new URL(server.url);
     for (const redirect_uri of [
