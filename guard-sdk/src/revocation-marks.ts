@@ -114,8 +114,8 @@ function lineOf(claims: Readonly<Record<string, unknown>>): readonly Named[] | u
 function endsOfOne({ jti, client_id }: Named, sub: unknown): readonly string[] {
   const [kind, personal] = jti.split(".");
   const own = [`jti:${jti}`, `client:${client_id}`];
-  if (kind === DELEGATED && personal !== undefined) return [...own, `agent:${client_id}`, `agent:${client_id}\n${sub}`];
-  return [...own, `grant:${jti.slice(0, GRANT)}`];
+  if (personal !== undefined) own.push(`agent:${client_id}`, `agent:${client_id}\n${sub}`);
+  return kind === DELEGATED && personal !== undefined ? own : [...own, `grant:${jti.slice(0, GRANT)}`];
 }
 
 function isNamed<Value>(value: Value): value is Value & Named {

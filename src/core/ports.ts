@@ -32,7 +32,16 @@ export interface Lifetimes {
 export interface FamilyState
   extends Pick<
     CodeState,
-    "clientId" | "subject" | "scopes" | "authTime" | "authentication" | "expiresAt" | "documentClient" | "resourceTerms" | "now"
+    | "clientId"
+    | "subject"
+    | "agentPaused"
+    | "scopes"
+    | "authTime"
+    | "authentication"
+    | "expiresAt"
+    | "documentClient"
+    | "resourceTerms"
+    | "now"
   > {
   readonly familyId: string;
   readonly grantId: string;

@@ -6,6 +6,7 @@ import type { NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
+import { pausedFor } from "./delegation-rows.ts";
 import {
   clientEpoch,
   clientEpochPassed,
@@ -102,7 +103,8 @@ const ISSUE = statement(
 
 const BY_HASH = rowsStatement(
   "code_by_hash",
-  `select encode(code_hash, 'hex') as key, ${AUTHORIZATION_CODES.select(STATE)}, ${seconds("now()")} as now, ${subjectOf("users")} as subject, ${termsAmong("authorization_codes.resources")} as "resourceTerms"
+  `select encode(code_hash, 'hex') as key, ${AUTHORIZATION_CODES.select(STATE)}, ${seconds("now()")} as now, ${subjectOf("users")} as subject,
+     ${pausedFor("authorization_codes.client_id", "authorization_codes.user_id")} as "agentPaused", ${termsAmong("authorization_codes.resources")} as "resourceTerms"
    from authorization_codes join users on users.id = authorization_codes.user_id
    where ${amongKeys("code_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")}`,
 );

@@ -50,7 +50,7 @@ export const END = `case
      when ${brokenAbove("delegations.path")} then 'ended_above'
      else coalesce(${GRANT_END}, case
        when ${pausedFor("delegations.actor", "delegations.user_id")} then 'agent_paused'
-       when ${pausedAbove("delegations.path")} then 'paused_above'
+       when ${pausedAbove("delegations.path")} or ${pausedFor("grants.client_id", "grants.user_id")} then 'paused_above'
      end)
    end`;
 

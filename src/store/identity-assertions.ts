@@ -1,10 +1,11 @@
 import type { User } from "../accounts/ports.ts";
 import type { AuditEvent } from "../audit.ts";
 import type { AssertedIdentity, IdentityAssertions } from "../core/grants/jwt-bearer/ports.ts";
-import { ASSERTION_UNUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
+import { ASSERTION_UNUSED, NOT_PAUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
 import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
+import { pausedFor } from "./delegation-rows.ts";
 import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
@@ -50,12 +51,15 @@ const OPEN = statement(
      from input join users on users.id = input.user_id and users.enabled for share of users),
    valid as materialized (
      select owned.*, clients.epoch as client_epoch
-     from owned join clients on clients.client_id = owned.client_id and clients.enabled for key share of clients),
+     from owned join clients on clients.client_id = owned.client_id and clients.enabled
+     where not ${pausedFor("owned.client_id", "owned.user_id")} for key share of clients),
    ${openGrants("valid")},
    ${touchClients("valid")},
    logged as (${insertAudit("valid")})
    select 1 as opened from valid`,
 );
+
+const PAUSED = statement("identity_agent_paused", `select 1 as one where ${pausedFor("$1", "$2::uuid")}`);
 
 /** Rolls the transaction back. */
 const refuse = (reason: string, rule: string): never => {
@@ -86,10 +90,14 @@ async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | 
 }
 
 export const identityAssertions = (sql: Sql): IdentityAssertions => ({
-  outlook: async ({ issuer, subject, verifiedEmail, realmId, jti }) => {
+  outlook: async ({ issuer, subject, verifiedEmail, realmId, jti }, clientId) => {
     const [linked] = await sql.query<LinkedUser>(LINKED, [issuer, subject]);
     const user = linked ?? (await ownerOf(sql, { verifiedEmail, realmId }, BY_VERIFIED_EMAIL));
-    return { enabled: user?.enabled ?? true, used: await isConsumed(sql, "identity_assertion", issuer, jti) };
+    const [paused, used] = await Promise.all([
+      sql.query(PAUSED, [clientId, user?.id ?? null]),
+      isConsumed(sql, "identity_assertion", issuer, jti),
+    ]);
+    return { enabled: user?.enabled ?? true, agentPaused: paused.length === 1, used };
   },
 
   accept: (identity, grant, audit) =>
@@ -98,7 +106,9 @@ export const identityAssertions = (sql: Sql): IdentityAssertions => ({
       const row = userId !== undefined && { ...grantRow({ ...grant, userId }, undefined), audit: { ...audit, userId } };
       if (!row || (await tx.query(OPEN, [jsonRows([row])])).length === 0) {
         const [user] = await tx.query<LinkedUser>(LINKED, [identity.issuer, identity.subject]);
-        return user?.enabled === true ? refuse("client_disabled", "client_enabled") : refuse("user_disabled", USER_ENABLED.name);
+        if (user?.enabled !== true) return refuse("user_disabled", USER_ENABLED.name);
+        const paused = (await tx.query(PAUSED, [grant.clientId, user.id])).length === 1;
+        return paused ? refuse("agent_paused", NOT_PAUSED.name) : refuse("client_disabled", "client_enabled");
       }
       if (!(await consume(tx, "identity_assertion", identity.issuer, identity.jti, identity.remember)))
         return refuse("assertion_replayed", ASSERTION_UNUSED.name);

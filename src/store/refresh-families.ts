@@ -3,6 +3,7 @@ import type { Confirmation } from "../core/token-state.ts";
 import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
+import { pausedFor } from "./delegation-rows.ts";
 import {
   clientEpochPassed,
   documentClientOf,
@@ -36,7 +37,8 @@ const HOLDING = rowsStatement(
    select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "authentication", "documentClient"])},
      ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt", "cnf"], "family")},
      family.revoked_at is not null or grants.revoked_at is not null or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
-     ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject, ${termsAmong("audience")} as "resourceTerms"
+     ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject,
+     ${pausedFor("grants.client_id", "grants.user_id")} as "agentPaused", ${termsAmong("audience")} as "resourceTerms"
    from found join refresh_families family on family.id = found.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
 

@@ -251,7 +251,7 @@ test.for(["introspect", "refuse"] as const)(
 
 const jtiOf = (token: string): string => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).jti;
 
-test("endsOf returns revocation marks for the token, its client, its grant and its user", async () => {
-  expect((await endsOf({ jti: "a.b", client_id: "c", sub: "u" }))?.length).toBe(4);
+test("endsOf returns revocation marks for the token, its client, also as an agent, its grant and its user", async () => {
+  expect((await endsOf({ jti: "a.b", client_id: "c", sub: "u" }))?.length).toBe(6);
   expect((await endsOf({ jti: "ab", client_id: "c", sub: "c" }))?.length).toBe(3);
 });

@@ -189,6 +189,27 @@ describe("a paused agent", () => {
     expect(records.map((page) => page.records.length)).toEqual([1, 1]);
   });
 
+  test("neither gets nor uses tokens of users who have signed in to it", async ({ server }) => {
+    const { operator } = (await adminAs(server.url)).admin;
+    const agent = { clientId: "assistant", redirectUri: "https://app.example.test/cb" };
+    const { clientSecret: secret } = await operator.clients.create.mutate({
+      ...{ name: "Assistant", clientId: agent.clientId, redirectUris: [agent.redirectUri], scopes: ["openid", "crm:read"], isAgent: true },
+      ...{ grantTypes: ["authorization_code", "refresh_token"], tokenEndpointAuthMethod: "client_secret_basic" },
+    });
+    const assistant = { ...agent, secret: secret ?? "" };
+    const { browser } = await server.signedInUser();
+    const access = { scope: "openid crm:read", resource: [CRM, "agent-3"] };
+    const tokens = await server.tokens(assistant, browser, access);
+    const code = await server.code(assistant, browser, access);
+    await operator.agents.pause.mutate({ clientId: agent.clientId });
+    expect(await resultsOf(server, tokens.access_token)).toEqual(ENDED);
+    const uses = () => Promise.all([server.refresh(assistant, tokens.refresh_token), server.token(assistant, code)]);
+    for (const refusal of await uses()) expect([refusal.status, refusal.body]).toEqual([400, { error: "unauthorized_client" }]);
+    await operator.agents.resume.mutate({ clientId: agent.clientId });
+    expect(await resultsOf(server, tokens.access_token)).toEqual(GOOD);
+    expect((await uses()).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
   test("does not get back a delegation that was cut during the pause", async ({ server }) => {
     const { admin } = await adminAs(server.url);
     const { accessTokens, second } = await aChain(server, admin);

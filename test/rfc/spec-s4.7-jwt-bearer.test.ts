@@ -24,6 +24,7 @@ const CLIENTS = [
   { ...client, clientId: "plain", grantTypes: ["client_credentials"] },
   { ...client, clientId: "open" },
   { ...client, clientId: "gone", enabled: false },
+  { ...client, clientId: "paused", isAgent: true },
 ];
 const as = (clientId: string): TestClient => ({ clientId, redirectUri: "", ...(clientId !== "open" && { secret: "desk-secret" }) });
 const seconds = () => Math.floor(Date.now() / 1000);
@@ -120,6 +121,21 @@ describe("docs/protocol.md#identity-assertion", () => {
     const { body } = await bring(made({ resource: [FILES, CRM], scope: "files:read files:delete" }));
     expect(body.scope).toBe("files:read");
     expect((await bring(made({ resource: FILES, scope: "files:delete" }))).body).toEqual({ error: "invalid_grant" });
+  });
+
+  test("a paused agent gets no token, and what it has is inactive until it is resumed", async () => {
+    const [{ assertion, later }, sql] = [
+      { assertion: issuer.assertion(server.url, "paused"), later: issuer.assertion(server.url, "paused") },
+      (text: string) => server.database.sql.query(statement(`test_${text.slice(0, 6)}`, text), []),
+    ];
+    const { access_token: held } = (await bring(assertion, {}, "paused")).body;
+    const isActive = async () => (await server.introspect(as("paused"), held)).body.active;
+    await sql("insert into agent_pauses (agent, paused_by_type, paused_by) values ('paused', 'user', 'x')");
+    const refused = await bring(later, {}, "paused");
+    expect([refused.body, await reasonOf(refused)]).toEqual([{ error: "invalid_grant" }, [["identity_assertion.refused", "agent_paused"]]]);
+    expect(await isActive()).toBe(false);
+    await sql("delete from agent_pauses where agent = 'paused'");
+    expect([await isActive(), (await bring(later, {}, "paused")).status]).toEqual([true, 200]);
   });
 
   test("actors are carried over with only their sub", async () => {

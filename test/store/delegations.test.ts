@@ -181,14 +181,15 @@ describe.each(databaseKinds)("identity assertions on $name", ({ fresh }) => {
     const present = await presenting();
     const [subject, jti] = [anId(), anId()];
     const identity = { issuer: "https://idp.example.test", subject, verifiedEmail: undefined, realmId: DEFAULT_REALM_ID };
-    const outlook = (id: string) => identityAssertions(database.sql).outlook({ ...identity, jti: id, newUserId: anId(), remember: 300 });
+    const outlook = (id: string) =>
+      identityAssertions(database.sql).outlook({ ...identity, jti: id, newUserId: anId(), remember: 300 }, "desk");
     const before = [await count("users"), await count("audit_records"), await count("consumed_ids")];
-    expect(await outlook(jti)).toEqual({ enabled: true, used: false });
+    expect(await outlook(jti)).toEqual({ enabled: true, agentPaused: false, used: false });
     expect([await count("users"), await count("audit_records"), await count("consumed_ids")]).toEqual(before);
     const userId = await present({ subject, jti });
-    expect(await outlook(jti)).toEqual({ enabled: true, used: true });
+    expect(await outlook(jti)).toEqual({ enabled: true, agentPaused: false, used: true });
     await database.sql.query(statement("test_disable_user", "update users set enabled = false where id = $1::uuid"), [userId]);
-    expect(await outlook("another")).toEqual({ enabled: false, used: false });
+    expect(await outlook("another")).toEqual({ enabled: false, agentPaused: false, used: false });
   });
 
   test("the same subject from two issuers is two users", async () => {

@@ -99,6 +99,16 @@ export const USER_ENABLED: Rule<{ readonly subject: Pick<Subject, "enabled"> }> 
   },
 };
 
+/** Neither of an agent that holds a user's grant itself, nor of one that exchanges. */
+export const AGENT_NOT_PAUSED: Rule<{ readonly agentPaused: boolean }> = {
+  name: "agent_not_paused",
+  demand: "Neither an operator nor the user has paused the agent.",
+  source: "docs/protocol.md#delegations",
+  check: ({ agentPaused }) => {
+    if (agentPaused) throw new Refusal("unauthorized_client", "agent_paused");
+  },
+};
+
 export const GRANT_RULES: readonly RuleHead[] = [GRANT_HELD, PARAMETERS_PRESENT];
 
 /** Evaluates the rules that every grant has before its own. @throws {Refusal} unauthorized_client, invalid_request */

@@ -60,7 +60,7 @@ export const operatorDelegationsRouter = router({
 const Agent = z.strictObject({ clientId: identifier.unwrap() });
 
 /**
- * Pauses an agent for all users: until it is resumed it cannot exchange tokens, and its delegations are inactive. Its client_credentials
+ * Pauses an agent for all users: until it is resumed it gets no tokens of users, and those that it holds are inactive. Its client_credentials
  * tokens are not affected. Users pause and resume agents for themselves.
  */
 export const operatorAgentsRouter = router({

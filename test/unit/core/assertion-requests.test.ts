@@ -38,10 +38,10 @@ interface Presented {
   readonly of?: typeof client;
   readonly served?: Partial<IdentityAssertionPorts> | undefined;
   readonly accept?: IdentityAssertionPorts["assertions"]["accept"];
-  readonly outlook?: { readonly enabled: boolean; readonly used: boolean };
+  readonly outlook?: { readonly enabled: boolean; readonly agentPaused: boolean; readonly used: boolean };
 }
 
-async function coreFor({ of = client, served = {}, accept, outlook = { enabled: true, used: false } }: Presented) {
+async function coreFor({ of = client, served = {}, accept, outlook = { enabled: true, agentPaused: false, used: false } }: Presented) {
   const accepted: unknown[][] = [];
   const assertions = {
     accept:
@@ -310,8 +310,15 @@ test("explain reports whether an assertion would be accepted, and accepts nothin
     },
     refused: [],
   });
-  expect((await explain({ outlook: { enabled: false, used: true } })).refused).toEqual([["user_enabled", "user_disabled"]]);
-  expect((await explain({ outlook: { enabled: true, used: true } })).refused).toEqual([["assertion_unused", "assertion_replayed"]]);
+  expect((await explain({ outlook: { enabled: false, agentPaused: true, used: true } })).refused).toEqual([
+    ["user_enabled", "user_disabled"],
+  ]);
+  expect((await explain({ outlook: { enabled: true, agentPaused: true, used: true } })).refused).toEqual([
+    ["agent_not_paused", "agent_paused"],
+  ]);
+  expect((await explain({ outlook: { enabled: true, agentPaused: false, used: true } })).refused).toEqual([
+    ["assertion_unused", "assertion_replayed"],
+  ]);
   expect((await explain({ assertion: "text" })).refused).toEqual([["assertion_form", "assertion_malformed"]]);
   expect((await explain({ assertion: assertionWith({}, {}, other) })).refused).toEqual([["assertion_signed", "signature_wrong"]]);
 });

@@ -33,7 +33,7 @@ const identityAssertions: IdentityAssertionPorts = {
   trustedIssuers: [IDP, CI],
   maxLifetime: 300,
   keys,
-  assertions: { accept: async () => aSubject().userId, outlook: async () => ({ enabled: true, used: false }) },
+  assertions: { accept: async () => aSubject().userId, outlook: async () => ({ enabled: true, agentPaused: false, used: false }) },
 };
 
 interface World {

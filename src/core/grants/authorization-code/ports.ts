@@ -38,6 +38,8 @@ export interface CodeState extends Omit<CodeBinding, "clientFingerprint" | "stat
   /** The grant that the code was redeemed for; null while it is unused. */
   readonly grantId: string | null;
   readonly subject: Subject;
+  /** Whether the client is an agent that an operator or the user has paused. */
+  readonly agentPaused: boolean;
   /** Of the resources' records, in any realm. */
   readonly resourceTerms: readonly ResourceTerms[];
   readonly now: number;

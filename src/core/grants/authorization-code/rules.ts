@@ -7,7 +7,7 @@ import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Confirmation } from "../../token-state.ts";
-import { USER_ENABLED } from "../grant.ts";
+import { AGENT_NOT_PAUSED, USER_ENABLED } from "../grant.ts";
 import type { CodeState } from "./ports.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };
@@ -110,6 +110,7 @@ export const CODE_RULES: readonly RuleHead[] = [
   CODE_UNUSED,
   CODE_UNEXPIRED,
   USER_ENABLED,
+  AGENT_NOT_PAUSED,
   SCOPE,
   RESOURCE,
 ];
@@ -144,5 +145,6 @@ export function decideCode(found: CodeState | undefined, { client, params, confi
   if (replayed !== undefined) return { kind: "replay", grantId: code.grantId ?? "", refusal: replayed } as const;
   trace.check(CODE_UNEXPIRED, facts);
   trace.check(USER_ENABLED, code);
+  trace.check(AGENT_NOT_PAUSED, code);
   return { kind: "redeem", code: trace.check(SCOPE, facts), ...trace.check(RESOURCE, facts) } as const;
 }

@@ -9,7 +9,7 @@ import type { Confirmation } from "../../token-state.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
 import type { CodeState } from "../authorization-code/ports.ts";
 import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
-import { CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
+import { AGENT_NOT_PAUSED, CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
 import type { DeviceState } from "./ports.ts";
 
 /** A stored request; `code` once a user has approved it. */
@@ -85,6 +85,7 @@ const DEVICE_RULES: readonly RuleHead[] = [
   NOT_DENIED,
   APPROVED,
   USER_ENABLED,
+  AGENT_NOT_PAUSED,
   SCOPE,
   RESOURCE,
 ];
@@ -121,6 +122,7 @@ export function decideDevice(
   if (code === undefined || pending !== undefined) return { kind: "pending", refusal: pending } as const;
   const approved = { client, params, code };
   trace.check(USER_ENABLED, code);
+  trace.check(AGENT_NOT_PAUSED, code);
   return { kind: "redeem", code: trace.check(SCOPE, approved), ...trace.check(RESOURCE, approved) } as const;
 }
 

@@ -27,6 +27,7 @@ import {
   decideIdentityAssertion,
   GRANT_SERVED,
   type IdentityAssertion,
+  NOT_PAUSED,
   readIdentityAssertion,
   USER_ENABLED,
 } from "./rules.ts";
@@ -85,6 +86,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
     ASSERTION_SIGNED,
     ...ASSERTION_RULES,
     USER_ENABLED,
+    NOT_PAUSED,
     ASSERTION_UNUSED,
   ],
   refusalAudit: { event: "identity_assertion.refused", publicClients: true, unauthenticated: false },
@@ -107,8 +109,9 @@ export const jwtBearer: Grant<"jwtBearer"> = {
 
   async preview(request, core, outer) {
     const { ports, accepted, identity, terms, trace } = await decide(request, core, outer);
-    const outlook = await ports.assertions.outlook(identity);
+    const outlook = await ports.assertions.outlook(identity, request.client.clientId);
     trace.check(USER_ENABLED, outlook);
+    trace.check(NOT_PAUSED, outlook);
     trace.check(ASSERTION_UNUSED, outlook);
     return { ...previewOf(accepted.scopes, accepted.audience, core, terms), actors: [...actorsOf(accepted.act)] };
   },

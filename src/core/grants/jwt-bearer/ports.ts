@@ -21,11 +21,14 @@ export interface IdentityAssertions {
    * In one transaction, finds the user by (issuer, subject), else links one by a verified address, else creates one without a password;
    * uses up the identifier; opens the grant with its audit record.
    * @returns the user's id
-   * @throws {Refusal} invalid_grant for a used identifier, and for a disabled user or client
+   * @throws {Refusal} invalid_grant for a used identifier, and for a disabled user, a disabled client or a paused agent
    */
   accept(identity: AssertedIdentity, grant: Omit<NewGrant, "userId">, audit: AuditEntry): Promise<string>;
   /** What `accept` would find now; an unknown user counts as enabled. Writes nothing. */
-  outlook(identity: AssertedIdentity): Promise<{ readonly enabled: boolean; readonly used: boolean }>;
+  outlook(
+    identity: AssertedIdentity,
+    clientId: string,
+  ): Promise<{ readonly enabled: boolean; readonly agentPaused: boolean; readonly used: boolean }>;
 }
 
 export interface IdentityAssertionPorts {

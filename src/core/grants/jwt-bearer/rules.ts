@@ -12,6 +12,7 @@ import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "../..
 import { verifyByRemoteKeys } from "../../signing/published-keys.ts";
 import type { Confirmation } from "../../token-state.ts";
 import { type Actor, isText } from "../../tokens/access-token.ts";
+import { AGENT_NOT_PAUSED } from "../grant.ts";
 import type { IdentityAssertionPorts } from "./ports.ts";
 
 const MAX_ASSERTION_LENGTH = 16_384;
@@ -211,6 +212,12 @@ export const USER_ENABLED: Rule<{ readonly enabled: boolean }> = {
   source: "docs/protocol.md#accounts",
   check: ({ enabled }) => {
     if (!enabled) refuse("user_disabled");
+  },
+};
+export const NOT_PAUSED: Rule<{ readonly agentPaused: boolean }> = {
+  ...AGENT_NOT_PAUSED,
+  check: ({ agentPaused }) => {
+    if (agentPaused) refuse("agent_paused");
   },
 };
 export const ASSERTION_UNUSED: Rule<{ readonly used: boolean }> = {

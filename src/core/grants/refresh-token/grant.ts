@@ -13,6 +13,7 @@ import type { Core, FamilyState } from "../../ports.ts";
 import type { Confirmation } from "../../token-state.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import {
+  AGENT_NOT_PAUSED,
   accessTokenAnswer,
   because,
   CONFIDENTIAL_ONLY,
@@ -106,6 +107,7 @@ const REFRESH_RULES: readonly RuleHead[] = [
   TOKEN_LIVES,
   TOKEN_UNEXPIRED,
   USER_ENABLED,
+  AGENT_NOT_PAUSED,
   TOKEN_UNUSED,
   SCOPE,
   RESOURCE,
@@ -137,6 +139,7 @@ export function decideRefresh(
   trace.check(TOKEN_LIVES, facts);
   trace.check(TOKEN_UNEXPIRED, facts);
   trace.check(USER_ENABLED, family);
+  trace.check(AGENT_NOT_PAUSED, family);
   const replayed = trace.refusalOf(TOKEN_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", family, refusal: replayed } as const;
   const kind = family.usedAt === null ? "rotate" : "repeat";

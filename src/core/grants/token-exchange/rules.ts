@@ -17,6 +17,7 @@ import {
   stateHolds,
   tokenReference,
 } from "../../tokens/access-token.ts";
+import { AGENT_NOT_PAUSED } from "../grant.ts";
 import { requestsAssertion } from "./request-rules.ts";
 
 const SOURCE = "docs/protocol.md#token-exchange";
@@ -105,14 +106,7 @@ const FOR_AGENT: Rule<SubjectFacts> = {
   },
 };
 
-const AGENT_NOT_PAUSED: Rule<SubjectFacts> = {
-  name: "agent_not_paused",
-  demand: "Neither an operator nor the user has paused the agent.",
-  source: "docs/protocol.md#delegations",
-  check: ({ subject: { state } }) => {
-    if (state.agentPaused) throw new Refusal("unauthorized_client", "agent_paused");
-  },
-};
+const NOT_PAUSED: Rule<SubjectFacts> = { ...AGENT_NOT_PAUSED, check: ({ subject: { state } }) => AGENT_NOT_PAUSED.check(state) };
 
 /** The token of another client would let the agent act in that client's name. */
 const ACTOR_TOKEN: Rule<SubjectFacts> = {
@@ -155,7 +149,7 @@ const DPOP_REQUIRED: Rule<SubjectFacts> = {
 
 /** In order: the rules before SUBJECT_SIGNED_IN, and those after it. */
 const SUBJECT_RULES = [SUBJECT_UNEXPIRED, SUBJECT_IS_USER, SUBJECT_ENABLED, SUBJECT_LIVES] as const;
-const AGENT_RULES = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT, DPOP_REQUIRED] as const;
+const AGENT_RULES = [FOR_AGENT, NOT_PAUSED, ACTOR_TOKEN, MAY_ACT, DPOP_REQUIRED] as const;
 
 const SCOPE: Rule<SubjectFacts, readonly string[]> = {
   name: "scope",

@@ -358,7 +358,7 @@ export type RevocationMark = Message<"countersign.introspection.v1.RevocationMar
    *   `grant:`  and the first 22 characters of `jti`: every token of that user's grant; without a dot, every own token of that client's record
    *   `client:` and `client_id`: every token that this client holds
    *   `user:`   and `sub`: every token of this user; a user's token has a dot in its `jti`
-   *   `agent:`  and `client_id`: every token that this agent got by exchange
+   *   `agent:`  and `client_id`: every user's token that this agent holds
    *   `agent:`  and `client_id`, a line feed and `sub`: those of them that are for this user
    * An exchanged token has `d` before the dot, and in `exchanged_from` the `jti` and `client_id` of every ancestor token.
    * It is revoked with each of them: make the texts of them too. Introspect an exchanged token that has no `exchanged_from`.
