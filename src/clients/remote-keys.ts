@@ -26,8 +26,13 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
   };
 }
 
-/** @param maxAge of a value, in seconds; an older one is never used  @throws {FetchFailure} of the last fetch; within 5 seconds of it the same one again */
-type RemoteCache<Value> = (key: string, maxAge: (value: Value) => number) => Promise<Value>;
+/** Both throw the FetchFailure of the last fetch, within 5 seconds of it the same one again. */
+interface RemoteCache<Value> {
+  /** @param maxAge of a value, in seconds; an older one is never used */
+  current(key: string, maxAge: (value: Value) => number): Promise<Value>;
+  /** Fetches although a value is there, at most once a minute. Other fetches do not count: what changes just after one is found too. */
+  refreshed(key: string): Promise<Value>;
+}
 
 /** Caches what `load` fetches from third parties. @param size keys that are remembered */
 function remoteCache<Value extends object | string>(load: (key: string) => Promise<Value>, size: number, clock: Clock): RemoteCache<Value> {
@@ -47,9 +52,19 @@ function remoteCache<Value extends object | string>(load: (key: string) => Promi
     }
   });
 
-  return async (key, maxAge) => {
-    const entry = loaded.get(key);
-    return entry !== undefined && clock() < entry.at + maxAge(entry.value) ? entry.value : reload(key);
+  const refreshedAt = new LRUCache<string, number>({ max: size });
+  return {
+    current: async (key, maxAge) => {
+      const entry = loaded.get(key);
+      return entry !== undefined && clock() < entry.at + maxAge(entry.value) ? entry.value : reload(key);
+    },
+    refreshed: async (key) => {
+      const entry = loaded.get(key);
+      if (entry !== undefined && clock() < (refreshedAt.get(key) ?? Number.NEGATIVE_INFINITY) + COOL_DOWN) return entry.value;
+      const value = await reload(key);
+      refreshedAt.set(key, clock());
+      return value;
+    },
   };
 }
 
@@ -59,12 +74,12 @@ const ISSUERS = 100;
 /** Seconds for which a document is used. */
 const MAX_AGE = () => 600;
 /** Seconds between two fetches that unknown keys cause. */
-const COOL_DOWN = () => 60;
+const COOL_DOWN = 60;
 
 /** Keys of a loader that runs at most once in ten minutes for each source, or once a minute for unknown keys. */
 export function cachedKeys(load: (source: string) => Promise<readonly PublishedKey[]>, size: number, clock: Clock): RemoteKeys {
   const cache = remoteCache(load, size, clock);
-  return { current: (source) => cache(source, MAX_AGE), refreshed: (source) => cache(source, COOL_DOWN) };
+  return { current: (source) => cache.current(source, MAX_AGE), refreshed: cache.refreshed };
 }
 
 /** Fetches a JWK Set. @throws {FetchFailure} */
@@ -97,8 +112,8 @@ export function issuerKeys(fetch: GuardedFetch, keySets: RemoteKeys, clock: Cloc
     clock,
   );
   return {
-    current: async (issuer) => keySets.current(await keySetUri(issuer, MAX_AGE)),
-    refreshed: async (issuer) => keySets.refreshed(await keySetUri(issuer, MAX_AGE)),
+    current: async (issuer) => keySets.current(await keySetUri.current(issuer, MAX_AGE)),
+    refreshed: async (issuer) => keySets.refreshed(await keySetUri.current(issuer, MAX_AGE)),
   };
 }
 
@@ -134,8 +149,8 @@ function bundleKeys(fetch: GuardedFetch, clock: Clock): RemoteKeys {
     clock,
   );
   return {
-    current: async (endpoint) => (await cache(endpoint, ({ refresh }) => refresh)).keys,
-    refreshed: async (endpoint) => (await cache(endpoint, COOL_DOWN)).keys,
+    current: async (endpoint) => (await cache.current(endpoint, ({ refresh }) => refresh)).keys,
+    refreshed: async (endpoint) => (await cache.refreshed(endpoint)).keys,
   };
 }
 
