@@ -97,6 +97,23 @@ describe("openid-client", () => {
   });
 });
 
+test.for(["the consent", "the sessions", "the account"] as const)(
+  "an approval ends with %s of its user: the device gets access_denied, and its code is not accepted again",
+  async (what, { server }) => {
+    const { device_code, user_code } = await begin(server);
+    const { browser, id: userId } = await server.signedInUser();
+    expect((await decide(browser, user_code, "approve")).html).toContain("Device connected");
+    const { consents, sessions, users } = await operatorAt(server.url);
+    if (what === "the sessions") await sessions.end.mutate({ userId });
+    else if (what === "the account") await users.disable.mutate({ id: userId });
+    else for (const { id } of (await consents.list.query({ userId })).consents) await consents.revoke.mutate({ userId, id });
+    const answer = await poll(server, television, device_code);
+    expect([answer.status, answer.body.error]).toEqual([400, "access_denied"]);
+    const other = await server.signedInUser();
+    expect((await enter(other.browser, user_code)).url).toBe(`${server.url}/device`);
+  },
+);
+
 describe("device authorization request", () => {
   test("is refused for a client without the grant", async ({ server }) => {
     const answer = await server.form("/oauth/device_authorization", { client_id: "public-app" });
