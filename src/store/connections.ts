@@ -28,10 +28,7 @@ const LIST: ListDescription<ConnectionSort> = {
 
 export const connections = (sql: Tx): Connections => ({
   offered: async (clientId) => sql.query<OfferedConnection>(OFFERED, [clientId !== undefined && isStorable(clientId) ? clientId : null]),
-  byName: async (name) => {
-    const found = isStorable(name) ? (await sql.query<Connection>(BY_NAME, [name]))[0] : undefined;
-    return found?.enabled ? found : undefined;
-  },
+  byName: async (name) => (isStorable(name) ? (await sql.query<Connection>(BY_NAME, [name]))[0] : undefined),
 });
 
 const NEW = without(CONNECTIONS.members, ["createdAt", "updatedAt"]);

@@ -61,7 +61,7 @@ export type AuthorizationHints = { readonly loginHint?: string | undefined; read
 export interface Connections {
   /** The enabled connections of a client's realm, or of the default realm. */
   offered(clientId: string | undefined): Promise<readonly OfferedConnection[]>;
-  /** @returns undefined for an unknown or disabled connection */
+  /** Also a disabled one: its provider still reports logouts. */
   byName(name: string): Promise<Connection | undefined>;
 }
 

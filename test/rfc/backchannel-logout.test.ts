@@ -175,6 +175,16 @@ describe("a logout at a provider", () => {
     expect([await isSignedIn(two), await isSignedIn(other)]).toEqual([false, true]);
   });
 
+  test("ends sessions that a connection started before it was disabled", async () => {
+    const browser = await arrived("emil", "s4");
+    const { connections } = (await adminAs(server.url)).admin.operator;
+    await connections.update.mutate({ name: "acme", enabled: false });
+    expect(await isSignedIn(browser)).toBe(true);
+    expect((await send(logoutToken({ sub: "emil" }))).status).toBe(200);
+    await connections.update.mutate({ name: "acme", enabled: true });
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
   test("works once for each token, of 16 copies at once", async () => {
     const token = logoutToken({ sub: "carl" });
     const answers = await Promise.all(Array.from({ length: 16 }, () => send(token)));

@@ -99,6 +99,6 @@ export async function endDetour(
 /** @throws {Refusal} not_found */
 export async function connectionNamed({ ports }: PageKit, name: string): Promise<Connection> {
   const connection = await ports.connections.byName(name);
-  if (connection) return connection;
+  if (connection?.enabled) return connection;
   throw connectionUnknown();
 }
