@@ -11,7 +11,7 @@ import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { isLoopbackHost } from "../outside/public-address.ts";
 import { releaseAuditLimit } from "../store/audit-partitions.ts";
 import { auditSealer, SEAL_BATCH } from "../store/audit-sealer.ts";
-import { embeddedVacuum } from "../store/embedded-vacuum.ts";
+import { embeddedVacuum } from "../store/embedded.ts";
 import { logoutDeliveries } from "../store/logouts.ts";
 import type { Database } from "../store/orm.ts";
 import { continueRemoval, pendingRemovals } from "../store/removals.ts";

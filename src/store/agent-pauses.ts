@@ -1,7 +1,7 @@
 import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
 import { EMPTY_PAGE } from "../paging.ts";
 import { insertAudit } from "./audit-log.ts";
-import { userOf } from "./delegation-rows.ts";
+import { userOf } from "./delegations.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
 import { AGENT_PAUSES } from "./tables/delegations.ts";

@@ -6,7 +6,7 @@ import type { NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
-import { pausedFor } from "./delegation-rows.ts";
+import { pausedFor } from "./delegations.ts";
 import {
   clientEpoch,
   clientEpochPassed,

@@ -10,7 +10,7 @@ import type {
 import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
-import { APPLICATION, CHAIN, END, GRANT_END, madeBy, userOf } from "./delegation-rows.ts";
+import { APPLICATION, CHAIN, END, GRANT_END, madeBy, userOf } from "./delegations.ts";
 import { endGrants } from "./grant-rows.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { isStorable, jsonRows, preciseSeconds, type Sql, type Statement, statement, type Tx } from "./sql.ts";

@@ -1,11 +1,72 @@
+import type { Whose } from "../accounts/delegations.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Delegations, NewDelegation } from "../core/ports.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceWrites, verdicts } from "./coalesce.ts";
-import { endedAbove, pausedFor } from "./delegation-rows.ts";
-import { partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
+import { isClientEnabled, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
 import { amongKeys, jsonRows, type Sql, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
+
+/** Whether an agent is paused for all users or for this one. Both are SQL expressions. */
+export const pausedFor = (agent: string, userId: string): string =>
+  `exists (select 1 from agent_pauses where agent_pauses.agent = ${agent} and (agent_pauses.user_id is null or agent_pauses.user_id = ${userId}))`;
+
+const onPath = (path: string, condition: string): string =>
+  `exists (select 1 from delegations above where above.id = any(${path}) and (${condition}))`;
+
+// A scalar look-up instead of `exists`, which the planner may turn into a hash of all clients.
+const ENDED = `above.cut_at is not null
+       or not coalesce((select clients.enabled from clients where clients.client_id = above.actor), false)
+       or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))`;
+const PAUSED = pausedFor("above.actor", "above.user_id");
+
+/**
+ * Whether something on a path ended, apart from pauses: a delegation was cut, its agent disabled, or its token or the exchanged one
+ * revoked.
+ * @param path SQL expression of the ids of delegations
+ */
+const brokenAbove = (path: string): string => onPath(path, ENDED);
+
+/** Whether an agent on a path is paused. @param path SQL expression of the ids of delegations */
+const pausedAbove = (path: string): string => onPath(path, PAUSED);
+
+/** Whether something on a path ended or is paused. @param path SQL expression of the ids of delegations */
+export const endedAbove = (path: string): string => onPath(path, `${ENDED} or ${PAUSED}`);
+
+/** Assignments that name who made a change, as its audit record does. @param entry SQL parameter with the records, a jsonb array */
+export const madeBy = (change: string, entry: string): string =>
+  `${change}_by_type = ${entry}::jsonb -> 0 -> 'actor' ->> 'type', ${change}_by = ${entry}::jsonb -> 0 -> 'actor' ->> 'id'`;
+
+/** The user to whom a query is limited; null: none. */
+export const userOf = (whose: Whose): string | null => (whose.kind === "user" ? whose.userId : null);
+
+/** Why a grant is inactive; null while it is active. */
+export const GRANT_END = `case
+     when grants.revoked_at is not null then 'grant_ended'
+     when not users.enabled then 'user_disabled'
+     when not ${isClientEnabled("grants.client_id", "grants.document_client")} then 'application_disabled'
+   end`;
+
+/** Likewise for a delegation. Early ends precede its expiry; a pause comes last, for without it the delegation is active. */
+export const END = `case
+     when delegations.cut_at is not null then 'cut'
+     when grants.revoked_at < delegations.expires_at then 'grant_ended'
+     when delegations.expires_at <= now() then 'expired'
+     when not coalesce((select clients.enabled from clients where clients.client_id = delegations.actor), false) then 'agent_disabled'
+     when ${brokenAbove("delegations.path")} then 'ended_above'
+     else coalesce(${GRANT_END}, case
+       when ${pausedFor("delegations.actor", "delegations.user_id")} then 'agent_paused'
+       when ${pausedAbove("delegations.path")} or ${pausedFor("grants.client_id", "grants.user_id")} then 'paused_above'
+     end)
+   end`;
+
+/** The client to which the user gave the grant, as JSON. */
+export const APPLICATION = `json_build_object('clientId', grants.client_id, 'name',
+     coalesce((select name from clients where clients.client_id = grants.client_id), grants.document_client ->> 'name'))`;
+
+/** client_ids of the agents of a delegation, the topmost first. */
+export const CHAIN =
+  "array(select above.actor from delegations above where above.id = any(delegations.path) order by cardinality(above.path))";
 
 const NEW = ["id", "kind", "jti", "parentId", "parentJti", "grantId", "userId", "actor", "scopes", "audience", "expiresAt", "cnf"] as const;
 

@@ -5,7 +5,7 @@ import { ASSERTION_UNUSED, NOT_PAUSED, USER_ENABLED } from "../core/grants/jwt-b
 import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
-import { pausedFor } from "./delegation-rows.ts";
+import { pausedFor } from "./delegations.ts";
 import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";

@@ -3,7 +3,7 @@ import type { Confirmation } from "../core/token-state.ts";
 import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
-import { pausedFor } from "./delegation-rows.ts";
+import { pausedFor } from "./delegations.ts";
 import {
   clientEpochPassed,
   documentClientOf,

@@ -3,7 +3,7 @@ import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { endedAbove, madeBy, pausedFor } from "./delegation-rows.ts";
+import { endedAbove, madeBy, pausedFor } from "./delegations.ts";
 import { isClientEnabled } from "./grant-rows.ts";
 import { execute, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { subjectOf } from "./users.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { embeddedVacuum } from "../../src/store/embedded-vacuum.ts";
+import { embeddedVacuum } from "../../src/store/embedded.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { freshEmbedded, runText } from "../support/database.ts";
 

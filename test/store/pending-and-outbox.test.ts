@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { databaseClock } from "../../src/core/clocks.ts";
+import { pendingRequests } from "../../src/store/authorization-requests.ts";
 import { readiness } from "../../src/store/availability.ts";
 import { invitations, sentInvitations } from "../../src/store/invitations.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
-import { pendingRequests } from "../../src/store/pending-requests.ts";
 import { users } from "../../src/store/users.ts";
 import { aHash, aNewUser, anAudit } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { pushedRequests } from "../../src/store/authorization-requests.ts";
 import type { Database } from "../../src/store/orm.ts";
-import { pushedRequests } from "../../src/store/pushed-requests.ts";
 import { aHash, anAudit, anId } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { aBinding, aScene } from "../support/grants.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pendingRequests } from "../../src/store/authorization-requests.ts";
 import { consents } from "../../src/store/consents.ts";
 import { detachedSignatures } from "../../src/store/detached-signatures.ts";
 import { grants } from "../../src/store/grants.ts";
 import type { Database } from "../../src/store/orm.ts";
-import { pendingRequests } from "../../src/store/pending-requests.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { signInFailures } from "../../src/store/sign-in-failures.ts";
