@@ -3,9 +3,8 @@ import { parseScope } from "../protocol/access.ts";
 import { displayNameFault } from "../protocol/display-name.ts";
 import { DEVICE_CODE, type GrantType } from "../protocol/grants.ts";
 import { type AuthMethod, type Client, DEFAULT_SETTINGS, type SpiffeWorkload } from "./client.ts";
-import { asPublicKeySet, type PublishedKey } from "./key-set.ts";
+import { asPublicKeySet, KEY_TYPES, keyFault, type PublishedKey } from "./public-keys.ts";
 import { isPermittedRedirectUri, noRedirectUri } from "./redirect-uri.ts";
-import { KEY_TYPES, keyFault } from "./verification-key.ts";
 import { trustDomainOfPattern } from "./workload.ts";
 
 /** What a document does not decide. */

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../clock.ts";
 import { FetchFailure, type GuardedFetch, NO_PLACE } from "./guarded-fetch.ts";
-import { asPublicKeySet, isObject, type PublishedKey, type RemoteKeys } from "./key-set.ts";
+import { asPublicKeySet, isObject, type PublishedKey, type RemoteKeys } from "./public-keys.ts";
 import type { WorkloadTrust } from "./workload.ts";
 
 /** Seconds between a failed fetch and the next one. */

@@ -1,7 +1,7 @@
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CLIENT_ASSERTION_ALGORITHMS } from "./client.ts";
 import type { Incoherence } from "./coherence.ts";
-import type { AssertionAlgorithm } from "./verification-key.ts";
+import type { AssertionAlgorithm } from "./public-keys.ts";
 
 /** Platforms whose tokens say which workload holds them. @see docs/workloads.md */
 export const WORKLOAD_KINDS = ["oidc", "kubernetes", "spiffe"] as const;

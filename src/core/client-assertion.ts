@@ -1,8 +1,7 @@
 import type { Client } from "../clients/client.ts";
 import { FetchFailure, unfetched } from "../clients/guarded-fetch.ts";
-import { asPublicKeySet, type RemoteKeys } from "../clients/key-set.ts";
+import { asPublicKeySet, isAssertionAlgorithm, type RemoteKeys } from "../clients/public-keys.ts";
 import { type Demands, demandsOf } from "../clients/security-profile.ts";
-import { isAssertionAlgorithm } from "../clients/verification-key.ts";
 import { refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";

@@ -1,16 +1,14 @@
 import { createHash, createHmac, createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
-import type { PublishedKey } from "../clients/key-set.ts";
-import { isAssertionAlgorithm, isPublicKeyFor, keyFault } from "../clients/verification-key.ts";
+import { isAssertionAlgorithm, isPublicKeyFor, keyFault, type PublishedKey } from "../clients/public-keys.ts";
 import { Refusal } from "../errors.ts";
 import type { DpopProof } from "../gen/countersign/token/v1/token_pb.ts";
 import type { Rule, RuleHead } from "./policy/rule.ts";
 import type { Core, ProofNonces } from "./ports.ts";
 import { hasForbiddenMember, type ParsedJws, parseJws, parseObject } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
-import type { SigningKey } from "./signing/keys.ts";
-import { derivedSecret } from "./signing/keys.ts";
+import { derivedSecret, type SigningKey } from "./signing/keys.ts";
 import { signatureHolds } from "./signing/published-keys.ts";
 import type { Confirmation } from "./token-state.ts";
 

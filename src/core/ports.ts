@@ -1,7 +1,7 @@
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { AuditEntry } from "../audit.ts";
-import type { RemoteKeys } from "../clients/key-set.ts";
 import type { ApiKeyDirectory, ClientDirectory, ClientDocuments } from "../clients/ports.ts";
+import type { RemoteKeys } from "../clients/public-keys.ts";
 import type { Clock } from "../clock.ts";
 import type { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import type { RandomBytes, SecretHash } from "../random.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { verifierOf } from "../accounts/hashing-job.ts";
 import { ROLES } from "../accounts/ports.ts";
 import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, OPERATOR_AUTH_METHODS, SECURITY_PROFILES } from "../clients/client.ts";
-import { keyFault } from "../clients/verification-key.ts";
+import { keyFault } from "../clients/public-keys.ts";
 import type { Part } from "../paging.ts";
 import { isAbsoluteUri, isScopeToken } from "../protocol/access.ts";
 import { PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";

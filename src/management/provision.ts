@@ -27,7 +27,6 @@ import {
   WorkloadIssuerInput,
   workloadIdentities,
 } from "./record-inputs.ts";
-import { repeatedMembers } from "./repeated-members.ts";
 
 const email = z.email().max(254);
 
@@ -159,4 +158,26 @@ export function readProvisionFile(path: string, named: string = path): Provision
   } catch (error) {
     throw error instanceof ProvisionError ? new ProvisionError(error.faults.map((fault) => `${named}: ${fault}`)) : error;
   }
+}
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/gs;
+
+/** Where JSON names a member of an object again: `clients.0.scopes`. JSON.parse keeps the last one alone. @param json valid JSON */
+function repeatedMembers(json: string): string[] {
+  const repeated: string[] = [];
+  const open: { readonly names: Set<unknown>; at: unknown }[] = [];
+  let before = "";
+  for (const [token] of json.matchAll(TOKEN)) {
+    const inner = open.at(-1);
+    if (token === "{" || token === "[") open.push({ names: new Set(), at: token === "[" ? 0 : "" });
+    else if (token === "}" || token === "]") open.pop();
+    else if (token === "," && typeof inner?.at === "number") inner.at += 1;
+    else if (token === ":" && inner !== undefined) {
+      inner.at = JSON.parse(before);
+      if (inner.names.has(inner.at)) repeated.push(open.map(({ at }) => at).join("."));
+      inner.names.add(inner.at);
+    }
+    before = token;
+  }
+  return repeated;
 }

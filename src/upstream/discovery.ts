@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import * as client from "openid-client";
 import { FetchFailure, type GuardedSend } from "../clients/guarded-fetch.ts";
-import type { RemoteKeys } from "../clients/key-set.ts";
+import type { RemoteKeys } from "../clients/public-keys.ts";
 import { singleFlight } from "../clients/remote-keys.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { SecretBox } from "../secret-box.ts";

@@ -1,6 +1,6 @@
 import type { ServerMetadata } from "openid-client";
 import type { GuardedSend } from "../clients/guarded-fetch.ts";
-import { isObject } from "../clients/key-set.ts";
+import { isObject } from "../clients/public-keys.ts";
 import { Refusal } from "../errors.ts";
 import type { UpstreamIdentity } from "./ports.ts";
 

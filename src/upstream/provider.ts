@@ -2,7 +2,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVeri
 import * as client from "openid-client";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
-import type { PublishedKey, RemoteKeys } from "../clients/key-set.ts";
+import type { PublishedKey, RemoteKeys } from "../clients/public-keys.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { Connection } from "./connection.ts";

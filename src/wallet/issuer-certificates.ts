@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import type { PublishedKey } from "../clients/key-set.ts";
+import type { PublishedKey } from "../clients/public-keys.ts";
 import { isRefusal } from "../errors.ts";
 import { refuse } from "./presentation.ts";
 

@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
-import { asPublicKeySet, type PublishedKey, type RemoteKeys } from "../clients/key-set.ts";
+import { asPublicKeySet, type PublishedKey, type RemoteKeys } from "../clients/public-keys.ts";
 import { cachedKeys, fetchKeySet, issuerDocument } from "../clients/remote-keys.ts";
 import type { Clock } from "../clock.ts";
 import type { ParsedJwt } from "../core/signing/jws.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { SDJwt } from "@sd-jwt/core";
-import { asPublicKeySet, type PublishedKey } from "../clients/key-set.ts";
+import { asPublicKeySet, type PublishedKey } from "../clients/public-keys.ts";
 import type { Clock } from "../clock.ts";
 import type { ParsedJwt } from "../core/signing/jws.ts";
 import type { CredentialPolicy, WalletIdentity } from "./ports.ts";

@@ -1,7 +1,6 @@
 import { constants, KeyObject, verify } from "node:crypto";
 import type { CryptoKey, LocalJWKSet } from "jose";
-import type { PublishedKey, RemoteKeys } from "../../clients/key-set.ts";
-import { isEd25519, strengthFault } from "../../clients/verification-key.ts";
+import { isEd25519, type PublishedKey, type RemoteKeys, strengthFault } from "../../clients/public-keys.ts";
 import { loadOnce } from "../../load-once.ts";
 import type { ParsedJws } from "./jws.ts";
 

@@ -3,11 +3,16 @@ import type { ZodOpenApiOperationObject } from "zod-openapi";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import { type Client, DEFAULT_SETTINGS } from "../../clients/client.ts";
 import type { ClientRegistry, NewClient, Realms } from "../../clients/ports.ts";
-import { type RegistrableMetadata, type RegistrationPolicy, registrableMetadata } from "../../clients/registration.ts";
+import {
+  parseRegistrationRequest,
+  type RegistrableMetadata,
+  type RegistrationPolicy,
+  RegistrationRequest,
+  registrableMetadata,
+} from "../../clients/registration.ts";
 import type { Clock } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
-import { parseRegistrationRequest, RegistrationRequest } from "../../protocol/registration-request.ts";
 import { hashSecret, newClientId, newId, newSecret, type RandomBytes } from "../../random.ts";
 import type { OfferedScopes } from "../../resources/ports.ts";
 import { jsonBody } from "../http/body.ts";

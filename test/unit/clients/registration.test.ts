@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { registrableMetadata } from "../../../src/clients/registration.ts";
-import { parseRegistrationRequest } from "../../../src/protocol/registration-request.ts";
+import { parseRegistrationRequest, registrableMetadata } from "../../../src/clients/registration.ts";
 import { refusalText } from "../../support/builders.ts";
 
 const allowedScopes = ["openid", "profile", "email", "offline_access"];

@@ -1,8 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { asPublicKeySet, type PublishedKey } from "../../../src/clients/key-set.ts";
-import { isAssertionAlgorithm } from "../../../src/clients/verification-key.ts";
+import { asPublicKeySet, isAssertionAlgorithm, type PublishedKey } from "../../../src/clients/public-keys.ts";
 import { hasForbiddenMember, parseJws } from "../../../src/core/signing/jws.ts";
 import { verifyByRemoteKeys, verifySignature } from "../../../src/core/signing/published-keys.ts";
 

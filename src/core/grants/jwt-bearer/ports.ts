@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../../../audit.ts";
-import type { RemoteKeys } from "../../../clients/key-set.ts";
+import type { RemoteKeys } from "../../../clients/public-keys.ts";
 import type { NewGrant } from "../../token-state.ts";
 
 /** The subject of an identity assertion, and the identifier that it uses up. */

@@ -1,7 +1,6 @@
 import { audienceOf, type Client, isConfidential, MAX_ACTORS } from "../../../clients/client.ts";
 import { FetchFailure, unfetched } from "../../../clients/guarded-fetch.ts";
-import type { RemoteKeys } from "../../../clients/key-set.ts";
-import { isAssertionAlgorithm } from "../../../clients/verification-key.ts";
+import { isAssertionAlgorithm, type RemoteKeys } from "../../../clients/public-keys.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../../../src/clients/client.ts";
 import { clientOfDocument } from "../../../src/clients/metadata-document.ts";
-import { keyFault } from "../../../src/clients/verification-key.ts";
+import { keyFault } from "../../../src/clients/public-keys.ts";
 import { operatorAttributes } from "../../../src/management/inputs.ts";
 import { keyFor } from "../../support/assertions.ts";
 
