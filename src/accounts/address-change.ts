@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { memberRefusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
-import { assertMayMail, auditOfUser, auditOrigin, type Caller, type MailLimits } from "./caller.ts";
-import type { KnownDevices } from "./known-devices.ts";
+import { assertMayMail, auditOfUser, auditOrigin, type Caller, type KnownDevices, type MailLimits } from "./caller.ts";
 import {
   addressChangedMail,
   addressChangeMail,

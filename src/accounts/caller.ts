@@ -1,8 +1,7 @@
 import type { AuditEntry, AuditEvent } from "../audit.ts";
 import { Refusal } from "../errors.ts";
-import { hashSecret } from "../random.ts";
+import { hashSecret, type SecretHash } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
-import { accountName, type KnownDevices, knownDeviceOf } from "./known-devices.ts";
 import type { RateLimiter } from "./ports.ts";
 
 /** The sender of a request, by network address, for limits, audit records and messages. */
@@ -11,7 +10,7 @@ export interface Caller {
   /** The key of limits: the address, or the network that one host has to itself. */
   readonly limitKey: string;
   readonly requestId: string;
-  /** The secret of the browser's cookie, by which it may be known (known-devices.ts). */
+  /** The secret of the browser's cookie, by which it may be known (KnownDevices). */
   readonly device?: string | undefined;
   /** The User-Agent header; empty if absent. */
   readonly userAgent: string;
@@ -30,6 +29,32 @@ export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, a
   ...auditOrigin(caller),
   ...about,
 });
+
+/** Seconds that a browser stays known after its last sign-in. */
+export const DEVICE_TTL = 90 * 86_400;
+
+/** Browsers in which users have signed in to an account. They have limits of their own, which no one else can use up. */
+export interface KnownDevices {
+  isKnown(key: SecretHash): Promise<boolean>;
+  /** @param ttl in seconds */
+  remember(key: SecretHash, userId: string, ttl: number): Promise<void>;
+}
+
+/** Makes typed addresses comparable. */
+export const accountName = (email: string): string => email.trim().normalize("NFC").toLowerCase();
+
+/** The key of an account in a browser. @param device the secret of the browser's cookie */
+export const deviceKey = (email: string, device: string): SecretHash => hashSecret(`device\n${accountName(email)}\n${device}`);
+
+/** The key of the caller's browser, if the user of the address has signed in with it before. */
+export async function knownDeviceOf(
+  email: string,
+  { device }: { readonly device?: string | undefined },
+  devices: KnownDevices,
+): Promise<SecretHash | undefined> {
+  const key = device === undefined ? undefined : deviceKey(email, device);
+  return key !== undefined && (await devices.isKnown(key)) ? key : undefined;
+}
 
 /** 3 mails in 15 minutes to one e-mail address, and as many that a known device requests. */
 export const MAILBOX_LIMIT = { points: 3, seconds: 15 * 60 } as const;

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { isUuid, newId, type RandomBytes } from "../random.ts";
+import { LANGUAGES, type Language, TEXTS, type Texts } from "../texts/languages.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
 import type { Consents, NewConsent, RefusalLog } from "./ports.ts";
 
@@ -29,4 +30,24 @@ export async function denyConsent(
 export async function revokeConsent(id: string, userId: string, consents: Consents, caller: Caller): Promise<void> {
   const revoked = isUuid(id) && (await consents.revoke(id, userId, auditOfUser("consent.revoked", userId, caller)));
   if (!revoked) throw new Refusal("not_found", "consent_unknown", { description: "There is no such consent." });
+}
+
+/** A text in at least one language. */
+export type Wording = { readonly [L in Language]?: string | undefined };
+
+/** What a scope allows, in words for users. */
+export type ScopeDescription = { readonly name: string; readonly title: Wording; readonly detail: Wording };
+
+export interface ScopeDescriptions {
+  /** The descriptions that operators of a realm gave to some of these scopes, by name. */
+  of(realmId: string, names: readonly string[]): Promise<ReadonlyMap<string, ScopeDescription>>;
+}
+
+/** Descriptions of the built-in scopes, which operators can replace. */
+export const BUILT_IN_SCOPES: readonly ScopeDescription[] = (Object.keys(TEXTS.en.builtInScopes) as (keyof Texts["builtInScopes"])[]).map(
+  (name) => ({ name, title: inAllLanguages(name, "title"), detail: inAllLanguages(name, "detail") }),
+);
+
+function inAllLanguages(name: keyof Texts["builtInScopes"], part: "title" | "detail"): Wording {
+  return Object.fromEntries(LANGUAGES.map((language) => [language, TEXTS[language].builtInScopes[name][part]]));
 }

@@ -1,8 +1,7 @@
 import type { Branding, Brandings } from "../branding/branding.ts";
 import { Refusal } from "../errors.ts";
 import { hashSecret, type SecretHash } from "../random.ts";
-import { directionIn, shownDuration } from "../texts/format.ts";
-import { type Language, TEXTS } from "../texts/languages.ts";
+import { directionIn, type Language, shownDuration, TEXTS } from "../texts/languages.ts";
 import type { MailMessage } from "./ports.ts";
 
 /** A link that cannot be used, or not again. */

@@ -1,9 +1,8 @@
 import { LRUCache } from "lru-cache";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, type SecretHash } from "../random.ts";
-import type { Caller } from "./caller.ts";
+import { accountName, type Caller, type KnownDevices, knownDeviceOf } from "./caller.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
-import { accountName, type KnownDevices, knownDeviceOf } from "./known-devices.ts";
 import type { AttemptVerdict, FailureBudget, ReservedAttempt, SignInFailures } from "./ports.ts";
 
 /** Seconds in which a failure counts. */

@@ -2,8 +2,16 @@ import type { Clock } from "../clock.ts";
 import { isRefusal, memberRefusal, type Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
 import type { NewName } from "./account.ts";
-import { assertMayMail, assertWithin, auditOfUser, auditOrigin, type Caller, evenly, type MailLimits } from "./caller.ts";
-import type { KnownDevices } from "./known-devices.ts";
+import {
+  assertMayMail,
+  assertWithin,
+  auditOfUser,
+  auditOrigin,
+  type Caller,
+  evenly,
+  type KnownDevices,
+  type MailLimits,
+} from "./caller.ts";
 import { linkTokenHash, type MailSenderPorts, senderOf, unusableLink, verificationMail } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { SignedCheckpoint } from "./checkpoint.ts";
-import type { Link, SealedRecord } from "./link.ts";
+import type { Link, SealedRecord, SignedCheckpoint } from "./chain.ts";
 
 /** A changed format gets another name. */
 export const EXPORT_FORMAT = "countersign-audit-export-v1";

@@ -1,7 +1,6 @@
 import type { KeyObject } from "node:crypto";
-import { checkpointKey, readCheckpoint, type SignedCheckpoint } from "./checkpoint.ts";
+import { checkpointKey, GENESIS, type Link, link, readCheckpoint, type SignedCheckpoint } from "./chain.ts";
 import { type ExportLine, parseLine } from "./export.ts";
-import { GENESIS, type Link, link } from "./link.ts";
 
 export type FaultKind =
   | "malformed"

@@ -35,3 +35,58 @@ const isAddress = (support: string): boolean => support.includes("@") && !suppor
 
 /** The address of a link to the support. */
 export const supportLink = (support: string): string => (isAddress(support) ? `mailto:${support}` : support);
+
+/** Reads what the realms have of their own. `defaultRealm`: the realm of users who are not known yet. */
+export type RealmBrandings = () => Promise<{
+  readonly byRealm: ReadonlyMap<string, Branding>;
+  readonly defaultRealm: string | undefined;
+}>;
+
+/** Seconds after which the realms are read again, while pages are asked for. */
+const FRESH = 2;
+
+/**
+ * Brandings as they were last read: a page of an error needs its own without the database too. The first use after FRESH seconds reads them
+ * again, and later pages have the new ones.
+ * @param base of the deployment  @param failed reports a read that failed; the last ones stay
+ */
+export function realmBrandings(
+  base: Branding,
+  read: RealmBrandings,
+  clock: () => number,
+  failed: (error: unknown) => void,
+): Brandings & { readonly refresh: () => Promise<void> } {
+  let byRealm: ReadonlyMap<string, Branding> = new Map();
+  let defaultRealm: string | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+  let begun = 0;
+  let shown = 0;
+  const refresh = async (): Promise<void> => {
+    readAt = clock();
+    begun += 1;
+    const turn = begun;
+    try {
+      const found = await read();
+      if (turn < shown) return; // a later read was faster, and may know of a change that this one does not
+      shown = turn;
+      byRealm = new Map([...found.byRealm].map(([realmId, own]) => [realmId, brandingOver(own, base)]));
+      defaultRealm = found.defaultRealm;
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const isDue = () => clock() >= readAt + FRESH;
+  const all = () => [base, ...byRealm.values()];
+  return {
+    refresh,
+    all,
+    async current() {
+      if (isDue()) await refresh();
+      return all();
+    },
+    of(realmId) {
+      if (isDue()) void refresh();
+      return byRealm.get(realmId ?? defaultRealm ?? "") ?? base;
+    },
+  };
+}

@@ -220,7 +220,7 @@ async function postCredentials(url: string, path: string, credentials: Credentia
   });
   const wait = Math.ceil(Number(answer.headers.get("retry-after")) / 60) * 60;
   if (answer.status === 429 && wait > 0) {
-    const { shownDuration } = await import("../texts/format.ts");
+    const { shownDuration } = await import("../texts/languages.ts");
     const message = `The server takes no further sign-in for now. Try again in ${shownDuration("en", wait)}.`;
     throw new CommandFailure(EXIT.unreachable, message);
   }

@@ -49,7 +49,7 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
       "send a link by which a user opens an account",
       async ({ operator }, email: string, { role: given, hours, language }: InviteOptions) => {
         const invited = await operator.users.invite.mutate({ email, language, role: given, hours });
-        const { shownDuration } = await import("../texts/format.ts");
+        const { shownDuration } = await import("../texts/languages.ts");
         return {
           value: invited,
           text: `Invited ${printable(invited.email)} as ${invited.role}; the link works for ${shownDuration("en", invited.hours * 3600)}.`,

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { bodyBudget } from "../body-budget.ts";
-import { realmBrandings } from "../branding/realm-brandings.ts";
+import { realmBrandings } from "../branding/branding.ts";
 import type { Config } from "../config.ts";
 import { clientAddress } from "../front/http/address.ts";
 import { createApp } from "../front/http/app.ts";

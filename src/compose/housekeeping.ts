@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
-import type { CheckpointSigner } from "../audit-chain/checkpoint.ts";
+import type { CheckpointSigner } from "../audit-chain/chain.ts";
 import type { Clock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { sendLogouts } from "../core/logout.ts";

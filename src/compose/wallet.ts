@@ -10,11 +10,10 @@ import { isLoopbackHost } from "../outside/public-address.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import type { Sql } from "../store/sql.ts";
 import { linkedWallets, walletLinks } from "../store/wallet-links.ts";
-import { certificatesOf } from "../wallet/issuer-certificates.ts";
 import { LINK_ADDRESS_LIMIT, LINK_USER_LIMIT, type LinkingPorts } from "../wallet/linking.ts";
 import { credentialQuery } from "../wallet/query.ts";
 import { verifierOf, walletRequests } from "../wallet/request.ts";
-import { issuerMetadata } from "../wallet/signatures.ts";
+import { certificatesOf, issuerMetadata } from "../wallet/signatures.ts";
 import { statusLists } from "../wallet/status-list.ts";
 import { verifyPresentation } from "../wallet/verify.ts";
 

@@ -1,14 +1,13 @@
 import type { ClosingPorts } from "../accounts/account.ts";
 import type { AddressChangePorts } from "../accounts/address-change.ts";
 import type { PasskeyPorts } from "../accounts/authenticators/passkey.ts";
-import type { ConsentPorts } from "../accounts/consents.ts";
+import type { ConsentPorts, ScopeDescriptions } from "../accounts/consents.ts";
 import type { AgentPorts } from "../accounts/delegations.ts";
 import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { InvitationPorts } from "../accounts/invitations.ts";
 import type { PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
-import type { ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { SecondFactorPorts } from "../accounts/second-factor.ts";
 import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { NamedTargets } from "../clients/find-client.ts";

@@ -1,7 +1,6 @@
 import { consentRoutes } from "./auth/consents.ts";
 import { forgotPasswordRoute, registerRoute, resendVerificationRoute, resetPasswordRoute, verifyRoute } from "./auth/register.ts";
-import { loginRoute, logoutRoute } from "./auth/sign-in.ts";
-import { upstreamLogoutRoute } from "./auth/upstream-logout.ts";
+import { loginRoute, logoutRoute, upstreamLogoutRoute } from "./auth/sign-in.ts";
 import { cookiesOf, formGuard } from "./http/cookies.ts";
 import type { Route } from "./http/routes.ts";
 import { authorizationFlow, authorizeRoutes } from "./oauth/authorize.ts";

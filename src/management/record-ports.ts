@@ -1,8 +1,7 @@
 import type { Consent } from "../accounts/ports.ts";
 import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
-import type { Link, SealedRecord } from "../audit-chain/link.ts";
+import type { Link, SealedRecord, SignedCheckpoint } from "../audit-chain/chain.ts";
 import type { Page, Part } from "../paging.ts";
 import type { Report } from "../resources/ports.ts";
 

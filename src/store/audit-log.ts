@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isIPv6 } from "node:net";
 import type { AuditEntry } from "../audit.ts";
-import type { SealedRecord } from "../audit-chain/link.ts";
+import type { SealedRecord } from "../audit-chain/chain.ts";
 import { systemClock } from "../clock.ts";
 import type { AuditLog, RefusedRequest } from "../core/ports.ts";
 import { newId, pooled } from "../random.ts";

@@ -1,5 +1,4 @@
-import { type CheckpointSigner, signCheckpoint } from "../audit-chain/checkpoint.ts";
-import { GENESIS, type Link, linkAll, type SealedRecord } from "../audit-chain/link.ts";
+import { type CheckpointSigner, GENESIS, type Link, linkAll, type SealedRecord, signCheckpoint } from "../audit-chain/chain.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { countRecords } from "./figures.ts";
 import { countResourceRefusals } from "./resource-refusals.ts";

@@ -1,6 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { SignedCheckpoint } from "../audit-chain/checkpoint.ts";
-import { GENESIS, type Link, type SealedRecord } from "../audit-chain/link.ts";
+import { GENESIS, type Link, type SealedRecord, type SignedCheckpoint } from "../audit-chain/chain.ts";
 import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/record-ports.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";

@@ -1,5 +1,5 @@
+import type { ScopeDescription, ScopeDescriptions } from "../accounts/consents.ts";
 import type { Consent, Consents } from "../accounts/ports.ts";
-import type { ScopeDescription, ScopeDescriptions } from "../accounts/scope-descriptions.ts";
 import type { AuditEntry } from "../audit.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";

@@ -1,6 +1,5 @@
 import { realmUri } from "../audit.ts";
-import type { Branding } from "../branding/branding.ts";
-import type { RealmBrandings } from "../branding/realm-brandings.ts";
+import type { Branding, RealmBrandings } from "../branding/branding.ts";
 import type { Realm, Realms } from "../clients/ports.ts";
 import type { ManagedRealms, RealmSort } from "../management/ports.ts";
 import { isUuid } from "../random.ts";

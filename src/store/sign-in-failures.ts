@@ -1,4 +1,4 @@
-import type { KnownDevices } from "../accounts/known-devices.ts";
+import type { KnownDevices } from "../accounts/caller.ts";
 import type { SignInFailures } from "../accounts/ports.ts";
 import type { SecretHash } from "../random.ts";
 import { coalesceReads } from "./coalesce.ts";

@@ -2,9 +2,8 @@ import { createHash, createHmac, createPrivateKey, type KeyObject, sign, type X5
 import { setGlobalConfig } from "@openid4vc/oauth2";
 import { createOpenid4vpAuthorizationRequest } from "@openid4vc/openid4vp";
 import { z } from "zod";
-import { certificatesOf } from "./issuer-certificates.ts";
 import type { CredentialQuery } from "./query.ts";
-import { WALLET_ALGORITHMS } from "./signatures.ts";
+import { certificatesOf, WALLET_ALGORITHMS } from "./signatures.ts";
 
 // Loading @openid4vc replaces zod's error messages in the whole process, also those of the API.
 z.config({ customError: undefined });

@@ -1,12 +1,64 @@
-import type { X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type PublishedKey, type RemoteKeys } from "../clients/public-keys.ts";
 import { cachedKeys, fetchKeySet, issuerDocument } from "../clients/remote-keys.ts";
 import type { Clock } from "../clock.ts";
 import type { ParsedJwt } from "../core/signing/jws.ts";
 import { verifyByRemoteKeys, verifySignature } from "../core/signing/published-keys.ts";
-import { certifiedKey } from "./issuer-certificates.ts";
+import { isRefusal } from "../errors.ts";
 import { refuse } from "./presentation.ts";
+
+const MAX_CHAIN = 5;
+const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/** The certificates of a PEM bundle. */
+export const certificatesOf = (pem: string): readonly X509Certificate[] =>
+  (pem.match(BLOCK) ?? []).map((block) => new X509Certificate(block));
+
+/** The header member `x5c`: base64 of DER, the leaf first (RFC 7515 §4.1.6). */
+function readChain(x5c: unknown): readonly X509Certificate[] {
+  if (!Array.isArray(x5c) || x5c.length === 0 || x5c.length > MAX_CHAIN) return refuse("issuer_certificate_malformed");
+  return x5c.map((text: unknown) => new X509Certificate(Buffer.from(String(text), "base64")));
+}
+
+/** The subject's names as Node prints them: `DNS:a.example, URI:https://a.example`. A quoted name with a comma matches nothing. */
+const namesOf = ({ subjectAltName = "" }: X509Certificate): readonly string[] => subjectAltName.split(", ");
+
+/** Whether a certificate names the issuer's URL or host. @see SD-JWT VC §3.5 */
+const namesIssuer = (leaf: X509Certificate, issuer: string): boolean =>
+  namesOf(leaf).some((name) => name === `URI:${issuer}` || name === `DNS:${new URL(issuer).hostname}`);
+
+const isCurrent = (certificate: X509Certificate, now: number): boolean =>
+  certificate.validFromDate.getTime() <= now * 1000 && now * 1000 <= certificate.validToDate.getTime();
+
+const isIssuedBy = (certificate: X509Certificate, authority: X509Certificate): boolean =>
+  certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+
+/** The key of the leaf of a valid chain. @throws {Refusal} access_denied; errors of the certificate parser */
+function leafKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
+  const chain = readChain(x5c);
+  const [leaf] = chain;
+  const last = chain.at(-1);
+  if (leaf === undefined || last === undefined) return refuse("issuer_certificate_malformed");
+  const linked = chain.slice(1).every((authority, below) => authority.ca && isIssuedBy(chain[below] ?? leaf, authority));
+  const root = roots.find((each) => isIssuedBy(last, each));
+  if (!linked || root === undefined) return refuse("issuer_certificate_not_trusted");
+  if (![...chain, root].every((certificate) => isCurrent(certificate, now))) refuse("issuer_certificate_out_of_time");
+  if (!namesIssuer(leaf, issuer)) refuse("issuer_certificate_of_another");
+  return leaf.publicKey.export({ format: "jwk" }) as PublishedKey; // an object with public members only
+}
+
+/**
+ * The key of a certificate chain that leads to a trusted root and names the issuer. Checks signatures, validity, names and the CA flag, but
+ * no name constraints, path lengths or revocation lists. Pure. @param now seconds since the epoch @throws {Refusal} access_denied
+ */
+export function certifiedKey(x5c: unknown, issuer: string, roots: readonly X509Certificate[], now: number): PublishedKey {
+  try {
+    return leafKey(x5c, issuer, roots, now);
+  } catch (error) {
+    return isRefusal(error) ? refuse(error.reason) : refuse("issuer_certificate_malformed", error);
+  }
+}
 
 /** Signature algorithms of issuers and holders: what wallets are asked for, and what is accepted. */
 export const WALLET_ALGORITHMS = ["ES256", "EdDSA"] as const;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { DEVICE_TTL } from "../../src/accounts/known-devices.ts";
+import { DEVICE_TTL } from "../../src/accounts/caller.ts";
 import { cookiesOf } from "../../src/front/http/cookies.ts";
 import { rememberChosen, rememberRequested } from "../../src/front/http/language.ts";
 import type { FrontContext } from "../../src/front/http/routes.ts";

@@ -1,8 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type CheckpointSigner, checkpointKey } from "../../src/audit-chain/checkpoint.ts";
+import { type CheckpointSigner, checkpointKey, GENESIS } from "../../src/audit-chain/chain.ts";
 import { type ExportLine, headerLine, interleave } from "../../src/audit-chain/export.ts";
-import { GENESIS } from "../../src/audit-chain/link.ts";
 import { verification } from "../../src/audit-chain/verify.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CheckpointSigner, checkpointKey } from "../../src/audit-chain/checkpoint.ts";
+import { type CheckpointSigner, checkpointKey } from "../../src/audit-chain/chain.ts";
 import { type ExportSource, exportLines } from "../../src/audit-chain/export.ts";
 import { verification } from "../../src/audit-chain/verify.ts";
 import { archive } from "../../src/compose/audit-retention.ts";

@@ -7,11 +7,13 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { parseForm } from "../../protocol/form.ts";
+import { connectionUnknown } from "../../upstream/connection.ts";
 import { callerOf } from "../http/address.ts";
+import { formBody } from "../http/body.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
-import { apiError, json } from "../http/describe.ts";
-import { apiErrorPrinter } from "../http/errors.ts";
-import { boundToken, giveNonce, sendJson } from "../http/headers.ts";
+import { apiError, form, json, OauthError, oauthBodyErrors } from "../http/describe.ts";
+import { apiErrorPrinter, oauthErrorPrinter } from "../http/errors.ts";
+import { boundToken, giveNonce, noStore, sendJson } from "../http/headers.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, LoginBody, unavailable } from "./shapes.ts";
@@ -192,3 +194,43 @@ async function endCookieSession(ctx: FrontContext, { sessions }: UserPorts, cook
   if (signedIn) await signOutHere(signedIn.session.id, signedIn.user.id, sessions, callerOf(ctx));
   cookies.endSession(ctx);
 }
+
+/** `POST /signin/{name}/logout`: a provider reports a logout, which ends the sessions that its sign-in started. @see OpenID Connect Back-Channel Logout 1.0 §2.5 */
+export const upstreamLogoutRoute = ({ issuer, connections, identityLinks, providers }: UserPorts): Route => ({
+  method: "POST",
+  path: "/signin/:name/logout",
+  print: oauthErrorPrinter(issuer),
+  openapi: () => ({
+    tags: ["Accounts"],
+    summary: "Ends the sessions of a user who has signed out at an identity provider",
+    description: "For identity providers that users sign in by. The logout token names the session or the user, and works once.",
+    security: [],
+    requestParams: { path: z.object({ name: z.string() }) },
+    requestBody: form(z.object({ logout_token: z.string() }).meta({ id: "UpstreamLogoutRequest" })),
+    responses: {
+      "200": { description: "Done, or there was no such session. The body is empty." },
+      "400": json("The logout token is missing, not valid, or has been used.", OauthError()),
+      "404": json("There is no such identity provider.", OauthError()),
+      "503": json("Not able to answer now; see Retry-After.", OauthError()),
+      ...oauthBodyErrors(),
+    },
+  }),
+  async answer(ctx) {
+    const token = (await formBody(ctx)).get("logout_token");
+    const connection = await connections.byName(String(ctx.params.name));
+    if (!connection) throw connectionUnknown();
+    if (connection.protocol !== "oidc" || token === undefined)
+      throw new Refusal("invalid_request", "logout_token_missing", { description: "logout_token is missing." });
+    const logout = await (await providers()).logoutOf(connection, token);
+    const { issuer: from } = connection;
+    const actor = { type: "service", id: "upstream" } as const;
+    const origin = { address: ctx.state.address, requestId: ctx.state.requestId };
+    const audit = { event: "session.ended", outcome: "success", reason: "upstream_logout", resources: [from], actor, ...origin } as const;
+    if (!(await identityLinks.endSessions(from, logout, audit)))
+      throw new Refusal("invalid_request", "logout_token_used", { description: "This logout token has been used." });
+    noStore(ctx);
+    ctx.status = 200;
+    ctx.body = "";
+    ctx.remove("Content-Type"); // Koa gives a text one
+  },
+});

@@ -33,7 +33,7 @@ export function cookiesOf(issuer: string) {
     visitor: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, visitor),
     /** Sets the visitor's secret, or extends it by a day. */
     startVisitor: (ctx: FrontContext, secret: string): void => write(ctx, visitor, secret, `; Max-Age=${VISITOR_TTL}`),
-    /** The secret by which accounts know this browser after a sign-in (known-devices.ts). It signs no one in. */
+    /** The secret by which accounts know this browser after a sign-in (accounts/caller.ts). It signs no one in. */
     device: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, device),
     /** @param ttl seconds */
     startDevice: (ctx: FrontContext, secret: string, ttl: number): void => write(ctx, device, secret, `; Max-Age=${ttl}`),

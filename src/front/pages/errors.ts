@@ -1,6 +1,5 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
-import { shownDuration } from "../../texts/format.ts";
-import { type Language, TEXTS } from "../../texts/languages.ts";
+import { type Language, shownDuration, TEXTS } from "../../texts/languages.ts";
 import { setRetryHeaders } from "../http/errors.ts";
 import { languageOf } from "../http/language.ts";
 import type { ErrorPrinter } from "../http/routes.ts";

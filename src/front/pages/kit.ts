@@ -1,5 +1,4 @@
-import type { Caller } from "../../accounts/caller.ts";
-import { DEVICE_TTL, deviceKey } from "../../accounts/known-devices.ts";
+import { type Caller, DEVICE_TTL, deviceKey } from "../../accounts/caller.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import type { Session, SignedIn, User } from "../../accounts/ports.ts";
 import { SESSION_ENDED } from "../../accounts/sessions.ts";

@@ -1,5 +1,5 @@
+import type { Wording } from "../../accounts/consents.ts";
 import type { Role } from "../../accounts/ports.ts";
-import type { Wording } from "../../accounts/scope-descriptions.ts";
 import type { Branding } from "../../branding/branding.ts";
 import type { Acr } from "../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../random.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { deviceKey, type KnownDevices } from "../../../src/accounts/caller.ts";
 import { fairQueue } from "../../../src/accounts/fair-queue.ts";
-import { deviceKey, type KnownDevices } from "../../../src/accounts/known-devices.ts";
 import { type PasswordAttempts, passwordAttempts } from "../../../src/accounts/password-attempts.ts";
 import type { AttemptVerdict, SignInFailures } from "../../../src/accounts/ports.ts";
 import { Refusal } from "../../../src/errors.ts";

@@ -1,9 +1,16 @@
 import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CheckpointSigner, checkpointKey, signCheckpoint } from "../../../src/audit-chain/checkpoint.ts";
+import {
+  type CheckpointSigner,
+  checkpointKey,
+  GENESIS,
+  type Link,
+  linkAll,
+  type SealedRecord,
+  signCheckpoint,
+} from "../../../src/audit-chain/chain.ts";
 import { type ExportLine, headerLine, interleave } from "../../../src/audit-chain/export.ts";
-import { GENESIS, type Link, linkAll, type SealedRecord } from "../../../src/audit-chain/link.ts";
 import { type Verdict, verification } from "../../../src/audit-chain/verify.ts";
 
 /** A key pair, with its thumbprint as kid. */

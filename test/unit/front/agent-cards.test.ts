@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AgentPause, Delegation } from "../../../src/accounts/delegations.ts";
-import { agentCards, mayHandOnTo } from "../../../src/front/pages/agents/cards.ts";
+import { agentCards, mayHandOnTo } from "../../../src/front/pages/agents/page.ts";
 
 const named = (clientId: string) => ({ clientId, name: clientId });
 const aDelegation = (

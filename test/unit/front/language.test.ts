@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import { languageOf, requestedLanguage } from "../../../src/front/http/language.ts";
-import { shownDay, shownDuration, shownList, shownMoment } from "../../../src/texts/format.ts";
+import { shownDay, shownDuration, shownList, shownMoment } from "../../../src/texts/languages.ts";
 
 const withCookies = (cookie: string, accept = "en") =>
   languageOf({ req: { headers: { "accept-language": accept, cookie } } as unknown as IncomingMessage });

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { html, layout, printPage, siteOf } from "../../../src/front/pages/views/layout.ts";
-import { directionOf } from "../../../src/texts/format.ts";
-import { type Language, TEXTS } from "../../../src/texts/languages.ts";
+import { directionOf, type Language, TEXTS } from "../../../src/texts/languages.ts";
 import { aBrandings } from "../../support/builders.ts";
 
 /** A language that exists in this test alone: English texts, written from right to left. */

@@ -2,8 +2,7 @@ import { X509Certificate } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { certificatesOf, certifiedKey } from "../../../src/wallet/issuer-certificates.ts";
-import { metadataUrl } from "../../../src/wallet/signatures.ts";
+import { certificatesOf, certifiedKey, metadataUrl } from "../../../src/wallet/signatures.ts";
 import { privateCa } from "../../support/private-ca.ts";
 import { nowSeconds } from "../../support/wallet.ts";
 

@@ -1,7 +1,6 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
 import type { ShownRecord } from "../../../resources/ports.ts";
-import { shownDuration, shownList } from "../../../texts/format.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import { type Language, shownDuration, shownList, TEXTS } from "../../../texts/languages.ts";
 import { type HostedPage, hidden, html, layout, type Markup, type Part, type Site } from "../views/layout.ts";
 import {
   type Described,

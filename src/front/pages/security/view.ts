@@ -1,7 +1,6 @@
 import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession } from "../../../accounts/ports.ts";
-import { shownMoment } from "../../../texts/format.ts";
-import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import { type Language, shownMoment, TEXTS, type Texts } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";

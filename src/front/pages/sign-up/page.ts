@@ -1,8 +1,7 @@
 import { type NewAccount, registerOnce, resendVerification } from "../../../accounts/registration.ts";
 import { signInNewcomer } from "../../../accounts/sign-in.ts";
 import { hasSignUp, needsProof, type SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
-import { shownList } from "../../../texts/format.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import { type Language, shownList, TEXTS } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";

@@ -1,6 +1,5 @@
 import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
-import { directionIn, shownDay, shownMoment } from "../../../texts/format.ts";
-import { LANGUAGES, type Language, TEXTS } from "../../../texts/languages.ts";
+import { directionIn, LANGUAGES, type Language, shownDay, shownMoment, TEXTS } from "../../../texts/languages.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { pageHeaders } from "../../http/headers.ts";
 import type { FrontContext, FrontState } from "../../http/routes.ts";

@@ -1,8 +1,7 @@
-import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/scope-descriptions.ts";
+import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/consents.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import type { ShownRecord } from "../../../resources/ports.ts";
-import { shownList } from "../../../texts/format.ts";
-import { LANGUAGES, type Language, TEXTS } from "../../../texts/languages.ts";
+import { LANGUAGES, type Language, shownList, TEXTS } from "../../../texts/languages.ts";
 import { html, type Markup } from "./layout.ts";
 
 /** What a page shows of the application that sent the request. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { canonical, GENESIS, link, linkAll, type Sealable } from "../../../src/audit-chain/link.ts";
+import { canonical, GENESIS, link, linkAll, type Sealable } from "../../../src/audit-chain/chain.ts";
 
 test.for<[Sealable, string]>([
   [{ b: 1, a: [true, null, "x"] }, '{"a":[true,null,"x"],"b":1}'],

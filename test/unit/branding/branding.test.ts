@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type RealmBrandings, realmBrandings } from "../../../src/branding/realm-brandings.ts";
+import { type RealmBrandings, realmBrandings } from "../../../src/branding/branding.ts";
 
 const named = (name: string) => ({ byRealm: new Map([["r", { name }]]), defaultRealm: undefined });
 
