@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
-import { type Extent, type FaultKind, type Proof, type Shortfall, shortfallOf, type Verdict } from "../audit-chain/verify.ts";
+import type { Extent, FaultKind, Proof, Shortfall, Verdict } from "../audit-chain/verify.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES, shownFile } from "./failure.ts";
 import { managing } from "./management-api.ts";
@@ -152,7 +152,7 @@ async function* linesIn(file: string): AsyncGenerator<string> {
 
 /** @throws {CommandFailure} for an export that was altered or is incomplete */
 async function verify(file: string, { trust, ...extent }: VerifyOptions, terminal: Terminal): Promise<void> {
-  const { verification } = await import("../audit-chain/verify.ts");
+  const { shortfallOf, verification } = await import("../audit-chain/verify.ts");
   const verifying = verification(trust && new Set(trust));
   let isEmpty = true;
   for await (const line of linesIn(file)) {
