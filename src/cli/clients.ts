@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT, PartlyDone } from "./failure.ts";
 import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, onceOnly, withLimit } from "./management-api.ts";
-import { type Cell, printable, record, table, when } from "./table.ts";
+import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-commands.ts";
 
@@ -158,17 +158,11 @@ const everyClient = (admin: AdminClient, search?: string): Promise<readonly AnyC
   everyPage("clients", (at) => admin.operator.clients.list.query({ ...(search && { search }), ...at }));
 
 const listing = (clients: readonly OwnClient[]): string =>
-  table(
-    ["ID", "CLIENT_ID", "ENVIRONMENT", "ENABLED", "GRANTS", "NAME"],
-    clients.map(({ id, clientId, environment, enabled, grantTypes, name }): readonly Cell[] => [
-      id,
-      clientId,
-      environment,
-      enabled,
-      grantTypes.map((grant) => grant.slice(grant.lastIndexOf(":") + 1)).join(","),
-      name,
-    ]),
-  );
+  table(clients, {
+    ...({ ID: "id", CLIENT_ID: "clientId", ENVIRONMENT: "environment", ENABLED: "enabled" } as const),
+    GRANTS: ({ grantTypes }) => grantTypes.map((grant) => grant.slice(grant.lastIndexOf(":") + 1)).join(","),
+    NAME: "name",
+  });
 
 function shown(client: Shown): string {
   const { id, clientId, name, createdAt, updatedAt, lastUsedAt, clientSecret, ...rest } = client;
@@ -226,13 +220,9 @@ function documentText(versions: Versions): string {
   const [newest] = versions;
   if (newest === undefined) return "";
   const { digest, size, from, lastFetchedAt } = newest;
-  const rows = versions.map(({ version, from: since, changes }) => [
-    version,
-    when(since),
-    changes.map(({ member }) => printable(member)).join(" "),
-  ]);
+  const changed = ({ changes }: Versions[number]) => changes.map(({ member }) => member);
   const head = record({ "sha-256": digest, bytes: size, since: when(from), "last fetched": when(lastFetchedAt) });
-  return `${head}\n\n${table(["VERSION", "FROM", "CHANGED MEMBERS"], rows)}\n\n${printable(newest.document)}`;
+  return `${head}\n\n${table(versions, { VERSION: "version", FROM: whenOf("from"), "CHANGED MEMBERS": changed })}\n\n${printable(newest.document)}`;
 }
 
 async function counted(admin: AdminClient, id: string): Promise<Output> {
@@ -243,9 +233,9 @@ async function counted(admin: AdminClient, id: string): Promise<Output> {
 
 async function whoAllowed({ operator }: AdminClient, clientId: string): Promise<Output> {
   const consents = await everyPage("consents", (at) => operator.consents.ofClient.query({ clientId, ...at }));
-  const rows = consents.map(({ id, email, createdAt, lastUsedAt, scopes }) => [id, email, when(createdAt), when(lastUsedAt), scopes]);
+  const times = { SINCE: whenOf("createdAt"), "LAST USED": whenOf("lastUsedAt") };
   const whenEmpty = "No user allowed anything to this client.";
-  return { value: consents, text: table(["ID", "USER", "SINCE", "LAST USED", "SCOPES"], rows), whenEmpty };
+  return { value: consents, text: table(consents, { ID: "id", USER: "email", ...times, SCOPES: "scopes" }), whenEmpty };
 }
 
 async function deleteUnused({ operator: { clients } }: AdminClient, unusedSince: number): Promise<Output> {

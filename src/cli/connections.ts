@@ -5,7 +5,7 @@ import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
 import { asksFirst, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { inRealm, realmNamed } from "./scopes.ts";
-import { printable, record, table, when } from "./table.ts";
+import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-commands.ts";
 
@@ -40,8 +40,7 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
   const list = async (admin: AdminClient, { realm, limit }: Most & { readonly realm?: string }) => {
     const inside = await realmNamed(admin, realm);
     const { items, total } = await listed("connections", (at) => admin.operator.connections.list.query({ ...inside, ...at }), limit);
-    const rows = items.map(({ name, title, issuer, domains, enabled }) => [name, title, issuer, domains, enabled]);
-    const text = table(["NAME", "TITLE", "ISSUER", "DOMAINS", "ENABLED"], rows);
+    const text = table(items, { NAME: "name", TITLE: "title", ISSUER: "issuer", DOMAINS: "domains", ENABLED: "enabled" });
     return { value: items, text, total, whenEmpty: "No connections yet. Add one: countersign connections add google --client-id ID" };
   };
   inRealm(withLimit(command("list", "list connections", list)));
@@ -59,8 +58,8 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
     .option("--disable", "do not offer it");
   command("identities <user>", "list the accounts elsewhere that sign in to a user's account", async (admin, named: string) => {
     const { identities } = await admin.operator.connections.identities.query({ userId: await userId(admin, named) });
-    const rows = identities.map(({ title, issuer, subject, email, createdAt }) => [title, issuer, subject, email, when(createdAt)]);
-    const text = table(["PROVIDER", "ISSUER", "SUBJECT", "ADDRESS", "SINCE"], rows);
+    const columns = { PROVIDER: "title", ISSUER: "issuer", SUBJECT: "subject", ADDRESS: "email", SINCE: whenOf("createdAt") } as const;
+    const text = table(identities, columns);
     return { value: identities, text, whenEmpty: "No account elsewhere signs in to this one." };
   });
   command("test <name>", "read the provider's metadata, and try the client id and secret", test);

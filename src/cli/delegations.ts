@@ -2,7 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { asksFirst, everyPage, type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
-import { type Cell, printable, record, table, when } from "./table.ts";
+import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { asId, userId } from "./user-commands.ts";
 
@@ -96,21 +96,16 @@ function endWords(ended: Delegation["ended"]): Cell {
   return [reason, at !== null && `at ${when(at)}`, by !== null && `by ${by.type} ${by.id}`].filter((part) => part !== false).join(" ");
 }
 
+const GIVEN = { SCOPES: "scopes", AUDIENCE: "audience" } as const;
+const ENDING = { UNTIL: whenOf("expiresAt"), ENDED: ({ ended }: Pick<Delegation, "ended">) => endWords(ended) };
+
 const listing = (delegations: readonly Delegation[]): string =>
-  table(
-    ["ID", "GRANT", "USER", "APPLICATION", "AGENTS", "SCOPES", "AUDIENCE", "UNTIL", "ENDED"],
-    delegations.map(({ id, grantId, email, application, chain, scopes, audience, expiresAt, ended }): readonly Cell[] => [
-      id,
-      grantId,
-      email,
-      application.clientId,
-      chain.join(" > "),
-      scopes,
-      audience,
-      when(expiresAt),
-      endWords(ended),
-    ]),
-  );
+  table(delegations, {
+    ...({ ID: "id", GRANT: "grantId", USER: "email" } as const),
+    APPLICATION: ({ application }) => application.clientId,
+    AGENTS: ({ chain }) => chain.join(" > "),
+    ...{ ...GIVEN, ...ENDING },
+  });
 
 function shown({ root, delegations, complete }: Tree): string {
   const head = record({
@@ -123,19 +118,18 @@ function shown({ root, delegations, complete }: Tree): string {
     signedOut: when(root.signedOutAt),
     ended: endWords(root.ended),
   });
-  const rows = delegations.map(({ id, kind, agent, chain, scopes, audience, issuedAt, expiresAt, ended }): readonly Cell[] => [
-    `${"  ".repeat(chain.length - 1)}${agent.clientId}`,
-    id,
-    kind === "id_jag" ? "assertion" : "token",
-    scopes,
-    audience,
-    when(issuedAt),
-    when(expiresAt),
-    endWords(ended),
-  ]);
-  const tree =
-    rows.length === 0 ? "no agent uses it" : table(["AGENT", "ID", "KIND", "SCOPES", "AUDIENCE", "ISSUED", "UNTIL", "ENDED"], rows);
-  return [head, "", tree, ...(complete ? [] : ["… and more, which are not shown: try --live"])].join("\n");
+  const tree = table(delegations, {
+    AGENT: ({ chain, agent }) => `${"  ".repeat(chain.length - 1)}${agent.clientId}`,
+    ID: "id",
+    KIND: ({ kind }) => (kind === "id_jag" ? "assertion" : "token"),
+    ...{ ...GIVEN, ISSUED: whenOf("issuedAt"), ...ENDING },
+  });
+  return [
+    head,
+    "",
+    delegations.length === 0 ? "no agent uses it" : tree,
+    ...(complete ? [] : ["… and more, which are not shown: try --live"]),
+  ].join("\n");
 }
 
 type Pause = ManagementOutputs["operator"]["agents"]["pauses"]["pauses"][number];
@@ -179,13 +173,10 @@ const everyPause = ({ operator }: AdminClient, agent?: string): Promise<readonly
   everyPage("pauses", (at) => operator.agents.pauses.query({ agent, ...at }));
 
 const pauseListing = (pauses: readonly Pause[]): string =>
-  table(
-    ["AGENT", "FOR", "SINCE", "BY", "NAME"],
-    pauses.map(({ agent, userId, pausedAt, by }): readonly Cell[] => [
-      agent.clientId,
-      userId ?? "all users",
-      when(pausedAt),
-      `${by.type} ${by.id}`,
-      agent.name,
-    ]),
-  );
+  table(pauses, {
+    AGENT: ({ agent }) => agent.clientId,
+    FOR: ({ userId }) => userId ?? "all users",
+    SINCE: whenOf("pausedAt"),
+    BY: ({ by }) => `${by.type} ${by.id}`,
+    NAME: ({ agent }) => agent.name,
+  });

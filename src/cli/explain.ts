@@ -76,13 +76,18 @@ function parametersOf(pairs: readonly Pair[]): Parameters {
   return Object.fromEntries(values);
 }
 
+/** The columns of rules and their verdicts. */
+export const ruleColumns = (demands = false) => ({
+  RULE: "rule" as const,
+  VERDICT: ({ verdict }: { readonly verdict: string }) => verdict.replaceAll("_", " "),
+  ...(demands && { DEMAND: "demand" as const }),
+});
+
 function shown({ rules, granted, refused, droppedScope }: Explained, demands: boolean): string {
-  const headings = ["RULE", "VERDICT", ...(demands ? ["DEMAND"] : []), "SOURCE"];
-  const rows = rules.map(({ rule, verdict, demand, source }) => [rule, verdict.replaceAll("_", " "), ...(demands ? [demand] : []), source]);
   const decisive = rules.find(({ verdict }) => verdict === "refused");
   const parts = [
     refused && record({ at: when(refused.at), client: refused.clientId, grant: refused.grantType }),
-    rules.length > 0 ? table(headings, rows) : undefined,
+    rules.length > 0 ? table(rules, { ...ruleColumns(demands), SOURCE: "source" }) : undefined,
     granted && `Would be granted:\n${record({ ...granted, expiresIn: `${granted.expiresIn} s` })}`,
     droppedScope && `Dropped from the scope, because the client may not have it: ${droppedScope.join(" ")}`,
     decisive && `Refused by ${decisive.rule}: ${decisive.error ?? ""} (${decisive.reason ?? ""})\nIt requires: ${decisive.demand}`,

@@ -1,22 +1,17 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
 import { addCommand, asksFirst, managementCommands, managing, onceOnly } from "./management-api.ts";
-import { printable, record, table, when } from "./table.ts";
+import { printable, record, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** `countersign keys list` and `withdraw`, for operators. @param keys the command `keys` */
 export function registerKeyCommands(keys: Command, terminal: Terminal): void {
   addCommand(keys, terminal, "list", "the public keys of all cores, newest first", async () => {
     const { signingKeys } = await (await managing(terminal)).operator.signingKeys.list.query();
-    const rows = signingKeys.map(({ kid, jwk, state, publishedAt, inUseAt }) => [
-      kid,
-      String(jwk.alg ?? ""),
-      state,
-      when(publishedAt),
-      when(inUseAt),
-    ]);
+    const times = { PUBLISHED: whenOf("publishedAt"), "IN USE": whenOf("inUseAt") };
+    const text = table(signingKeys, { KID: "kid", ALG: ({ jwk }) => String(jwk.alg ?? ""), STATE: "state", ...times });
     const whenEmpty = "No core has published a key yet. See that a core runs: `countersign doctor`.";
-    return { value: signingKeys, text: table(["KID", "ALG", "STATE", "PUBLISHED", "IN USE"], rows), whenEmpty };
+    return { value: signingKeys, text, whenEmpty };
   });
   const description = "withdraw a key that somebody else may have: what it signed is refused";
   const withdrawal = addCommand(keys, terminal, "withdraw <kid>", description, async (kid: string) => {
@@ -37,16 +32,10 @@ export function registerApiKeyCommands(program: Command, terminal: Terminal): vo
 
   command("list <client>", "list a client's keys, newest first", async (admin, client: string) => {
     const { apiKeys } = await admin.apiKeys.list.query({ clientId: await recordId(admin, client) });
-    const rows = apiKeys.map(({ id, prefix, last4, createdAt, lastUsedAt, revokedAt, name }) => [
-      id,
-      `${prefix}…${last4}`,
-      when(createdAt),
-      when(lastUsedAt),
-      when(revokedAt),
-      name,
-    ]);
+    const times = { CREATED: whenOf("createdAt"), USED: whenOf("lastUsedAt"), REVOKED: whenOf("revokedAt") };
+    const text = table(apiKeys, { ID: "id", KEY: ({ prefix, last4 }) => `${prefix}…${last4}`, ...times, NAME: "name" });
     const whenEmpty = "This client has no keys. Create one with `countersign api-keys create`.";
-    return { value: apiKeys, text: table(["ID", "KEY", "CREATED", "USED", "REVOKED", "NAME"], rows), whenEmpty };
+    return { value: apiKeys, text, whenEmpty };
   });
   command("create <client> <name>", "create a key, which is shown only once", async (admin, client: string, name: string) => {
     const creating = admin.apiKeys.create.mutate({ clientId: await recordId(admin, client), key: { name } });

@@ -37,6 +37,7 @@ export async function provisionThroughServer(
     return terminal.write(json ? asJson(differences) : differencesText(differences));
   }
   const done = await operator.provision.mutate(file);
-  const rows = Object.entries(done).map(([what, { created, changed, unchanged }]) => [what, created, changed, unchanged]);
-  terminal.write(json ? asJson(done) : table(["", "CREATED", "CHANGED", "UNCHANGED"], rows));
+  const sections = Object.entries(done).map(([section, counts]) => ({ section, ...counts }));
+  const columns = { "": "section", CREATED: "created", CHANGED: "changed", UNCHANGED: "unchanged" } as const;
+  terminal.write(json ? asJson(done) : table(sections, columns));
 }

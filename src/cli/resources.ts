@@ -7,7 +7,7 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { asksFirst, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { inRealm, realmNamed } from "./scopes.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
-import { printable, record, table, when } from "./table.ts";
+import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 type Resource = ManagementOutputs["operator"]["resources"]["get"];
@@ -84,8 +84,8 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
 async function list(admin: AdminClient, { realm, search, limit }: Options & Most & { readonly search?: string }): Promise<Output> {
   const filter = { ...(await realmNamed(admin, realm)), search };
   const { items, total } = await listed("resources", (at) => admin.operator.resources.list.query({ ...filter, ...at }), limit);
-  const rows = items.map(({ resource, name, scopes, clients, enabled }) => [resource, name, namesOf(scopes), clients, enabled]);
-  const text = table(["RESOURCE", "NAME", "SCOPES", "CLIENTS", "ENABLED"], rows);
+  const scopes = (item: Resource) => namesOf(item.scopes);
+  const text = table(items, { RESOURCE: "resource", NAME: "name", SCOPES: scopes, CLIENTS: "clients", ENABLED: "enabled" });
   const none =
     search === undefined ? "No resources yet. Add one: countersign resources add URL" : "No resource has this text in its URI or name.";
   return { value: items, text: items.length > 0 ? text : none, total };
@@ -201,7 +201,7 @@ function registerResourceReports(command: ReturnType<typeof managementCommands>,
 async function refusals(admin: AdminClient, resource: string, { realm, limit }: Options & Most): Promise<Output> {
   const named = { ...(await realmNamed(admin, realm)), resource };
   const { items, total } = await listed("records", (at) => admin.operator.resources.refusals.query({ ...named, ...at }), limit);
-  const rows = items.map(({ at, clientId, userId, reason, requestId }) => [when(at), clientId, userId, reason, requestId]);
+  const columns = { AT: whenOf("at"), CLIENT: "clientId", USER: "userId", REASON: "reason", REQUEST: "requestId" } as const;
   const whenEmpty = "No request for this resource was refused within 90 days.";
-  return { value: items, text: table(["AT", "CLIENT", "USER", "REASON", "REQUEST"], rows), total, whenEmpty };
+  return { value: items, text: table(items, columns), total, whenEmpty };
 }

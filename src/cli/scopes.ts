@@ -18,10 +18,10 @@ export const inRealm = (command: Command): Command =>
 /** `countersign scopes …`, for operators. */
 export function registerScopeCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "scopes", "descriptions of scopes on the consent page, for operators");
-  const output = (listed: readonly Scope[], value: unknown): Output => {
-    const rows = listed.map(({ name, title, builtIn }) => [name, title.en, title.de, builtIn]);
-    return { value, text: table(["SCOPE", "ENGLISH", "GERMAN", "BUILT IN"], rows) };
-  };
+  const output = (listed: readonly Scope[], value: unknown): Output => ({
+    value,
+    text: table(listed, { SCOPE: "name", ENGLISH: ({ title }) => title.en, GERMAN: ({ title }) => title.de, "BUILT IN": "builtIn" }),
+  });
 
   withLimit(
     inRealm(

@@ -29,9 +29,14 @@ function cellText(cell: Cell): string {
   return printable(Array.isArray(cell) ? cell.join(" ") : String(cell));
 }
 
-/** Rows under headings, in aligned columns. */
-export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const lines = [headings, ...rows.map((row) => row.map(cellText))];
+type CellMember<Item> = { [Name in keyof Item]: Item[Name] extends Cell ? Name : never }[keyof Item];
+
+/** Items in aligned columns. @param columns by heading: a member of an item, or what is made of the item */
+export function table<Item>(items: readonly Item[], columns: Readonly<Record<string, CellMember<Item> | ((item: Item) => Cell)>>): string {
+  const headings = Object.keys(columns);
+  const cellsOf = (item: Item) =>
+    Object.values(columns).map((column) => cellText(typeof column === "function" ? column(item) : (item[column] as Cell)));
+  const lines = [headings, ...items.map(cellsOf)];
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
   return lines
     .map((line) =>
@@ -54,6 +59,12 @@ export const record = (members: Readonly<Record<string, Cell>>): string => {
 /** Milliseconds since the epoch as date and time, in UTC. */
 export const when = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString().replace(".000Z", "Z");
+
+/** The column of such a member. */
+export const whenOf =
+  <Name extends string>(member: Name) =>
+  (item: Readonly<Record<Name, number | null>>): Cell =>
+    when(item[member]);
 
 /** Control characters and changes of direction in JSON as escapes, which read as the same text. */
 const escaped = (json: string): string =>

@@ -2,7 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { isUuid } from "../random.ts";
 import { CommandFailure, EXIT, PartlyDone, shownFile, textIn } from "./failure.ts";
 import { confirm, everyPage, type Listed, listed, type managementCommands, type Output } from "./management-api.ts";
-import { asJsonLine, printable, table, when } from "./table.ts";
+import { asJsonLine, printable, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
@@ -150,25 +150,25 @@ type SessionOptions = { readonly end?: string; readonly yes?: true };
 async function factorsOf({ operator }: AdminClient, id: string): Promise<Output> {
   const value = await operator.factors.list.query({ userId: id });
   const { authenticatorApp: app, passkeys } = value;
-  const appRows = app === null ? [] : [["authenticator app", "", `${app.recoveryCodes} recovery codes`, when(app.addedAt), null]];
-  const rows = passkeys.map(({ id, name, createdAt, lastUsedAt, copiedAt }) => [
-    ...["passkey", id, copiedAt === null ? printable(name) : `${printable(name)} (copied, refused)`],
-    ...[when(createdAt), when(lastUsedAt)],
-  ]);
-  const all = [...appRows, ...rows];
-  const none = "This user has no passkey and no authenticator app.";
-  return { value, text: all.length === 0 ? none : table(["FACTOR", "ID", "NAME", "ADDED", "LAST USED"], all) };
+  const codes = app && {
+    ...{ factor: "authenticator app", id: "", name: `${app.recoveryCodes} recovery codes` },
+    ...{ addedAt: app.addedAt, lastUsedAt: null },
+  };
+  const named = passkeys.map(({ id, name, createdAt: addedAt, lastUsedAt, copiedAt }) => ({
+    ...{ factor: "passkey", id, name: copiedAt === null ? name : `${name} (copied, refused)`, addedAt, lastUsedAt },
+  }));
+  const all = codes === null ? named : [codes, ...named];
+  const columns = { FACTOR: "factor", ID: "id", NAME: "name", ADDED: whenOf("addedAt"), "LAST USED": whenOf("lastUsedAt") } as const;
+  return { value, text: all.length === 0 ? "This user has no passkey and no authenticator app." : table(all, columns) };
 }
 
 async function sessionsOf({ operator }: AdminClient, of: string): Promise<Output> {
   const value = await operator.sessions.list.query({ userId: of });
-  const rows = value.sessions.map(({ id, browser, system, address, signedInAt, lastSeenAt }) => [
-    ...[id, browser, system, address],
-    ...[when(signedInAt), when(lastSeenAt)],
-  ]);
-  const text =
-    rows.length === 0 ? "This user is not signed in." : table(["ID", "BROWSER", "SYSTEM", "ADDRESS", "SIGNED IN", "LAST SEEN"], rows);
-  return { value, text };
+  const text = table(value.sessions, {
+    ...({ ID: "id", BROWSER: "browser", SYSTEM: "system", ADDRESS: "address" } as const),
+    ...{ "SIGNED IN": whenOf("signedInAt"), "LAST SEEN": whenOf("lastSeenAt") },
+  });
+  return { value, text: value.sessions.length === 0 ? "This user is not signed in." : text };
 }
 
 /** `countersign users factors` and `users sessions`. */

@@ -6,7 +6,7 @@ import { CommandFailure, contentOf, EXIT, secretIn } from "./failure.ts";
 import { listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { realmId } from "./scopes.ts";
 import { SIGN_INS, signInClass } from "./sign-in-class.ts";
-import { printable, record, table, when } from "./table.ts";
+import { printable, record, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { registerUserFactorCommands, registerUserFileCommands, userId, usersFound } from "./user-commands.ts";
 
@@ -35,10 +35,10 @@ function wholeNumber(value: string): number {
   return Number(value);
 }
 
-const output = (listed: readonly User[], value: unknown): Output => {
-  const rows = listed.map(({ id, email, emailVerified, role: userRole, enabled }) => [id, email, emailVerified, userRole, enabled]);
-  return { value, text: table(["ID", "E-MAIL", "VERIFIED", "ROLE", "ENABLED"], rows) };
-};
+const output = (listed: readonly User[], value: unknown): Output => ({
+  value,
+  text: table(listed, { ID: "id", "E-MAIL": "email", VERIFIED: "emailVerified", ROLE: "role", ENABLED: "enabled" }),
+});
 
 /** `countersign users invite`, `create` and `delete`. */
 function registerNewcomerCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
@@ -99,9 +99,9 @@ function registerInvitationCommands(command: ReturnType<typeof managementCommand
   withLimit(
     command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
       const { items, total } = await open(admin, undefined, limit);
-      const rows = items.map(({ email, role: given, createdAt, expiresAt }) => [email, given, when(createdAt), when(expiresAt)]);
+      const text = table(items, { "E-MAIL": "email", ROLE: "role", SENT: whenOf("createdAt"), EXPIRES: whenOf("expiresAt") });
       const whenEmpty = "No invitation waits. Send one with `countersign users invite`.";
-      return { value: items, text: table(["E-MAIL", "ROLE", "SENT", "EXPIRES"], rows), total, whenEmpty };
+      return { value: items, text, total, whenEmpty };
     }),
   );
   command("withdraw <email>", "withdraw an invitation: its link stops working", async (admin, email: string) => {
@@ -152,10 +152,11 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
 /** `countersign realms …`, for operators. */
 export function registerRealmCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "realms", "realms, for operators");
-  const output = (listed: readonly Realm[], value: unknown): Output => {
-    const rows = listed.map(({ id, name, dynamicRegistrationScopes: scopes }) => [id, name, scopes?.length === 0 ? "none" : scopes]);
-    return { value, text: table(["ID", "NAME", "REGISTRATION SCOPES"], rows) };
-  };
+  const scopesOf = ({ dynamicRegistrationScopes: scopes }: Realm) => (scopes?.length === 0 ? "none" : scopes);
+  const output = (listed: readonly Realm[], value: unknown): Output => ({
+    value,
+    text: table(listed, { ID: "id", NAME: "name", "REGISTRATION SCOPES": scopesOf }),
+  });
 
   withLimit(
     command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }, { limit }: Most) => {

@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { isOpenIdentity, WORKLOAD_KINDS } from "../clients/workload.ts";
 import { collect } from "./client-options.ts";
+import { ruleColumns } from "./explain.ts";
 import { textIn } from "./failure.ts";
 import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { printable, record, table, when } from "./table.ts";
@@ -110,18 +111,19 @@ async function list({ operator }: AdminClient, { limit }: Most): Promise<Output>
   const identities = async (issuer: string): Promise<string> => {
     return (await listed("identities", (at) => operator.workloadIdentities.list.query({ ...at, issuer }), 1)).total;
   };
-  const counts = await Promise.all(items.map(({ issuer }) => identities(issuer)));
-  const rows = items.map(({ issuer, kind, singleUse, maxLifetime }, at) => [issuer, kind, singleUse, `${maxLifetime} s`, counts[at]]);
-  const text = table(["ISSUER", "KIND", "SINGLE USE", "LONGEST LIFE", "IDENTITIES"], rows);
+  const counted = await Promise.all(items.map(async (item) => ({ ...item, identities: await identities(item.issuer) })));
+  const seconds = ({ maxLifetime }: Issuer) => `${maxLifetime} s`;
+  const columns = { ISSUER: "issuer", KIND: "kind", "SINGLE USE": "singleUse", "LONGEST LIFE": seconds, IDENTITIES: "identities" } as const;
+  const text = table(counted, columns);
   return { value: items, text, total, whenEmpty: "No platform is trusted yet. Add one: countersign workloads add ISSUER --kind oidc" };
 }
 
 async function show(admin: AdminClient, issuer: string): Promise<Output> {
   const found = await admin.operator.workloadIssuers.get.query({ issuer });
   const identities = await everyPage("identities", (at) => admin.operator.workloadIdentities.list.query({ issuer, ...at }));
-  const rows = identities.map(({ clientId, subject, claims, id }) => [clientId, subject, claimsText(claims), id]);
+  const columns = { CLIENT: "clientId", SUBJECT: "subject", CLAIMS: ({ claims }: Identity) => claimsText(claims), ID: "id" } as const;
   const { text } = shown(found);
-  const table_ = rows.length === 0 ? "" : `\n\n${table(["CLIENT", "SUBJECT", "CLAIMS", "ID"], rows)}`;
+  const table_ = identities.length === 0 ? "" : `\n\n${table(identities, columns)}`;
   return { value: { ...found, identities }, text: `${text}${table_}` };
 }
 
@@ -148,13 +150,11 @@ type TestOptions = { readonly signature?: true; readonly demands?: true };
 async function test(admin: AdminClient, argument: string, { signature, demands }: TestOptions): Promise<Output> {
   const token = tokenIn(argument);
   const tested = await admin.operator.workloadIssuers.test.mutate({ token, signature: signature === true });
-  const headings = ["RULE", "VERDICT", ...(demands ? ["DEMAND"] : [])];
-  const rows = tested.rules.map(({ rule, verdict, demand }) => [rule, verdict.replaceAll("_", " "), ...(demands ? [demand] : [])]);
   const decisive = tested.rules.find(({ verdict }) => verdict === "refused");
   const outcome = decisive
     ? `Refused by ${decisive.rule}: ${decisive.reason ?? ""}\nIt requires: ${decisive.demand}`
     : `It is the client ${printable(tested.clientId ?? "")}.${signature ? "" : " Its signature was not verified: add --signature."}`;
-  return { value: tested, text: `${table(headings, rows)}\n\n${outcome}` };
+  return { value: tested, text: `${table(tested.rules, ruleColumns(demands))}\n\n${outcome}` };
 }
 
 const shown = (issuer: Issuer): Output => ({

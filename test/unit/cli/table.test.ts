@@ -12,11 +12,11 @@ test.for([
   ["a combining accent", "e\u0301", 1],
 ] as const)("a table counts the columns of %s", ([, name, columns]) => {
   const [, first, second] = table(
-    ["NAME", "ROLE"],
     [
-      [name, "user"],
-      ["longest name", "user"],
+      { name, role: "user" },
+      { name: "longest name", role: "user" },
     ],
+    { NAME: "name", ROLE: "role" },
   ).split("\n");
   expect(first).toBe(`${name}${" ".repeat("longest name".length - columns)}  user`);
   expect(second).toBe("longest name  user");
