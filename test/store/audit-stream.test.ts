@@ -173,6 +173,13 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     expect(received.match(/\d+ <1(?:08|10)>1 [^<]* token\.refused \[meta sequenceId="\d+"\] \{/g)).toHaveLength(2);
   });
 
+  test("a syslog receiver that closes before the records end has taken none", async () => {
+    await writeSealed(1);
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => void socket.on("error", () => undefined).end());
+    const url = `syslog://127.0.0.1:${await portOf(server)}`;
+    await expect(handOver(sql, randomUUID(), receiver(url))).rejects.toMatchObject({ code: "closed_early" });
+  });
+
   test("an OTLP collector that rejects some of the records gets them again", async () => {
     await writeSealed(1);
     const answers = [

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, isIP } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import type { AuditEntry } from "../../audit.ts";
 import type { Clock } from "../../clock.ts";
@@ -97,6 +98,8 @@ export interface ReceiverSettings {
 
 /** Milliseconds for one batch. */
 const PATIENCE = 10_000;
+/** Milliseconds in which a connection shows that the other end had closed it before the records came: more than their way there and back. */
+const ROUND_TRIP = 250;
 
 /** Why a batch was not taken. Its message names neither address nor secret. */
 class NotTaken extends Error {
@@ -111,7 +114,7 @@ class NotTaken extends Error {
 
 /**
  * One connection for each batch: syslog acknowledges nothing, but a receiver that closes after the last byte has read all of them; the kernel
- * resets a connection with unread bytes.
+ * resets a connection with unread bytes. So the last byte waits: what is closed before it, as by a proxy whose receiver is down, counts as not taken.
  */
 async function sendSyslog({ url, issuer }: ReceiverSettings, entries: readonly SealedEntry[]): Promise<void> {
   const { protocol, hostname, port } = new URL(url);
@@ -121,17 +124,22 @@ async function sendSyslog({ url, issuer }: ReceiverSettings, entries: readonly S
     port: Number(port || (secure ? 6514 : 514)),
     signal: AbortSignal.timeout(PATIENCE),
   };
-  const socket = secure ? connectTls({ ...address, servername: address.host }) : connect(address);
+  const socket = secure ? connectTls({ ...address, ...(isIP(address.host) === 0 && { servername: address.host }) }) : connect(address);
   try {
     const host = new URL(issuer).hostname;
     const timeout = AbortSignal.timeout(PATIENCE);
     const closed = once(socket, "close", { signal: timeout });
     closed.catch(() => undefined); // awaited below, unless an error comes first
     await once(socket, secure ? "secureConnect" : "connect", { signal: timeout });
-    socket.resume().end(entries.map((entry) => syslogFrame(entry, host)).join(""));
+    const sent = Promise.withResolvers<unknown>();
+    socket.resume().write(entries.map((entry) => syslogFrame(entry, host)).join(""), sent.resolve);
+    await Promise.race([sent.promise, closed]);
+    await setTimeout(ROUND_TRIP);
+    if (socket.readableEnded) throw new NotTaken("closed_early");
+    socket.end();
     await closed;
   } catch (error) {
-    throw new NotTaken("connection", error);
+    throw error instanceof NotTaken ? error : new NotTaken("connection", error);
   } finally {
     socket.destroy();
   }
