@@ -180,6 +180,13 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     await expect(handOver(sql, randomUUID(), receiver(url))).rejects.toMatchObject({ code: "closed_early" });
   });
 
+  test("a receiver that redirects is named by its status", async () => {
+    await writeSealed(1);
+    const server = createHttpServer((_, response) => void response.writeHead(308, { location: "https://127.0.0.1:1/" }).end());
+    const url = `http://127.0.0.1:${await portOf(server)}/`;
+    await expect(handOver(sql, randomUUID(), receiver(url))).rejects.toMatchObject({ code: "status_308" });
+  });
+
   test("an OTLP collector that rejects some of the records gets them again", async () => {
     await writeSealed(1);
     const answers = [

@@ -152,7 +152,7 @@ const unconnected = (error: unknown): never => {
 /** @returns an answer of success, whose body the caller reads or cancels */
 async function post(url: string, { headers, body }: Delivery): Promise<Response> {
   const signal = AbortSignal.timeout(PATIENCE);
-  const response = await fetch(url, { method: "POST", headers, body, redirect: "error", signal }).catch(unconnected);
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal }).catch(unconnected);
   if (response.ok) return response;
   await response.body?.cancel();
   throw new NotTaken(`status_${response.status}`);
