@@ -39,6 +39,13 @@ const PATIENCE = 60_000;
 const REPETITIONS = 20;
 
 /**
+ * Lets revocation events become visible now whose transactions this cluster has not had. A restore brought them from one with higher ids, and
+ * they would follow every cursor, so that each look for new ones read all of them.
+ */
+const RESTORED = `update revocation_events set xid = pg_current_xact_id()::text::bigint
+  where xid >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`;
+
+/**
  * Runs pending migrations. On PostgreSQL one process at a time does so; the others wait and then find nothing left.
  * @param url of the PostgreSQL server; undefined for the embedded database
  */
@@ -65,7 +72,9 @@ export async function applyMigrations(orm: MikroORM, url?: string): Promise<read
       `set local lock_timeout = ${PATIENCE}; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = 0`,
     );
     await keeper.query("select pg_advisory_xact_lock($1)", [LOCK]);
-    return await up();
+    const applied = await up();
+    await keeper.query(`${RESTORED}; commit`);
+    return applied;
   } finally {
     await keeper.end();
   }

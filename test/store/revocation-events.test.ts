@@ -100,7 +100,7 @@ describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
   });
 
   // Needs two concurrent transactions, which the single connection of the embedded database does not have.
-  if (name === "postgresql")
+  if (name === "postgresql") {
     test("events committed after a cursor was read follow that cursor, also when a later one was committed first", async () => {
       const { edge, since } = revocationEvents(database.sql);
       let cursor = "";
@@ -113,4 +113,17 @@ describe.for(databaseKinds)("revocation events on $name", ({ name, fresh }) => {
       });
       expect((await since(cursor)).marks.map(({ key }) => key)).toEqual(expect.arrayContaining(["early", "late"]));
     });
+
+    test("events that were restored into a younger cluster follow each cursor until the next migration, and those before it afterwards too", async () => {
+      const { edge, since } = revocationEvents(database.sql);
+      await run(database, token("restored"));
+      await run(database, "update revocation_events set xid = 1000000000000 where key = 'restored'");
+      const isSeen = async (cursor: string) => (await since(cursor)).marks.some(({ key }) => key === "restored");
+      const before = await edge();
+      expect(await isSeen(before)).toBe(true);
+      await database.migrate();
+      await expect.poll(async () => isSeen(await edge())).toBe(false); // once transactions of other tests have ended
+      expect(await isSeen(before)).toBe(true);
+    });
+  }
 });
