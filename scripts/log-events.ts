@@ -20,7 +20,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["status", "signal"],
     "A worker ended by itself, or was killed 90 seconds after it had to end; another one takes its place.",
   ),
-  worker_did_not_start: event("error", ["error"], "The replacement of a worker did not start; it is tried again."),
+  worker_did_not_start: event("error", ["error"], "A worker did not start while others serve; it is tried again."),
   reload_failed: event("error", ["error"], "After SIGHUP: a new worker did not start, and has printed why; those that are left serve on."),
   close_failed: event("error", ["error"], "Closing did not end in order."),
   uncaught: event("error", ["error"], "An error that nothing expected; the process drains and exits 1."),

@@ -139,6 +139,7 @@ export async function supervise(
       try {
         return void (await start());
       } catch (error) {
+        if (leaving) return;
         log.error("worker_did_not_start", { error });
         quick += 1;
         await setTimeout(PAUSES[Math.min(quick, PAUSES.length) - 1]);
@@ -168,7 +169,8 @@ export async function supervise(
     if (type === "others") send(worker, { type, serve: workers.size > 0 });
   });
   const first = await start(); // it migrates and provisions before the others begin
-  await Promise.all(Array.from({ length: count - 1 }, start));
+  await Promise.all(Array.from({ length: count - 1 }, replace));
+  if (leaving) return;
   send(first.worker, { type: "welcome" });
   log.info("workers_ready", { count });
 }

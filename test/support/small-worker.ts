@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -7,9 +8,10 @@ import { createLog } from "../../src/telemetry/log.ts";
 
 // A supervisor of two workers that serve nothing. In the directory that the first argument names, a file `gate` keeps them from being ready, and
 // one with the id of a worker keeps it from ending. At SIGUSR2 they ask their supervisor something and are killed. The second argument:
-// milliseconds until a worker that does not end is killed.
-const [, , directory = "", patience] = process.argv;
+// milliseconds until a worker that does not end is killed. The third: which worker ends at its start.
+const [, , directory = "", patience, faulty] = process.argv;
 if (isWorker()) {
+  if (String(cluster.worker?.id) === faulty) process.exit(1);
   while (existsSync(join(directory, "gate"))) await setTimeout(20);
   process.on("SIGUSR2", () => {
     void othersServe();

@@ -14,10 +14,10 @@ const test = base.concurrent;
 
 const LONG = { timeout: 20_000 };
 
-/** A supervisor of two workers, which serve nothing. `gate` and `busy(worker)` name files that keep them from starting, and one from ending. */
-async function aSupervisor({ expect, onTestFinished }: TestContext, patience = 60_000) {
+/** A supervisor of two workers, which serve nothing. `gate` and `busy(worker)` name files that keep them from starting, and one from ending. `faulty` ends at its start. */
+async function aSupervisor({ expect, onTestFinished }: TestContext, patience = 60_000, faulty = 0) {
   const directory = mkdtempSync(join(tmpdir(), "workers-"));
-  const child = spawn(process.execPath, [SMALL_WORKER, directory, String(patience)], { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(process.execPath, [SMALL_WORKER, directory, `${patience}`, `${faulty}`], { stdio: ["ignore", "pipe", "ignore"] });
   onTestFinished(() => {
     if (child.exitCode === null) for (const worker of workers()) process.kill(worker, "SIGKILL");
     child.kill("SIGKILL");
@@ -62,6 +62,14 @@ test("a worker that is killed before its supervisor answers it is replaced", asy
   await expect.poll(said, LONG).toContain("worker_ended");
   await expect.poll(() => workers().length, LONG).toBe(2);
   expect(workers()).not.toContain(first);
+  expect(child.exitCode).toBeNull();
+});
+
+test("a worker that ends at the first start, while another serves, is replaced", async (context) => {
+  const { expect } = context;
+  const { child, workers, said } = await aSupervisor(context, 60_000, 2);
+  expect(said()).toContain("worker_did_not_start");
+  expect(workers()).toHaveLength(2);
   expect(child.exitCode).toBeNull();
 });
 
