@@ -51,7 +51,7 @@ export function secretBox(keyOf: () => string | undefined, others: readonly stri
       const [id = "", text = ""] = sealed.split(".");
       const sealedBy = id === keyId(key()) ? key() : opening.get(id);
       if (sealedBy === undefined)
-        throw new Error("a secret was encrypted by another VAULT_KEY; name that one in VAULT_KEY_PREVIOUS, or store the secret again");
+        throw Object.assign(new Error("a secret was encrypted by another VAULT_KEY"), { code: "vault_key_unknown" });
       const bytes = Buffer.from(text, "base64url");
       const decipher = createDecipheriv(ALGORITHM, sealedBy, bytes.subarray(0, 12)).setAAD(Buffer.from(about));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));

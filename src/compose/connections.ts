@@ -29,12 +29,13 @@ export const providersOf = (
     return providers({ fetch, keys, box, clock, callback: (name) => `${issuer}/signin/${name}/callback`, plainLoopback });
   });
 
-/** Encrypts all secrets by VAULT_KEY in the background, where earlier keys are named. @returns a function that stops it */
+/** Encrypts all secrets by VAULT_KEY in the background, and warns of those that no key opens. @returns a function that stops it */
 export function resealing(config: Config, sql: Sql, log: Log, failed: (error: unknown) => void): () => Promise<void> {
-  if (config.keys.vaultKeysPrevious.length === 0) return async () => undefined;
+  const { vaultKey, vaultKeysPrevious } = config.keys;
+  if (vaultKey === undefined) return async () => undefined;
   const stopping = new AbortController();
   const work = reseal(sql, vaultOf(config), stopping.signal).then(({ replaced, unreadable }) => {
-    log.info("vault_resealed", { count: replaced });
+    if (vaultKeysPrevious.length > 0) log.info("vault_resealed", { count: replaced });
     if (unreadable > 0) log.warn("vault_unreadable", { count: unreadable, setting: "VAULT_KEY_PREVIOUS" });
   }, failed);
   return async () => {
