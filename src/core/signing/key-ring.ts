@@ -133,8 +133,12 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
     judgement = next;
   };
   await refresh();
-  if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds))
-    throw new Error("JWT_PRIVATE_KEY: a key that has to sign was withdrawn (`countersign keys list`); configure another one.");
+  if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds)) {
+    const isServed = ({ jwk }: SigningKey): boolean => verifying.has(jwk.kid);
+    const hasRsa = ring.rsa === undefined || isServed(ring.rsa);
+    const kind = !ring.accessToken.some(isServed) ? "" : hasRsa ? "MLDSA_" : "RSA_";
+    throw new Error(`JWT_${kind}PRIVATE_KEY: a key that has to sign was withdrawn (\`countersign keys list\`); configure another one.`);
+  }
 
   return {
     signing() {

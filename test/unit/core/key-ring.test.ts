@@ -85,8 +85,14 @@ describe("a withdrawn key", () => {
     expect([tokens.remembered(token, "at+jwt"), tokens.verify(token, "at+jwt")]).toEqual([undefined, undefined]);
   });
 
-  test("that has to sign stops the start", async () => {
-    await expect(openKeys({ accessToken: [old] }, { publish: async () => [gone(old, 9)] })).rejects.toThrow("was withdrawn");
+  test.for([
+    ["JWT_PRIVATE_KEY", old],
+    ["JWT_RSA_PRIVATE_KEY", rsa],
+    ["JWT_MLDSA_PRIVATE_KEY", mldsa],
+  ] as const)("that has to sign stops the start, which names %s", async ([setting, { jwk }]) => {
+    const register = { publish: async () => [{ jwk, age: 9, withdrawn: true }] };
+    const ring = { accessToken: [old], rsa, mldsa: { key: mldsa, hybrid: true } } as const;
+    await expect(openKeys(ring, register)).rejects.toThrow(`${setting}: a key that has to sign was withdrawn`);
   });
 
   test("that is withdrawn while it is being marked as in use does not sign", async () => {
