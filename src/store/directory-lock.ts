@@ -9,11 +9,11 @@ export class DirectoryInUse extends Error {
   override readonly name = "DirectoryInUse";
 }
 
-/** SQLite's BUSY and LOCKED: another process has the lock. Any other code means that the file is damaged. */
-const isHeld = (error: unknown): boolean => {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
-  return typeof code === "number" && [5, 6].includes(code & 0xff);
-};
+/** SQLite's BUSY and LOCKED: another process has the lock. */
+const HELD = [5, 6];
+/** SQLite's CORRUPT and NOTADB. Any other code, such as that of a full disk, is not about the content of the file. */
+const DAMAGED = [11, 26];
+const isOf = (codes: readonly number[], error: unknown): boolean => codes.includes(Number(Reflect.get(Object(error), "errcode")) & 0xff);
 
 const holder = (pidFile: string): string => {
   try {
@@ -48,8 +48,14 @@ export function lockDirectory(directory: string): DirectoryLock {
     lock.exec("pragma locking_mode = exclusive; begin exclusive");
   } catch (cause) {
     lock.close();
-    const damaged = `DATA_DIR: ${lockFile} is damaged; see that no server uses the directory, delete this file, and start again.`;
-    if (!isHeld(cause)) throw new Error(damaged, { cause });
+    if (isOf(DAMAGED, cause)) {
+      const damaged = `DATA_DIR: ${lockFile} is damaged; see that no server uses the directory, delete this file, and start again.`;
+      throw new Error(damaged, { cause });
+    }
+    if (!isOf(HELD, cause)) {
+      const blocked = `DATA_DIR: ${lockFile} cannot be locked; see that its disk has room, and that files can be made beside it.`;
+      throw new Error(blocked, { cause });
+    }
     const message = `the data directory ${directory} is in use by ${holder(pidFile)}; stop it, or set DATA_DIR to another directory`;
     throw new DirectoryInUse(message, { cause });
   }

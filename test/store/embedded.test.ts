@@ -96,6 +96,14 @@ describe("damaged files are named and left unchanged", () => {
     expect(message).toBe("DATA_DIR: DIR/owner.lock is damaged; see that no server uses the directory, delete this file, and start again.");
   });
 
+  test("no damaged lock file, but a disk without room, where none can be made beside it", async () => {
+    const message = await damagedStart((dir) => {
+      rmSync(join(dir, "owner.lock"), { force: true });
+      mkdirSync(join(dir, "owner.lock-journal"));
+    });
+    expect(message).toBe("DATA_DIR: DIR/owner.lock cannot be locked; see that its disk has room, and that files can be made beside it.");
+  });
+
   test("a directory in place of the lock file", async () => {
     const message = await damagedStart((dir) => {
       rmSync(join(dir, "owner.lock"), { force: true });
