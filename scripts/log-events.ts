@@ -39,7 +39,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["auditId", "code"],
     "The receiver of AUDIT_STREAM refuses this audit record by itself; `code` has its status. Later records wait. Once for each record (docs/audit.md#sending-it-elsewhere).",
   ),
-  telemetry_not_sent: event("warn", ["error"], "The OpenTelemetry collector did not take traces or metrics; at most once a minute."),
+  telemetry_not_sent: event(
+    "warn",
+    ["error", "code"],
+    "The OpenTelemetry collector did not take traces or metrics, `code` is its status; at most once a minute.",
+  ),
   http_request: event("debug", ["requestId", "route", "method", "status", "durationMs"], "A request was answered."),
   token_refused: event("info", ["route", "code", "reason", "requestId"], "The token endpoint refused a request."),
   overloaded: event(

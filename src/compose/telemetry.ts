@@ -26,7 +26,8 @@ export async function exporting(
   const onFailure = (error: unknown) => {
     if (performance.now() - warned < WARN_EVERY) return;
     warned = performance.now();
-    log.warn("telemetry_not_sent", { error });
+    const status: unknown = Reflect.get(Object(error), "code"); // a word for a connection that failed, which is logged with the error
+    log.warn("telemetry_not_sent", { error, ...(typeof status === "number" && { code: `status_${status}` }) });
   };
   const collector = collectorOf({ endpoint, headers, attributes, role, issuer, onFailure });
   if (otlp.metrics) {

@@ -1,5 +1,5 @@
 import { type HrTime, ValueType } from "@opentelemetry/api";
-import { hrTime } from "@opentelemetry/core";
+import { type ExportResult, globalErrorHandler, hrTime } from "@opentelemetry/core";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import {
   AggregationTemporality,
@@ -8,6 +8,7 @@ import {
   type Histogram,
   type MetricData,
   PeriodicExportingMetricReader,
+  type ResourceMetrics,
 } from "@opentelemetry/sdk-metrics";
 import { atMost, type Collector } from "./collector.ts";
 import type { Metrics } from "./metrics.ts";
@@ -72,6 +73,16 @@ export function metricData(series: readonly Series[], since: HrTime, now: HrTime
   });
 }
 
+/** The reader passes on that an export failed, and neither why nor that it took too long. */
+class ExplainedExporter extends OTLPMetricExporter {
+  override export(items: ResourceMetrics, done: (result: ExportResult) => void): void {
+    super.export(items, (result) => {
+      if (result.error !== undefined) globalErrorHandler(result.error);
+      done(result);
+    });
+  }
+}
+
 /**
  * Sends the metrics of this process to an OpenTelemetry collector (OTLP over HTTP). Loaded only where an endpoint is configured.
  * @param every milliseconds
@@ -80,7 +91,7 @@ export function metricData(series: readonly Series[], since: HrTime, now: HrTime
 export function exportMetrics(collector: Collector, metrics: Pick<Metrics, "series">, every: number): () => Promise<void> {
   const since = hrTime();
   const reader = new PeriodicExportingMetricReader({
-    exporter: new OTLPMetricExporter(collector.at("/v1/metrics")),
+    exporter: new ExplainedExporter(collector.at("/v1/metrics")),
     exportIntervalMillis: every,
   });
   const scope = { name: "countersign" };

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { aCollector, attributesOf, theOne } from "../support/collector.ts";
 import { runText } from "../support/database.ts";
 import { basicAuth } from "../support/flow.ts";
@@ -92,4 +92,17 @@ test("failed background work of every kind is counted by its name", async () => 
     for (const table of ["logout_deliveries", "audit_links"]) await renamed(`${table}_away`, table);
     await server.close();
   }
+});
+
+test.for([
+  ["metrics", "OTEL_TRACES_EXPORTER"],
+  ["traces", "OTEL_METRICS_EXPORTER"],
+] as const)("the log says why the collector took no %s", async ([, without]) => {
+  const { env } = await aCollector();
+  const wrong = { OTEL_EXPORTER_OTLP_HEADERS: "x-key=wrong", OTEL_METRIC_EXPORT_INTERVAL: "1000", [without]: "none" };
+  const server = await startServer({ env: { ...env, ...wrong }, shape: "one" });
+  onTestFinished(() => server.close());
+  await server.get("/health");
+  const code = () => /"code":"(\w+)","event":"telemetry_not_sent"/.exec(server.logged.join())?.[1];
+  await expect.poll(code).toBe("status_401"); // spans are sent after five seconds
 });

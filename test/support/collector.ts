@@ -37,8 +37,9 @@ export async function aCollector() {
   const received: { readonly path: string; readonly body: string }[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
-    if (request.headers["x-key"] === "k") received.push({ path: request.url ?? "", body });
-    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    const isKnown = request.headers["x-key"] === "k";
+    if (isKnown) received.push({ path: request.url ?? "", body });
+    response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" }).end("{}");
   }).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
