@@ -23,15 +23,15 @@ export async function runHashingJob(job: HashingJob): Promise<string | boolean> 
 const BCRYPT = /^\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{53}$/;
 /** Libraries write the parameters in either order. */
 const ARGON2 =
-  /^\$argon2(?:id|i|d)\$v=19\$m=(?<memory>\d{1,6}),(?:t=(?<t>\d{1,2}),p=(?<p>\d)|p=(?<lanes>\d),t=(?<passes>\d{1,2}))\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/;
+  /^\$argon2(?:id|i|d)\$v=19\$m=(?<memory>\d{1,6}),(?:t=(?<t>\d{1,3}),p=(?<p>\d{1,2})|p=(?<lanes>\d{1,2}),t=(?<passes>\d{1,3}))\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/;
 /** PBKDF2 (RFC 8018) and scrypt (RFC 7914) as PHC strings: parameters, salt, and 16 to 64 bytes of the derived key. */
 const PBKDF2 =
   /^\$pbkdf2-(?<digest>sha1|sha256|sha512)\$i=(?<iterations>\d{1,7})(?:,l=\d{2})?\$(?<salt>[A-Za-z0-9+/]{6,172})\$(?<key>[A-Za-z0-9+/]{22,86})$/;
 const SCRYPT = /^\$scrypt\$ln=(?<ln>\d{1,2}),r=(?<r>\d{1,2}),p=(?<p>\d)\$(?<salt>[A-Za-z0-9+/]{6,172})\$(?<key>[A-Za-z0-9+/]{22,86})$/;
 
-/** The most that a hash may cost at each sign-in: 128 MiB, ten passes of argon2, four of scrypt, and two million iterations of PBKDF2. */
+/** The most that a hash may cost at each sign-in: 128 MiB, of argon2 ten passes over them, four of scrypt, and two million iterations of PBKDF2. */
 const MAX_MEMORY = 128 * 2 ** 20;
-const MAX_PASSES = 10;
+const MAX_WORK_OF_ARGON2 = 10 * MAX_MEMORY;
 const MAX_LANES_OF_SCRYPT = 4;
 const MAX_ITERATIONS = 2_000_000;
 /** Bytes of the key that one run of the iterations derives. */
@@ -57,7 +57,8 @@ function argon2Verifier(encoded: string): Verify | undefined {
   const found = ARGON2.exec(encoded)?.groups;
   if (found === undefined) return undefined;
   const [memory, passes, lanes] = [found.memory, found.t ?? found.passes, found.p ?? found.lanes].map(Number) as [number, number, number];
-  const isBearable = lanes >= 1 && memory >= 8 * lanes && memory * 1024 <= MAX_MEMORY && passes >= 1 && passes <= MAX_PASSES;
+  const bytes = memory * 1024;
+  const isBearable = lanes >= 1 && memory >= 8 * lanes && bytes <= MAX_MEMORY && passes >= 1 && bytes * passes <= MAX_WORK_OF_ARGON2;
   return isBearable ? (text) => argon2.verify(encoded, text) : undefined;
 }
 

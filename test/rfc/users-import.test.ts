@@ -221,7 +221,11 @@ test.for([
   [`$2b$14$${"a".repeat(53)}`, true],
   [`$argon2id$v=19$m=131072,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
   [`$argon2id$v=19$m=131073,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
-  [`$argon2id$v=19$m=65536,t=11,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$argon2id$v=19$m=131072,t=10,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
+  [`$argon2id$v=19$m=131072,t=11,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
+  [`$argon2id$v=19$m=131072,t=1,p=16$c2FsdHNhbHQ$${"a".repeat(43)}`, true], // Ory Kratos: two lanes for each processor
+  [`$argon2i$v=19$m=4096,t=256,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, true], // Logto
+  [`$argon2i$v=19$m=4096,t=321,p=1$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$argon2id$v=16$m=65536,t=3,p=4$c2FsdHNhbHQ$${"a".repeat(43)}`, false],
   [`$pbkdf2-sha256$i=27500$c2FsdHNhbHQ$${"a".repeat(86)}`, true],
   [`$pbkdf2-sha512$i=2000000,l=32$c2FsdHNhbHQ$${"a".repeat(43)}`, true],
