@@ -47,9 +47,10 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
     .split("\n")
     .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
   if (lines.length === 0) throw new CommandFailure(EXIT.failed, `${shownFile(file)} has no user.`);
-  assertDistinct(lines);
+  const faults = namedTwice(lines);
   const existing = new Set<Line>();
-  for (const chunk of chunksOf(lines)) for (const line of await existingIn(admin, chunk, skipExisting)) existing.add(line);
+  for (const chunk of chunksOf(lines)) for (const line of await existingIn(admin, chunk, faults, skipExisting)) existing.add(line);
+  if (faults.length > 0) throw new CommandFailure(EXIT.failed, `${NOTHING}${shown(faults)}`);
   const others = lines.filter((line) => !existing.has(line));
   let last = 0;
   for (const chunk of chunksOf(others)) {
@@ -69,17 +70,26 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
 
 const countOf = (users: number): string => `${users} user${users === 1 ? "" : "s"}`;
 
-/** Checks lines. @returns those with an account, where they are skipped  @throws {CommandFailure} which names the faulty lines */
-async function existingIn({ operator }: AdminClient, chunk: readonly Line[], skipExisting = false): Promise<readonly Line[]> {
+/** Checks lines, and adds the faults that it finds. @returns the lines with an account, where they are skipped */
+async function existingIn(
+  { operator }: AdminClient,
+  chunk: readonly Line[],
+  faults: string[],
+  skipExisting = false,
+): Promise<readonly Line[]> {
   try {
     await operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: true });
     return [];
   } catch (error) {
     const { refusalOf } = await import("@countersign/admin");
     const refusal = refusalOf(error);
-    if (!skipExisting || refusal?.error !== "conflict") throw await namingLines(error, chunk);
-    const indexes = new Set(refusal.issues.map(({ path }) => Number(path.split(".")[1])));
-    return chunk.filter((_, index) => indexes.has(index));
+    if (refusal === undefined || refusal.issues.length === 0) throw error;
+    if (skipExisting && refusal.error === "conflict") {
+      const indexes = new Set(refusal.issues.map(({ path }) => Number(path.split(".")[1])));
+      return chunk.filter((_, index) => indexes.has(index));
+    }
+    faults.push(...refusal.issues.map((issue) => faultOf(issue, chunk)));
+    return [];
   }
 }
 
@@ -101,17 +111,36 @@ function chunksOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   return chunks;
 }
 
-/** The server sees an address or id twice only within one request. */
-function assertDistinct(lines: readonly Line[]): void {
-  const seen = new Set<string>();
+/** The faults of addresses and ids that two lines have. The server sees them only within one request. */
+function namedTwice(lines: readonly Line[]): string[] {
+  const seen = new Map<string, number>();
+  const faults: string[] = [];
   for (const { line, user } of lines)
     for (const member of ["email", "id"] as const) {
       const value = user?.[member];
       if (typeof value !== "string") continue; // the server refuses it
       const key = value.normalize("NFC").toLowerCase();
-      if (seen.has(key)) throw new CommandFailure(EXIT.failed, `${NOTHING}\n  line ${line}: ${member} is named twice`);
-      seen.add(key);
+      const first = seen.get(key);
+      if (first === undefined) seen.set(key, line);
+      else faults.push(`line ${line}: ${member} is named twice, first in line ${first}`);
     }
+  return faults;
+}
+
+const MOST_SHOWN = 100;
+
+/** Faults as lines of a message. */
+function shown(faults: readonly string[]): string {
+  const more = faults.length - MOST_SHOWN;
+  return [...faults.slice(0, MOST_SHOWN), ...(more > 0 ? [`and ${more} more`] : [])].map((fault) => `\n  ${fault}`).join("");
+}
+
+/** An issue of a request with these lines, which names the line of the file instead of the index. */
+function faultOf({ path, message }: { readonly path: string; readonly message: string }, lines: readonly Line[]): string {
+  const [, index = "", member = ""] = /^users\.(\d+)\.?(.*)$/.exec(path) ?? [];
+  const line = lines[Number(index)]?.line;
+  const place = index === "" || line === undefined ? path : `line ${line}:${member && ` ${member}`}`;
+  return `${place} ${message}`;
 }
 
 function rowOf(text: string, line: number): Line {
@@ -129,19 +158,13 @@ function unanswered(error: unknown, lines: readonly Line[], done: string | undef
   return new PartlyDone([done, maybe, next].filter((part) => part !== undefined).join(" "), error);
 }
 
-/** A refusal whose issues name lines of the file instead of indexes. @param done what was done until then, in words */
-async function namingLines(error: unknown, lines: readonly Line[], done?: string): Promise<unknown> {
+/** A refusal whose issues name lines of the file. @param done what was done until then, in words */
+async function namingLines(error: unknown, lines: readonly Line[], done = NOTHING): Promise<unknown> {
   const { refusalOf } = await import("@countersign/admin");
-  const before = done === undefined ? NOTHING : `${done} Remove them from the file, and import the rest.`;
+  const before = done === NOTHING ? done : `${done} Remove them from the file, and import the rest.`;
   const issues = refusalOf(error)?.issues ?? [];
-  if (issues.length === 0) return done === undefined ? error : new PartlyDone(before, error);
-  const named = issues.map(({ path, message }) => {
-    const [, index = "", member = ""] = /^users\.(\d+)\.?(.*)$/.exec(path) ?? [];
-    const line = lines[Number(index)]?.line;
-    const place = index === "" || line === undefined ? path : `line ${line}:${member && ` ${member}`}`;
-    return `\n  ${place} ${message}`;
-  });
-  return new CommandFailure(EXIT.failed, `${before}${named.join("")}`);
+  if (issues.length === 0) return done === NOTHING ? error : new PartlyDone(before, error);
+  return new CommandFailure(EXIT.failed, `${before}${shown(issues.map((issue) => faultOf(issue, lines)))}`);
 }
 
 type FactorOptions = { readonly removeApp?: true; readonly removePasskey?: string; readonly yes?: true };

@@ -96,14 +96,15 @@ export interface Notices {
 export interface ImportedUsers {
   /**
    * Stores all users or none; with `dryRun` none.
-   * @returns the members that have an account already, or are named twice; empty: all are stored
+   * @returns the members that have an account already, or are named twice, or are reserved: the id of a client, or of a user whose tokens may
+   *   live on; empty: all are stored
    * @throws {Refusal} temporarily_unavailable when one of them has just got an account
    */
   import(
     users: readonly (ImportedUser & { readonly id: string; readonly role: Role })[],
     audits: readonly AuditEntry[],
     dryRun: boolean,
-  ): Promise<readonly { readonly index: number; readonly member: "email" | "id" }[]>;
+  ): Promise<readonly { readonly index: number; readonly member: "email" | "id"; readonly isReserved: boolean }[]>;
 }
 
 export const REALM_SORTS = ["created", "name"] as const;

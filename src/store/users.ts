@@ -220,10 +220,11 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
 // Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.
 const TAKEN = statement(
   "import_taken",
-  `select email_key as key from users where email_key = any($1::text[])
-   union all select id::text from users where id = any($2::uuid[])
-   union all select key from revocation_events where kind = 'user' and key = any($2::text[])
-   union all select client_id from clients where client_id = any($2::text[])`,
+  `select email_key as key, true as "isAccount" from users where email_key = any($1::text[])
+   union all select id::text, deleted_at is null from users where id = any($2::uuid[])
+   union all select key, false from revocation_events
+     where kind = 'user' and key = any($2::text[]) and not exists (select from users where id::text = key)
+   union all select client_id, false from clients where client_id = any($2::text[])`,
 );
 
 const IMPORT = statement(
@@ -248,10 +249,12 @@ export const importedUsers = (sql: Sql): ImportedUsers => ({
   import: (users, audits: readonly AuditEntry[], dryRun) =>
     sql.transaction(async (tx) => {
       const [keys, ids] = [users.map(({ email }) => emailKey(email)), users.map(({ id }) => id)];
-      const found = new Set((await tx.query<{ key: string }>(TAKEN, [keys, ids])).map(({ key }) => key));
+      const found = await tx.query<{ key: string; isAccount: boolean }>(TAKEN, [keys, ids]);
+      const reserved = new Set(found.flatMap(({ key, isAccount }) => (isAccount ? [] : [key])));
       const takenIn = (values: readonly string[], member: "email" | "id") => {
-        const seen = new Set(found);
-        return values.flatMap((value, index) => (seen.size === seen.add(value).size ? [{ index, member }] : []));
+        const seen = new Set(found.map(({ key }) => key));
+        const again = (value: string) => seen.size === seen.add(value).size;
+        return values.flatMap((value, index) => (again(value) ? [{ index, member, isReserved: reserved.has(value) }] : []));
       };
       const taken = [...takenIn(keys, "email"), ...takenIn(ids, "id")];
       if (dryRun || taken.length > 0) return taken;

@@ -82,9 +82,9 @@ test("a user keeps the UUID by which applications know them, which no other user
   expect(await users(["import"], [line("kept@example.test")])).toMatchObject({ code: 0 });
   const idOf = () => runText(server.database.sql, "select id from users where email = 'kept@example.test'");
   expect(await idOf()).toEqual([{ id: OF_OTHER_SERVER.toLowerCase() }]);
-  const again = () => users(["import"], [line("other@example.test")]);
-  const refused = { code: 1, err: expect.stringContaining("line 1: id has an account already, or is named twice") };
-  expect(await again()).toMatchObject(refused);
+  const again = () => users(["import", "--skip-existing"], [line("other@example.test")]);
+  expect((await again()).out).toBe("Imported 0 users. 1 user had an account already.\n");
+  const refused = { code: 1, err: expect.stringContaining("line 1: id belongs to a client, or to a user who was deleted within") };
   await runText(server.database.sql, "delete from users where email = 'kept@example.test'");
   expect(await again()).toMatchObject(refused);
   await runText(server.database.sql, "delete from revocation_events where kind = 'user'");
@@ -166,6 +166,17 @@ test("a file with a byte order mark and line ends of Windows is read, and one th
 test.for([[], ["", "  "]])("a file without a user is refused, as of a program that failed before it wrote any", async (lines) => {
   const { code, out, err } = await users(["import"], lines);
   expect([code, out, err]).toEqual([1, "", expect.stringMatching(/^\S+users\.ndjson has no user\.\n$/)]);
+});
+
+test("all faulty lines of a long file are named at once, at most 100 of them", async () => {
+  const row = (index: number) => JSON.stringify({ email: `fault${index}@example.test` });
+  const rows = Array.from({ length: 2_001 }, (_, index) => row(index));
+  const few = await users(["import"], ["{}", row(5), ...rows, row(6), JSON.stringify({ email: "x" })]);
+  const lines = ["line 8: email is named twice, first in line 2", "line 2004: email is named twice, first in line 9"];
+  for (const fault of [...lines, "line 1: email ", "line 2005: email is not an e-mail address"]) expect(few.err).toContain(fault);
+  const many = await users(["import"], [...rows, ...rows]);
+  expect(many.err.trim().split("\n")).toHaveLength(102);
+  expect(many.err).toMatch(/\n {2}and 1\d{3} more\n$/);
 });
 
 test("lines without an address are not taken for the same user", async () => {

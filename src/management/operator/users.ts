@@ -90,11 +90,16 @@ export const operatorUsersRouter = router({
     const audits = users.map(({ id }) => ctx.audit("user.registered", { userId: id, reason: "imported" }));
     const taken = await importedUsers.import(users, audits, input.dryRun);
     if (taken.length === 0) return { imported: input.dryRun ? 0 : users.length };
-    const issues = taken.map(({ index, member }) => ({
-      path: `users.${index}.${member}`,
-      message: "has an account already, or is named twice",
-    }));
-    throw new Refusal("conflict", "email_taken", { description: "Nothing was imported.", issues });
+    const issuesOf = (members: typeof taken, message: string) =>
+      members.map(({ index, member }) => ({ path: `users.${index}.${member}`, message }));
+    const reserved = issuesOf(
+      taken.filter(({ isReserved }) => isReserved),
+      "belongs to a client, or to a user who was deleted within the last day",
+    );
+    const description = "Nothing was imported.";
+    // Not a conflict: `--skip-existing` would leave these users out.
+    if (reserved.length > 0) throw new Refusal("invalid_request", "id_reserved", { description, issues: reserved });
+    throw new Refusal("conflict", "email_taken", { description, issues: issuesOf(taken, "has an account already, or is named twice") });
   }),
 
   /** Deletes an account with everything that belongs to it, and notifies its user. */
