@@ -62,14 +62,17 @@ test("users of a Keycloak keep their passwords, whichever way it hashed them, an
     sha1: ofKeycloak("pbkdf2", 20_000, pbkdf2(20_000, "sha1")),
   };
   const users = Object.entries(credentials).map(([name, of]) => ({
-    ...{ id: randomUUID(), username: name, email: `${name}@keycloak.test`, emailVerified: true, firstName: name, lastName: "Lovelace" },
+    ...{ id: randomUUID(), username: name, email: `${name}@keycloak.test`, emailVerified: true, firstName: name, lastName: " " },
     ...{ enabled: true, credentials: of, realmRoles: ["offline_access"] },
   }));
   const others = [
     { username: "no-address" },
+    { username: "empty-address", email: "" },
     { username: "service-account-job", email: "job@keycloak.test", serviceAccountClientId: "job" },
   ];
   expect(await follow("keycloak", "acme-realm.json", JSON.stringify({ users: [...users, ...others] }))).toBe("Imported 4 users.\n");
+  const names = "select distinct last_name from users where email like '%@keycloak.test'";
+  expect(await runText(server.database.sql, names)).toEqual([{ last_name: null }]);
   for (const { id, email } of users) expect([email, await idOf(email), await signedIn(email)]).toEqual([email, id, 200]);
 });
 
@@ -90,7 +93,7 @@ test("users of better-auth keep their passwords", async () => {
   const key = scryptSync(PASSWORD, salt, 64, { cost: 16_384, blockSize: 16, parallelization: 1, maxmem: 2 ** 26 }).toString("hex");
   await runText(sql, 'create table "user" (id text, name text, email text, "emailVerified" boolean)');
   await runText(sql, 'create table account ("userId" text, "providerId" text, password text)');
-  await runText(sql, "insert into \"user\" values ('a', 'Ada', 'ada@better.test', true), ('b', 'Bob', 'bob@better.test', false)");
+  await runText(sql, "insert into \"user\" values ('a', 'Ada', 'ada@better.test', true), ('b', '', 'bob@better.test', false)");
   await runText(sql, "insert into account values ('a', 'credential', $1), ('b', 'github', null)", [`${salt}:${key}`]);
   const query = blocksOf(DOCUMENT).find(({ language }) => language === "sql")?.code ?? "";
   const rows = await runText<Record<string, unknown>>(sql, query.replace(/;\s*$/, ""));
@@ -112,7 +115,7 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
     redirectUris: ["/cb", "/*"],
   };
   const attributes = {
-    "post.logout.redirect.uris": "https://shop.example/bye##/left",
+    "post.logout.redirect.uris": "https://shop.example/bye##/left##+",
     "oauth2.device.authorization.grant.enabled": "true",
   };
   const clients = [
@@ -127,20 +130,21 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
     { clientId: "spa", enabled: true, publicClient: true, standardFlowEnabled: true, redirectUris: ["https://spa.example/"] },
     { clientId: "job", enabled: true, secret: "of-the-job", serviceAccountsEnabled: true, defaultClientScopes: ["basic", "jobs:run"] },
     { clientId: "api", enabled: true, bearerOnly: true },
+    { ...web, clientId: "saml", protocol: "saml", standardFlowEnabled: true },
   ];
   const said = await follow("clients", "acme-realm.json", JSON.stringify({ clients }));
   expect(said).toContain("clients");
   const stored = await runText(
     server.database.sql,
     `select client_id, redirect_uris, post_logout_redirect_uris, grant_types, token_endpoint_auth_method, scopes
-     from clients where client_id in ('account', 'shop', 'spa', 'job', 'api') order by client_id`,
+     from clients where client_id in ('account', 'shop', 'spa', 'job', 'api', 'saml') order by client_id`,
   );
   const device = "urn:ietf:params:oauth:grant-type:device_code";
   expect(stored).toMatchObject([
     { client_id: "job", grant_types: ["client_credentials"], token_endpoint_auth_method: "client_secret_basic" },
     {
       ...{ client_id: "shop", redirect_uris: ["https://shop.example/cb"], grant_types: ["authorization_code", "refresh_token", device] },
-      post_logout_redirect_uris: ["https://shop.example/bye", "https://shop.example/left"],
+      post_logout_redirect_uris: ["https://shop.example/bye", "https://shop.example/left", "https://shop.example/cb"],
       scopes: ["openid", "profile", "email", "offline_access"],
     },
     { client_id: "spa", token_endpoint_auth_method: "none" },
@@ -148,4 +152,10 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
   const authorization = `Basic ${Buffer.from("job:of-the-job").toString("base64")}`;
   const token = await server.form("/oauth/token", { grant_type: "client_credentials", scope: "jobs:run" }, { authorization });
   expect([token.status, token.body.scope]).toEqual([200, "jobs:run"]);
+});
+
+test.for([undefined, "**********"])("a client of a Keycloak whose secret is %s in the export is not provisioned", async (secret) => {
+  const client = { clientId: "masked", enabled: true, secret, serviceAccountsEnabled: true };
+  await expect(follow("clients", "acme-realm.json", JSON.stringify({ clients: [client] }))).rejects.toThrow("masked: no secret");
+  expect(await runText(server.database.sql, "select 1 from clients where client_id = 'masked'")).toEqual([]);
 });
