@@ -142,6 +142,33 @@ test("where the browser runs scripts, a password can be shown until it is sent, 
   await close();
 });
 
+test.each([
+  ["en-GB", "You are signed in as"],
+  ["de-DE", "Sie sind angemeldet als"],
+])(
+  "every page of the account names it beside the link to sign out, in one line at 320 pixels however long it is: %s",
+  async (locale, words) => {
+    const { page, problems, close } = await openPage(browser, { locale, viewport: { width: 320, height: 640 } });
+    const email = `${"long.".repeat(10)}${++count}@${"sub.".repeat(20)}example.test`;
+    await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD });
+    await page.goto(`${server.url}/login`);
+    for (const [name, value] of Object.entries({ email, password: PASSWORD })) await page.locator(`[name=${name}]`).fill(value);
+    await loading(page, () => page.locator("form:has([name=password]) button[type=submit]").click());
+    for (const path of ["", "/agents", "/security", "/security/password", "/delete"]) {
+      await page.goto(`${server.url}/account${path}`);
+      const named = page.locator(".top").getByText(email, { exact: true });
+      expect(await named.getAttribute("title")).toBe(`${words} ${email}`);
+      const [shown, signOut] = await Promise.all([named.boundingBox(), page.locator(".top a[href$='/logout']").boundingBox()]);
+      expect([path, shown?.y, (shown?.width ?? 0) > 80]).toEqual([path, signOut?.y, true]);
+      expect(await flawsOf(page)).toEqual([]);
+    }
+    await page.goto(`${server.url}/logout`);
+    expect(await page.locator(".top").getByText(email).count()).toBe(0);
+    expect(problems).toEqual([]);
+    await close();
+  },
+);
+
 describe("WCAG 2.2 AA: structure, names, contrast and reflow of the account pages", () => {
   test.for([
     { colorScheme: "light", viewport: { width: 320, height: 640 }, locale: "en-GB" },

@@ -25,6 +25,8 @@ export interface FrontState {
   sameInLanguage?: string;
   /** The realm of the signed-in user, whose branding the page has. */
   realmId?: string;
+  /** The e-mail address of the signed-in user, which the account pages name. */
+  signedInAs?: string;
   /** Whether the signed-in user has something to do in the console. */
   hasConsole?: boolean;
 }

@@ -53,12 +53,13 @@ export const queryMember = (ctx: FrontContext, name: string): string | undefined
 /** What was just done in this browser, from the redirect after a form. @throws {Refusal} invalid_request */
 export const doneOf = ({ guard }: PageKit, ctx: FrontContext): string | undefined => doneIn(queryMember(ctx, DONE_MEMBER), guard, ctx);
 
-/** The session of the browser. What follows has the branding of its user's realm, and the links that the user's role gives. */
+/** The session of the browser. What follows names its user, and has the branding of their realm and the links that their role gives. */
 export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
   const signedIn = await readSession(cookies.session(ctx), ports.sessions);
   if (signedIn === undefined) return undefined;
-  const { realmId, role } = signedIn.user;
+  const { realmId, role, email } = signedIn.user;
   ctx.state.realmId = realmId;
+  ctx.state.signedInAs = email;
   ctx.state.hasConsole = mayMakeClients(role, ports.signUpPolicy.developers);
   return signedIn;
 }

@@ -79,7 +79,7 @@ export interface Frame {
   readonly faults?: readonly Fault[] | undefined;
   /** `wide` for pages with lists, `narrow` for a single form or notice. */
   readonly width?: "narrow" | "wide";
-  /** At the top right, for signed-in users, after the link to the console. */
+  /** At the top right, for signed-in users, after their address and the link to the console. */
   readonly aside?: Part;
   /** Additional elements of the page's head. */
   readonly head?: Part;
@@ -96,10 +96,11 @@ export interface HostedPage {
 export const layout = (site: Site, frame: Frame, content: Part): HostedPage => ({ site, frame, content });
 
 /** What surrounds a page for one request. */
-type Surroundings = Pick<FrontState, "sameInLanguage" | "realmId" | "hasConsole">;
+type Surroundings = Pick<FrontState, "sameInLanguage" | "realmId" | "signedInAs" | "hasConsole">;
 
 /** A page as a document. */
-export function printPage({ site, frame, content }: HostedPage, { sameInLanguage, realmId, hasConsole }: Surroundings = {}): string {
+export function printPage({ site, frame, content }: HostedPage, around: Surroundings = {}): string {
+  const { sameInLanguage, realmId, signedInAs, hasConsole } = around;
   const { language, title, faults = [], width = "narrow", aside, head } = frame;
   const texts = TEXTS[language];
   const branding = site.brandings.of(realmId);
@@ -124,7 +125,7 @@ ${head}
 <div class="page page-${width}">
 <header class="top">
 <a class="brand" href="${site.path("/account")}"><img src="${site.path(logo?.path ?? MARK.path)}" alt="" height="28"${logo === undefined && html` width="28"`}><span>${name}</span></a>
-${aside !== undefined && html`<div class="top-links">${hasConsole && html`<a class="top-link" href="${site.path("/console")}">${texts.accountNav.console}</a>`}${aside}</div>`}
+${aside !== undefined && html`<div class="top-links">${signedInAs !== undefined && html`<bdi class="whose" title="${texts.signOut.signedInAs} ${signedInAs}">${signedInAs}</bdi>`}${hasConsole && html`<a class="top-link" href="${site.path("/console")}">${texts.accountNav.console}</a>`}${aside}</div>`}
 </header>
 <main>
 ${content}
