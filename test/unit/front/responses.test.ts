@@ -85,7 +85,7 @@ test("CORS: responses are readable from any origin, and preflight requests are a
     headers: {
       ...open,
       "Access-Control-Allow-Methods": "GET, HEAD",
-      "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP, MCP-Protocol-Version",
+      "Access-Control-Allow-Headers": "Authorization, *",
       "Access-Control-Max-Age": "600",
     },
   });
