@@ -33,6 +33,21 @@ async function atConsent(options: BrowserContextOptions = {}) {
   return { ...opened, email };
 }
 
+test("a window that an application opened for a sign-in can answer it; the account cuts itself off from such a window", async () => {
+  const { page, problems, close } = await openPage(visits.browser);
+  await page.goto(visits.callback.uri);
+  const [popup] = await Promise.all([page.waitForEvent("popup"), page.evaluate((url) => void window.open(url), visits.ask())]);
+  await signUp(popup, visits.freshEmail());
+  await popup.getByRole("button", { name: "Allow" }).click();
+  await back(popup);
+  const hasOpener = () => popup.evaluate(() => window.opener !== null);
+  expect(await hasOpener()).toBe(true);
+  await popup.goto(`${visits.server.url}/account`);
+  expect(await hasOpener()).toBe(false);
+  expect(problems).toEqual([]);
+  await close();
+});
+
 describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("users in a browser, scripts: $javaScriptEnabled", (options) => {
   test("a user signs up, confirms the address, allows, and returns to the client with a code", async () => {
     const { page, problems, close } = await openPage(visits.browser, options);

@@ -38,7 +38,6 @@ function expectGuarded(headers: Headers, html = ""): void {
   expect(headers.get("x-frame-options")).toBe("DENY");
   expect(headers.get("x-content-type-options")).toBe("nosniff");
   expect(headers.get("referrer-policy")).toBe("no-referrer");
-  expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
   expect(headers.get("cache-control")).toBe("no-store");
   expect(headers.get("access-control-allow-origin")).toBeNull();
 }

@@ -22,13 +22,16 @@ export const PAGE_POLICY =
 /** For pages whose script sends requests to this server. */
 export const SCRIPTED_POLICY = `${PAGE_POLICY}; connect-src 'self'`;
 
+/** Pages between an application and its answer. In a window that the application opened, an isolated page would cut the two off from each other for good. */
+const BETWEEN = /^\/(?:oauth|login|signin|signup|forgot|consent|logout)(?:\/|$)/;
+
 /** Sets the headers of every page. A page with additional scripts may pass a wider policy. */
 export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void {
   noStore(ctx);
   ctx.set("Content-Security-Policy", policy);
   ctx.set("X-Frame-Options", "DENY");
   ctx.set("Referrer-Policy", "no-referrer");
-  ctx.set("Cross-Origin-Opener-Policy", "same-origin");
+  if (!BETWEEN.test(pathText(ctx))) ctx.set("Cross-Origin-Opener-Policy", "same-origin");
 }
 
 /**

@@ -63,6 +63,10 @@ test("a page is neither cached nor framed, and sends no referrer", () => {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
   });
+  const isolated = (url: string) => "Cross-Origin-Opener-Policy" in written((ctx) => pageHeaders(ctx), { url }).headers;
+  expect(["/account", "/login?request=a", "/console?a=/login", "/login/code", "/loginx", "/consent"].filter(isolated)).toEqual([
+    ...["/account", "/console?a=/login", "/loginx"],
+  ]);
   expect(written((ctx) => pageHeaders(ctx, "wider")).headers["Content-Security-Policy"]).toBe("wider");
 });
 
