@@ -137,6 +137,11 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
+  test("an invalid request of a browser without a session says that it is signed out", async () => {
+    const answer = await aBrowser(server.url).request(path({ id_token_hint: "x", post_logout_redirect_uri: BACK }));
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("You are signed out")]);
+  });
+
   test("a disabled client returns 400 without a redirect", async () => {
     const { browser, hint } = await signedIn();
     await runText(server.database.sql, "update clients set enabled = false where client_id = 'web'");

@@ -71,7 +71,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const signedIn = await signedInTo(kit, ctx);
       if (idTokenHint === undefined) return ask(ctx, signedIn);
       const hint = await validated(ctx, idTokenHint, request);
-      if (hint === undefined) return sendPage(ctx, badLogoutRequestView(site, languageOf(ctx)), 400);
+      if (hint === undefined) return sendPage(ctx, (signedIn ? badLogoutRequestView : signedOutView)(site, languageOf(ctx)), 400);
       if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(ctx, signedIn);
       await endSession(ctx, signedIn, false);
       sendRedirect(ctx, addressOf(hint, request.get("state"), site));
