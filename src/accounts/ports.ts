@@ -74,6 +74,8 @@ export interface Users {
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
   /** Consumes the token, marks the address as verified and records it, atomically. @returns undefined for an unknown, used or expired token */
   verifyEmail(tokenHash: SecretHash, origin: Pick<AuditEntry, "address" | "requestId">): Promise<User | undefined>;
+  /** The user whose address a token has verified. @returns undefined for an unknown, unused or expired token */
+  verifiedBy(tokenHash: SecretHash): Promise<User | undefined>;
   /** Replaces a hash by another one of the same password. A password that was changed since stays. */
   replacePasswordHash(userId: string, replaced: string, passwordHash: string): Promise<void>;
   rename(userId: string, name: Pick<User, "firstName" | "lastName">, audit: AuditEntry): Promise<void>;

@@ -126,9 +126,14 @@ export async function resendVerification(email: string, ports: RegistrationPorts
   await evenly(work());
 }
 
-/** Marks the address of a token as verified. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */
-export async function verifyEmail(token: string, users: Users, caller: Caller): Promise<User> {
-  const user = await users.verifyEmail(linkTokenHash(token, "verification_malformed"), auditOrigin(caller));
+/**
+ * Marks the address of a token as verified.
+ * @param again whether a used token is good too: a scanner of mails may open a link before its reader does
+ * @throws {Refusal} invalid_request for a malformed, unknown, used or expired token
+ */
+export async function verifyEmail(token: string, users: Users, caller: Caller, again: boolean): Promise<User> {
+  const tokenHash = linkTokenHash(token, "verification_malformed");
+  const user = (await users.verifyEmail(tokenHash, auditOrigin(caller))) ?? (again ? await users.verifiedBy(tokenHash) : undefined);
   if (!user) throw unusableLink("verification_unusable");
   return user;
 }

@@ -102,6 +102,12 @@ const VERIFY_EMAIL = statement(
    select ${USERS.select(USER, "verified")} from verified`,
 );
 
+const VERIFIED_BY = statement(
+  "user_verified_by",
+  `select ${USERS.select(USER)} from verification_tokens join users on users.id = user_id and users.email_verified
+   where token_hash = $1::bytea and used_at is not null and expires_at > now()`,
+);
+
 const REPLACE_PASSWORD = statement(
   "user_replace_password",
   "update credentials set password_hash = $3, updated_at = now() where user_id = $1::uuid and type = 'password' and password_hash = $2",
@@ -142,6 +148,7 @@ export const users = (sql: Sql): Users => ({
   },
   verifyEmail: async (tokenHash, { address = null, requestId = null }) =>
     (await sql.query<User>(VERIFY_EMAIL, [tokenHash, address, requestId]))[0],
+  verifiedBy: async (tokenHash) => (await sql.query<User>(VERIFIED_BY, [tokenHash]))[0],
   replacePasswordHash: async (userId, replaced, passwordHash) => {
     if (isUuid(userId)) await sql.query(REPLACE_PASSWORD, [userId, replaced, passwordHash]);
   },

@@ -61,13 +61,15 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])(
       await done();
     });
 
-    test("a used verification link leads to a new mail, to sign-in and to the account", async () => {
+    test("a verification link confirms twice, and an invalid one leads to a new mail, to sign-in and to the account", async () => {
       const email = await anAccount();
       const { page, done } = await open();
       const link = `${visits.server.url}/auth/verify?token=${await visits.server.tokenFor(email)}`;
       await page.goto(link);
       await heading(page, "Your address is confirmed");
-      await page.goto(link);
+      await page.reload();
+      await heading(page, "Your address is confirmed");
+      await page.goto(`${visits.server.url}/auth/verify?token=${"a".repeat(64)}`);
       await heading(page, "This link no longer works");
       await page.getByLabel("E-mail address").fill(email);
       await click(page, "button", "Send a new mail");

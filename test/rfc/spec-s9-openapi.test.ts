@@ -39,9 +39,9 @@ const PAGE = { accept: "text/html" };
 test("the description lists the page with which GET /auth/verify answers a browser", async ({ server }) => {
   const { responses } = (await documentOf(server)).paths["/auth/verify"].get;
   const { email } = await server.signedInUser({ verified: false });
-  const path = `/auth/verify?token=${await server.verificationToken(email)}`;
-  for (const status of [200, 400]) {
-    const answer = await server.get(path, PAGE);
+  const [used, unknown] = [await server.verificationToken(email), "a".repeat(64)];
+  for (const [status, token] of [[200, used] as const, [400, unknown] as const]) {
+    const answer = await server.get(`/auth/verify?token=${token}`, PAGE);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"]);
     expect(contentTypes(responses[status])).toEqual(["application/json", "text/html"]);
   }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hashSecret } from "../../src/random.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { type PagesServer, startPagesServer } from "../support/pages-server.ts";
@@ -312,6 +313,14 @@ describe("docs/protocol.md#accounts: GET /auth/verify", () => {
     const page = await verify(token, { accept: "text/html,application/xhtml+xml,*/*;q=0.8" });
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect(await page.text()).toContain(email);
+  });
+
+  test("a page still confirms after a scanner of mails has opened the link, until the link expires", async () => {
+    const { email, token } = await unverified();
+    await verify(token);
+    const page = await verify(token, { accept: "text/html" });
+    expect([page.status, (await page.text()).includes(`${email} belongs to your account.`)]).toEqual([200, true]);
+    await runText(server.database.sql, "update verification_tokens set expires_at = now() where token_hash = $1", [hashSecret(token)]);
     expect((await verify(token, { accept: "text/html" })).status).toBe(400);
   });
 

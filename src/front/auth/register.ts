@@ -93,7 +93,7 @@ export const verifyRoute = (kit: PageKit): Route => ({
   openapi: () => ({
     tags: ["Accounts"],
     summary: "Proves an e-mail address",
-    description: "Answers with a page where the request prefers text/html.",
+    description: "Answers with a page where the request prefers text/html; the page confirms again for a used token.",
     security: [],
     requestParams: { query: z.object({ token: z.string().regex(/^[0-9a-fA-F]{64}$/) }) },
     responses: {
@@ -104,8 +104,9 @@ export const verifyRoute = (kit: PageKit): Route => ({
   }),
   answer: exceptHead(async (ctx) => {
     ctx.vary("Accept");
-    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users, callerOf(ctx));
-    if (wantsPage(ctx)) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await returnToStarted(kit, ctx)));
+    const isPage = wantsPage(ctx);
+    const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users, callerOf(ctx), isPage);
+    if (isPage) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await returnToStarted(kit, ctx)));
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   }),
 });
