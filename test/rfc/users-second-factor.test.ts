@@ -87,8 +87,10 @@ describe("docs/protocol.md#second-factor", () => {
     const page = await browser.submit(form, { form_token: tokenIn(form.html) });
     expect(page.html).toContain('autocomplete="one-time-code" inputmode="numeric"');
     expect(page.html).toMatch(/<a href="otpauth:\/\/totp\/[^"]+secret=[A-Z2-7]+/);
+    expect(page.html).not.toContain("autofocus"); // the code to scan comes first
     for (const code of ["", "12345", "1234567", "12345a", "000000"]) {
       const answer = await browser.submit(page, { code });
+      expect(answer.html).toMatch(/<input id="code"[^>]* autofocus/);
       expect([code, answer.status, answer.html.includes("That code is not right.")]).toEqual([code, 401, true]);
       expect(answer.html).not.toContain("use a recovery code");
     }

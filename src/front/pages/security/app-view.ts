@@ -86,7 +86,7 @@ export function appView(site: Site, language: Language, { token, returnTo, fault
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path(PATH)}" class="stack" novalidate>
 ${hidden(token, returnTo)}<input type="hidden" name="${member[0]}" value="${member[1]}">
-${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: texts.codeHint })}
+${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: texts.codeHint, autofocus: faults.length > 0 })}
 <button class="button" type="submit">${texts.submit}</button>
 </form>
 <p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? "/account/security" : "/consent", returnTo)}">${texts.cancel}</a></p>
