@@ -63,12 +63,16 @@ test("an invalid verification link offers a new mail and sign-in", async () => {
     .getSetCookie()
     .map((each) => each.split(";")[0])
     .join("; ");
-  const sent = await fetch(`${server.url}/signup/resend`, {
-    method: "POST",
-    headers: { cookie, origin: server.url },
-    body: new URLSearchParams({ form_token: token, email }),
-  });
-  expect(sent.status).toBe(200);
+  const send = (typed: string) =>
+    fetch(`${server.url}/signup/resend`, {
+      method: "POST",
+      headers: { cookie, origin: server.url },
+      body: new URLSearchParams({ form_token: token, email: typed }),
+    });
+  const mistyped = await send("late@example");
+  const again = await mistyped.text();
+  expect([mistyped.status, again.includes('id="email-error"'), again.includes('value="late@example"')]).toEqual([400, true, true]);
+  expect((await send(email)).status).toBe(200);
   expect(await server.mailsTo(email, 2)).toHaveLength(2);
 });
 

@@ -13,6 +13,7 @@ import {
   beginPendingAction,
   doneOf,
   failedAccountForm,
+  failedForm,
   mailedTo,
   type PageKit,
   queryForm,
@@ -98,11 +99,15 @@ export const resendPage =
     const { ports, guard, site } = kit;
     const form = await formBody(ctx);
     guard.assert(ctx, form, RESEND);
-    const { email } = assertShape(EmailBody, { email: form.get("email") });
-    await resendVerification(email, ports, callerOf(ctx));
-    const named = returnToOf(site, form);
+    const [email, named] = [form.get("email") ?? "", returnToOf(site, form)];
     // The page of an expired link does not know the destination.
     const returnTo = returnToMember(named) !== undefined ? named : await returnToStarted(kit, ctx);
+    try {
+      await resendVerification(assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
+    } catch (error) {
+      const { faults, status } = failedForm(ctx, error, ["email"]);
+      return sendPage(ctx, resendView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), returnTo, faults }), status);
+    }
     await beginPendingAction(kit, ctx, email, returnTo);
     sendRedirect(ctx, site.path(donePath(kit, ctx, "/signup/sent", AGAIN), returnTo));
   };
@@ -159,6 +164,20 @@ ${field(language, [], { name: "email", label: email, type: "email", autocomplete
 <button class="button button-quiet button-wide" type="submit">${sendAgain}</button>
 </form>`;
   return noticeView(site, language, { tone: "bad", title, text, more });
+}
+
+/** Where another verification mail could not be asked for. */
+function resendView(site: Site, language: Language, { token, returnTo, email, faults }: FormPage): HostedPage {
+  const { staleLink, checkMail } = TEXTS[language].signUp;
+  return formView(site, language, {
+    title: staleLink.sendAgain,
+    action: site.path("/signup/resend"),
+    members: hidden(token, returnTo),
+    fields: [{ name: "email", label: staleLink.email, type: "email", autocomplete: "email", value: email, autofocus: true }],
+    faults,
+    submit: staleLink.sendAgain,
+    below: html`<a href="${site.path("/login", returnTo)}">${checkMail.toSignIn}</a>`,
+  });
 }
 
 interface CheckMail extends Omit<FormPage, "faults"> {
