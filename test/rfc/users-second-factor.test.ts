@@ -81,6 +81,13 @@ describe("docs/protocol.md#second-factor", () => {
     expect(again.status).toBe(401);
   });
 
+  test("new recovery codes are shown as such", async ({ server }) => {
+    const { setUp } = await withApp(server);
+    const form = withForm(await setUp.follow("/account/security"), "/account/security/app/codes");
+    const { html } = await setUp.submit(form, { form_token: tokenIn(form.html) });
+    expect(/<h1[^>]*>([^<]+)</.exec(html)?.[1]).toBe("New recovery codes");
+  });
+
   test("an app is not confirmed by what is no code", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");

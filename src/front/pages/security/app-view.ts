@@ -94,17 +94,17 @@ ${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", a
   );
 }
 
-/** The only page that shows recovery codes. @param next the path of the page after it */
-export function recoveryCodesView(site: Site, language: Language, codes: readonly string[], next: string): HostedPage {
+/** The only page that shows recovery codes. @param next the path of the page after it; undefined for codes that replace others */
+export function recoveryCodesView(site: Site, language: Language, codes: readonly string[], next?: string): HostedPage {
   const texts = TEXTS[language].authenticatorApp;
   return accountFrame(
     site,
-    { language, path: "/account/security", title: texts.codesTitle },
+    { language, path: "/account/security", title: next === undefined ? texts.newCodes.title : texts.codesTitle },
     html`<section class="card" aria-labelledby="codes">
 <h2 id="codes">${texts.codes}</h2>
 <p>${texts.codesText}</p>
 <ul class="sentences">${codes.map((code) => html`<li><code class="host">${code}</code></li>`)}</ul>
-${wideLink(next, texts.codesDone)}
+${wideLink(next ?? site.path("/account/security"), texts.codesDone)}
 </section>`,
   );
 }

@@ -102,7 +102,7 @@ export const renewCodesPage = (kit: PageKit): Handler =>
   provedForm(kit, async (ctx, _form, signedIn) => {
     try {
       const codes = await renewRecoveryCodes(signedIn, kit.ports, callerOf(ctx));
-      sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes, kit.site.path(SECURITY)));
+      sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes));
       return undefined;
     } catch (error) {
       return showGone(kit, ctx, signedIn, error, "appGone");
