@@ -5,7 +5,6 @@ import { type PasswordCost, type PasswordHashing, passwordHashing } from "./acco
 import { epochMillis } from "./clock.ts";
 import { retainingAudit } from "./compose/audit-retention.ts";
 import { streamingAudit } from "./compose/audit-streaming.ts";
-import { vaultOf } from "./compose/connections.ts";
 import { type StartedSide, type Surroundings, startCore } from "./compose/core.ts";
 import { type DatabaseOutages, databaseOutages } from "./compose/database-outages.ts";
 import { reportCertificates } from "./compose/deployment.ts";
@@ -16,6 +15,7 @@ import { refusalLog } from "./compose/observed-core.ts";
 import { asStartFault, assertPortsFree, connectConfigured, openConfigured, openEphemeral } from "./compose/opening.ts";
 import { type Failed, periodically } from "./compose/periodically.ts";
 import { exporting, tracedSql } from "./compose/telemetry.ts";
+import { vaultOf } from "./compose/vault.ts";
 import { isWorker, metricsOfAll } from "./compose/worker.ts";
 import type { Config, Role } from "./config.ts";
 import { type DatabaseClock, databaseClock, TOLERANCE } from "./core/clocks.ts";

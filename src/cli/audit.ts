@@ -8,7 +8,7 @@ import { CommandFailure, EXIT, EXIT_CODES, shownFile } from "./failure.ts";
 import { managing } from "./management-api.ts";
 import { asJsonLine, printable, when } from "./table.ts";
 import { ifAway, running, type Terminal } from "./terminal.ts";
-import { asId, userId } from "./user-commands.ts";
+import { asId, userId } from "./user-files-and-factors.ts";
 
 type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "after">;
 type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];

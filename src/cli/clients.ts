@@ -5,7 +5,7 @@ import { CommandFailure, EXIT, PartlyDone } from "./failure.ts";
 import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, onceOnly, withLimit } from "./management-api.ts";
 import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { userId } from "./user-commands.ts";
+import { userId } from "./user-files-and-factors.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
 type AnyClient = ManagementOutputs["operator"]["clients"]["get"];

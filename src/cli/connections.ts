@@ -7,7 +7,7 @@ import { asksFirst, listed, type Most, managementCommands, type Output, withLimi
 import { inRealm, realmNamed } from "./scopes.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { userId } from "./user-commands.ts";
+import { userId } from "./user-files-and-factors.ts";
 
 type Connection = ManagementOutputs["operator"]["connections"]["get"];
 type NewConnection = ManagementInputs["operator"]["connections"]["create"];

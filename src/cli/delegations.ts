@@ -4,7 +4,7 @@ import { CommandFailure, EXIT } from "./failure.ts";
 import { asksFirst, everyPage, type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
 import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { asId, userId } from "./user-commands.ts";
+import { asId, userId } from "./user-files-and-factors.ts";
 
 type Tree = ManagementOutputs["operator"]["delegations"]["tree"];
 type Delegation = Tree["delegations"][number];

@@ -8,7 +8,7 @@ import { realmId } from "./scopes.ts";
 import { SIGN_INS, signInClass } from "./sign-in-class.ts";
 import { printable, record, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { registerUserFactorCommands, registerUserFileCommands, userId, usersFound } from "./user-commands.ts";
+import { registerUserFactorCommands, registerUserFileCommands, userId, usersFound } from "./user-files-and-factors.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
 type Realm = ManagementOutputs["operator"]["realms"]["update"];

@@ -7,7 +7,7 @@ import { clientAddress, hasForwardedHeaders } from "../front/http/address.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
 import { DEVICE_RATE } from "../front/oauth/device-authorization.ts";
 import { PUSH_RATE } from "../front/oauth/pushed-request.ts";
-import type { Deployment, ShownSettings } from "../management/record-ports.ts";
+import type { Deployment, ShownSettings } from "../management/report-ports.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
 import { durabilitySettings } from "../store/availability.ts";
 import { postponedMails } from "../store/outbox.ts";

@@ -22,13 +22,13 @@ import { startOutbox } from "../outside/outbox.ts";
 import { outbox } from "../store/outbox.ts";
 import { realmBrandings as readBrandings } from "../store/realms.ts";
 import type { Sql } from "../store/sql.ts";
-import { resealing } from "./connections.ts";
 import type { Surroundings } from "./core.ts";
 import { deploymentOf, settingsOf, watchCallers } from "./deployment.ts";
 import { observedCore } from "./observed-core.ts";
 import { listening } from "./opening.ts";
 import { frontRoutes } from "./routes.ts";
 import { tracedCore, tracedRequests } from "./telemetry.ts";
+import { resealing } from "./vault.ts";
 
 export interface FrontSurroundings extends Surroundings {
   /** The core of this process; undefined: the front calls the core at TOKEN_CORE_URL. */

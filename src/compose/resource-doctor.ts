@@ -1,6 +1,6 @@
 import type { Answer, Web } from "../cli/doctor/web.ts";
 import { FetchFailure, type GuardedSend, type OutboundRequest, type OutboundResponse } from "../clients/guarded-fetch.ts";
-import type { ResourceDoctor } from "../management/record-ports.ts";
+import type { ResourceDoctor } from "../management/report-ports.ts";
 
 /** Seconds after which nothing more is asked. */
 const PATIENCE = 10;

@@ -57,9 +57,10 @@ import { linkedWallets } from "../store/wallet-links.ts";
 import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { IdentityLinks } from "../upstream/ports.ts";
-import { providersOf, vaultOf } from "./connections.ts";
+import { providersOf } from "./connections.ts";
 import type { Surroundings } from "./core.ts";
 import { managementPorts } from "./management.ts";
+import { vaultOf } from "./vault.ts";
 
 export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "diskIsFull" | "failed"> {
   readonly passwords: PasswordHashing;

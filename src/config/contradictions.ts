@@ -25,11 +25,11 @@ const rule = (setting: SettingName, isBroken: Rule["isBroken"], fault: string, r
   roles,
 });
 
-const SIGNERS: readonly Role[] = ["all", "core"];
 /** For a setting that means nothing without another one. */
 const beside = (setting: SettingName, other: SettingName, remedy: string, roles?: readonly Role[]): Rule =>
   rule(setting, (s) => s[setting] !== undefined && s[other] === undefined, `has no ${other} beside it`, remedy, roles);
 
+const SIGNERS: readonly Role[] = ["all", "core"];
 /** Not commands, which are often given the settings of servers without their secrets. */
 const SERVERS: readonly Role[] = ["all", "front", "core"];
 const production = (s: Partial<Settings>) => s.NODE_ENV === "production";

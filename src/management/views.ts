@@ -7,17 +7,24 @@ import type { ApiKey } from "../clients/api-key.ts";
 import { type Client, mayHoldApiKey } from "../clients/client.ts";
 import { milliseconds } from "../clock.ts";
 import { type Page, TOTAL_LIMIT } from "../paging.ts";
+import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
 import { operatorAttributes } from "./inputs.ts";
 import type { Figure, PublishedKey } from "./ports.ts";
-import type { AuditChainState, AuditRecord, ConsentCounts } from "./record-ports.ts";
+import type { ConsentCounts } from "./report-ports.ts";
 
 export const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
+/** The answer belongs to its caller, who may change it. */
+type Plain<Thing> = { -readonly [Member in keyof Thing]: Thing[Member] };
+
 /** A record with these of its members, which are seconds or null, as milliseconds. They come last. */
-export const inMilliseconds = <Thing extends object, Time extends keyof Thing & string>(thing: Thing, ...times: readonly Time[]): Thing => {
+export const inMilliseconds = <Thing extends Readonly<Record<Time, number | null>>, Time extends string>(
+  thing: Thing,
+  ...times: readonly Time[]
+): Plain<Thing> => {
   const others = Object.entries(thing).filter(([member]) => !times.some((time) => time === member));
-  const shown = times.map((time) => [time, millisecondsOrNull(thing[time] as number | null)]);
-  return Object.fromEntries([...others, ...shown]) as Thing;
+  const shown = times.map((time) => [time, millisecondsOrNull(thing[time])]);
+  return Object.fromEntries([...others, ...shown]) as Plain<Thing>;
 };
 
 /** Names every member, so that no secret can leave. @see docs/protocol.md#clients */

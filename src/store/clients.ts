@@ -13,7 +13,7 @@ import type {
   Reach,
 } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
-import type { DocumentHistory, DocumentVersion } from "../management/record-ports.ts";
+import type { DocumentHistory, DocumentVersion } from "../management/report-ports.ts";
 import { asSecretHash, isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";

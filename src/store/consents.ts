@@ -4,7 +4,7 @@ import type { AuditEntry } from "../audit.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
 import type { ManagedScopes } from "../management/ports.ts";
-import type { ClientConsent, ClientConsents, ConsentCounts } from "../management/record-ports.ts";
+import type { ClientConsent, ClientConsents, ConsentCounts } from "../management/report-ports.ts";
 import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";

@@ -3,7 +3,7 @@ import { isUuid } from "../random.ts";
 import type { IdentityLinks, LinkedIdentity, LinkedUser } from "../upstream/ports.ts";
 import { record } from "./audit-log.ts";
 import { consume } from "./consumed-ids.ts";
-import { hasWayIn, holdSession, holdUser } from "./held-sessions.ts";
+import { holdSession, holdUser } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
@@ -120,6 +120,18 @@ const LINK = statement(
    returning 1 as linked`,
 );
 const OWN = statement("identity_own", `select user_id::text as id from identity_links where ${OF_IDENTITY}`);
+
+/**
+ * Whether a user can sign in: by a password, a passkey, or an identity of a provider. A caller that removes one locks the user's row first, so that
+ * of two removals the second sees what the first has left.
+ * @param userId SQL expression  @param but SQL condition over `other`, the identity that does not count
+ */
+export const hasWayIn = (userId: string, but = "false"): string =>
+  `exists (select from credentials where user_id = ${userId} and type = 'password')
+   or exists (select from passkeys where user_id = ${userId} and copied_at is null)
+   or exists (
+     select from identity_links as other join connections using (issuer)
+     where other.user_id = ${userId} and other.confirmed and connections.enabled and not (${but}))`;
 
 const WAYS_LEFT = statement("identity_ways_left", `select (${hasWayIn("$3::uuid", "other.issuer = $1 and other.subject = $2")}) as left`);
 const UNLINK = statement("identity_unlink", `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`);

@@ -2,7 +2,8 @@ import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type Pa
 import type { User } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
-import { hasWayIn, holdRemover, holdSession, holdUser } from "./held-sessions.ts";
+import { holdRemover, holdSession, holdUser } from "./held-sessions.ts";
+import { hasWayIn } from "./identity-links.ts";
 import { notifyUser } from "./outbox.ts";
 import { jsonRows, type Sql, statement, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";

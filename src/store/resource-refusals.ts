@@ -1,4 +1,4 @@
-import type { ResourceRefusals } from "../management/record-ports.ts";
+import type { ResourceRefusals } from "../management/report-ports.ts";
 import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { resourceKey } from "../resources/resource.ts";

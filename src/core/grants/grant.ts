@@ -165,16 +165,19 @@ export async function accessTokenAnswer(token: AccessTokenRequest, core: Core) {
 }
 
 /** The record of what a client was given, by itself or by its user. */
-export const issueRecord = (
-  by: "user" | "client",
+export const issueRecord = <By extends "user" | "client">(
+  by: By,
   {
     scopes,
     audience,
     ...about
-  }: Omit<AuditEntry, "event" | "outcome" | "actor" | "scope" | "resources"> & Pick<NewGrant, "scopes" | "audience">,
+  }: Omit<AuditEntry, "event" | "outcome" | "actor" | "scope" | "resources"> &
+    Pick<NewGrant, "scopes" | "audience"> &
+    Readonly<Record<`${By}Id`, string>>,
   event: AuditEvent = "token.issued",
 ): AuditEntry => {
-  const actor = { type: by, id: about[`${by}Id`] ?? "" };
+  const ids: Readonly<Record<`${By}Id`, string>> = about;
+  const actor = { type: by, id: ids[`${by}Id`] };
   return { event, outcome: "success", actor, ...about, scope: scopes.join(" "), resources: audience };
 };
 

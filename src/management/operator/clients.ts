@@ -19,7 +19,7 @@ import {
   secondsOf,
 } from "../inputs.ts";
 import type { ManagedUsers, ManagementPorts } from "../ports.ts";
-import type { DocumentVersion } from "../record-ports.ts";
+import type { DocumentVersion } from "../report-ports.ts";
 import { type AuditNote, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { operatorClientView, pageView } from "../views.ts";
 
