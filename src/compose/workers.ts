@@ -169,9 +169,9 @@ export async function supervise(
     if (type === "others") send(worker, { type, serve: workers.size > 0 });
   });
   const first = await start(); // it migrates and provisions before the others begin
+  send(first.worker, { type: "welcome" });
   await Promise.all(Array.from({ length: count - 1 }, replace));
   if (leaving) return;
-  send(first.worker, { type: "welcome" });
   log.info("workers_ready", { count });
 }
 

@@ -29,7 +29,7 @@ const PAUSE = statement(
   "agent_pause",
   `with agent as (
      select client_id from clients
-     where client_id = $1 and is_agent and ($2::uuid is null or exists (select 1 from users where users.id = $2::uuid))),
+     where client_id = $1 and is_agent and ($2::uuid is null or exists (select 1 from users where users.id = $2::uuid)) for share),
    paused as (
      insert into agent_pauses (agent, user_id, paused_by_type, paused_by, reason)
      select client_id, $2::uuid, $3::jsonb -> 0 -> 'actor' ->> 'type', $3::jsonb -> 0 -> 'actor' ->> 'id', $3::jsonb -> 0 ->> 'note' from agent

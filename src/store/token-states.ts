@@ -12,7 +12,7 @@ import { subjectOf } from "./users.ts";
 // each row by key: it takes a batch for a hundred rows, and would join tables of some thousands by reading them whole.
 const OF = rowsStatement(
   "token_states",
-  `select n, ${seconds("now()")} as now, 
+  `select n, ${seconds("now()")} as now,
      coalesce(revoked.is_revoked, false) or coalesce(delegation.ended, false) or ${pausedFor("grants.client_id", "grants.user_id")} as revoked,
      i.agent is not null and ${pausedFor("i.agent", "i.user_id")} as "agentPaused",
      grants.id is not null and grants.revoked_at is null as "grantLives",

@@ -137,6 +137,11 @@ test("what somebody else has set for the registration in a realm stays when it i
   await operator.realms.update.mutate({ id, dynamicRegistrationScopes: ["openid"] });
   await button("Save scopes").click();
   await expect.poll(scopes).toEqual(["openid", "profile"]);
+  await openScreen(page, `/realms/${id}`);
+  await page.getByLabel("Scopes", { exact: true }).fill("openid profile email");
+  await operator.realms.update.mutate({ id, dynamicRegistrationScopes: null });
+  await button("Save scopes").click();
+  await expect.poll(scopes).toEqual(["openid", "profile", "email"]);
 });
 
 test("what was typed stays when the session ends, and is sent once its user has signed in again", async () => {

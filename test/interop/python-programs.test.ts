@@ -72,7 +72,9 @@ describe.for(CLIENTS)("$name of docs/clients/sdk.md, which $kind", ({ file, docu
     const opened = () => [...program.said().matchAll(/^opened (\S+)$/gm)].map(([, url = ""]) => url);
     for (const times of [1, 2]) {
       await until(`the browser is opened: ${program.said()}`, async () => opened().length === times, 60_000);
-      await fetch(await approve(browser, opened().at(-1) ?? ""));
+      const answer = await approve(browser, opened().at(-1) ?? "");
+      // The program opens the browser before it listens.
+      await expect.poll(() => fetch(answer).then(({ ok }) => ok), { timeout: 10_000 }).toBe(true);
     }
     expect([(await exited)[0], program.said()]).toEqual([0, expect.stringContaining('"added":"buy milk"')]);
     const scopes = opened().map((url) => new URL(url).searchParams.get("scope")?.split(" "));

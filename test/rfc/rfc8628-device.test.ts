@@ -114,6 +114,21 @@ test.for(["the consent", "the sessions", "the account"] as const)(
   },
 );
 
+test("a device that is a paused agent gets nothing until it is resumed", async ({ server }) => {
+  const { clients, agents } = await operatorAt(server.url);
+  const [{ id } = expect.fail("no client")] = (await clients.list.query({ search: radio.clientId })).clients;
+  await clients.update.mutate({ id, patch: { isAgent: true } });
+  const { device_code, user_code } = await begin(server, radio);
+  const { browser } = await server.signedInUser();
+  expect((await decide(browser, user_code, "approve")).html).toContain("Device connected");
+  await agents.pause.mutate({ clientId: radio.clientId });
+  const paused = await poll(server, radio, device_code);
+  expect([paused.status, paused.body]).toEqual([400, { error: "unauthorized_client" }]);
+  await agents.resume.mutate({ clientId: radio.clientId });
+  expect((await poll(server, radio, device_code)).status).toBe(200);
+  await clients.update.mutate({ id, patch: { isAgent: false } });
+});
+
 describe("device authorization request", () => {
   test("is refused for a client without the grant", async ({ server }) => {
     const answer = await server.form("/oauth/device_authorization", { client_id: "public-app" });

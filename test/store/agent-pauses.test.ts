@@ -3,6 +3,7 @@ import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { delegationRepository } from "../../src/store/delegation-repository.ts";
 import type { Database } from "../../src/store/orm.ts";
+import { statement } from "../../src/store/sql.ts";
 import { revocationEvents, tokenStates } from "../../src/store/token-states.ts";
 import { anAudit, auditOf } from "../support/accounts.ts";
 import { databaseKinds } from "../support/database.ts";
@@ -63,6 +64,25 @@ describe.each(databaseKinds)("pauses of agents on $name", ({ fresh }) => {
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
     await pauses().resume(EVERYONE, agent, RESUMED);
     expect(await reasons()).toEqual(["cut", "ended_above", "cut"]);
+  });
+
+  test('what an application that is paused as an agent has passed on is reported as "paused_above", and a pause ends with the agent', async () => {
+    const { scene, grantId, agent, token } = await aRoot();
+    const held = below(scene, grantId, agent, token);
+    expect(await record(held)).toBe(true);
+    const { clientId } = scene;
+    const change = (isAgent: boolean) =>
+      database.sql.query(statement("test_is_agent", "update clients set is_agent = $2 where client_id = $1"), [clientId, isAgent]);
+    const reason = async () => (await delegationRepository(database.sql).tree(EVERYONE, grantId))?.delegations[0]?.ended?.reason;
+    await change(true);
+    await pauses().pause(EVERYONE, clientId, PAUSED);
+    expect([await reason(), await lives(held)]).toEqual(["paused_above", false]);
+    await change(false);
+    expect([await reason(), await lives(held)]).toEqual([undefined, true]);
+    expect((await pauses().list(EVERYONE, { agent: clientId }, { limit: 1, count: false })).items).toEqual([]);
+    await pauses().pause(EVERYONE, agent, PAUSED);
+    await database.sql.query(statement("test_delete_client", "delete from clients where client_id = $1"), [agent]);
+    expect((await pauses().list(EVERYONE, { agent }, { limit: 1, count: false })).items).toEqual([]);
   });
 
   test("a user's pause affects only their own delegations, and a user cannot lift an operator's pause", async () => {

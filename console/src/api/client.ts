@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { createTRPCClient, httpBatchLink } from "@trpc/client";
 import { createTRPCOptionsProxy } from "@trpc/tanstack-react-query";
-import { accessToken, forgetToken } from "../auth/session.ts";
+import { accessToken, forgetForm, forgetToken } from "../auth/session.ts";
 import { BASE, patience } from "../environment.ts";
 import { T } from "../texts/texts.ts";
 import { failureOf } from "./failure.ts";
@@ -56,7 +56,7 @@ const queryCache = new QueryCache({
 });
 
 /** A change that failed may have been made, and its answer lost; or somebody else has changed the record before. */
-const mutationCache = new MutationCache({ onError: (error) => readAgain(error) });
+const mutationCache = new MutationCache({ onError: (error) => readAgain(error), onSuccess: forgetForm });
 
 /** Reads again what the screen shows, after an act. @param error why it failed; without a session, reading would only ask for one again */
 export function readAgain(error?: unknown): void {

@@ -20,11 +20,16 @@ addEventListener("pageshow", ({ persisted }) => {
   if (persisted) leaving = undefined; // the user came back to this document
 });
 
-/** The form that was typed in last. While it is there, the page is not left for another sign-in. */
+/** The form that was typed in last, and not saved since. While it is there, the page is not left for another sign-in. */
 let form: Element | null = null;
 addEventListener("input", ({ target }) => {
   form = (target instanceof Element && target.closest("form")) || form;
 });
+
+/** After a change was saved. */
+export const forgetForm = (): void => {
+  form = null;
+};
 
 const isFresh = (token: AccessToken | undefined): token is AccessToken =>
   token !== undefined && token.expiresAt - MARGIN > performance.now();

@@ -112,7 +112,7 @@ export const de: Texts = {
     userCount: (count) => `${count} Benutzer`,
     pause: "Pausieren",
     pauseOf: (name) => `${name} pausieren`,
-    pauseMeans: (name) => `${name} kann keine Tokens tauschen, und nichts, was er hat, funktioniert, für alle Benutzer.`,
+    pauseMeans: (name) => `${name} erhält keine Tokens von Benutzern, und die, die er hat, funktionieren nicht.`,
     pauseBelow: (live) => `Gültige Tokens in diesem Zweig, die bis zum Fortsetzen nicht funktionieren: ${live}.`,
     pauseUndone: "Sie können ihn jederzeit fortsetzen.",
     pausedSince: (ago) => `Pausiert ${ago}`,

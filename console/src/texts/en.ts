@@ -101,7 +101,7 @@ export const en = {
     userCount: (count: number) => (count === 1 ? "1 user" : `${count} users`),
     pause: "Pause",
     pauseOf: (name: string) => `Pause ${name}`,
-    pauseMeans: (name: string) => `${name} cannot exchange tokens, and nothing that it holds works, for all users.`,
+    pauseMeans: (name: string) => `${name} gets no tokens of users, and those that it holds do not work.`,
     pauseBelow: (live: number) =>
       `${live === 1 ? "1 live token" : `${live} live tokens`} in this branch will not work until it is resumed.`,
     pauseUndone: "You can resume it at any time.",

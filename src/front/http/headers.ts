@@ -23,7 +23,7 @@ export const PAGE_POLICY =
 export const SCRIPTED_POLICY = `${PAGE_POLICY}; connect-src 'self'`;
 
 /** Pages between an application and its answer. In a window that the application opened, an isolated page would cut the two off from each other for good. */
-const BETWEEN = /^\/(?:oauth|login|signin|signup|forgot|consent|logout)(?:\/|$)/;
+const BETWEEN = /^\/(?:oauth|login|signin|signup|forgot|consent|logout|account\/security\/app)(?:\/|$)/;
 
 /** Sets the headers of every page. A page with additional scripts may pass a wider policy. */
 export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void {
@@ -75,7 +75,7 @@ export function openToScripts(ctx: HotContext): void {
 export function answerPreflight(ctx: HotContext, methods: readonly string[]): void {
   openToScripts(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));
-  ctx.set("Access-Control-Allow-Headers", "Authorization, *");
+  ctx.set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *");
   ctx.set("Access-Control-Max-Age", "600");
   ctx.status = 204;
 }

@@ -46,7 +46,7 @@ export function syslogFrame(entry: SealedEntry, host: string): string {
 const webhookKey = (secret: string) => (secret.startsWith("whsec_") ? Buffer.from(secret.slice("whsec_".length), "base64") : secret);
 
 /**
- * A webhook, signed as Standard Webhooks 1.0 describes. Its id names the records, so that a repetition has the same one. By the hash, records
+ * A webhook, signed as Standard Webhooks 1.0 describes. Its id names the records, of which a repetition may have fewer. By the hash, records
  * that follow the restore of a database have another id than those that had their numbers before, which receivers would take for repeated.
  * @param secret at least 16 bytes of text  @param now seconds since the epoch
  */
@@ -114,7 +114,7 @@ class NotTaken extends Error {
 
 /**
  * One connection for each batch: syslog acknowledges nothing, but a receiver that closes after the last byte has read all of them; the kernel
- * resets a connection with unread bytes. So the last byte waits: what is closed before it, as by a proxy whose receiver is down, counts as not taken.
+ * resets a connection with unread bytes. So this side ends later: what is closed before that, as by a proxy whose receiver is down, counts as not taken.
  */
 async function sendSyslog({ url, issuer }: ReceiverSettings, entries: readonly SealedEntry[]): Promise<void> {
   const { protocol, hostname, port } = new URL(url);

@@ -64,9 +64,9 @@ test("a page is neither cached nor framed, and sends no referrer", () => {
     "Cross-Origin-Opener-Policy": "same-origin",
   });
   const isolated = (url: string) => "Cross-Origin-Opener-Policy" in written((ctx) => pageHeaders(ctx), { url }).headers;
-  expect(["/account", "/login?request=a", "/console?a=/login", "/login/code", "/loginx", "/consent"].filter(isolated)).toEqual([
-    ...["/account", "/console?a=/login", "/loginx"],
-  ]);
+  expect(
+    ["/account", "/login?request=a", "/console?a=/login", "/login/code", "/loginx", "/consent", "/account/security/app"].filter(isolated),
+  ).toEqual([...["/account", "/console?a=/login", "/loginx"]]);
   expect(written((ctx) => pageHeaders(ctx, "wider")).headers["Content-Security-Policy"]).toBe("wider");
 });
 
@@ -89,7 +89,7 @@ test("CORS: responses are readable from any origin, and preflight requests are a
     headers: {
       ...open,
       "Access-Control-Allow-Methods": "GET, HEAD",
-      "Access-Control-Allow-Headers": "Authorization, *",
+      "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *",
       "Access-Control-Max-Age": "600",
     },
   });

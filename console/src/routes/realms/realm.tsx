@@ -62,8 +62,8 @@ function Registration({ realm: { id, dynamicRegistrationScopes: current } }: { r
   const saving = useMutation({
     mutationFn: async ({ isOwn, scopes }: typeof fields) => {
       const { dynamicRegistrationScopes: now } = await api.operator.realms.get.query({ id }); // others may have changed them since
-      const hasOwn = isOwn === begun.isOwn ? now !== null : isOwn;
-      const own = hasOwn ? mergedList(listOf(begun.scopes), listOf(scopes), now ?? []) : null;
+      const hasOwn = isOwn === begun.isOwn && scopes === begun.scopes ? now !== null : isOwn;
+      const own = hasOwn ? (now === null ? listOf(scopes) : mergedList(listOf(begun.scopes), listOf(scopes), now)) : null;
       const changes = changesTo({ dynamicRegistrationScopes: now }, { dynamicRegistrationScopes: own });
       await sendChanges(changes, () => api.operator.realms.update.mutate({ id, dynamicRegistrationScopes: own }));
     },

@@ -51,7 +51,7 @@ const DEVICE_CODE_UNEXPIRED: Rule<KnownDevice> = {
 };
 const NOT_DENIED: Rule<KnownDevice> = {
   name: "device_not_denied",
-  demand: "The user has not denied the request.",
+  demand: "The user has not denied the request, and the approval has not ended with a consent, session, user or client.",
   source: "RFC 8628 §3.5",
   check: ({ device }) => {
     if (device.deniedAt !== null) throw new Refusal("access_denied", "device_denied", { description: "The user has denied the request." });
