@@ -97,7 +97,7 @@ describe("RFC 9449 §8: nonces", () => {
     const { headers } = await grant(fronts.here, tokenProof(""));
     expect(headers.get("access-control-expose-headers")).toMatch(/WWW-Authenticate.*DPoP-Nonce/);
     const preflight = await fetch(`${fronts.here.url}/oauth/token`, { method: "OPTIONS" });
-    expect(preflight.headers.get("access-control-allow-headers")).toBe("Authorization, *");
+    expect(preflight.headers.get("access-control-allow-headers")).toBe("Authorization, Content-Type, DPoP, MCP-Protocol-Version, *");
   });
 });
 
