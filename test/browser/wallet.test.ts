@@ -53,7 +53,7 @@ async function scanned(page: Page): Promise<string> {
 describe.each([{ javaScriptEnabled: true }, { javaScriptEnabled: false }])("the wallet page, scripts: $javaScriptEnabled", (options) => {
   test("a user links a wallet on another device, sees the page update, and unlinks it", async () => {
     const { page, problems, email, close } = await atWalletPage(options);
-    await page.getByText(email).waitFor();
+    await page.getByRole("region", { name: "Link a wallet" }).getByText(email).waitFor();
     await page.getByRole("button", { name: "Yes, the wallet is on another device" }).click();
     await page.getByRole("img", { name: "QR code with the request to your wallet" }).waitFor();
     const wallet = aWallet();
