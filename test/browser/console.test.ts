@@ -115,6 +115,7 @@ describe("an operator looks after the server", () => {
     await page.getByText("1 in total").waitFor();
     await page.getByRole("link", { name: "<b>Partners</b>" }).click();
     await heading("<b>Partners</b>");
+    await page.frameLocator("iframe").getByRole("heading").first().waitFor();
     await page.getByLabel("Product or company").fill("Acme Partners");
     await page.frameLocator("iframe").getByText("Acme Partners").first().waitFor();
     await page.getByRole("button", { name: "Save branding" }).click();

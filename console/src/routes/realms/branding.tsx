@@ -1,4 +1,4 @@
-import { Button, FileInput, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { Button, FileInput, Group, NativeSelect, Skeleton, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
@@ -126,6 +126,7 @@ function Preview({ id, change }: { readonly id: string; readonly change: Change 
     placeholderData: keepPreviousData,
   });
   const pages = data?.pages ?? [];
+  const page = pages.find(({ name }) => name === shown);
   return (
     <Stack maw="100%">
       <NativeSelect
@@ -135,7 +136,8 @@ function Preview({ id, change }: { readonly id: string; readonly change: Change 
         data={pages.map(({ name }) => ({ value: name, label: texts.pages[name] ?? name }))}
       />
       {error && <FailureNote error={error} />}
-      <iframe className="phone" title={texts.preview} sandbox="" srcDoc={pages.find(({ name }) => name === shown)?.html ?? ""} />
+      {page && <iframe className="phone" title={texts.preview} sandbox="" srcDoc={page.html} />}
+      {!page && !error && <Skeleton className="phone" />}
     </Stack>
   );
 }
