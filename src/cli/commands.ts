@@ -91,7 +91,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "countersign delegations cut --agent summary-agent",
     "countersign delegations cut --agent summary-agent --user ada@example.com",
   ],
-  "agents pause": ["countersign agents pause summary-agent"],
+  "agents pause": ["countersign agents pause summary-agent", 'countersign agents pause summary-agent --reason "looks stolen"'],
   "agents resume": ["countersign agents resume summary-agent"],
   "agents pauses": ["countersign agents pauses"],
   "realms list": ["countersign realms list"],

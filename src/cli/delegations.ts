@@ -142,9 +142,12 @@ export function registerAgentCommands(program: Command, terminal: Terminal): voi
     text: value.changed ? done : idle,
   });
 
-  command("pause <client_id>", "stop an agent for all users, at once, until it is resumed", async ({ operator }, clientId: string) =>
-    report(await operator.agents.pause.mutate({ clientId }), "paused", "was already paused"),
-  );
+  command(
+    "pause <client_id>",
+    "stop an agent for all users, at once, until it is resumed",
+    async ({ operator }, clientId: string, { reason }: { readonly reason?: string }) =>
+      report(await operator.agents.pause.mutate({ clientId, reason }), "paused", "was already paused"),
+  ).option("--reason <text>", "for the audit record: at most 200 characters");
   command(
     "resume <client_id>",
     "end the operators' pause; delegations are valid again unless they were cut or have expired",

@@ -83,6 +83,9 @@ const PANIC = Buffer.from("VPANIC\0");
 /** PostgreSQL prepares all of its buffers at the start. The default of 128 MB costs 90 of 190 ms; further pages are in the system's cache. */
 const BUFFERS = ["-c", "shared_buffers=16MB"];
 
+/** Whether there is a database in this data directory, for callers that must not make one. */
+export const hasEmbedded = (dir: string): boolean => existsSync(join(dir, "pg"));
+
 async function pgliteIn(dataDir: string, marker: string): Promise<PGlite> {
   if (existsSync(marker)) rmSync(dataDir, { recursive: true, force: true });
   if (!existsSync(dataDir)) {

@@ -1,5 +1,5 @@
 import type { MikroORM } from "@mikro-orm/sql";
-import { embeddedDatabase, embeddedPool, guardSpace, type OnDisk } from "./embedded.ts";
+import { embeddedDatabase, embeddedPool, guardSpace, hasEmbedded, type OnDisk } from "./embedded.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
 import type { PoolOptions } from "./sql-postgres.ts";
@@ -29,11 +29,11 @@ export interface Database {
  * @throws {Refusal} temporarily_unavailable when PostgreSQL does not answer
  */
 export async function openDatabase({ url, dir, migrate = true, pool, onDisk }: DatabaseOptions): Promise<Database> {
+  if (!migrate && url === undefined && dir !== undefined && !hasEmbedded(dir)) throw notCurrent();
   const database = await connectDatabase({ url, dir }, pool, onDisk);
   try {
     if (await isCurrent(database.sql)) return database;
-    if (!migrate)
-      throw new Error("the database schema is not current; run `countersign migrate`, or start the server with MIGRATE_ON_START=true");
+    if (!migrate) throw notCurrent();
     await database.migrate();
     return database;
   } catch (error) {
@@ -41,6 +41,9 @@ export async function openDatabase({ url, dir, migrate = true, pool, onDisk }: D
     throw error;
   }
 }
+
+const notCurrent = (): Error =>
+  new Error("the database schema is not current; run `countersign migrate`, or start the server with MIGRATE_ON_START=true");
 
 /** Opens the database without checking its schema. */
 export const connectDatabase = ({ url, dir }: DatabaseLocation, pool?: PoolOptions, onDisk?: OnDisk): Promise<Database> =>

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serverDriver, type TestClient } from "../support/flow.ts";
@@ -161,7 +161,7 @@ describe("a database without the schema", () => {
     await endProcesses();
   });
 
-  test("provision --dry-run exits with 1, and migrates nothing", async () => {
+  test("provision --dry-run exits with 1, and makes and migrates nothing", async () => {
     const settings = { DATA_DIR: join(aDirectory(), "data") };
     const file = join(aDirectory(), "provision.json");
     writeFileSync(file, "{}");
@@ -169,6 +169,7 @@ describe("a database without the schema", () => {
       const { code, said } = await countersign(["provision", file, "--dry-run"], settings);
       expect([code, said]).toEqual([1, expect.stringContaining("schema is not current")]);
     }
+    expect(existsSync(settings.DATA_DIR)).toBe(false);
     await endProcesses();
   });
 });

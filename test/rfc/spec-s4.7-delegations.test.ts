@@ -272,7 +272,10 @@ describe("countersign delegations and countersign agents", () => {
       for (const owner of owners) await pauses.resume(owner, "agent-4", anAudit("agent.resumed"));
     });
     await pauses.pause(owners[0]!, "agent-4", anAudit("agent.paused"));
-    await run(server, "agents", "pause", "agent-4");
+    const reason = "its owner asked for it";
+    await run(server, "agents", "pause", "agent-4", "--reason", reason);
+    const { records } = await (await adminAs(server.url)).admin.operator.audit.list.query({ event: "agent.paused" });
+    expect(records).toContainEqual(expect.objectContaining({ clientId: "agent-4", note: reason }));
     const one = { err: `${stays(`${users[0].email}, who`)}\n`, code: 0 };
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "resumed\n" });
     expect(await run(server, "agents", "resume", "agent-4")).toEqual({ ...one, out: "was not paused by operators\n" });
