@@ -75,7 +75,7 @@ export function localWithRevocations(options: RevocationOptions): Verification {
           return principal;
         }
         if (whenStale === "introspect") return ask(token);
-        throw new GuardRefusal("temporarily_unavailable", "revocations_stale");
+        throw new GuardRefusal("temporarily_unavailable", "revocations_stale", { cause: watch.failure() });
       },
       close() {
         watch.close();

@@ -15,10 +15,12 @@ const LONGEST_SILENCE = 10_000;
 
 /** The known revocations, and how recent they are. */
 export interface RevocationWatch {
-  /** Starts the watch, if needed. Resolves when the initial set of events is complete, or after so many milliseconds. */
+  /** Starts the watch, if needed. Resolves when the initial set of events is complete, after so many milliseconds, or by `close`. */
   ready(milliseconds: number): Promise<void>;
   /** Seconds since the last message of a complete stream; infinite before the first. */
   age(): number;
+  /** Why the last stream that failed did so. */
+  failure(): unknown;
   readonly marks: Pick<KnownRevocations, "anyEnded">;
   close(): void;
 }
@@ -31,9 +33,10 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   let pause = FIRST_PAUSE;
   let stop: (() => void) | undefined;
   let closed = false;
-  let markComplete: () => void = () => undefined;
-  const complete = new Promise<void>((resolve) => {
-    markComplete = resolve;
+  let failure: unknown;
+  let markBegun: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    markBegun = resolve;
   });
 
   function accept(answer: Answer): void {
@@ -42,10 +45,10 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
     cursor = answer.cursor;
     completeAt = clocks.elapsed();
     pause = FIRST_PAUSE;
-    markComplete();
+    markBegun();
   }
 
-  /** Resolves when the stream ends, however it does. */
+  /** Resolves when the stream ends. @throws when it fails */
   async function listen(): Promise<void> {
     const { client, metadata, codec, service } = await channel.open();
     const { path, encode, decode } = codec<Service["watchRevocations"]>(service.watchRevocations);
@@ -58,22 +61,20 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
         if (listening) accept(answer);
       } catch {
         listening = false;
-        forget(); // more events than can be kept: an incomplete set is useless
+        marks = knownRevocations(); // more events than can be kept: an incomplete set is useless
+        cursor = "";
+        completeAt = Number.NEGATIVE_INFINITY;
         stream.cancel();
       }
     });
     await endOf(stream);
   }
 
-  function forget(): void {
-    marks = knownRevocations();
-    cursor = "";
-    completeAt = Number.NEGATIVE_INFINITY;
-  }
-
   async function watch(): Promise<void> {
     while (!closed) {
-      await listen().catch(() => undefined);
+      await listen().catch((cause: unknown) => {
+        failure = cause;
+      });
       if (closed) return;
       await waiting(pause);
       pause = Math.min(pause * 2, LONGEST_PAUSE);
@@ -84,35 +85,32 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
   return {
     ready(milliseconds) {
       if (beginning === undefined) {
-        beginning = Promise.race([complete, waiting(milliseconds)]);
+        const longest = setTimeout(markBegun, milliseconds); // the process stays alive for it: a request waits
+        beginning = begun.finally(() => clearTimeout(longest));
         void watch();
       }
       return beginning;
     },
     age: () => clocks.elapsed() - completeAt,
+    failure: () => failure,
     marks: { anyEnded: (digests) => marks.anyEnded(digests) },
     close() {
       closed = true;
       stop?.();
+      markBegun();
     },
   };
 }
 
-/** Resolves when a stream ends, however it does. One that is silent for too long is cancelled. */
+/** Resolves when a stream ends, and rejects when it fails. One that is silent for too long is cancelled. */
 function endOf(stream: ClientReadableStream<Answer>): Promise<void> {
-  return new Promise((resolve) => {
-    const begin = () => timer(() => stream.cancel(), LONGEST_SILENCE);
-    let silence = begin();
-    const end = () => {
-      clearTimeout(silence);
-      resolve();
-    };
-    stream.on("error", end).on("end", end);
-    stream.on("data", () => {
-      clearTimeout(silence);
-      silence = begin();
-    });
+  const begin = () => timer(() => stream.cancel(), LONGEST_SILENCE);
+  let silence = begin();
+  stream.on("data", () => {
+    clearTimeout(silence);
+    silence = begin();
   });
+  return new Promise<void>((resolve, reject) => void stream.on("error", reject).on("end", resolve)).finally(() => clearTimeout(silence));
 }
 
 const waiting = (milliseconds: number) => new Promise<void>((resolve) => timer(resolve, milliseconds));

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Guard } from "@countersign/guard";
 import { localWithRevocations, type RevocationOptions } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
@@ -197,10 +199,27 @@ describe("a guard that verifies locally and reads revocation events", () => {
     expect(await asking.verifyToken(other.token)).toMatchObject({ sub: other.ada.id });
   });
 
-  test("returns temporarily_unavailable if its credential is wrong", async ({ server }) => {
+  test("returns temporarily_unavailable with the cause if its credential is wrong", async ({ server }) => {
     const { token } = await aToken(server);
     const { guard } = aGuard(server, { clientSecret: "wrong", timeoutSeconds: 0.5 });
-    expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["temporarily_unavailable", "revocations_stale"]);
+    const refusal = await guard.verifyToken(token).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: "temporarily_unavailable", reason: "revocations_stale" });
+    expect(String((refusal as Error).cause)).toContain("UNAUTHENTICATED");
+  });
+
+  test("answers a process that does nothing else while the server is down", async ({ server }) => {
+    const { token } = await aToken(server);
+    const options = { ...AS_RESOURCE_SERVER, address: `http://127.0.0.1:${await freePort()}`, timeoutSeconds: 0.3, whenStale: "refuse" };
+    const program = `
+      import { createGuard } from "@countersign/guard";
+      import { localWithRevocations } from "@countersign/guard/grpc";
+      const verification = localWithRevocations(${JSON.stringify(options)});
+      const guard = createGuard({ resource: "${RESOURCE}", authorizationServers: ["${server.url}"], verification });
+      console.log(await guard.verifyToken("${token}").catch(({ reason }) => reason));
+      guard.close();
+    `;
+    const args = ["--conditions=countersign", "--input-type=module", "--eval", program];
+    expect((await promisify(execFile)(process.execPath, args)).stdout).toBe("revocations_stale\n");
   });
 });
 

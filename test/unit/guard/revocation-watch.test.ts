@@ -85,3 +85,12 @@ test("a stream that never begins is given up, too, and none is opened once the w
   await vi.advanceTimersByTimeAsync(60_000);
   expect([cursors.length, vi.getTimerCount()]).toEqual([2, 0]);
 });
+
+test("requests that wait for the first events go on when the watch is closed", async () => {
+  const { channel } = aChannel();
+  const watch = watchRevocations(channel, { now: () => 0, elapsed: () => 0 });
+  const ready = watch.ready(60_000);
+  watch.close();
+  await ready;
+  expect(watch.age()).toBe(Number.POSITIVE_INFINITY);
+});
