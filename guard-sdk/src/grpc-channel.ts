@@ -16,9 +16,9 @@ const OPTIONS: ClientOptions = {
   // Reconnects quickly after a restart of the server.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 1_000,
-  // Detects a dead connection while no calls are made.
-  "grpc.keepalive_time_ms": 10_000,
-  "grpc.keepalive_timeout_ms": 3_000,
+  // Closes a connection whose other end is lost, so that another address of the name is tried.
+  "grpc.keepalive_time_ms": 1_000,
+  "grpc.keepalive_timeout_ms": 2_000,
   "grpc.enable_http_proxy": 0,
 };
 

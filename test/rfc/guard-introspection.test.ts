@@ -4,6 +4,7 @@ import { createGuard, introspection } from "@countersign/guard";
 import { grpcIntrospection } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
 import { statement } from "../../src/store/sql.ts";
+import { aBalancer } from "../support/balancer.ts";
 import { aProof, proofKey, thumbprintOf } from "../support/dpop.ts";
 import { basicAuth } from "../support/flow.ts";
 import { AS_RESOURCE_SERVER, aGuardClock, guardFor, INTROSPECTION, KINDS, RESOURCE } from "../support/guard-modes.ts";
@@ -139,6 +140,20 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
       ]);
     }
   });
+});
+
+test("a guard over gRPC gives up a connection whose other end is lost within a few seconds", async ({ server }) => {
+  const port = Number(server.grpc.split(":")[1]);
+  const [lost, kept] = [await aBalancer([port]), await aBalancer([port])];
+  const name = await aBalancer([lost.port, kept.port]);
+  onTestFinished(() => [name, lost, kept].forEach((each) => void each.close()));
+  const verification = grpcIntrospection({ ...AS_RESOURCE_SERVER, address: `http://127.0.0.1:${name.port}`, timeoutSeconds: 0.3 });
+  const guard = guardFor(server, { verification, tokenCacheSize: 0 });
+  onTestFinished(() => guard.close());
+  const { ada, token } = await aToken(server);
+  await guard.verifyToken(token);
+  name.stop(lost.port);
+  await expect.poll(() => guard.verifyToken(token).catch(() => undefined), { timeout: 8_000 }).toMatchObject({ sub: ada.id });
 });
 
 test("invalid options throw a TypeError when the guard is created", () => {
