@@ -13,7 +13,7 @@ export interface AdminClientOptions {
   readonly url: string;
   /** An access token of a sign-in with the service itself, or what gives one for each request. */
   readonly token: string | (() => string | Promise<string>);
-  /** Milliseconds for a request and its answer. Default: 30,000. */
+  /** Whole milliseconds for a request and its answer. Default: 30,000. */
   readonly timeout?: number;
 }
 
@@ -21,6 +21,8 @@ export interface AdminClientOptions {
 const BATCH = 20;
 /** The server gives up after 15 seconds. */
 const TIMEOUT = 30_000;
+/** A timer takes no more. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
 
 /**
  * The management API, typed from the server's own router. What is refused, or not answered in time, is thrown as a `TRPCClientError`;
@@ -52,7 +54,10 @@ export function createAdminClient(options: AdminClientOptions): AdminClient {
 }
 
 function assertOptions(options: Partial<AdminClientOptions> | undefined): void {
-  const { url = "", token } = options ?? {};
+  const { url = "", token, timeout = TIMEOUT, ...others } = options ?? {};
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw new TypeError(`createAdminClient has no option ${JSON.stringify(unknown)}; it takes url, token, timeout`);
   // What is not shown may hold a password.
   if (typeof url !== "string" || !URL.canParse(url)) throw new TypeError("url of createAdminClient must be an absolute URL as a string");
   const { protocol, host, hostname, username, password } = new URL(url);
@@ -62,6 +67,8 @@ function assertOptions(options: Partial<AdminClientOptions> | undefined): void {
     throw new TypeError(`url of createAdminClient must be https (http only on loopback), and is of ${protocol}//${host}`);
   if (typeof token !== "function" && (typeof token !== "string" || token === ""))
     throw new TypeError("token of createAdminClient must be an access token, or a function that returns one");
+  if (!Number.isInteger(timeout) || timeout < 1 || timeout > LONGEST_TIMEOUT)
+    throw new TypeError(`timeout of createAdminClient must be a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT}`);
 }
 
 const isLoopback = (host: string) =>

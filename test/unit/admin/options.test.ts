@@ -31,6 +31,10 @@ test.for([
   ["another scheme", { ...sound, url: "ftp://localhost" }, "must be https"],
   ["no token", { url: sound.url }, "token of createAdminClient must be"],
   ["an empty token", { ...sound, token: "" }, "token of createAdminClient must be"],
+  ["a misspelt option", { ...sound, timeoutMs: 5 }, 'createAdminClient has no option "timeoutMs"; it takes url, token, timeout'],
+  ["a timeout that is no number", { ...sound, timeout: "5s" }, "timeout of createAdminClient must be a whole number of milliseconds"],
+  ["a timeout that is over at once", { ...sound, timeout: 0 }, "timeout of createAdminClient must be"],
+  ["a timeout that no timer takes", { ...sound, timeout: 2 ** 31 }, "timeout of createAdminClient must be"],
 ] as const)("refuses %s", ([, options, message]) => {
   expect(given(options)).toThrow(TypeError);
   expect(given(options)).toThrow(message);
