@@ -5,7 +5,7 @@ import type { Fetch } from "./http.ts";
 import { issuerMetadata } from "./issuer.ts";
 import { nowInSeconds } from "./jws.ts";
 import { assertNames, assertRequest, assertText } from "./options.ts";
-import { prover } from "./proof.ts";
+import { isProofKey, prover } from "./proof.ts";
 import { type SignInRequest, startSignIn } from "./sign-in.ts";
 import {
   type AssertionRequest,
@@ -125,11 +125,13 @@ export function agent(options: AgentOptions): Agent {
 
 function assertOptions(options: AgentOptions): void {
   assertNames("agent", options, OPTIONS);
-  const { issuer, clientId, credential, dpop = "preferred" } = options;
+  const { issuer, clientId, credential, dpop = "preferred", proofKey, fetch } = options;
   if (typeof issuer !== "string" || !isTrustworthy(issuer))
     throw new TypeError("issuer of agent must be a URL that is https (http only on loopback)");
   assertText("clientId of agent", clientId);
   if (typeof credential !== "function" && typeof credential?.authenticate !== "function")
     throw new TypeError("credential of agent must be clientSecret(…), privateKey(…), publicClient(), or a function that returns a token");
   if (!["preferred", "required", "off"].includes(dpop)) throw new TypeError('dpop of agent must be "preferred", "required" or "off"');
+  if (proofKey !== undefined && !isProofKey(proofKey)) throw new TypeError("proofKey of agent must be a key pair for ECDSA on P-256");
+  if (fetch !== undefined && typeof fetch !== "function") throw new TypeError("fetch of agent must be a function");
 }

@@ -4,9 +4,19 @@ import { nowInSeconds, randomId, sha256, signedJwt } from "./jws.ts";
 export const PROOF_ALGORITHM = "ES256";
 const REMEMBERED_NONCES = 100;
 
+const CURVE = "P-256";
+
 /** A new key pair for proofs, whose private half cannot be exported. */
 export const generateProofKey = (): Promise<CryptoKeyPair> =>
-  crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
+  crypto.subtle.generateKey({ name: "ECDSA", namedCurve: CURVE }, false, ["sign", "verify"]);
+
+/** Whether the agent can make proofs with a pair. */
+export const isProofKey = (pair: Partial<CryptoKeyPair> | null): boolean =>
+  (["private", "public"] as const).every((type) => {
+    const key = pair?.[`${type}Key`];
+    if (!(key instanceof CryptoKey) || key.type !== type) return false;
+    return key.algorithm.name === "ECDSA" && Reflect.get(key.algorithm, "namedCurve") === CURVE;
+  });
 
 export interface ProvenRequest {
   readonly method: string;

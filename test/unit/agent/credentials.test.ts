@@ -150,6 +150,10 @@ test.for<[Record<string, unknown>, string]>([
   [{ credential: undefined }, "credential"],
   [{ credential: "secret" }, "credential"],
   [{ dpop: "always" }, "dpop"],
+  [{ proofKey: "key" }, "proofKey"],
+  [{ proofKey: null }, "proofKey"],
+  [{ proofKey: await crypto.subtle.generateKey("Ed25519", false, ["sign", "verify"]) }, "proofKey"],
+  [{ fetch: "fetch" }, "fetch"],
 ])("an unusable option is a TypeError: %j", ([options, message]) => {
   const usable = { issuer: ISSUER, clientId: "a", credential: publicClient() };
   expect(() => agent({ ...usable, ...options } as Parameters<typeof agent>[0])).toThrow(message);
@@ -169,6 +173,7 @@ test.for<[string, (usable: Agent) => unknown, string]>([
   ["withAssertion with scopes for scope", (a) => a.withAssertion(async () => "", misread({ scopes: "a" })), '"scopes"'],
   ["assertionFor without a token", (a) => a.assertionFor(ISSUER, misread({ resource: RESOURCE })), "token of assertionFor"],
   ["signIn without a redirectUri", (a) => a.signIn(misread({ resource: RESOURCE })), "redirectUri of signIn"],
+  ["privateKey with keyId for kid", () => privateKey({ kty: "EC" }, misread({ keyId: "k1" })), 'privateKey has no option "keyId"'],
   ["workloadToken with grants for grant", () => workloadToken(() => "t", misread({ use: "grants" })), "use of workloadToken"],
 ])("a request that would be misread is a TypeError: %s", async ([, call, message]) => {
   const usable = agent({ issuer: ISSUER, clientId: "a", credential: publicClient() });
