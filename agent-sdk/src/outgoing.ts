@@ -11,6 +11,7 @@ export interface Outgoing {
   /**
    * @param credentials header fields that take the place of those given
    * @throws {AgentError} server_unreachable; redirect_refused, as a token is for one address
+   * @throws {TypeError} for what cannot be sent, as the global `fetch` does
    */
   send(credentials: Readonly<Record<string, string>>): Promise<Response>;
 }
@@ -33,7 +34,7 @@ export function outgoing(fetch: Fetch, input: string | URL | Request, init: Requ
       for (const [name, value] of Object.entries(credentials)) headers.set(name, value);
       const request = { ...init, headers, redirect: "manual" } as const;
       const response = await (given === undefined ? fetch(url, request) : fetch(new Request(given, request))).catch((cause: unknown) => {
-        throw signal?.aborted ? cause : unreachable(url, cause);
+        throw signal?.aborted || !isSound(url, request) ? cause : unreachable(url, cause);
       });
       const isRedirect = response.type === "opaqueredirect" || REDIRECTS.includes(response.status);
       if (!isRedirect || redirect === "manual") return response;
@@ -54,6 +55,15 @@ const isReplayable = (body: RequestInit["body"]): boolean =>
   body instanceof Blob ||
   body instanceof ArrayBuffer ||
   ArrayBuffer.isView(body);
+
+/** Whether a request can be sent: no body with GET, and a stream with `duplex`, say. Its body, which may be used up, is represented by another. */
+function isSound(url: string, { body, ...init }: RequestInit): boolean {
+  try {
+    return new Request(url, body ? { ...init, body: isReplayable(body) ? "a body" : new ReadableStream() } : init) !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 /** Waits for work that others share, no longer than the caller wants to. @throws the reason of the signal */
 export function withSignal<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {

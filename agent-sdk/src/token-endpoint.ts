@@ -61,7 +61,10 @@ export function tokenEndpoint({ issuer, clientId, credential, fetch, metadata, p
 
 function refusal(issuer: string, status: number, body: JsonResponse["body"]): AgentError {
   const { error, error_description: described } = body ?? {};
-  if (typeof error !== "string") return new AgentError("invalid_response", `${issuer} answered ${status} without a token`, { status });
+  if (typeof error !== "string") {
+    const code = status >= 500 ? "server_unreachable" : "invalid_response";
+    return new AgentError(code, `${issuer} answered ${status} without a token`, { status });
+  }
   const description = typeof described === "string" ? described : undefined;
   return new AgentError(error, `${issuer} refused: ${error}${description === undefined ? "" : ` (${description})`}`, {
     status,

@@ -210,7 +210,7 @@ test("OAuth 2.1 §4.1.3: a callback that the browser loads again does not redeem
   const app = anAgent({ issuer: once.origin, credential: publicClient() });
   const { url, finish } = await app.signIn({ resource: `${resource.origin}/api`, redirectUri: "http://127.0.0.1/cb" });
   const callback = (code: string) => `/cb?code=${code}&state=${new URL(url).searchParams.get("state")}`;
-  await expect(finish(callback("c"))).rejects.toMatchObject({ code: "invalid_response" });
+  await expect(finish(callback("c"))).rejects.toMatchObject({ code: "server_unreachable" });
   isBusy = false;
   const accesses = [...(await Promise.all([finish(callback("c")), finish(callback("c"))])), await finish(callback("c"))];
   expect(await Promise.all(accesses.map(async (access) => (await access.token()).value))).toEqual(["token 2", "token 2", "token 2"]);
@@ -419,6 +419,29 @@ test("a resource server that answers 5xx for its metadata is away, and not one w
     status: 502,
     message: `${origin}/mcp cannot show its metadata now: it answered 502`,
   });
+});
+
+test("an authorization server whose proxy answers 5xx for a token is away, and one that answers something else is not", async () => {
+  const token = async (status: number) => {
+    const { origin } = await serving(({ path }, at) =>
+      path === "/token" ? { status } : { json: { issuer: at, token_endpoint: `${at}/token` } },
+    );
+    return agent({ issuer: origin, clientId: "a", credential: publicClient() }).own({ scope: "x" }).token();
+  };
+  await expect(token(503)).rejects.toMatchObject({ code: "server_unreachable", status: 503 });
+  await expect(token(403)).rejects.toMatchObject({ code: "invalid_response", status: 403 });
+});
+
+test("a request that cannot be sent is a TypeError, and no server that does not answer", async () => {
+  const { origin } = await serving(() => ({ status: 404 }));
+  const sent = (init: RequestInit) => anAgent().fetch(origin, init);
+  await expect(sent({ body: "with GET" })).rejects.toThrow(TypeError);
+  await expect(sent({ method: "POST", body: new Blob(["no duplex"]).stream() })).rejects.toThrow(TypeError);
+  await expect(sent({ method: "TRACE" })).rejects.toThrow(TypeError);
+  const unreachable = (init: RequestInit) => anAgent().fetch("http://127.0.0.1:1", init);
+  await expect(unreachable({ method: "POST", body: "a body" })).rejects.toMatchObject({ code: "server_unreachable" });
+  const stream = { method: "POST", body: new Blob(["a body"]).stream(), duplex: "half" } as RequestInit;
+  await expect(unreachable(stream)).rejects.toMatchObject({ code: "server_unreachable" });
 });
 
 test("an authorization server that is none of the agent's, or none at all, is named", async () => {
