@@ -1,6 +1,7 @@
 import { AgentError } from "./errors.ts";
 import { addressOf, assertNotAway, type Fetch, fetchJson } from "./http.ts";
 import { type Demand, judgedMetadata, metadataAddresses, type Resource } from "./resource.ts";
+import { keep } from "./token-cache.ts";
 import { covers, resourceMetadataUrl } from "./urls.ts";
 
 const CAPACITY = 1_000;
@@ -36,13 +37,6 @@ export function directory(issuer: string, fetch: Fetch): Directory {
     running.set(key, started);
     return started;
   };
-  const keep = <Value>(entries: Map<string, Value>, name: string, value: Value): void => {
-    entries.set(name, value);
-    for (const oldest of entries.keys()) {
-      if (entries.size <= CAPACITY) break;
-      entries.delete(oldest);
-    }
-  };
   /** @param isNeeded whether the server asks for a token, and has to say for which resource */
   const described = async (called: string, addresses: readonly string[], isNeeded = false) => {
     const statuses: number[] = [];
@@ -71,7 +65,7 @@ export function directory(issuer: string, fetch: Fetch): Directory {
         if (found === undefined)
           throw new AgentError("resource_unknown", `${addressOf(called)} does not say for which resource a token is needed`);
         const resource = { ...found, scope: demand?.scope, takesProofs: found.takesProofs || demand?.takesProofs === true };
-        keep(known, resource.identifier, resource);
+        keep(known, resource.identifier, resource, CAPACITY);
         return resource;
       }),
     forget: ({ identifier }) => void known.delete(identifier),
@@ -83,7 +77,7 @@ export function directory(issuer: string, fetch: Fetch): Directory {
         // A document that cannot be read any more does not make bound tokens bearer tokens.
         const takesProofs = (found ?? already?.resource)?.takesProofs === true;
         const resource = { identifier, scope: undefined, takesProofs };
-        keep(named, identifier, { resource, until: Date.now() + (found === undefined ? SILENCE_MS : MAX_AGE_MS) });
+        keep(named, identifier, { resource, until: Date.now() + (found === undefined ? SILENCE_MS : MAX_AGE_MS) }, CAPACITY);
         return resource;
       }),
   };

@@ -1,4 +1,5 @@
 import { nowInSeconds, randomId, sha256, signedJwt } from "./jws.ts";
+import { keep } from "./token-cache.ts";
 
 /** The algorithm of proofs, which every server with DPoP is likely to accept. */
 export const PROOF_ALGORITHM = "ES256";
@@ -70,12 +71,7 @@ export function prover(given: CryptoKeyPair | undefined): Prover {
     noted(party, headers) {
       const nonce = headers.get("dpop-nonce");
       if (nonce === null) return false;
-      nonces.delete(party);
-      nonces.set(party, nonce);
-      for (const oldest of nonces.keys()) {
-        if (nonces.size <= REMEMBERED_NONCES) break;
-        nonces.delete(oldest);
-      }
+      keep(nonces, party, nonce, REMEMBERED_NONCES);
       return true;
     },
     thumbprint: async () => sha256(JSON.stringify((await pair()).jwk)), // its members are in order

@@ -49,6 +49,14 @@ interface Entry {
   renewAfter: number;
 }
 
+/** Sets an entry; the one that was set first leaves when there are too many. */
+export function keep<Value>(entries: Map<string, Value>, name: string, value: Value, capacity: number): void {
+  entries.delete(name);
+  entries.set(name, value);
+  const [oldest = name] = entries.keys();
+  if (entries.size > capacity) entries.delete(oldest);
+}
+
 export interface TokenCache {
   /** The token of a use, from memory or by `request`, which runs once however many wait for it. @throws what `request` throws */
   obtain(key: string, request: () => Promise<AccessToken>): Promise<AccessToken>;
@@ -66,12 +74,7 @@ export function tokenCache(now: () => number): TokenCache {
     if (already !== undefined) return already;
     const started = request()
       .then((token) => {
-        entries.delete(key);
-        entries.set(key, { token, renewAfter: 0 });
-        for (const oldest of entries.keys()) {
-          if (entries.size <= CAPACITY) break;
-          entries.delete(oldest);
-        }
+        keep(entries, key, { token, renewAfter: 0 }, CAPACITY);
         return token;
       })
       .finally(() => running.delete(key));

@@ -2,7 +2,7 @@ import { locally } from "./local-verification.ts";
 import { assertKind, having, needed, VERIFICATION } from "./option-table.ts";
 import type { PqcVerifier } from "./pqc-verifier.ts";
 import type { Principal } from "./principal.ts";
-import { tokenDigest } from "./signature.ts";
+import { sha256 } from "./signature.ts";
 import { tokenCache } from "./token-cache.ts";
 import type { Verification } from "./verification.ts";
 
@@ -31,7 +31,7 @@ export function requireHybrid(pqc: Pick<PqcVerifier, "assertHybrid">, way: Verif
     return {
       async verify(token) {
         const principal = await verify(token);
-        const digest = await tokenDigest(token);
+        const digest = await sha256(token);
         if (passed.get(digest, settings.clocks.now()) === undefined) {
           const check = running.get(digest) ?? passing(token, digest, principal).finally(() => running.delete(digest));
           running.set(digest, check);

@@ -1,7 +1,7 @@
 import { readPrincipal } from "./claims.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { tokenDigest } from "./signature.ts";
+import { sha256 } from "./signature.ts";
 import { MAX_TOKEN_LENGTH } from "./token.ts";
 import { type Remembered, tokenCache } from "./token-cache.ts";
 import { onlyIssuer, type VerificationSettings, type VerifyToken } from "./verification.ts";
@@ -40,7 +40,7 @@ export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCache
 
   return async (token) => {
     if (token.length > MAX_TOKEN_LENGTH) throw new GuardRefusal("invalid_token", "token_too_long");
-    const digest = await tokenDigest(token);
+    const digest = await sha256(token);
     const known = cache.get(digest, clocks.now());
     if (known !== undefined && clocks.elapsed() - known.askedAt < REUSE_SECONDS) return known.principal;
     if (tokenCacheSize === 0) return judged(token, digest); // each request has a question of its own

@@ -2,7 +2,7 @@ import { readPrincipal } from "./claims.ts";
 import { fetchKeys } from "./issuer-document.ts";
 import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 import { GuardRefusal } from "./refusal.ts";
-import { tokenDigest, type VerificationKey } from "./signature.ts";
+import { sha256, type VerificationKey } from "./signature.ts";
 import { MAX_TOKEN_LENGTH, parseToken } from "./token.ts";
 import { type Remembered, tokenCache } from "./token-cache.ts";
 import type { Verification, VerificationSettings, VerifyToken } from "./verification.ts";
@@ -41,7 +41,7 @@ export function verifying<Note>(
 
   return async (text) => {
     if (text.length > MAX_TOKEN_LENGTH) throw new GuardRefusal("invalid_token", "token_too_long");
-    const digest = await tokenDigest(text);
+    const digest = await sha256(text);
     const known = cache.get(digest, clocks.now());
     if (known !== undefined && (await known.keys.find(known.kid)) === known.key) return known;
 

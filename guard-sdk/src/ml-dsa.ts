@@ -1,13 +1,10 @@
 import { base64url } from "jose";
 import type { KeySet } from "./issuer-document.ts";
-import type { Bytes, VerificationKey } from "./signature.ts";
+import { type Bytes, native, type VerificationKey } from "./signature.ts";
 
 const PUBLIC_KEY_BYTES = 1952;
 const SIGNATURE_BYTES = 3309;
 const PUBLIC_KEY_TEXT = /^[A-Za-z0-9_-]{2603}$/;
-
-type NodeCrypto = typeof import("node:crypto");
-const native: NodeCrypto | undefined = globalThis.process?.getBuiltinModule?.("node:crypto");
 
 /** Whether an ML-DSA-65 signature holds: pure ML-DSA, empty context (RFC 9964 §3). */
 type Verifies = VerificationKey["verifies"];

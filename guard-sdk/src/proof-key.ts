@@ -1,5 +1,5 @@
-import { base64url, calculateJwkThumbprint, importJWK, type JWK } from "jose";
-import type { Bytes } from "./signature.ts";
+import { calculateJwkThumbprint, importJWK, type JWK } from "jose";
+import { type Bytes, type NodeCrypto, native } from "./signature.ts";
 
 interface ProofAlgorithm {
   readonly kty: "EC" | "OKP" | "RSA";
@@ -43,21 +43,16 @@ const MAX_RSA_BITS = 8_192;
  * @param nodeCrypto null where only WebCrypto is to be used
  * @throws {TypeError} for a key that does not fit the algorithm, or is no public key
  */
-export async function importProofKey(jwk: JWK, alg: AlgorithmName, nodeCrypto = native): Promise<ProofKey> {
+export async function importProofKey(jwk: JWK, alg: AlgorithmName, nodeCrypto: NodeCrypto | null | undefined = native): Promise<ProofKey> {
   const { kty, crv, x, y, n, e } = jwk;
   const algorithm: ProofAlgorithm = ALGORITHMS[alg];
   if (kty !== algorithm.kty || (algorithm.crv !== undefined && crv !== algorithm.crv)) throw new TypeError("a key of another type");
   if (typeof n === "string" && (n.length * 6 < MIN_RSA_BITS || n.length * 6 > MAX_RSA_BITS + 6))
     throw new TypeError("an RSA key of another length");
   const members = JSON.parse(JSON.stringify({ kty, crv, x, y, n, e })) as JWK; // without those that are absent
-  const verifies = nodeCrypto === null ? await portably(members, alg, algorithm) : natively(nodeCrypto, members, algorithm);
+  const verifies = nodeCrypto ? natively(nodeCrypto, members, algorithm) : await portably(members, alg, algorithm);
   return { jkt: await calculateJwkThumbprint(members), verifies };
 }
-
-type NodeCrypto = typeof import("node:crypto");
-
-/** Node's own crypto where there is one: WebCrypto takes twice its time for a signature here. */
-const native: NodeCrypto | null = globalThis.process?.getBuiltinModule?.("node:crypto") ?? null;
 
 function natively({ constants, createPublicKey, verify }: NodeCrypto, jwk: JWK, { kty, hash, salt }: ProofAlgorithm): ProofKey["verifies"] {
   const key = createPublicKey({ key: jwk as Record<string, string>, format: "jwk" });
@@ -75,9 +70,3 @@ async function portably(jwk: JWK, alg: string, { kty, hash, salt }: ProofAlgorit
   const algorithm = { name: names[kty], ...(kty === "EC" && hash && { hash }), ...(salt !== undefined && { saltLength: salt }) };
   return (input, signature) => crypto.subtle.verify(algorithm, key, signature, input);
 }
-
-/** SHA-256 of a text, base64url. */
-export const sha256: (text: string) => string | Promise<string> =
-  native?.hash === undefined
-    ? async (text) => base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))))
-    : (text) => native.hash("sha256", text, "base64url");

@@ -1,7 +1,9 @@
 import { base64url, type JWK } from "jose";
-import { importProofKey, isProofAlgorithm, type ProofKey, sha256 } from "./proof-key.ts";
+import { importProofKey, isProofAlgorithm, type ProofKey } from "./proof-key.ts";
 import type { JudgeNonce } from "./proof-nonces.ts";
 import { GuardRefusal } from "./refusal.ts";
+import { sha256 } from "./signature.ts";
+import { remember } from "./token-cache.ts";
 import { usedProofs } from "./used-proofs.ts";
 
 const MAX_PROOF_LENGTH = 4_096;
@@ -133,12 +135,4 @@ function normalized(text: string): string | undefined {
     return UNRESERVED.test(character) ? character : encoded.toUpperCase();
   });
   return `${protocol}//${host}${path}`;
-}
-
-/** The entry that was least recently used leaves first. */
-function remember<Value>(entries: Map<string, Value>, name: string, value: Value, capacity: number): void {
-  entries.delete(name);
-  entries.set(name, value);
-  const oldest = entries.keys().next().value;
-  if (entries.size > capacity && oldest !== undefined) entries.delete(oldest);
 }

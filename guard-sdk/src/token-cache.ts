@@ -26,13 +26,14 @@ export function tokenCache<Entry extends Remembered>(capacity: number): TokenCac
       entries.set(digest, entry);
       return entry;
     },
-    set(digest, token) {
-      entries.delete(digest);
-      entries.set(digest, token);
-      for (const oldest of entries.keys()) {
-        if (entries.size <= capacity) break;
-        entries.delete(oldest);
-      }
-    },
+    set: (digest, token) => remember(entries, digest, token, capacity),
   };
+}
+
+/** The entry that was least recently used leaves first. */
+export function remember<Value>(entries: Map<string, Value>, name: string, value: Value, capacity: number): void {
+  entries.delete(name);
+  entries.set(name, value);
+  const oldest = entries.keys().next().value;
+  if (entries.size > capacity && oldest !== undefined) entries.delete(oldest);
 }
