@@ -10,8 +10,8 @@ type Answer = MessageShape<Service["watchRevocations"]["output"]>;
 /** Milliseconds between two attempts: the first pause after a break, and the longest. */
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 2_000;
-/** Milliseconds: the server sends a message every second, but a proxy keeps a stream open whose server is lost. */
-const LONGEST_SILENCE = 10_000;
+/** Milliseconds: the server sends a message every second, but a proxy keeps a stream open whose server is lost. Less than `maxAgeSeconds`, by default. */
+const LONGEST_SILENCE = 4_000;
 
 /** The known revocations, and how recent they are. */
 export interface RevocationWatch {
