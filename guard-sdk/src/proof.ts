@@ -9,6 +9,8 @@ import { usedProofs } from "./used-proofs.ts";
 const MAX_PROOF_LENGTH = 4_096;
 /** Seconds by which `iat` may differ from the clock, in both directions, and `nbf` may be ahead. */
 const WINDOW = 300;
+/** Seconds since which `exp`, if a proof has one, may have passed. */
+const SKEW = 60;
 const REMEMBERED_KEYS = 1_000;
 
 /** A request that is proven, and what it presents. */
@@ -104,7 +106,7 @@ async function keyIn(text: string): Promise<ProofKey> {
 }
 
 async function assertForRequest(
-  { jti, htm, htu, iat, nbf, ath }: Readonly<Record<string, unknown>>,
+  { jti, htm, htu, iat, nbf, exp, ath }: Readonly<Record<string, unknown>>,
   { method, url, token }: Omit<ProvenRequest, "proofs">,
   now: number,
 ): Promise<void> {
@@ -113,6 +115,7 @@ async function assertForRequest(
   if (!isSameUrl(htu, url)) throw refused("proof_for_another_url");
   if (typeof iat !== "number" || !(Math.abs(now - iat) <= WINDOW)) throw refused("proof_not_current");
   if (typeof nbf === "number" && nbf - now > WINDOW) throw refused("proof_not_current");
+  if (exp !== undefined && !(typeof exp === "number" && now - exp <= SKEW)) throw refused("proof_not_current");
   if (ath !== (await sha256(token))) throw refused("proof_for_another_token");
 }
 

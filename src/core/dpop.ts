@@ -48,6 +48,8 @@ const MAX_PROOF_LENGTH = 4_096;
 
 /** Seconds by which `iat` may differ from the clock, in both directions, and `nbf` may be ahead. */
 const WINDOW = 300;
+/** Seconds since which `exp`, if a proof has one, may have passed. */
+const SKEW = 60;
 
 /** Public descriptions by private reason. */
 const DESCRIPTIONS = {
@@ -57,7 +59,7 @@ const DESCRIPTIONS = {
   dpop_key_not_accepted: "The jwk of the DPoP proof must be a public key that fits its alg.",
   dpop_method_differs: "The DPoP proof is for another HTTP method.",
   dpop_uri_differs: "The DPoP proof is for another URL.",
-  dpop_not_current: "The DPoP proof was made more than 300 seconds ago or ahead, or with a security profile 60 ahead.",
+  dpop_not_current: "The DPoP proof was made more than 300 seconds ago or ahead, or with a security profile 60 ahead, or has expired.",
   dpop_signature_wrong: "The signature of the DPoP proof does not verify.",
   dpop_token_differs: "The DPoP proof is for another access token.",
   dpop_key_differs: "The DPoP proof is signed by another key than the one that is required.",
@@ -183,7 +185,7 @@ export function checkProof(
   if (hasForbiddenMember({ ...jws, header: otherMembers })) refuseProof("dpop_malformed");
   if (jws.header.typ !== "dpop+jwt") refuseProof("dpop_type_wrong");
   const claims = parseObject(jws.payload) ?? refuseProof("dpop_malformed");
-  const { jti, iat, nbf } = claims;
+  const { jti, iat, nbf, exp } = claims;
   if (typeof jti !== "string" || jti === "" || typeof claims.htm !== "string" || typeof claims.htu !== "string")
     return refuseProof("dpop_malformed");
   if (typeof iat !== "number" || !Number.isFinite(iat)) return refuseProof("dpop_malformed");
@@ -191,6 +193,7 @@ export function checkProof(
   if (!isSameUri(claims.htu, htu)) refuseProof("dpop_uri_differs");
   const since = typeof nbf === "number" ? Math.max(iat, nbf) : iat;
   if (now - iat > WINDOW || since - now > Math.min(proofAhead, WINDOW)) refuseProof("dpop_not_current");
+  if (exp !== undefined && !(typeof exp === "number" && now - exp <= SKEW)) refuseProof("dpop_not_current");
   if (accessToken !== undefined && claims.ath !== createHash("sha256").update(accessToken).digest("base64url"))
     refuseProof("dpop_token_differs");
   const { key, jkt } = keyOf(jws.header, algorithms);

@@ -74,6 +74,8 @@ test.for([
   ["another host", [proofOf({ url: "https://other.example/mcp" })], "proof_for_another_url"],
   ["an age of 301 s", [proofOf({ claims: { iat: NOW - 301 } })], "proof_not_current"],
   ["a time from which it is valid, 301 s ahead", [proofOf({ claims: { nbf: NOW + 301 } })], "proof_not_current"],
+  ["a time at which it expired, 61 s ago", [proofOf({ claims: { exp: NOW - 61 } })], "proof_not_current"],
+  ["a time at which it expires that is no number", [proofOf({ claims: { exp: String(NOW + 60) } })], "proof_not_current"],
   ["no time", [proofOf({ claims: { iat: undefined } })], "proof_not_current"],
   ["another token", [proofOf({ accessToken: "other" })], "proof_for_another_token"],
   ["a signature that is no base64url", [`${proofOf().slice(0, proofOf().lastIndexOf("."))}.${"A".repeat(85)}`], "proof_malformed"],
