@@ -125,6 +125,26 @@ describe("docs/protocol.md#userinfo", () => {
     expect(await posted.json()).toEqual({ sub: ada.id, email: ada.email, email_verified: true });
   });
 
+  test("RFC 6750 §2.2: takes the token as a member of a form too, but not beside the header or in a query", async ({ server }) => {
+    const { web, worker } = server.clients;
+    const ada = await server.signedInUser();
+    const { access_token } = await server.tokens(web, ada.browser, { scope: "openid" });
+    const [form, header] = [{ access_token }, { authorization: `Bearer ${access_token}` }];
+    expect((await server.form("/oauth/userinfo", form)).body).toEqual({ sub: ada.id });
+    expect((await server.form("/oauth/userinfo", {}, header)).body).toEqual({ sub: ada.id });
+
+    const both = await server.form("/oauth/userinfo", form, header);
+    expect([both.status, both.body.error]).toEqual([400, "invalid_request"]);
+    expect(both.headers.get("www-authenticate")).toContain('error="invalid_request"');
+    const queried = await server.form(`/oauth/userinfo?access_token=${access_token}`, {});
+    expect([queried.status, queried.body.error]).toEqual([400, "invalid_request"]);
+    const own = await server.token(worker, { grant_type: "client_credentials", scope: "notes:read" });
+    const refused = await server.form("/oauth/userinfo", { access_token: own.body.access_token });
+    expect([refused.status, refused.body.error]).toEqual([401, "invalid_token"]);
+    const bare = await server.form("/oauth/userinfo", {});
+    expect([bare.status, bare.headers.get("www-authenticate")]).toEqual([401, `Bearer realm="${server.url}"`]);
+  });
+
   test("OIDC Core §5.3.2: omits claims without their scope", async ({ server }) => {
     const { web } = server.clients;
     const ada = await server.signedInUser();

@@ -4,7 +4,8 @@ import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseBearer } from "../../protocol/form.ts";
-import { json, lazily, OauthError, oauthErrors } from "../http/describe.ts";
+import { formBody } from "../http/body.ts";
+import { form, json, lazily, OauthError, oauthErrors } from "../http/describe.ts";
 import { bearerErrorPrinter } from "../http/errors.ts";
 import { boundToken, giveNonce, sendJson } from "../http/headers.ts";
 import { type Handler, queryText, type Route } from "../http/routes.ts";
@@ -14,7 +15,13 @@ export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; rea
   const answer: Handler = async (ctx) => {
     assertNoCredentialInQuery(queryText(ctx));
     const bound = boundToken(ctx, issuer);
-    const accessToken = bound?.accessToken ?? parseBearer(ctx.req.headers.authorization);
+    const inHeader = bound?.accessToken ?? parseBearer(ctx.req.headers.authorization);
+    const inBody = ctx.method === "POST" && ctx.is("urlencoded") ? (await formBody(ctx)).get("access_token") : undefined;
+    if (inHeader !== undefined && inBody !== undefined)
+      throw new Refusal("invalid_request", "token_sent_twice", {
+        description: "Send the access token once: in the header or in the body.",
+      });
+    const accessToken = inHeader ?? inBody;
     if (accessToken === undefined) throw new Refusal("unauthenticated", "no_bearer", { description: "An access token is required." });
     const token = await core.verifyAccessToken(
       { accessToken, use: AccessTokenUse.USERINFO, dpop: bound?.dpop },
@@ -33,7 +40,7 @@ export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; rea
   } as const;
   return [
     { ...route, method: "GET" },
-    { ...route, method: "POST" },
+    { ...route, method: "POST", openapi: () => ({ ...describeUserinfo(), requestBody: { ...form(TokenInBody()), required: false } }) },
   ];
 }
 
@@ -48,6 +55,9 @@ const describeUserinfo = (): ZodOpenApiOperationObject => ({
     "403": json("The token lacks the scope `openid`.", OauthError()),
   },
 });
+
+/** @see RFC 6750 §2.2 */
+const TokenInBody = lazily(() => z.object({ access_token: z.string().optional().meta({ description: "In place of the header." }) }));
 
 const Userinfo = lazily(() =>
   z
