@@ -67,6 +67,17 @@ describe("OIDC Core §3.1.2.1", { concurrent: true }, () => {
       expect(await ask(server, browser, { id_token_hint })).toMatchObject({ error: "invalid_request" });
   });
 
+  test("login_hint fills in the address, also while another user is signed in", async ({ server }) => {
+    const { browser, email } = await ready(server);
+    const filled = async (fields: Fields) => {
+      const { html } = await browser.follow(authorizePath(server, { prompt: "select_account", ...fields }));
+      return [/<h1[^>]*>([^<]*)/.exec(html)?.[1], /name="email"[^>]* value="([^"]*)"/.exec(html)?.[1]];
+    };
+    expect(await filled({ login_hint: "other@example.test" })).toEqual(["Sign in", "other@example.test"]);
+    expect(await filled({ login_hint: email })).toEqual(["Confirm that it is you", email]);
+    expect(await filled({})).toEqual(["Confirm that it is you", email]);
+  });
+
   test.for([
     ["prompt=login", { prompt: "login" }],
     ["prompt=select_account", { prompt: "select_account" }],

@@ -70,10 +70,12 @@ function formShower(kit: PageKit): ShowForm {
     if (step.kind !== "sign_in" && !proving && !switching) return sendRedirect(ctx, site.path("/consent", { requestId }));
     if (attempt === FIRST && !switching && signedIn && lacksCodeOnly(signedIn)) return sendRedirect(ctx, raisePath(kit, { requestId }));
     const client = shownClient(languageOf(ctx), valid.authorization, valid.request.redirectUri ?? "");
-    const again = signedIn !== undefined && (step.kind === "sign_in" || proving);
+    const asked = proving ? undefined : valid.authorization.loginHint;
+    const needed = step.kind === "sign_in" || proving;
+    const again = signedIn !== undefined && needed && (asked === undefined || asked === signedIn.user.email);
     const stronger = step.kind === "sign_in" ? step.stronger : undefined;
     return show(ctx, { returnTo: { requestId }, client, again, stronger }, attempt, {
-      hint: again ? signedIn.user.email : valid.authorization.loginHint,
+      hint: again ? signedIn.user.email : asked,
       clientId: valid.authorization.client?.clientId,
     });
   }
