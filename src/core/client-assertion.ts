@@ -1,11 +1,10 @@
 import type { Client } from "../clients/client.ts";
-import { FetchFailure, unfetched } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, isAssertionAlgorithm, type RemoteKeys } from "../clients/public-keys.ts";
 import { type Demands, demandsOf } from "../clients/security-profile.ts";
 import { refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
-import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "./signing/jws.ts";
-import { type SignatureVerdict, verifyByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
+import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "./signing/jws.ts";
+import { assertSignedByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
 import { MAX_WORKLOAD_TOKEN, SVID_ASSERTION_TYPE, type WorkloadToken, workloadToken } from "./workload/rules.ts";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -59,8 +58,6 @@ export function readAssertion(type: string, text: string): Assertion | WorkloadT
   return { ...parsed, claims, clientId: sub };
 }
 
-const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
-
 /**
  * Checks audience and times of an assertion. Pure.
  * @param audiences the issuer first  @param now seconds since the epoch
@@ -74,30 +71,25 @@ function checkClaims(
   now: number,
 ): { jti: string; remember: number } {
   const { aud, exp, iat, nbf, jti } = claims;
-  const audience = !issuerAudience && Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
+  const audience = issuerAudience ? aud : soleAudience(aud);
   const accepted = issuerAudience ? audiences.slice(0, 1) : audiences;
   if (typeof audience !== "string" || !accepted.includes(audience)) refuse("assertion_for_another_audience");
   if (!isTime(exp)) return refuse("assertion_without_expiry");
   if (exp <= now - SKEW) refuse("assertion_expired");
   if (exp > now + MAX_AHEAD + SKEW) refuse("assertion_lives_too_long");
-  for (const since of [iat, nbf]) {
-    if (since !== undefined && !(isTime(since) && since <= now + SKEW)) refuse("assertion_not_yet_valid");
-  }
+  if (!hasCome(iat, now + SKEW) || !hasCome(nbf, now + SKEW)) refuse("assertion_not_yet_valid");
   if (typeof jti !== "string" || jti === "") return refuse("assertion_without_id");
   return { jti, remember: exp + SKEW - now };
 }
 
 /** Verifies the signature by one of the keys that the client registered or publishes. @throws {Refusal} invalid_client, temporarily_unavailable */
 async function assertSigned(assertion: Assertion, client: Client, keys: RemoteKeys): Promise<void> {
-  const verdict = await signatureVerdict(assertion, client, keys).catch((cause: unknown) => {
-    throw cause instanceof FetchFailure ? unfetched(cause, "invalid_client", "keys") : cause;
-  });
+  if (client.jwks === null) {
+    const source = client.jwksUri ?? refuse("client_without_keys");
+    return assertSignedByRemoteKeys(assertion, { source, keys }, "invalid_client", "keys");
+  }
+  const verdict = await verifySignature(assertion, asPublicKeySet(client.jwks) ?? []);
   if (verdict !== "valid") refuse(verdict);
-}
-
-async function signatureVerdict(assertion: Assertion, client: Client, keys: RemoteKeys): Promise<SignatureVerdict> {
-  if (client.jwks !== null) return verifySignature(assertion, asPublicKeySet(client.jwks) ?? []);
-  return client.jwksUri === null ? refuse("client_without_keys") : verifyByRemoteKeys(assertion, client.jwksUri, keys);
 }
 
 export type AssertionPorts = Pick<CorePorts, "assertionAudiences" | "remoteKeys" | "documentKeys" | "clock"> & {

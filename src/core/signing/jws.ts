@@ -122,6 +122,15 @@ export function parseJws(token: string, maxLength = MAX_TOKEN_LENGTH): ParsedJws
   return { header, payload, headerSegment: first, signingInput: `${first}.${second}`, signature };
 }
 
+/** A time in a JWT of another issuer: whole seconds. */
+export const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
+
+/** Whether an optional time of a JWT is at most `latest`. */
+export const hasCome = (time: unknown, latest: number): boolean => time === undefined || (isTime(time) && time <= latest);
+
+/** The audience of a JWT, which may be a list of one (RFC 7519 §4.1.3). */
+export const soleAudience = (aud: unknown): unknown => (Array.isArray(aud) && aud.length === 1 ? aud[0] : aud);
+
 export const hasForbiddenMember = ({ header }: ParsedJws): boolean => FORBIDDEN_HEADERS.some((name) => name in header);
 
 /** The parts of a JWT without forbidden header members, or undefined. */

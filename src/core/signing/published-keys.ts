@@ -1,6 +1,9 @@
 import { constants, KeyObject, verify } from "node:crypto";
 import type { CryptoKey, LocalJWKSet } from "jose";
+import { FetchFailure, unfetched } from "../../clients/guarded-fetch.ts";
 import { isEd25519, type PublishedKey, type RemoteKeys, strengthFault } from "../../clients/public-keys.ts";
+import type { KeySource } from "../../clients/remote-keys.ts";
+import { Refusal, type RefusalCode } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
 import type { ParsedJws } from "./jws.ts";
 
@@ -82,4 +85,21 @@ export async function verifyByRemoteKeys(jws: ParsedJws, source: string, keys: R
     return known; // the verdict by these stands
   });
   return renewed === known ? verdict : verifySignature(jws, renewed);
+}
+
+/**
+ * Refuses a JWT that no key at the source signed.
+ * @param what names the keys in the reason of a fetch that failed
+ * @throws {Refusal} `code`; temporarily_unavailable where this server had no place for the fetch
+ */
+export async function assertSignedByRemoteKeys(
+  jws: ParsedJws,
+  { source, keys }: KeySource,
+  code: RefusalCode,
+  what: string,
+): Promise<void> {
+  const verdict = await verifyByRemoteKeys(jws, source, keys).catch((cause: unknown) => {
+    throw cause instanceof FetchFailure ? unfetched(cause, code, what) : cause;
+  });
+  if (verdict !== "valid") throw new Refusal(code, verdict);
 }

@@ -8,8 +8,8 @@ import type { Clock } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
+import { assertSignedByRemoteKeys } from "../signing/published-keys.ts";
 import {
-  assertSignedByPlatform,
   type KnownIssuer,
   WORKLOAD_ALGORITHM,
   WORKLOAD_AUDIENCE,
@@ -97,7 +97,8 @@ export async function checkWorkload(
   trace.check(WORKLOAD_AUDIENCE, terms);
   const { exp } = trace.check(WORKLOAD_TIME, terms);
   const use = trace.check(WORKLOAD_ID, { ...terms, exp });
-  if (checksSignature) await trace.settle(WORKLOAD_SIGNED, assertSignedByPlatform(token, ports.workloads.keys(issuer)));
+  if (checksSignature)
+    await trace.settle(WORKLOAD_SIGNED, assertSignedByRemoteKeys(token, ports.workloads.keys(issuer), "invalid_client", "issuer"));
   else trace.assume(WORKLOAD_SIGNED);
   return use;
 }

@@ -1,11 +1,9 @@
 import type { AuditEntry } from "../../audit.ts";
-import { FetchFailure, unfetched } from "../../clients/guarded-fetch.ts";
-import type { KeySource, WorkloadKeys } from "../../clients/remote-keys.ts";
+import type { WorkloadKeys } from "../../clients/remote-keys.ts";
 import { hasClaims, trustDomainOf, type WorkloadIdentity, type WorkloadIssuer } from "../../clients/workload.ts";
 import { refusing } from "../../errors.ts";
 import type { Rule, RuleHead } from "../policy/rule.ts";
-import type { ParsedJwt } from "../signing/jws.ts";
-import { verifyByRemoteKeys } from "../signing/published-keys.ts";
+import { hasCome, isTime, type ParsedJwt, soleAudience } from "../signing/jws.ts";
 
 /** An identity that a token's subject matches, with the client that it stands for. */
 export type MappedIdentity = Pick<WorkloadIdentity, "subject" | "claims"> & { readonly clientId: string };
@@ -64,7 +62,6 @@ export function workloadToken(parsed: ParsedJwt, use: "jwt" | "svid" | "grant"):
 const SKEW = 60;
 
 const refuse = refusing("invalid_client");
-const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
 
 /** A token, and the platforms that it may be of. */
 export interface WorkloadFacts {
@@ -130,7 +127,7 @@ export const WORKLOAD_AUDIENCE: Rule<WorkloadTerms> = {
   demand: "aud is one value: this issuer, or the URL of the token endpoint.",
   source: "docs/protocol.md#workloads",
   check({ token: { claims }, audiences }) {
-    const audience = Array.isArray(claims.aud) && claims.aud.length === 1 ? claims.aud[0] : claims.aud;
+    const audience = soleAudience(claims.aud);
     if (typeof audience !== "string" || !audiences.includes(audience)) refuse("workload_for_another_audience");
   },
 };
@@ -143,9 +140,7 @@ export const WORKLOAD_TIME: Rule<WorkloadTerms, { readonly exp: number }> = {
     const { exp, iat, nbf } = claims;
     if (!isTime(exp)) return refuse("workload_without_expiry");
     if (exp <= now - SKEW) refuse("workload_expired");
-    for (const since of [iat, nbf]) {
-      if (since !== undefined && !(isTime(since) && since <= now + SKEW)) refuse("workload_not_yet_valid");
-    }
+    if (!hasCome(iat, now + SKEW) || !hasCome(nbf, now + SKEW)) refuse("workload_not_yet_valid");
     if (exp - Number(iat ?? nbf ?? now) > maxLifetime) refuse("workload_lives_too_long");
     return { exp };
   },
@@ -170,11 +165,3 @@ export const WORKLOAD_SIGNED: RuleHead = {
   demand: "A key that the issuer publishes made the signature.",
   source: "docs/protocol.md#workloads",
 };
-
-/** Verifies the signature by a key at the address that the operator configured. @throws {Refusal} invalid_client, temporarily_unavailable */
-export async function assertSignedByPlatform(token: WorkloadToken, { source, keys }: KeySource): Promise<void> {
-  const verdict = await verifyByRemoteKeys(token, source, keys).catch((cause: unknown) => {
-    throw cause instanceof FetchFailure ? unfetched(cause, "invalid_client", "issuer") : cause;
-  });
-  if (verdict !== "valid") refuse(verdict);
-}

@@ -4,6 +4,7 @@ import { newId } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED, isVerdict } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
+import { assertSignedByRemoteKeys } from "../../signing/published-keys.ts";
 import type { NewGrant } from "../../token-state.ts";
 import { actorsOf, newJti } from "../../tokens/access-token.ts";
 import {
@@ -22,7 +23,6 @@ import {
   ASSERTION_RULES,
   ASSERTION_SIGNED,
   ASSERTION_UNUSED,
-  assertSignedByIssuer,
   CONFIDENTIAL_CLIENT,
   decideIdentityAssertion,
   GRANT_SERVED,
@@ -53,7 +53,10 @@ async function decide({ client, grant, refusalDetails, confirmation }: Request, 
   const trace = outer.masked(withoutDetails);
   const params = grant.value;
   const assertion = await trace.settle(ASSERTION_READ, read(params.assertion, ports, core));
-  await trace.settle(ASSERTION_SIGNED, assertSignedByIssuer(assertion, ports.keys));
+  await trace.settle(
+    ASSERTION_SIGNED,
+    assertSignedByRemoteKeys(assertion, { source: assertion.issuer, keys: ports.keys }, "invalid_grant", "issuer"),
+  );
   // Only what the issuer has signed goes into the audit record.
   const { jti } = assertion.claims;
   if (typeof jti === "string") refusalDetails.jti = jti.slice(0, 255);

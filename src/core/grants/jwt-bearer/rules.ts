@@ -1,14 +1,12 @@
 import { audienceOf, type Client, isConfidential, MAX_ACTORS } from "../../../clients/client.ts";
-import { FetchFailure, unfetched } from "../../../clients/guarded-fetch.ts";
-import { isAssertionAlgorithm, type RemoteKeys } from "../../../clients/public-keys.ts";
+import { isAssertionAlgorithm } from "../../../clients/public-keys.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";
 import { demandOf, disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedAt, boundForm, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import { hasForbiddenMember, type ParsedJwt, parseJws, parseObject } from "../../signing/jws.ts";
-import { verifyByRemoteKeys } from "../../signing/published-keys.ts";
+import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "../../signing/jws.ts";
 import type { Confirmation } from "../../token-state.ts";
 import { type Actor, isText } from "../../tokens/access-token.ts";
 import { AGENT_NOT_PAUSED } from "../grant.ts";
@@ -43,22 +41,12 @@ export function readIdentityAssertion(text: string, trustedIssuers: readonly str
   return { ...parsed, claims, issuer: iss };
 }
 
-/** Verifies the signature by a key that the issuer publishes. @throws {Refusal} invalid_grant, temporarily_unavailable */
-export async function assertSignedByIssuer(assertion: IdentityAssertion, keys: RemoteKeys): Promise<void> {
-  const verdict = await verifyByRemoteKeys(assertion, assertion.issuer, keys).catch((cause: unknown) => {
-    throw cause instanceof FetchFailure ? unfetched(cause, "invalid_grant", "issuer") : cause;
-  });
-  if (verdict !== "valid") refuse(verdict);
-}
-
 /** Seconds by which another issuer's clock may be ahead. */
 const SKEW = 60;
 const MAX_IDENTIFIER = 255;
 
 /** The client learns one code about an assertion; the reason is for the audit record. */
 const refuse = refusing("invalid_grant");
-
-const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
 
 export const GRANT_SERVED: Rule<IdentityAssertionPorts | undefined, IdentityAssertionPorts> = {
   name: "grant_served",
@@ -113,12 +101,11 @@ const VALID_HERE_AND_NOW: Rule<AssertionFacts, { readonly iat: number; readonly 
   source: "ID-JAG §4.4",
   check({ assertion: { claims }, issuer, maxLifetime, now }) {
     const { aud, exp, iat, nbf } = claims;
-    const audience = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud;
-    if (audience !== issuer) refuse("assertion_for_another_audience");
+    if (soleAudience(aud) !== issuer) refuse("assertion_for_another_audience");
     if (!isTime(exp)) return refuse("assertion_without_expiry");
     if (exp <= now) refuse("assertion_expired");
     if (!isTime(iat)) return refuse("assertion_without_issue_time");
-    if (iat > now + SKEW || (nbf !== undefined && !(isTime(nbf) && nbf <= now + SKEW))) refuse("assertion_not_yet_valid");
+    if (!hasCome(iat, now + SKEW) || !hasCome(nbf, now + SKEW)) refuse("assertion_not_yet_valid");
     if (exp - iat > maxLifetime) refuse("assertion_lives_too_long");
     return { iat, exp };
   },
