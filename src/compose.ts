@@ -33,7 +33,6 @@ import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
 import type { LogSink } from "./telemetry/stdout.ts";
 
-/** A running process. */
 export interface Running {
   /** Issuer URL of the front; undefined for a core. */
   readonly url: string | undefined;

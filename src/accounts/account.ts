@@ -39,6 +39,5 @@ export async function closeAccount({ user, session }: SignedIn, ports: ClosingPo
   if (outcome === "last_operator") throw lastOperator();
 }
 
-/** The refusal to lose the last enabled operator. */
 export const lastOperator = (): Refusal =>
   new Refusal("conflict", "last_operator", { description: "This is the last operator. Make another user an operator first." });

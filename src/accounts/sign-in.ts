@@ -145,7 +145,6 @@ export const signInByPasskey = async (
   replaces: string | undefined,
 ): Promise<NewSession> => (await signInBy(passkeyAuthenticator(ports), proof, ports, caller, replaces)) as NewSession; // no password, so never half
 
-/** What a sign-in that waits for its second factor works with. */
 export type WaitingPorts = SecondFactorPorts & { readonly challenges: Pick<ProofChallenges, "byId"> };
 
 /**

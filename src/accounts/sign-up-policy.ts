@@ -15,7 +15,6 @@ export interface SignUpPolicy {
 /** Whether the sign-up page has a form. Pure. */
 export const hasSignUp = ({ mode }: SignUpPolicy): boolean => mode === "open" || mode === "domains";
 
-/** The role of a user who signs up. Pure. */
 export const roleOfSignUp = ({ developers }: Pick<SignUpPolicy, "developers">): Role => (developers === "all" ? "developer" : "user");
 
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf("@") + 1).toLowerCase();

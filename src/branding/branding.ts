@@ -33,7 +33,6 @@ export const brandingOver = (own: { readonly [Member in keyof Branding]: Brandin
 
 const isAddress = (support: string): boolean => support.includes("@") && !support.includes("/");
 
-/** The address of a link to the support. */
 export const supportLink = (support: string): string => (isAddress(support) ? `mailto:${support}` : support);
 
 /** Reads what the realms have of their own. `defaultRealm`: the realm of users who are not known yet. */

@@ -141,7 +141,6 @@ export function assertOwnOptions(options: ClientOptions): void {
   throw new CommandFailure(EXIT.failed, `${operatorOnly.join(", ")}: for operators only; add --operator if you are one.`);
 }
 
-/** The members of a developer's request. */
 export const developerMembers = (options: ClientOptions) => ({
   description: options.description,
   redirectUris: listed(options.redirectUri),
@@ -151,7 +150,6 @@ export const developerMembers = (options: ClientOptions) => ({
   requirePushedAuthorizationRequests: options.requirePar,
 });
 
-/** The members that an operator adds. */
 export const operatorMembers = (options: ClientOptions) => ({
   ...developerMembers(options),
   environment: options.environment === "unset" ? null : options.environment,

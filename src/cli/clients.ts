@@ -12,7 +12,6 @@ type AnyClient = ManagementOutputs["operator"]["clients"]["get"];
 type Shown = (OwnClient | AnyClient) & { readonly clientSecret?: string };
 type Common = Pick<ClientOptions, "operator">;
 
-/** `countersign clients …`. */
 export function registerClientCommands(program: Command, terminal: Terminal): void {
   const description = "clients that you own; with --operator all clients; named by id or client_id";
   const managed = managementCommands(program, terminal, "clients", description);

@@ -141,7 +141,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   whoami: ["countersign whoami --json"],
 };
 
-/** Adds its examples to the help of each command. */
 export function addExamples(command: Command, path = ""): void {
   for (const sub of command.commands) addExamples(sub, path === "" ? sub.name() : `${path} ${sub.name()}`);
   const examples = EXAMPLES[path];

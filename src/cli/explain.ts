@@ -76,7 +76,6 @@ function parametersOf(pairs: readonly Pair[]): Parameters {
   return Object.fromEntries(values);
 }
 
-/** The columns of rules and their verdicts. */
 export const ruleColumns = (demands = false) => ({
   RULE: "rule" as const,
   VERDICT: ({ verdict }: { readonly verdict: string }) => verdict.replaceAll("_", " "),

@@ -104,7 +104,6 @@ export interface ManagedClients {
   delete(id: string, reach: Reach, audit: AuditEntry, unusedSince?: number): Promise<boolean>;
 }
 
-/** A valid static API key and its client. */
 export type LiveApiKey = { readonly keyId: string; readonly client: Client };
 
 /** A key as it is first stored, without its secret. */

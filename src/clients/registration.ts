@@ -37,7 +37,6 @@ export const RegistrationRequest = z.object({
 });
 export type RegistrationRequest = z.infer<typeof RegistrationRequest>;
 
-/** A member that is null counts as absent. */
 const withoutNulls = (members: object) => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 
 /** Checks the grammar of a registration request. @throws {Refusal} invalid_redirect_uri, invalid_client_metadata @see RFC 7591 §3.2.2 */

@@ -39,7 +39,6 @@ export const CERTIFICATE_SETTINGS = [
   "WALLET_VERIFIER_CERT",
 ] as const satisfies readonly SettingName[];
 
-/** The default of a setting as a text; undefined: none. */
 export function defaultOf(name: SettingName): string | undefined {
   const parsed = SETTINGS.shape[name].safeParse(undefined);
   const value = parsed.success ? parsed.data : undefined;

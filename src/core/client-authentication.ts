@@ -149,7 +149,6 @@ export const CLIENT_RULES = {
   },
 } as const;
 
-/** One attempt of a client to authenticate. */
 export interface ClientAttempt {
   readonly presented: Presented;
   /** Address of the caller; failures are counted per client and address. */

@@ -50,7 +50,6 @@ export interface UnaryService {
 /** Has no ErrorDetail: it is for operators, and fronts must not relay it as their caller's fault. */
 export const NOT_ADMITTED = { code: status.UNAUTHENTICATED, details: "this service is for fronts, which must present their credential" };
 
-/** Adds a unary method to a server. */
 export function serveUnary(server: Server, method: DescMethodUnary, run: RunCall, { bytes, limit, answer, admits }: UnaryService): void {
   const handle: handleUnaryCall<Received, unknown> = (call, done) => {
     if (admits && !admits(call)) {

@@ -27,7 +27,6 @@ export interface AuditChainState {
   readonly signed: { readonly seq: number; readonly at: number } | null;
 }
 
-/** A part of the chain, with its checkpoints. */
 export interface AuditChainPart {
   /** The link before the first record; undefined when the chain is shorter. */
   readonly start: Link | undefined;

@@ -104,7 +104,6 @@ const CHANGE = statement(
 );
 const changedRow = CLIENTS.writer(CHANGEABLE);
 
-/** The secret of a client after a change. */
 const secretAfter = (before: Client, secret: ClientChange["secret"]) => {
   if (secret === "kept") return before.secretHash;
   return secret === "dropped" ? null : secret;

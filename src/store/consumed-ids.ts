@@ -35,7 +35,6 @@ async function consumeAll(sql: Tx, uses: readonly Use[]): Promise<readonly boole
 /** Consumes an id, in a transaction or by itself. @returns whether this was its first use */
 export const consume = async (sql: Tx, ...use: Use): Promise<boolean> => (await consumeAll(sql, [use]))[0] === true;
 
-/** Whether an id was consumed. */
 export const isConsumed = async (sql: Tx, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
   (await sql.query(CONSUMED, [kind, identifierHash(issuer, id)])).length === 1;
 

@@ -206,7 +206,6 @@ class EmbeddedStream extends Duplex {
   unref(): void {}
 }
 
-/** Terms of the vacuum. */
 export interface VacuumTerms {
   /** Writing transactions between two vacuums of a table, at least. */
   readonly transactions: number;

@@ -146,7 +146,6 @@ async function grantsOf(tx: Tx, removal: Removal, page: Statement): Promise<Remo
   return { removed: { grants, families }, next: seen < REMOVAL_BATCH ? undefined : { ...removal, ...last } };
 }
 
-/** Runs one batch of a removal. */
 export async function removeBatch(tx: Tx, removal: Removal): Promise<RemovalBatch> {
   const { deletions, grants, cut, last } = PLANS[removal.kind];
   const removed: Record<string, number> = {};

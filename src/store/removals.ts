@@ -51,7 +51,6 @@ export const enqueueRemoval = (tx: Tx, { kind, key, epoch, afterClientId, afterI
 export const isRemovalPending = async (tx: Tx, kinds: readonly RemovalKind[], key: string): Promise<boolean> =>
   (await tx.query(IS_PENDING, [kinds, key])).length > 0;
 
-/** A removal that has not started. */
 export const begun = (kind: RemovalKind, key: string, epoch: number): Removal => ({ kind, key, epoch, afterClientId: null, afterId: null });
 
 /** Removes one batch of a client that this transaction disabled or deleted, and leaves the rest to the background. */

@@ -60,7 +60,6 @@ export const preciseSeconds = (expression: string): string => `(floor(extract(ep
 export const rowsStatement = (name: string, text: string): Statement =>
   statement(name, `select coalesce(json_agg(found), '[]')::text as rows from (${text}) as found`);
 
-/** The rows of a rowsStatement. */
 export async function readRows<Row>(sql: Tx, rows: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
   const [found] = await sql.query<{ rows: string }>(rows, parameters);
   return found === undefined ? [] : (JSON.parse(found.rows) as Row[]);

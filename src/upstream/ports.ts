@@ -43,7 +43,6 @@ export interface UpstreamLogout {
   readonly remember: number;
 }
 
-/** Talks to providers. */
 export interface Providers {
   /** The address to which the browser is sent. @throws {Refusal} temporarily_unavailable when the provider cannot be reached or used */
   authorizationUrl(connection: Connection, secrets: SignInSecrets, more: AuthorizationHints): Promise<string>;
@@ -104,7 +103,6 @@ export interface LinkedIdentity extends Identity {
 /** An account for a new identity. */
 export type UpstreamUser = Pick<User, "id" | "realmId" | "email" | "firstName" | "lastName" | "role">;
 
-/** The user of an identity. */
 export interface LinkedUser extends Pick<Account, "user" | "hasSecondFactor"> {
   /** False: an identity assertion linked it to an account with other ways in. */
   readonly confirmed: boolean;

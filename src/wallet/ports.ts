@@ -8,7 +8,6 @@ export type WalletIdentity = { readonly issuer: string; readonly subject: string
 /** `answered`: the wallet's response is being verified. `presented`: it was valid, and the browser has not completed the link yet. */
 export type LinkState = "pending" | "answered" | "presented" | "linked" | "conflict" | "expired" | "rejected";
 
-/** A link as it is stored. */
 export interface WalletLink {
   readonly handleHash: SecretHash;
   readonly userId: string;
@@ -64,7 +63,6 @@ export interface LinkedWallets {
   unlink(session: OwnSession, audit: AuditEntry): Promise<boolean>;
 }
 
-/** Which credentials are accepted. */
 export interface CredentialPolicy {
   readonly trustedIssuers: readonly string[];
   /** Values of `vct`. */

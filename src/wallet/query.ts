@@ -18,7 +18,6 @@ export function credentialQuery({ types, subjectClaim }: Pick<CredentialPolicy, 
   return query;
 }
 
-/** Whether verified claims satisfy the query. */
 export function satisfies(query: CredentialQuery, claims: Readonly<Record<string, unknown>>): boolean {
   const credential = {
     credential_format: "dc+sd-jwt" as const,

@@ -11,7 +11,6 @@ import { refuse } from "./presentation.ts";
 const MAX_CHAIN = 5;
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
-/** The certificates of a PEM bundle. */
 export const certificatesOf = (pem: string): readonly X509Certificate[] =>
   (pem.match(BLOCK) ?? []).map((block) => new X509Certificate(block));
 

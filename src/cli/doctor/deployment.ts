@@ -155,7 +155,6 @@ export function databaseFindings(settings: Readonly<Record<string, string>>): re
   return [...durable, version];
 }
 
-/** Connects to the database, and checks it. */
 export async function checkDatabase(databaseUrl: string): Promise<readonly Finding[]> {
   try {
     return databaseFindings(await databaseSettings(databaseUrl));

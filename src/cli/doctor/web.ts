@@ -40,7 +40,6 @@ export function boundedWeb(bounds: Bounds = BOUNDS) {
     return { url, status, headers, ...(await bodyOf(response, bounds, signal)) };
   };
   return {
-    /** A GET. */
     get: (url: string, accept = "application/json") => request(url, { headers: { accept } }),
     /** The text of a successful GET; undefined for anything else. */
     text: async (url: string): Promise<string | undefined> => {

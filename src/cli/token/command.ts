@@ -20,7 +20,6 @@ Examples:
   countersign token --resource http://localhost:4000/mcp --decode
   countersign token --device --scope "openid email" --json`;
 
-/** `countersign token`. */
 export function registerTokenCommand(program: Command, terminal: Terminal): void {
   addCommand(
     program,

@@ -76,7 +76,6 @@ export async function postForm<Answer>(
 
 export const postForTokens = (server: Server, members: readonly (readonly string[])[]) => postForm(server.token_endpoint, members, Tokens);
 
-/** An OAuth error as a failure of the command. */
 export function failureOf({ error, error_description: description }: OAuthError, clientId: string): CommandFailure {
   if (error === "invalid_client") return new UnknownClient(clientId);
   if (error === "access_denied") return new CommandFailure(EXIT.notSignedIn, "The user denied the access.");

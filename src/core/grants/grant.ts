@@ -120,7 +120,6 @@ export function checkGrantUse(
   trace.check(PARAMETERS_PRESENT, request);
 }
 
-/** The terms of the records of a client's audience. */
 export async function termsOfAudience(client: Client, { resources }: Pick<Core, "resources">): Promise<readonly ResourceTerms[]> {
   const uris = audienceOf(client).filter(isAbsoluteUri);
   return uris.length === 0 ? [] : resources.of(client.realmId, uris);

@@ -48,7 +48,6 @@ export function signingKey(privateKeyPem: string): SigningKey {
   return { privateKey, publicKey: createPublicKey(privateKey), jwk: publicJwk(privateKey) };
 }
 
-/** Every public key of a PEM bundle. */
 export function publicKeysOf(pemBundle: string): readonly PublicJwk[] {
   const blocks = pemBundle.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----/g) ?? [];
   return blocks.map((pem) => {

@@ -88,5 +88,4 @@ const entityOfTable = (one: AnyTable): EntitySchema =>
     }),
   }) as unknown as EntitySchema;
 
-/** MikroORM's entities by table name. */
 export const entities: ReadonlyMap<string, EntitySchema> = new Map(tables.map((one) => [one.name, entityOfTable(one)]));

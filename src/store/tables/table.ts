@@ -85,7 +85,6 @@ export interface Table<C extends Columns = Columns> {
   readonly columns: C;
   readonly extras: TableExtras;
   readonly members: readonly (keyof C & string)[];
-  /** The column of a member. */
   column(member: keyof C & string): string;
   /** A select list that names columns by member. @param from the table, its alias, or a CTE that returns its rows */
   select(members?: readonly (keyof C & string)[], from?: string): string;

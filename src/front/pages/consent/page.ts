@@ -28,7 +28,6 @@ function offerOf({ client, scopes, resources, resourceClients, lifetimes }: Auth
   return hash("sha256", JSON.stringify(shown), "base64url");
 }
 
-/** A request that waits for the decision of a signed-in user. */
 type PendingDecision = ValidRequest & { readonly open: OpenRequest; readonly signedIn: SignedIn };
 
 export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {

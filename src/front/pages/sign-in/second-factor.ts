@@ -58,7 +58,6 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
     sendPage(ctx, secondFactorView(site, languageOf(ctx), page), status);
   };
 
-  /** What waits for the code. */
   async function waiting(ctx: FrontContext, step: string): Promise<Waiting | undefined> {
     if (step === "") {
       const signedIn = await signedInTo(kit, ctx);

@@ -18,7 +18,6 @@ interface AccountFrame extends Pick<Frame, "language" | "title" | "faults" | "he
   readonly done?: string | undefined;
 }
 
-/** The frame around every account page. */
 export function accountFrame(site: Site, { language, path, title, done, faults, head }: AccountFrame, content: Part): HostedPage {
   const texts = TEXTS[language].accountNav;
   const current = site.sections.find((one) => one.path === path)?.below ?? path;

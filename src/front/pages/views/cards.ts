@@ -47,13 +47,11 @@ interface FormCard {
   readonly after?: Part;
   /** Within the card, at its end: other ways than the form. */
   readonly others?: Part;
-  /** Below the card. */
   readonly below?: Part;
   /** Additional elements of the page's head. */
   readonly head?: Part;
 }
 
-/** A page with one form. */
 export function formView(
   site: Site,
   language: Language,

@@ -92,13 +92,11 @@ export interface HostedPage {
   readonly content: Part;
 }
 
-/** A page with the frame that all pages have. */
 export const layout = (site: Site, frame: Frame, content: Part): HostedPage => ({ site, frame, content });
 
 /** What surrounds a page for one request. */
 type Surroundings = Pick<FrontState, "sameInLanguage" | "realmId" | "signedInAs" | "hasConsole">;
 
-/** A page as a document. */
 export function printPage({ site, frame, content }: HostedPage, around: Surroundings = {}): string {
   const { sameInLanguage, realmId, signedInAs, hasConsole } = around;
   const { language, title, faults = [], width = "narrow", aside, head } = frame;
@@ -139,7 +137,6 @@ ${sameInLanguage !== undefined && languageChoice(language, sameInLanguage)}</foo
 `.text;
 }
 
-/** The links that a branding has, at the foot. */
 function brandLinks(language: Language, { termsUrl, privacyUrl, support }: Branding): Markup {
   const { terms, privacy, support: ask } = TEXTS[language].branding;
   const links = [

@@ -16,7 +16,6 @@ export function shownClient(language: Language, { client, device }: Authorizatio
     /** Where the browser goes back to; undefined for a device, which has no redirect URI. */
     returnHost: device === undefined ? shownHost(redirectUri) : undefined,
     onThisDevice: device === undefined && isOnThisDevice(redirectUri),
-    /** The address of a device that asks. */
     deviceAddress: device === undefined ? undefined : shownText(device.address),
     environment: client?.environment,
     openRegistration: client?.openRegistration ?? true,

@@ -69,7 +69,6 @@ export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   ];
 }
 
-/** A link that waits for its wallet. */
 interface WaitingLink extends Pick<SeenLink, "sameDevice" | "expiresAt"> {
   readonly handle: string;
   readonly invocationUri: string;
