@@ -12,6 +12,8 @@ export interface Caller {
   readonly requestId: string;
   /** The secret of the browser's cookie, by which it may be known (KnownDevices). */
   readonly device?: string | undefined;
+  /** The secret of the session cookie, if a sign-in of this request ends that session. */
+  readonly session?: string | undefined;
   /** The User-Agent header; empty if absent. */
   readonly userAgent: string;
   readonly language: Language;

@@ -57,6 +57,10 @@ export function newSession(
   return { secret, record: { id: newId(clock, randomBytes), hash: hashSecret(secret), userId, ttl: sessionTtl, place } };
 }
 
+/** The session of the browser, which ends with the start of a new one. */
+export const replacedBy = ({ session }: Caller): Pick<NewSessionRecord, "replaces"> =>
+  session === undefined ? {} : { replaces: hashSecret(session) };
+
 /**
  * Starts a session for a proved account; one of the same user in this browser goes on, with a new secret.
  * @returns undefined as Sessions.start does
@@ -66,12 +70,11 @@ async function startSession(
   authenticator: string,
   ports: SignInPorts,
   caller: Caller,
-  replaces: string | undefined,
   about: Pick<NewSessionRecord, "raises" | "half" | "factor"> = {},
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
   const session = await ports.sessions.start(
-    { ...record, acr, amr, generation, passkey, ...about, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
+    { ...record, acr, amr, generation, passkey, ...about, ...replacedBy(caller) },
     auditOfUser("session.started", user.id, caller, { reason: authenticator }),
   );
   return session && { user, session, secret };
@@ -79,7 +82,6 @@ async function startSession(
 
 /**
  * Signs a user in and starts a session. Every failed sign-in leaves the same trace, so that none shows whether the account exists.
- * @param replaces the value of the session cookie in the request; that session ends
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable; forbidden while the address must be proved first
  */
 async function signInBy<Proof>(
@@ -87,7 +89,6 @@ async function signInBy<Proof>(
   proof: Proof,
   ports: SignInPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<NewSession | HalfSignedIn> {
   const outcome = await authenticator.verify(proof, caller, async (proved): Promise<NewSession | HalfSignedIn | undefined> => {
     const { user, hasSecondFactor, generation } = proved.account;
@@ -96,7 +97,7 @@ async function signInBy<Proof>(
       throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
     }
     if (hasSecondFactor && generation !== undefined) return user.enabled ? { userId: user.id, generation, upstream: null } : undefined;
-    return startSession(proved, authenticator.name, ports, caller, replaces);
+    return startSession(proved, authenticator.name, ports, caller);
   });
   if (outcome.kind === "proved") return outcome.result;
   await ports.refusals.record(signInRefused(outcome.reason, outcome.user, caller));
@@ -113,20 +114,15 @@ export async function signInNewcomer(
   reason: "sign_up" | "invitation",
   ports: SignInPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<NewSession> {
-  const session = await startSession({ account, ...BY_PASSWORD }, reason, ports, caller, replaces);
+  const session = await startSession({ account, ...BY_PASSWORD }, reason, ports, caller);
   if (session === undefined) throw new Refusal("unauthenticated", "account_disabled", { description: "Wrong e-mail address or password." });
   return session;
 }
 
 /** Signs a user in by password: {@link signInBy}. */
-export const signIn = (
-  credentials: Credentials,
-  ports: SignInPorts,
-  caller: Caller,
-  replaces: string | undefined,
-): Promise<NewSession | HalfSignedIn> => signInBy(passwordAuthenticator(ports), credentials, ports, caller, replaces);
+export const signIn = (credentials: Credentials, ports: SignInPorts, caller: Caller): Promise<NewSession | HalfSignedIn> =>
+  signInBy(passwordAuthenticator(ports), credentials, ports, caller);
 
 /** Seconds in which the token of a sign-in for one call must be issued. */
 const ONE_CALL = 30;
@@ -138,12 +134,8 @@ export const forOneCall = <Ports extends SignInPorts>(ports: Ports): Ports => {
 };
 
 /** Signs a user in by passkey, which needs no second factor: {@link signInBy}. */
-export const signInByPasskey = async (
-  proof: PasskeyProof,
-  ports: SignInPorts & PasskeyPorts,
-  caller: Caller,
-  replaces: string | undefined,
-): Promise<NewSession> => (await signInBy(passkeyAuthenticator(ports), proof, ports, caller, replaces)) as NewSession; // no password, so never half
+export const signInByPasskey = async (proof: PasskeyProof, ports: SignInPorts & PasskeyPorts, caller: Caller): Promise<NewSession> =>
+  (await signInBy(passkeyAuthenticator(ports), proof, ports, caller)) as NewSession; // no password, so never half
 
 export type WaitingPorts = SecondFactorPorts & { readonly challenges: Pick<ProofChallenges, "byId"> };
 
@@ -180,11 +172,10 @@ export async function completeSignIn(
   code: string,
   ports: SignInPorts & WaitingPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<NewSession> {
   const start = (user: User, { factor, ...proved }: TwoFactorProof) => {
     const account = { user, ...(generation !== null && { generation }) };
-    return startSession({ account, ...proved }, "second_factor", ports, caller, replaces, { half, factor });
+    return startSession({ account, ...proved }, "second_factor", ports, caller, { half, factor });
   };
   return completeWaiting({ userId, half }, code, BY_PASSWORD.amr, start, ports, caller);
 }
@@ -195,10 +186,9 @@ export async function raiseSession(
   code: string,
   ports: SignInPorts & SecondFactorPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<NewSession> {
-  const waits = async () => replaces !== undefined && (await ports.sessions.byHash(hashSecret(replaces))) !== undefined;
-  const start = (proof: TwoFactorProof) => raiseTo(user, proof, ports, caller, replaces);
+  const waits = async () => caller.session !== undefined && (await ports.sessions.byHash(hashSecret(caller.session))) !== undefined;
+  const start = (proof: TwoFactorProof) => raiseTo(user, proof, ports, caller);
   return enterBySecondFactor(user, code, session.amr, { waits, start }, ports, caller);
 }
 
@@ -208,9 +198,8 @@ export async function raiseTo(
   { factor, ...proved }: { readonly acr: string; readonly amr: readonly string[] } & Pick<NewSessionRecord, "factor">,
   ports: SignInPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<NewSession> {
-  const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, replaces, { raises: true, factor });
+  const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, { raises: true, factor });
   if (session === undefined) throw signInOver();
   return session;
 }

@@ -7,6 +7,7 @@ import {
   type HalfSignedIn,
   type NewSession,
   newSession,
+  replacedBy,
   type SignInPorts,
   signInRefused,
   type WaitingPorts,
@@ -15,7 +16,7 @@ import { assertMaySignUp, EMAIL_UNVERIFIED, needsProof, roleOfSignUp, type SignU
 import type { AuditEntry } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { isAsStrong, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
-import { hashSecret, newId, type SecretHash } from "../random.ts";
+import { newId, type SecretHash } from "../random.ts";
 import { type Connection, connectionUnknown, isTrustedFor } from "./connection.ts";
 import type { IdentityLinks, LinkedUser, UpstreamIdentity } from "./ports.ts";
 
@@ -38,7 +39,6 @@ export const upstreamRefused = ({ issuer }: Pick<Connection, "issuer">, reason: 
 
 /**
  * Signs in the user of an identity, and opens an account for it where the connection is trusted for its address.
- * @param replaces the value of the session cookie in the request; that session ends
  * @throws {Refusal} unauthenticated for a disabled user; forbidden while the address must be proved first; not_found for a connection that
  *   has been disabled since
  */
@@ -55,14 +55,13 @@ async function arriveOnce(
   identity: UpstreamIdentity,
   ports: UpstreamSignInPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<ArrivedUser | undefined> {
   let arrival = await arrivalOf(connection, identity, ports);
   if (arrival.kind === "open_account") {
     await openAccount(arrival.email, connection, identity, ports, caller);
     arrival = await arrivalOf(connection, identity, ports); // finds the account, which another caller may have opened
   }
-  if (arrival.kind === "sign_in") return enter(arrival, connection, identity, ports, caller, replaces);
+  if (arrival.kind === "sign_in") return enter(arrival, connection, identity, ports, caller);
   const reason = arrival.kind === "link_first" ? "identity_not_linked" : "account_unknown";
   await ports.refusals.record(upstreamRefused(connection, reason, caller));
   return { kind: arrival.kind === "link_first" ? "link_first" : "no_account" };
@@ -112,12 +111,11 @@ async function startProvided(
   },
   ports: UpstreamSignInPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
   const { reason, ...authentication } = proved;
   const session = await ports.identityLinks.startSession(
-    { ...record, upstream, ...authentication, ...(replaces !== undefined && { replaces: hashSecret(replaces) }) },
+    { ...record, upstream, ...authentication, ...replacedBy(caller) },
     auditOfUser("session.started", user.id, caller, { reason, resources: [upstream.issuer] }),
   );
   return session && { user, session, secret };
@@ -129,7 +127,6 @@ async function enter(
   identity: UpstreamIdentity,
   ports: UpstreamSignInPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<ArrivedUser | undefined> {
   const { issuer, subject, sid } = identity;
   if (needsProof(user, ports.signUpPolicy)) {
@@ -140,7 +137,7 @@ async function enter(
   const upstream = { issuer, subject, sid };
   if (user.enabled && hasSecondFactor && !isAsStrong(proved.acr, TWO_FACTOR_ACR))
     return { kind: "half", half: { userId: user.id, generation: null, upstream } };
-  const session = await startProvided(user, upstream, { ...proved, reason: "connection" }, ports, caller, replaces);
+  const session = await startProvided(user, upstream, { ...proved, reason: "connection" }, ports, caller);
   if (session) return { kind: "signed_in", session };
   if (user.enabled) return undefined;
   await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user));
@@ -157,10 +154,9 @@ export async function completeArrival(
   code: string,
   ports: UpstreamSignInPorts & WaitingPorts,
   caller: Caller,
-  replaces: string | undefined,
 ): Promise<NewSession> {
   const start = (user: User, proof: TwoFactorProof) =>
-    startProvided(user, upstream, { ...proof, reason: "second_factor", half }, ports, caller, replaces);
+    startProvided(user, upstream, { ...proof, reason: "second_factor", half }, ports, caller);
   return completeWaiting({ userId, half }, code, FEDERATED, start, ports, caller);
 }
 

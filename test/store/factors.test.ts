@@ -172,7 +172,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
           refusals: { record: async () => undefined },
         } as unknown as SignInPorts & PasskeyPorts;
         const { challenge } = await passkeyOptions(relyingParty, "browser", ports, caller);
-        return signInByPasskey({ response: authenticator.answer(challenge, flags), browser: "browser" }, ports, caller, undefined);
+        return signInByPasskey({ response: authenticator.answer(challenge, flags), browser: "browser" }, ports, caller);
       };
       expect(await signIn(store.use)).toMatchObject({ session: { userId: user.id, acr: "phr", amr: ["hwk", "user"] } });
       expect(await store.ofUser(user.id)).toMatchObject([{ backedUp: false }]);
@@ -242,7 +242,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       } as unknown as SignInPorts;
       const caller = { limitKey: "192.0.2.1", userAgent: "" } as Caller;
       const before = await sessions(sql).ofUser(user.id);
-      const outcome = await signIn({ email: user.email, password: "right" }, ports, caller, undefined);
+      const outcome = await signIn({ email: user.email, password: "right" }, ports, caller);
       expect(outcome).toEqual({ userId: user.id, generation: expect.any(Number), upstream: null });
       expect(await sessions(sql).ofUser(user.id)).toEqual(before);
       expect([refused, verdicts]).toEqual([[], ["none"]]);

@@ -92,13 +92,7 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
         },
       },
     } as unknown as UpstreamSignInPorts;
-    return arrive(
-      { issuer: ISSUER, domains: [] } as Partial<Connection> as Connection,
-      identity,
-      ports,
-      { userAgent: "" } as Caller,
-      undefined,
-    );
+    return arrive({ issuer: ISSUER, domains: [] } as Partial<Connection> as Connection, identity, ports, { userAgent: "" } as Caller);
   };
 
   test("a user whose app is confirmed while their provider signs them in is asked for its code", async () => {

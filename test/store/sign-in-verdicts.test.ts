@@ -82,19 +82,19 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
     const { ports, state } = portsOver(database.sql);
     const user = await aUser(database.sql, { passwordHash: "right password" });
     state.full = true;
-    const right = () => signIn({ email: user.email, password: "right password" }, ports, HOME, undefined);
+    const right = () => signIn({ email: user.email, password: "right password" }, ports, HOME);
     expect(await codes(30, right)).toEqual(["temporarily_unavailable"]);
     state.full = false;
-    const wrong = () => signIn({ email: user.email, password: "wrong" }, ports, HOME, undefined);
+    const wrong = () => signIn({ email: user.email, password: "wrong" }, ports, HOME);
     expect(await codes(9, wrong)).toEqual(["unauthenticated"]);
-    await signIn({ email: user.email, password: "right password" }, ports, HOME, undefined);
+    await signIn({ email: user.email, password: "right password" }, ports, HOME);
   });
 
   test("a sign-in succeeds though the hashing queue refuses to rehash its password", async () => {
     const { ports } = portsOver(database.sql);
     const user = await aUser(database.sql, { passwordHash: "old parameters" });
     const outdated: PasswordHashing = { verify: async () => ({ kind: "right", outdated: true }), hash: () => Promise.reject(refusal()) };
-    const signedIn = await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME, undefined);
+    const signedIn = await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME);
     expect(signedIn).toMatchObject({ user: { id: user.id } });
     expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("old parameters");
   });
@@ -112,7 +112,7 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
         return "old password again";
       },
     };
-    await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME, undefined);
+    await signIn({ email: user.email, password: "x" }, { ...ports, passwords: outdated }, HOME);
     expect((await users(database.sql).byEmail(user.email))?.passwordHash).toBe("new password");
   });
 
@@ -128,7 +128,7 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
         return { kind: "right", outdated: false };
       },
     };
-    const signingIn = signIn({ email: user.email, password: "old password" }, { ...ports, passwords }, HOME, undefined);
+    const signingIn = signIn({ email: user.email, password: "old password" }, { ...ports, passwords }, HOME);
     await expect(signingIn).rejects.toMatchObject({ code: "unauthenticated", reason: "password_wrong" });
     const records = await auditOf(database.sql, "session.refused");
     expect(records.filter(({ user_id }) => user_id === user.id)).toMatchObject([{ reason: "password_wrong" }]);
@@ -146,7 +146,7 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
     const { ports } = portsOver(faulty);
     const user = await aUser(database.sql, { passwordHash: "right password" });
     broken = true;
-    const attempt = () => signIn({ email: user.email, password: "right password" }, ports, HOME, undefined);
+    const attempt = () => signIn({ email: user.email, password: "right password" }, ports, HOME);
     expect(await codes(30, attempt)).toEqual(["temporarily_unavailable"]);
     broken = false;
     await attempt();
@@ -156,12 +156,7 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
     const user = await aUser(database.sql, { passwordHash: "right password" });
     const processes = [portsOver(database.sql), portsOver(database.sql)];
     const guesses = Array.from({ length: 64 }, (_, n) =>
-      signIn(
-        { email: user.email, password: `guess ${n}` },
-        (processes[n % 2] as (typeof processes)[0]).ports,
-        caller("192.0.2.64"),
-        undefined,
-      ),
+      signIn({ email: user.email, password: `guess ${n}` }, (processes[n % 2] as (typeof processes)[0]).ports, caller("192.0.2.64")),
     );
     const outcomes = await Promise.allSettled(guesses);
     expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
@@ -176,7 +171,7 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
         const all = new Set<string>();
         for (let n = 0; n < 500; n++) {
           const credentials = { email: `user${process}-${n}@example.test`, password: "Password1" };
-          all.add(await signIn(credentials, ports, from, undefined).then(String, (error) => error.code));
+          all.add(await signIn(credentials, ports, from).then(String, (error) => error.code));
         }
         return [...all].sort();
       }),
@@ -184,6 +179,6 @@ describe.for(databaseKinds)("sign-in attempts under load on $name", ({ fresh }) 
     expect(codesOf).toEqual(processes.map(() => ["too_many_requests", "unauthenticated"]));
     expect(processes.reduce((sum, { state }) => sum + state.compared, 0)).toBe(100);
     const user = await aUser(database.sql, { passwordHash: "right password" });
-    await signIn({ email: user.email, password: "right password" }, (processes[0] as (typeof processes)[0]).ports, HOME, undefined);
+    await signIn({ email: user.email, password: "right password" }, (processes[0] as (typeof processes)[0]).ports, HOME);
   });
 });

@@ -40,13 +40,10 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
     }),
     async (ctx, credentials) => {
       if (isFalse("session", ctx)) return answerOneCall(ctx, credentials, ports);
-      const caller = { ...callerOf(ctx), device: cookies.device(ctx) };
-      const { user, session, secret } = await signInWhole(credentials, ports, caller, cookies.session(ctx));
-      const tokens = await ports.core.loginTokens(
-        { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId: ctx.state.requestId },
-        { signal: ctx.state.signal },
-      );
-      cookies.startSession(ctx, secret, ports.sessionTtl);
+      const caller = { ...callerOf(ctx), device: cookies.device(ctx), session: cookies.session(ctx) };
+      const entered = await signInWhole(credentials, ports, caller);
+      const tokens = await tokensOf(entered, ports, ctx);
+      cookies.startSession(ctx, entered.secret, ports.sessionTtl);
       sendJson(ctx, {
         access_token: tokens.accessToken,
         refresh_token: tokens.refreshToken,
@@ -57,15 +54,10 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
   );
 
 /** @throws {Refusal} as signIn; unauthenticated without the code of a second factor; forbidden below the class that the realm requires */
-async function signInWhole(
-  { code, ...credentials }: z.output<typeof LoginBody>,
-  ports: UserPorts,
-  caller: Caller,
-  replaces: string | undefined,
-): Promise<NewSession> {
-  const outcome = await signIn(credentials, ports, caller, replaces);
+async function signInWhole({ code, ...credentials }: z.output<typeof LoginBody>, ports: UserPorts, caller: Caller): Promise<NewSession> {
+  const outcome = await signIn(credentials, ports, caller);
   if (!isHalf(outcome)) return strongEnough(outcome);
-  if (code !== undefined) return strongEnough(await completeSignIn(outcome, code, ports, caller, replaces));
+  if (code !== undefined) return strongEnough(await completeSignIn(outcome, code, ports, caller));
   const description = "Send the code of your authenticator app, or a recovery code, as `code`.";
   throw new Refusal("unauthenticated", "second_factor_missing", { description });
 }
@@ -78,20 +70,17 @@ function strongEnough(entered: NewSession): NewSession {
   throw new Refusal("forbidden", "sign_in_too_weak", { description });
 }
 
+const tokensOf = (
+  { user, session }: NewSession,
+  { core }: UserPorts,
+  { state: { requestId, signal } }: FrontContext,
+  oneCall?: { readonly oneCall: true; readonly address: string },
+) => core.loginTokens({ userId: user.id, sessionId: session.id, authTime: session.authTime, requestId, ...oneCall }, { signal });
+
 async function answerOneCall(ctx: FrontContext, credentials: z.output<typeof LoginBody>, ports: UserPorts): Promise<void> {
   const caller = callerOf(ctx);
-  const { user, session } = await signInWhole(credentials, forOneCall(ports), caller, undefined);
-  const tokens = await ports.core.loginTokens(
-    {
-      userId: user.id,
-      sessionId: session.id,
-      authTime: session.authTime,
-      requestId: ctx.state.requestId,
-      oneCall: true,
-      address: caller.address,
-    },
-    { signal: ctx.state.signal },
-  );
+  const entered = await signInWhole(credentials, forOneCall(ports), caller);
+  const tokens = await tokensOf(entered, ports, ctx, { oneCall: true, address: caller.address });
   sendJson(ctx, { access_token: tokens.accessToken, expires_in: tokens.expiresIn, token_type: tokens.tokenType });
 }
 

@@ -182,6 +182,7 @@ export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
 export const browserCaller = ({ cookies }: Pick<PageKit, "cookies">, ctx: FrontContext): Caller => ({
   ...callerOf(ctx),
   device: cookies.device(ctx),
+  session: cookies.session(ctx),
 });
 
 /** Gives the browser of a user who has proved who they are limits of its own. */

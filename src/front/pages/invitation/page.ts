@@ -22,7 +22,7 @@ const MUST_WAIT: readonly RefusalCode[] = ["too_many_requests", "temporarily_una
  * one. Opening the page does not use up the link.
  */
 export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, guard, site, cookies } = kit;
+  const { ports, guard, site } = kit;
   const isSetup = path === "/setup";
 
   async function show(ctx: FrontContext, link: string, typed?: string, { faults = [], status }: FailedForm = {}): Promise<void> {
@@ -43,7 +43,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
    */
   async function opened(ctx: FrontContext, email: string, password: string): Promise<NewSession | undefined> {
     try {
-      const outcome = await signIn({ email, password }, ports, browserCaller(kit, ctx), cookies.session(ctx));
+      const outcome = await signIn({ email, password }, ports, browserCaller(kit, ctx));
       return isHalf(outcome) ? undefined : outcome;
     } catch (error) {
       if (!isRefusal(error) || MUST_WAIT.includes(error.code)) throw error;
@@ -60,7 +60,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
       try {
         const { token, ...newcomer } = assertShape(InvitationBody, { token: link, email, password });
         const user = await acceptInvitation(token, newcomer, ports, callerOf(ctx));
-        const session = await signInNewcomer({ user, generation: 0 }, "invitation", ports, callerOf(ctx), cookies.session(ctx));
+        const session = await signInNewcomer({ user, generation: 0 }, "invitation", ports, browserCaller(kit, ctx));
         await startBrowserSession(kit, ctx, session);
       } catch (error) {
         const isUsed = isRefusal(error) && error.reason === INVITATION_UNUSABLE;

@@ -22,6 +22,7 @@ import { provedForm, provedPage } from "../fresh-proof.ts";
 import {
   ACCOUNT_PURPOSE,
   APP_OVER,
+  browserCaller,
   failedForm,
   goneAfter,
   type PageKit,
@@ -50,7 +51,7 @@ export const beginAppPage = (kit: PageKit): Handler =>
 
 /** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */
 export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, guard, site, cookies } = kit;
+  const { ports, guard, site } = kit;
 
   /** Where no app waits for its first code in this session: one that is on was confirmed in another tab, or before a click on Back. */
   async function leave(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo): Promise<void> {
@@ -74,7 +75,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
   async function raise(ctx: FrontContext, { user, session }: SignedIn): Promise<void> {
     if (isAsStrong(session.acr, TWO_FACTOR_ACR)) return;
     const proved = withSecondFactor(session.amr, "otp");
-    const raised = await raiseTo(user, proved, ports, callerOf(ctx), cookies.session(ctx)).catch((error: unknown) => {
+    const raised = await raiseTo(user, proved, ports, browserCaller(kit, ctx)).catch((error: unknown) => {
       if (isRefusal(error)) return undefined; // the app is on, so its recovery codes must be shown
       throw error;
     });

@@ -130,7 +130,7 @@ export function signInPage(kit: PageKit): { readonly GET: Handler; readonly POST
       const connection = password === "" ? await connectionFor(kit, ctx, email, returnTo) : undefined;
       if (connection !== undefined) return upstreamPath(kit.site, connection.name, returnTo, email);
       const credentials = assertShape(LoginBody, { email, password });
-      const outcome = await signIn(credentials, kit.ports, browserCaller(kit, ctx), kit.cookies.session(ctx));
+      const outcome = await signIn(credentials, kit.ports, browserCaller(kit, ctx));
       return isHalf(outcome) ? beginSecondFactor(kit, ctx, outcome, returnTo) : outcome;
     }),
   };
@@ -141,7 +141,7 @@ export const passkeySignInPage = (kit: PageKit): Handler =>
   signInForm(kit, formShower(kit), (ctx, form) => {
     const browser = browserSecret(ctx, kit.cookies, kit.ports.randomBytes);
     const proof = { response: form.get("response") ?? "", browser };
-    return signInByPasskey(proof, kit.ports, callerOf(ctx), kit.cookies.session(ctx));
+    return signInByPasskey(proof, kit.ports, browserCaller(kit, ctx));
   });
 
 /** POST /login/passkey/options: a challenge for the script of the page. */

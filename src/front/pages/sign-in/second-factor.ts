@@ -68,11 +68,11 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
     return found?.userId == null ? undefined : { key, half: { ...found, userId: found.userId } };
   }
 
-  const proved = (found: Waiting, code: string, caller: Caller, replaces: string | undefined): Promise<NewSession> => {
-    if (found.key === undefined) return raiseSession(found.signedIn, code, ports, caller, replaces);
+  const proved = (found: Waiting, code: string, caller: Caller): Promise<NewSession> => {
+    if (found.key === undefined) return raiseSession(found.signedIn, code, ports, caller);
     const { userId, upstream } = found.half;
-    if (upstream !== null) return completeArrival({ userId, upstream, half: found.key }, code, ports, caller, replaces);
-    return completeSignIn({ ...found.half, half: found.key }, code, ports, caller, replaces);
+    if (upstream !== null) return completeArrival({ userId, upstream, half: found.key }, code, ports, caller);
+    return completeSignIn({ ...found.half, half: found.key }, code, ports, caller);
   };
 
   return {
@@ -88,9 +88,8 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
       guard.assert(ctx, form, purpose(step));
       const found = await waiting(ctx, step);
       if (found === undefined) return sendRedirect(ctx, latePath(kit, step, returnTo));
-      const [code, caller, replaces] = [form.get(CODE_FIELD) ?? "", browserCaller(kit, ctx), cookies.session(ctx)];
       try {
-        const session = await proved(found, code, caller, replaces);
+        const session = await proved(found, form.get(CODE_FIELD) ?? "", browserCaller(kit, ctx));
         sendRedirect(ctx, await enterBrowser(kit, ctx, session, returnTo));
       } catch (error) {
         if (isRefusal(error) && error.reason === SIGN_IN_OVER) return sendRedirect(ctx, latePath(kit, step, returnTo));

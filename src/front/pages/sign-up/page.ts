@@ -11,6 +11,7 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,
+  browserCaller,
   doneOf,
   failedAccountForm,
   failedForm,
@@ -71,8 +72,8 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
 
 /** Signs in a user who has just signed up, and continues where they were going; the mail with the link may be read later. */
 async function enter(kit: PageKit, ctx: FrontContext, account: NewAccount, returnTo: ReturnTo): Promise<void> {
-  const { ports, cookies, site } = kit;
-  const session = await signInNewcomer(account, "sign_up", ports, callerOf(ctx), cookies.session(ctx));
+  const { ports, site } = kit;
+  const session = await signInNewcomer(account, "sign_up", ports, browserCaller(kit, ctx));
   await startBrowserSession(kit, ctx, session);
   const page = returnTo.next ?? donePath(kit, ctx, ACCOUNT_START, "joined");
   sendRedirect(ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo));

@@ -15,7 +15,17 @@ import { languageOf } from "../../http/language.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { expired, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { provedForm } from "../fresh-proof.ts";
-import { enterBrowser, failedForm, goneAfter, type PageKit, queryForm, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import {
+  browserCaller,
+  enterBrowser,
+  failedForm,
+  goneAfter,
+  type PageKit,
+  queryForm,
+  queryMember,
+  returnToOf,
+  signedInTo,
+} from "../kit.ts";
 import { showSecurity } from "../security/page.ts";
 import { beginSecondFactor } from "../sign-in/second-factor.ts";
 import { noticeView, wideLink } from "../views/cards.ts";
@@ -86,8 +96,8 @@ async function enter(
   identity: UpstreamIdentity,
   returnTo: ReturnTo,
 ): Promise<void> {
-  const { ports, cookies, site } = kit;
-  const arrived = await arrive(connection, identity, ports, callerOf(ctx), cookies.session(ctx));
+  const { ports, site } = kit;
+  const arrived = await arrive(connection, identity, ports, browserCaller(kit, ctx));
   if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo));
   if (arrived.kind !== "signed_in") {
     const page = { ...arrived, title: connection.title, returnTo, policy: ports.signUpPolicy };
