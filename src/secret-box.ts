@@ -13,6 +13,15 @@ export interface SecretBox {
   prefix(): string;
 }
 
+/** The text that was sealed; undefined after a change of VAULT_KEY. */
+export function openedOrNot(box: SecretBox, sealed: string, about: string): string | undefined {
+  try {
+    return box.open(sealed, about);
+  } catch {
+    return undefined;
+  }
+}
+
 const ALGORITHM = "aes-256-gcm";
 const TAG_BYTES = 16;
 

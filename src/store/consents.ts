@@ -11,6 +11,7 @@ import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
+import { removing } from "./managed-records.ts";
 import type { Outcome } from "./provisioned-users.ts";
 import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
 import { CONSENTS, SCOPE_DESCRIPTIONS } from "./tables/accounts.ts";
@@ -143,12 +144,7 @@ const DESCRIBE = statement(
    from realm`,
 );
 
-const REMOVE = statement(
-  "scope_description_remove",
-  `with removed as (delete from scope_descriptions where realm_id = $1::uuid and name = $2 returning name),
-     logged as (${insertAudit(`removed, ${entriesIn("$3")}`)})
-   select name from removed`,
-);
+const REMOVE = removing("scope_description_remove", "scope_descriptions", "realm_id = $1::uuid and name = $2", "$3");
 
 /** Stores a description, with its record. @returns undefined for an unknown realm */
 export async function describeScope(

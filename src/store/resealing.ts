@@ -1,5 +1,5 @@
 import { appSecretPlace } from "../accounts/second-factor.ts";
-import type { SecretBox } from "../secret-box.ts";
+import { openedOrNot, type SecretBox } from "../secret-box.ts";
 import { secretPlace } from "../upstream/connection.ts";
 import { statement, type Tx } from "./sql.ts";
 
@@ -21,14 +21,6 @@ const COLUMNS = [sealedColumn("authenticator_apps", "user_id", appSecretPlace), 
 
 const FIRST = "00000000-0000-0000-0000-000000000000";
 
-function opened(box: SecretBox, sealed: string, place: string): string | undefined {
-  try {
-    return box.open(sealed, place);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * Seals by the present key what another key has sealed. Of two processes each secret is replaced once.
  * @returns how many it has replaced, and how many no key opens
@@ -41,7 +33,7 @@ export async function reseal(sql: Tx, box: SecretBox, signal: AbortSignal): Prom
       rows = await sql.query<{ key: string; secret: string }>(next, [box.prefix(), rows.at(-1)?.key ?? FIRST]);
       for (const { key, secret } of rows) {
         if (signal.aborted) return counts;
-        const plain = opened(box, secret, place(key));
+        const plain = openedOrNot(box, secret, place(key));
         if (plain === undefined) counts.unreadable += 1;
         else counts.replaced += (await sql.query(replace, [key, secret, box.seal(plain, place(key))])).length;
       }

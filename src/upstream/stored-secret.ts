@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import type { SecretBox } from "../secret-box.ts";
+import { openedOrNot, type SecretBox } from "../secret-box.ts";
 import {
   assertScopes,
   type Connection,
@@ -49,7 +49,7 @@ export function changedConnection(
   const place = secretPlace(id);
   if (clientSecret !== undefined && connection.authMethod !== "client_secret")
     throw incoherent("clientSecret", `does not go with authMethod ${connection.authMethod}`);
-  const replaced = clientSecret !== undefined && (secret === null || opened(box, secret, place) !== clientSecret);
+  const replaced = clientSecret !== undefined && (secret === null || openedOrNot(box, secret, place) !== clientSecret);
   if (change.scopes !== undefined) assertScopes({ protocol: connection.protocol, scopes: change.scopes });
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   return {
@@ -57,13 +57,4 @@ export function changedConnection(
     ...given,
     secret: replaced ? box.seal(clientSecret, place) : secret,
   };
-}
-
-/** The stored secret; undefined after a change of VAULT_KEY, so that a new one can take its place. */
-function opened(box: SecretBox, secret: string, place: string): string | undefined {
-  try {
-    return box.open(secret, place);
-  } catch {
-    return undefined;
-  }
 }
