@@ -93,7 +93,6 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
       } catch (error) {
         await show(ctx, signedIn, returnTo, failedForm(ctx, error, [CODE_FIELD]), form.get(APP_MEMBER));
       }
-      return undefined;
     }),
   };
 }
@@ -104,7 +103,6 @@ export const renewCodesPage = (kit: PageKit): Handler =>
     try {
       const codes = await renewRecoveryCodes(signedIn, kit.ports, callerOf(ctx));
       sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes));
-      return undefined;
     } catch (error) {
       return showGone(kit, ctx, signedIn, error, "appGone");
     }

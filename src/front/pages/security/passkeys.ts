@@ -38,7 +38,6 @@ export const factorForm = (
       if (returnTo.requestId === undefined) await showSecurity(kit, ctx, signedIn, failed);
       else await showSetUp(kit, ctx, returnTo, failed);
     }
-    return undefined;
   });
 
 /** POST /account/security/passkeys/options: a challenge for the script of the page. */
@@ -49,7 +48,6 @@ export const newPasskeyOptions = (kit: PageKit): Handler =>
     if (!isFresh(signedIn)) throw new Refusal("forbidden", "proof_too_old");
     const browser = browserSecret(ctx, cookies, ports.randomBytes);
     sendJson(ctx, await passkeyCreationOptions(signedIn.user, ports.relyingParty, browser, ports));
-    return undefined;
   });
 
 /** POST /account/security/passkeys: the passkey that a browser has made. */
