@@ -42,11 +42,14 @@ export const repeatedOnce = <Result>(work: () => Promise<Result>): Promise<Resul
 /** Whether a failed write has certainly changed nothing. */
 export const changedNothing = (error: unknown): boolean => !isUnavailable(error) || mayBeRepeated(error);
 
+/** SQLSTATEs with which the server ends a connection. The severity would say it too, but in the language of the server (lc_messages). */
+const ENDS_CONNECTION = /^(?:08|28|57P|25P0[34]|53300)/;
+
 /** Whether the connection can be reused: after an ordinary error of the server, which has not closed it. */
 export const leavesConnection = (error: unknown): boolean => {
   if (error instanceof Undone || (error instanceof Refusal && error.reason !== "storage_unavailable")) return true;
-  const cause = error instanceof Refusal ? error.detail.cause : error;
-  return sqlState(cause) !== undefined && (cause as { readonly severity?: string }).severity === "ERROR";
+  const state = stateBehind(error);
+  return state !== undefined && !ENDS_CONNECTION.test(state);
 };
 
 /** For errors of lost or late connections, whose code is absent or the operating system's. */

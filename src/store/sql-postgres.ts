@@ -10,8 +10,9 @@ const STATEMENT = 2_000;
 const ANSWER = STATEMENT + 500;
 
 const BYTEA = 17;
+/** Of either form, which bytea_output of the server chooses. */
 const bytes = (text: string): Uint8Array => {
-  const buffer = Buffer.from(text.slice(2), "hex");
+  const buffer: Buffer = pg.types.getTypeParser(BYTEA)(text);
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 };
 

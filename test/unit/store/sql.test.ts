@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import { asRefusedBy, leavesConnection, mayBeRepeated } from "../../../src/store/availability.ts";
 import { isStorable, jsonRows } from "../../../src/store/sql.ts";
+import { types } from "../../../src/store/sql-postgres.ts";
 
 const databaseError = (code: string, severity = "ERROR") => Object.assign(new Error("from the server"), { code, severity });
 
@@ -70,7 +71,20 @@ test("only serialization failures and deadlocks are repeated", () => {
 test("a connection is kept after an error of a statement, and closed after a lost connection or timeout", () => {
   expect(leavesConnection(databaseError("23505"))).toBe(true);
   expect(leavesConnection(asRefusedBy(databaseError("57014")))).toBe(true);
-  expect(leavesConnection(asRefusedBy(databaseError("57P01", "FATAL")))).toBe(false);
+  for (const code of ["57P01", "25P03", "08P01"]) expect(leavesConnection(asRefusedBy(databaseError(code, "FATAL")))).toBe(false);
   expect(leavesConnection(asRefusedBy(new Error("Query read timeout")))).toBe(false);
   expect(leavesConnection(new Refusal("conflict", "client_id_taken"))).toBe(true);
+});
+
+test("a connection is kept and closed alike where the server speaks another language", () => {
+  expect(leavesConnection(databaseError("23505", "FEHLER"))).toBe(true);
+  expect(leavesConnection(asRefusedBy(databaseError("57P01", "FATAL")))).toBe(false);
+});
+
+test.for([
+  ["hex", "\\x005e91ff"],
+  ["escape", "\\000^\\221\\377"],
+] as const)("bytes are read where bytea_output is %s", ([, text]) => {
+  const read: unknown = types.getTypeParser?.(17, "text")(text);
+  expect(read).toEqual(new Uint8Array([0x00, 0x5e, 0x91, 0xff]));
 });
