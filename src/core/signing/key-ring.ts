@@ -39,7 +39,7 @@ export interface Keys {
   jwksJson(): string;
 }
 
-/** Seconds for which a key is published before it signs: as long as verifiers may cache a key set. */
+/** Seconds for which a key is published before it signs: it has to reach every core and front, and then verifiers that cache a key set. */
 const NOTICE = 300;
 
 /** The key that signs ID tokens and logout tokens for a client. @throws {Refusal} temporarily_unavailable */

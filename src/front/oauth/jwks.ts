@@ -8,7 +8,8 @@ import { apiErrorPrinter } from "../http/errors.ts";
 import { type PreparedDocument, prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
 
-const MAX_AGE = 300;
+/** Seconds: a new key signs 300 after its publication, of which 30 may pass until every core knows it, and FRESH until fronts do. */
+const MAX_AGE = 240;
 /** Seconds for which a set is served without asking the core again; a rotation shows after at most these. */
 const FRESH = 3;
 /** Seconds for which the last set is served while no core answers. */
