@@ -29,6 +29,7 @@ import { listening } from "./opening.ts";
 import { frontRoutes } from "./routes.ts";
 import { tracedCore, tracedRequests } from "./telemetry.ts";
 import { resealing } from "./vault.ts";
+import { waitWhileOthersServe } from "./worker.ts";
 
 export interface FrontSurroundings extends Surroundings {
   /** The core of this process; undefined: the front calls the core at TOKEN_CORE_URL. */
@@ -41,12 +42,19 @@ export interface FrontSurroundings extends Surroundings {
 /** Milliseconds for requests in flight after the listener has closed. */
 const GRACE = 20_000;
 
+/** What a front loads late: the reader of bodies, the common passwords, the Connect library. */
+const LOADS: readonly (() => Promise<unknown>)[] = [
+  loadBodyReader,
+  () => import("@zxcvbn-ts/language-common"),
+  () => import("@connectrpc/connect-node"),
+];
+
 /** Starts the HTTP front over the core and its stores. */
 export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
   const { log, metrics } = around;
   const clock = around.databaseClock.seconds;
   const { issuer, host } = config;
-  const { core, remote } = coreOf(config, around);
+  const { core, ready } = coreOf(config, around);
   const mails = openOutbox(config, sql, around);
   const fault: FrontTelemetry["fault"] = (report) => log.error("fault", report);
   const alive: Lifecycle = { draining: false };
@@ -56,7 +64,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const { routes, describeApi } = frontRoutes(config, sql, {
     ...around,
     core,
-    coreReady: remote === undefined ? async () => true : remote.ready,
+    coreReady: ready,
     alive,
     deployment: { deployment: deploymentOf(config, sql, callers), settings: settingsOf(config) },
     fault,
@@ -94,19 +102,14 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   });
   const handler = tracedRequests(watched(callers.see, app), around.routes, around.tracing);
   around.background.push(resealing(config, sql, log, around.failed));
+  await waitWhileOthersServe(ready);
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
     listen({ handler, host, port: config.port, lifecycle: alive }),
   );
   const port = listener.addresses[0]?.port ?? config.port;
   return {
     listening: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
-    /** The API description, the common passwords, the Connect library. */
-    loads: [
-      describeApi,
-      loadBodyReader,
-      () => import("@zxcvbn-ts/language-common"),
-      () => import("@connectrpc/connect-node"),
-    ] as readonly (() => Promise<unknown>)[],
+    loads: [describeApi, ...LOADS],
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
   };
 }
@@ -120,11 +123,11 @@ const watched =
   };
 
 function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing, log }: FrontSurroundings) {
-  if (core !== undefined) return { core, remote: undefined };
+  if (core !== undefined) return { core, ready: async () => true };
   const { url = "", secret, ca, tlsCert: cert, tlsKey: key } = tokenCore;
   const remote = remoteTokenCore({ url, secret, tls: { ca, cert, key } }, databaseClock.now, undefined, log);
   closing.push(() => remote.close());
-  return { core: observedCore(tracedCore(remote, "client", tracing), metrics, refusals), remote };
+  return { core: observedCore(tracedCore(remote, "client", tracing), metrics, refusals), ready: remote.ready };
 }
 
 /** Starts sending queued mails. */

@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import type { Config } from "../config.ts";
 import { type Keys, openKeys } from "../core/signing/key-ring.ts";
 import { publicKeysOf, type SigningKey, signingKey } from "../core/signing/keys.ts";
@@ -9,7 +8,7 @@ import { readMldsaPrivate } from "../ml-dsa-key.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Database } from "../store/orm.ts";
 import type { Log } from "../telemetry/log.ts";
-import { isWorker, othersServe } from "./worker.ts";
+import { isWorker, waitWhileOthersServe } from "./worker.ts";
 
 /** Seconds for which a key is served after the last core that holds it: longer than any token lives, plus the interval of reports. */
 export const KEYS_OUTLIVE = 25 * 60 * 60;
@@ -33,9 +32,6 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
   return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
 }
 
-/** Milliseconds between two looks at keys that may not sign yet. */
-const LOOK = 1_000;
-
 /**
  * Lets a worker whose keys are too new to sign wait before it listens, while others serve with the key before: so a key can be replaced by
  * its file and SIGHUP. @see docs/keys.md
@@ -43,10 +39,10 @@ const LOOK = 1_000;
 export async function awaitNotice(keys: Keys, log: Log, failed: (error: unknown) => void): Promise<void> {
   if (keys.current() !== undefined || !isWorker()) return;
   log.warn("signing_key_waits");
-  while (keys.current() === undefined && (await othersServe())) {
-    await setTimeout(LOOK);
+  await waitWhileOthersServe(async () => {
     await keys.refresh().catch(failed);
-  }
+    return keys.current() !== undefined;
+  });
 }
 
 /** A key under DATA_DIR. @throws {Error} naming the file when it holds no such key; the file is never overwritten */

@@ -1,4 +1,5 @@
 import type { Cluster } from "node:cluster";
+import { setTimeout } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
 import { shared } from "../load-once.ts";
 
@@ -50,8 +51,17 @@ export function metricsOfAll(): () => Promise<string> {
   });
 }
 
+/** Milliseconds between two looks at what a worker waits for. */
+const LOOK = 1_000;
+
+/** Lets a worker that cannot serve yet wait before it listens, while others serve. A reload in the meantime replaces it. */
+export async function waitWhileOthersServe(canServe: () => Promise<boolean>): Promise<void> {
+  if (!isWorker()) return;
+  while (!(await canServe()) && (await othersServe())) await setTimeout(LOOK);
+}
+
 /** Whether other workers of the supervisor serve now. */
-export const othersServe = (): Promise<boolean> =>
+const othersServe = (): Promise<boolean> =>
   new Promise((resolve) => {
     const listener = (message: ToWorker): void => {
       if (message.type !== "others") return;

@@ -52,13 +52,18 @@ function closeUndelivered({ process: child }: Worker): void {
   });
 }
 
-/** Starts a worker, and waits until it serves. @throws when it ends before, having printed why */
+/** Workers that wait to serve by settings which a reload has to read again; they are ended. */
+const outdated = new WeakSet<Worker>();
+
+class Outdated extends Error {}
+
+/** Starts a worker, and waits until it serves. @throws when it ends before, having printed why  @throws {Outdated} */
 async function startWorker(): Promise<Ready> {
   const worker = cluster.fork();
   worker.on("error", () => undefined); // of a message to one that was just killed, whose exit follows
   closeUndelivered(worker);
   const ready = new Promise<void>((resolve, reject) => {
-    worker.once("exit", () => reject(new Error("a worker ended before it was ready")));
+    worker.once("exit", () => reject(outdated.has(worker) ? new Outdated() : new Error("a worker ended before it was ready")));
     worker.on("message", (message: FromWorker) => message.type === "ready" && resolve());
   });
   await ready;
@@ -97,7 +102,7 @@ function answerMetrics(): void {
  * Keeps `count` workers serving on the same ports, and never returns.
  *
  * A worker that ends is replaced. SIGHUP replaces all of them, one after the other, each after its successor is ready, which may wait for
- * its keys (awaitNotice). SIGTERM and SIGINT end all as they would end one process.
+ * its keys or its core (waitWhileOthersServe), until a further SIGHUP. SIGTERM and SIGINT end all as they would end one process.
  * @param lingers seconds that workers keep serving after a signal
  */
 export async function supervise(
@@ -140,6 +145,7 @@ export async function supervise(
         return void (await start());
       } catch (error) {
         if (leaving) return;
+        if (error instanceof Outdated) continue;
         log.error("worker_did_not_start", { error });
         quick += 1;
         await setTimeout(PAUSES[Math.min(quick, PAUSES.length) - 1]);
@@ -166,7 +172,9 @@ export async function supervise(
 
   answerMetrics();
   cluster.on("message", (worker, { type }: FromWorker) => {
-    if (type === "others") send(worker, { type, serve: workers.size > 0 });
+    if (type !== "others") return;
+    if (outdated.has(worker)) worker.process.kill("SIGKILL");
+    else send(worker, { type, serve: workers.size > 0 });
   });
   const first = await start(); // it migrates and provisions before the others begin
   send(first.worker, { type: "welcome" });
@@ -200,13 +208,14 @@ function reloading(
     log.info("workers_reloaded", { count: workers.size });
   };
   return () => {
+    for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) outdated.add(worker);
     asked = true;
     if (running) return;
     running = true;
     void (async () => {
       while (asked && !isLeaving()) {
         asked = false;
-        await turn().catch((error: unknown) => log.error("reload_failed", { error }));
+        await turn().catch((error: unknown) => error instanceof Outdated || log.error("reload_failed", { error }));
       }
       running = false;
     })();

@@ -186,6 +186,39 @@ describe("two WORKERS", () => {
     await drop();
   });
 
+  test("of a front go on while a reload names a secret that the core refuses, until a further reload", async () => {
+    const { url, drop } = (await createTestDatabase()) ?? expect.fail("TEST_DATABASE_URL is not set");
+    const secretFile = join(aDirectory(), "secret");
+    const good = "the secret of the fronts of this test";
+    writeFileSync(secretFile, good);
+    const shared = { DATABASE_URL: url, REDIS_URL: process.env.TEST_REDIS_URL ?? expect.fail("TEST_REDIS_URL is not set") };
+    const core = await startProcess({ ...shared, TOKEN_CORE_SECRET: good, PROVISION_FILE: provisionFile() }, "core");
+    const settings = { WORKERS: "2", LOG_LEVEL: "info", TOKEN_CORE_URL: `http://${core.grpc}`, TOKEN_CORE_SECRET: `@${secretFile}` };
+    const front = await startProcess({ ...shared, ...settings }, "front");
+    await until("two workers", async () => front.said().includes("workers_ready"), 60_000);
+    const serving = workersOf(front);
+    const { token } = serverDriver(front.url, "");
+    const answered = async () => (await token(AGENT, { grant_type: "client_credentials", scope: "crm:read" })).status;
+
+    writeFileSync(secretFile, "another secret than that of the core");
+    front.child.kill("SIGHUP");
+    await until("a worker that waits", async () => front.said().includes("front_not_admitted"), 60_000);
+    expect([await answered(), await answered(), await answered()]).toEqual([200, 200, 200]);
+    expect(workersOf(front)).toEqual(expect.arrayContaining([...serving]));
+
+    writeFileSync(secretFile, good);
+    front.child.kill("SIGHUP");
+    await until("the reload", async () => front.said().includes("workers_reloaded"), 60_000);
+    expect(await answered()).toBe(200);
+    expect(front.said()).not.toContain("reload_failed");
+    expect(workersOf(front).filter((pid) => serving.includes(pid))).toEqual([]);
+    for (const { child, ended } of [front, core]) {
+      child.kill("SIGINT");
+      expect(await ended).toBe(0);
+    }
+    await drop();
+  });
+
   test("are refused on the embedded database and without Redis, in one sentence each", async () => {
     const ports = { PORT: "39990", GRPC_PORT: "39991", WORKERS: "2" };
     expect(await countersign(["serve"], ports)).toEqual({

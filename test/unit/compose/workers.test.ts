@@ -14,7 +14,7 @@ const test = base.concurrent;
 
 const LONG = { timeout: 20_000 };
 
-/** A supervisor of two workers, which serve nothing. `gate` and `busy(worker)` name files that keep them from starting, and one from ending. `faulty` ends at its start. */
+/** A supervisor of two workers, which serve nothing. `waits` names a file that lets new ones wait while others serve, `gate` and `busy(worker)` name files that keep them from starting, and one from ending. `faulty` ends at its start. */
 async function aSupervisor({ expect, onTestFinished }: TestContext, patience = 60_000, faulty = 0) {
   const directory = mkdtempSync(join(tmpdir(), "workers-"));
   const child = spawn(process.execPath, [SMALL_WORKER, directory, `${patience}`, `${faulty}`], { stdio: ["ignore", "pipe", "ignore"] });
@@ -33,7 +33,7 @@ async function aSupervisor({ expect, onTestFinished }: TestContext, patience = 6
     readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
   await expect.poll(() => said, LONG).toContain("workers_ready");
   const busy = (worker: number) => join(directory, String(worker));
-  return { child, gate: join(directory, "gate"), busy, workers, said: () => said };
+  return { child, gate: join(directory, "gate"), waits: join(directory, "waits"), busy, workers, said: () => said };
 }
 
 test("a worker that ends while its successor starts has one successor", async (context) => {
@@ -146,6 +146,25 @@ test("a reload replaces a worker that was starting at the signal too", async (co
   await expect.poll(said, LONG).toContain("workers_reloaded");
   expect(workers()).toHaveLength(2);
   for (const old of [second, starting]) expect(workers()).not.toContain(old);
+});
+
+test("a reload replaces workers that still wait to serve at the signal", async (context) => {
+  const { expect } = context;
+  const { child, waits, workers, said } = await aSupervisor(context);
+  const old = workers();
+  const young = () => workers().filter((pid) => !old.includes(pid));
+  writeFileSync(waits, "");
+  child.kill("SIGHUP");
+  await expect.poll(() => young().length, LONG).toBe(1);
+  process.kill(old[0] ?? 0, "SIGKILL");
+  await expect.poll(() => young().length, LONG).toBe(2); // in place of the one that was killed
+  const waiting = young();
+  child.kill("SIGHUP");
+  await expect.poll(() => waiting.filter((pid) => workers().includes(pid)), LONG).toEqual([]);
+  rmSync(waits);
+  await expect.poll(said, LONG).toContain("workers_reloaded");
+  expect([workers().length, young().length]).toEqual([2, 2]);
+  expect(said()).not.toMatch(/reload_failed|worker_did_not_start/);
 });
 
 test("requests for metrics at the same time are one question to the supervisor", async ({ expect }) => {
