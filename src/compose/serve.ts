@@ -47,7 +47,8 @@ export async function serve(config: Config, role: Role): Promise<void> {
   };
   if (isWorker()) obeySupervisor({ drain: (seconds) => void leave(seconds, 0), welcome: () => void greet() });
   else {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    // After SIGHUP, by a terminal that is closed or a reload without WORKERS, systemd starts it again.
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
       process.on(signal, () => {
         running.log.info("draining", { signal });
         void leave(LINGER[signal] ?? 0, 0);

@@ -80,6 +80,20 @@ describe("R11: shutdown", () => {
     await closed;
   });
 
+  test("SIGHUP to a process without WORKERS ends it as SIGINT does: an open request finishes, and it exits with 0", async () => {
+    const server = await startProcess({});
+    const open = connect(Number(new URL(server.url).port), "127.0.0.1");
+    const form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 12";
+    open.write(`POST /oauth/token HTTP/1.1\r\nHost: x\r\n${form}\r\nExpect: 100-continue\r\n\r\n`);
+    await once(open, "data");
+    const answered = once(open, "data");
+    server.child.kill("SIGHUP");
+    await expect.poll(() => fetch(`${server.url}/`).catch(() => "closed"), { timeout: 10_000 }).toBe("closed");
+    open.write("grant_type=x");
+    expect(String((await answered)[0])).toContain("unsupported_grant_type");
+    expect(await server.ended).toBe(0);
+  });
+
   test("a second signal exits with 1 at once", async () => {
     const server = await startProcess({});
     server.child.kill("SIGTERM");
