@@ -42,7 +42,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   telemetry_not_sent: event(
     "warn",
     ["error", "code"],
-    "The OpenTelemetry collector did not take traces or metrics, `code` is its status; at most once a minute.",
+    "The OpenTelemetry collector did not take traces or metrics, `code` is its status, unless it asked to try again (429, 502, 503, 504); at most once a minute.",
   ),
   http_request: event("debug", ["requestId", "route", "method", "status", "durationMs"], "A request was answered."),
   token_refused: event("info", ["route", "code", "reason", "requestId"], "The token endpoint refused a request."),
