@@ -6,6 +6,7 @@ import { createTRPCOptionsProxy } from "@trpc/tanstack-react-query";
 import { accessToken, forgetForm, forgetToken } from "../auth/session.ts";
 import { BASE, patience } from "../environment.ts";
 import { T } from "../texts/texts.ts";
+import { noteTime } from "./clock.ts";
 import { failureOf } from "./failure.ts";
 import { stepUpLink } from "./step-up.ts";
 
@@ -23,8 +24,11 @@ async function fetchSignedIn(input: RequestInfo, init: RequestInit): Promise<Res
   return patientFetch(input, { ...init, headers: { ...(init.headers as Record<string, string>), ...(await authorized()) } });
 }
 
-const patientFetch = (input: RequestInfo, init: RequestInit): Promise<Response> =>
-  fetch(input, { ...init, signal: AbortSignal.any([patience(), ...(init.signal ? [init.signal] : [])]) });
+async function patientFetch(input: RequestInfo, init: RequestInit): Promise<Response> {
+  const response = await fetch(input, { ...init, signal: AbortSignal.any([patience(), ...(init.signal ? [init.signal] : [])]) });
+  noteTime(response);
+  return response;
+}
 
 const authorized = async () => ({ authorization: `Bearer ${await accessToken()}` });
 

@@ -1,4 +1,6 @@
+import { now } from "../api/clock.ts";
 import { LANGUAGE } from "../environment.ts";
+import { daysBetween, distanceOf } from "./distance.ts";
 import { en, type Texts } from "./en.ts";
 import { isolating } from "./isolated.ts";
 
@@ -9,7 +11,7 @@ const TAG = LANGUAGE === "de" ? "de-DE" : "en-GB";
 const NUMBER = new Intl.NumberFormat(TAG);
 const MOMENT = new Intl.DateTimeFormat(TAG, { dateStyle: "medium", timeStyle: "short" });
 const TIME = new Intl.DateTimeFormat(TAG, { timeStyle: "medium" });
-const TIME_OF_DAY = new Intl.DateTimeFormat(TAG, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const TIME_OF_DAY = new Intl.DateTimeFormat(TAG, { dateStyle: "medium", timeStyle: "medium" });
 const HOUR = new Intl.DateTimeFormat(TAG, { hour: "2-digit", minute: "2-digit" });
 const RELATIVE = new Intl.RelativeTimeFormat(TAG, { numeric: "auto" });
 
@@ -17,19 +19,8 @@ export const shownNumber = (value: number): string => NUMBER.format(value);
 /** @param at milliseconds since the epoch */
 export const shownMoment = (at: number): string => MOMENT.format(at);
 /** To the second, and with the day unless it is today. @param at milliseconds since the epoch */
-export const shownTime = (at: number, now = new Date()): string =>
-  (new Date(at).toDateString() === now.toDateString() ? TIME : TIME_OF_DAY).format(at);
+export const shownTime = (at: number): string => (daysBetween(now(), at) === 0 ? TIME : TIME_OF_DAY).format(at);
 export const shownHour = (at: number): string => HOUR.format(at);
 
-const UNITS = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-] as const;
-
 /** "3 hours ago". @param at milliseconds since the epoch */
-export function shownAgo(at: number, now = Date.now()): string {
-  const past = at - now;
-  const [unit, size] = UNITS.find(([, milliseconds]) => Math.abs(past) >= milliseconds) ?? ["second", 1000];
-  return RELATIVE.format(Math.round(past / size), unit);
-}
+export const shownAgo = (at: number): string => RELATIVE.format(...distanceOf(at, now()));

@@ -2,6 +2,7 @@ import { Stack, Text } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
+import { now } from "../../api/clock.ts";
 import { usePages } from "../../api/pages.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { ClientLink, isDocumentClient } from "../../components/client-link.tsx";
@@ -75,7 +76,7 @@ type Search = ListSearch<"q" | "sort" | "origin" | "environment" | "enabled" | "
 /** Milliseconds without use after which a registration counts as dead. */
 const DEAD = 90 * 86_400_000;
 /** From the start of the day, so that the key of the query stays the same. */
-const longAgo = (): number => Math.floor((Date.now() - DEAD) / 86_400_000) * 86_400_000;
+const longAgo = (): number => Math.floor((now() - DEAD) / 86_400_000) * 86_400_000;
 
 const ownInput = ({ q, sort, environment, enabled }: Search) => ({
   ...(q !== undefined && { search: q }),

@@ -2,6 +2,7 @@ import { Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { trpc } from "../../api/client.ts";
+import { now } from "../../api/clock.ts";
 import { Section } from "../../components/section.tsx";
 import { shownHour, shownMoment, shownNumber, T } from "../../texts/texts.ts";
 import { sumsOf } from "./sums.ts";
@@ -20,7 +21,7 @@ export function Figures({ isOperator }: { readonly isOperator: boolean }) {
   const all = useQuery({ ...trpc.operator.figures.get.queryOptions({}), ...look, enabled: isOperator });
   const own = useQuery({ ...trpc.figures.get.queryOptions({}), ...look, enabled: !isOperator });
   const found = isOperator ? all : own;
-  const sums = found.data && sumsOf(found.data.figures, Date.now());
+  const sums = found.data && sumsOf(found.data.figures, now());
   const isEmpty = sums !== undefined && sums.issued + sums.refused + sums.replayed + sums.raced === 0;
   return (
     <Section title={texts.lastDay} of={found} empty={isEmpty ? texts.nothingYet : undefined}>

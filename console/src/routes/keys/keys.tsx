@@ -1,6 +1,7 @@
 import { Alert, Badge, Button, Code, List, Stack, Table, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { now } from "../../api/clock.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, PendingScreen } from "../../components/failure.tsx";
 import { PageHead } from "../../components/page-head.tsx";
@@ -21,7 +22,7 @@ export function KeysPage() {
   const list = useQuery(trpc.operator.signingKeys.list.queryOptions());
   if (list.data === undefined) return <PendingScreen title={texts.title} of={[list]} height={320} />;
   const { signingKeys } = list.data;
-  const isOld = signingKeys.some(({ state, publishedAt }) => state === "signing" && Date.now() - publishedAt > OLD);
+  const isOld = signingKeys.some(({ state, publishedAt }) => state === "signing" && now() - publishedAt > OLD);
   return (
     <Stack>
       <PageHead title={texts.title} detail={texts.lead} />
