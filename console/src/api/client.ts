@@ -53,7 +53,11 @@ const isWorthRetrying = (failures: number, error: unknown): boolean => {
 
 /** A screen stays when it cannot be read again: what was typed there must not be lost. */
 const queryCache = new QueryCache({
-  onError(error, { state }) {
+  onError(error, { state, queryKey }) {
+    const ofViewer = trpc.viewer.get.queryKey();
+    // What the viewer may do has changed since it was read.
+    if (failureOf(error).status === 403 && String(queryKey) !== String(ofViewer))
+      void queryClient.invalidateQueries({ queryKey: ofViewer });
     if (state.data === undefined || failureOf(error).status === 404) return;
     notifications.show({ id: "stale", message: T.failure.stale, color: "red" });
   },

@@ -499,6 +499,7 @@ export const de: Texts = {
     create: {
       open: "Client anlegen",
       title: "Client anlegen",
+      notPermitted: "Sie dürfen keine Clients anlegen. Wenn Sie einen brauchen, bitten Sie einen Operator.",
       question: "Was bauen Sie?",
       kinds: {
         web: { name: "Eine Web-App", detail: "Läuft auf einem Server, der ein Geheimnis bewahren kann." },

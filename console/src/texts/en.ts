@@ -477,6 +477,7 @@ export const en = {
     create: {
       open: "Create a client",
       title: "Create a client",
+      notPermitted: "You may not create clients. If you need one, ask an operator.",
       question: "What are you building?",
       kinds: {
         web: { name: "A web app", detail: "Runs on a server, which can keep a secret." },

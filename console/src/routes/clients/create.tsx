@@ -38,7 +38,7 @@ function register({ kind, name, redirects, scopes, mode }: Draft, isOperator: bo
 }
 
 export function CreateClient() {
-  const { isOperator } = useViewer();
+  const { isKnown, isOperator, can } = useViewer();
   const { kind: given } = useSearch({ from: "/frame/clients/new" });
   const [draft, setDraft] = useState<Draft>(() => {
     const kind = oneOf(KINDS, given) ?? "web";
@@ -50,6 +50,8 @@ export function CreateClient() {
     meta: { secretOf: ({ name, clientSecret }: CreatedClient) => ({ label: `${texts.secret}: ${name}`, text: clientSecret }) },
   });
   if (creation.data !== undefined) return <Created {...creation.data} />;
+  const head = { title: texts.title, back: { to: "/clients", label: T.clients.title } };
+  if (isKnown && !can.createClients) return <PageHead {...head} detail={texts.notPermitted} />;
   const change = (members: Partial<Draft>): void => setDraft({ ...draft, ...members });
   /** Scopes that were not typed follow the kind. */
   const choose = (kind: Kind): void => change({ kind, ...(draft.scopes === scopesFor(draft.kind) && { scopes: scopesFor(kind) }) });
@@ -57,7 +59,7 @@ export function CreateClient() {
   return (
     <Form onSubmit={() => creation.mutate()}>
       <Stack maw="40rem">
-        <PageHead title={texts.title} back={{ to: "/clients", label: T.clients.title }} />
+        <PageHead {...head} />
         <Radio.Group label={texts.question} value={draft.kind} onChange={(kind) => choose(kind as Kind)}>
           <Stack mt="xs" gap="xs">
             {kinds.map((kind) => (

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type ManagementOutputs, trpc } from "../../api/client.ts";
 import { failureOf } from "../../api/failure.ts";
+import { useViewer } from "../../api/viewer.ts";
 import { CopyBlock } from "../../components/copy.tsx";
 import { Pending } from "../../components/failure.tsx";
 import { oneOf } from "../../components/list-search.ts";
@@ -22,14 +23,12 @@ const TABS = ["document", "consents", "audit"] as const;
 export function DocumentClient() {
   const { client = "", tab } = useSearch({ from: "/frame/clients/document" });
   const navigate = useNavigate({ from: "/clients/document" });
+  const { isKnown, isOperator } = useViewer();
+  const head = { title: URL.parse(client)?.host ?? client, back: { to: "/clients", label: T.clients.title } };
+  if (!isOperator) return <PageHead {...head} detail={isKnown && T.failure.operators} />;
   return (
     <Stack>
-      <PageHead
-        title={URL.parse(client)?.host ?? client}
-        back={{ to: "/clients", label: T.clients.title }}
-        state={<Badge color="blue">{texts.kind}</Badge>}
-        detail={client}
-      />
+      <PageHead {...head} state={<Badge color="blue">{texts.kind}</Badge>} detail={client} />
       <Tabs
         value={oneOf(TABS, tab) ?? "document"}
         onChange={(value) => void navigate({ search: { client, tab: value ?? "document" }, replace: true })}

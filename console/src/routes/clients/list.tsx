@@ -91,16 +91,19 @@ const inputOf = ({ origin, unused, ...search }: Search) => ({
   origin: oneOf(ORIGINS, origin),
 });
 
-const CreateButton = () => <LinkButton to="/clients/new">{texts.create.open}</LinkButton>;
+function CreateButton() {
+  const { can } = useViewer();
+  return can.createClients && <LinkButton to="/clients/new">{texts.create.open}</LinkButton>;
+}
 
 export function ClientList() {
-  const { isKnown, isOperator, can } = useViewer();
+  const { isKnown, isOperator } = useViewer();
   const search = useSearch({ from: "/frame/clients" });
   const navigate = useNavigate({ from: "/clients" });
   return (
     <Stack>
       <PageHead title={texts.title} detail={texts.empty}>
-        {can.createClients && <CreateButton />}
+        <CreateButton />
       </PageHead>
       {isKnown && (
         <>
@@ -148,12 +151,12 @@ interface ClientsProps {
   readonly search: Search;
 }
 
-/** The way to a client of a metadata document, which lists do not have. */
-const documentOf = (sought: string | undefined): ReactNode =>
-  sought !== undefined && isDocumentClient(sought) && <ClientLink clientId={sought}>{texts.document.open}</ClientLink>;
+/** For operators: the way to a client of a metadata document, which lists do not have. */
+const documentOf = (sought = ""): ReactNode => isDocumentClient(sought) && <ClientLink clientId={sought}>{texts.document.open}</ClientLink>;
 
 function Clients({ search: { sort, ...filters }, ...list }: ClientsProps) {
   const navigate = useNavigate({ from: "/clients" });
+  const { isOperator } = useViewer();
   return (
     <DataTable
       caption={texts.title}
@@ -164,7 +167,7 @@ function Clients({ search: { sort, ...filters }, ...list }: ClientsProps) {
       onSort={(to) => void navigate({ search: (before) => ({ ...before, sort: to }), replace: true })}
       empty={
         Object.keys(filters).length > 0
-          ? { text: texts.noMatch, action: documentOf(filters.q) }
+          ? { text: texts.noMatch, action: isOperator && documentOf(filters.q) }
           : { title: texts.emptyTitle, text: texts.empty, action: <CreateButton /> }
       }
     />
