@@ -2,12 +2,13 @@ import { afterAll, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { openPage } from "../support/chromium.ts";
 import { openScreen, startConsole } from "../support/console.ts";
+import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { signIn } from "../support/visits.ts";
 
 // What the console offers to users with few rights. One server and one browser.
 
-const { server, browser } = await startConsole({ env: { DEVELOPERS: "role" } });
+const { server, browser, page: operatorPage } = await startConsole({ env: { DEVELOPERS: "role" } });
 const operator = await operatorAt(server.url);
 const { email } = await server.signedInUser();
 const { page, close, problems } = await openPage(browser);
@@ -34,6 +35,38 @@ test("the document of a client is for operators: others are offered no way to it
   await openScreen(page, "/clients/document?client=https://app.example.test/client");
   await page.getByText("This page is for operators.").waitFor();
   expect(calls.filter((url) => url.includes("operator."))).toEqual([]);
+});
+
+test("a developer who presses Enter twice makes one API key", async () => {
+  const [user] = (await operator.users.list.query({ search: email })).users;
+  await operator.users.setRole.mutate({ id: user?.id ?? "", role: "developer" });
+  await page.goto(`${server.url}/console/clients/new?kind=spa`);
+  await page.getByLabel("Name").fill("Of a developer");
+  await page.getByLabel("Redirect URIs").fill("https://app.example.test/cb");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByRole("link", { name: "Open its settings" }).click();
+  await page.getByRole("tab", { name: "API keys" }).click();
+  const field = page.getByLabel("Name of the key");
+  await field.fill("laptop");
+  await field.press("Enter");
+  await page.getByRole("button", { name: "Revoke the key laptop" }).waitFor();
+  expect(await field.inputValue()).toBe("");
+  await field.press("Enter");
+  await page.getByRole("button", { name: "Revoke the key laptop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("Revoked", { exact: true }).waitFor();
+  expect(await page.getByRole("region", { name: "API key" }).count()).toBe(0);
+});
+
+test("an act that can be undone is not said to be final where it needs a fresh sign-in", async () => {
+  const [user] = (await operator.users.list.query({ search: email })).users;
+  await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour'");
+  await operatorPage.goto(`${server.url}/console/users/${user?.id}`);
+  await operatorPage.getByLabel("Role").selectOption("user");
+  await operatorPage.getByRole("dialog").getByRole("button", { name: "Change the role" }).click();
+  const question = operatorPage.getByRole("dialog", { name: "Confirm that it is you" });
+  await question.getByRole("button", { name: "Sign in again" }).waitFor();
+  expect(await question.innerText()).not.toContain("cannot be undone");
 });
 
 test("an operator who is one no more is shown what is left, without a reload", async () => {

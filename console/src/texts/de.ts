@@ -68,7 +68,7 @@ export const de: Texts = {
   },
   proof: {
     title: "Bestätigen Sie, dass Sie es sind",
-    text: "Das lässt sich nicht rückgängig machen. Melden Sie sich deshalb noch einmal an. Ihre Eingaben bleiben erhalten.",
+    text: "Dafür ist eine frische Anmeldung nötig. Ihre Eingaben bleiben erhalten.",
     act: "Erneut anmelden",
     refused: "Die Anmeldung wurde nicht abgeschlossen. Es wurde nichts geändert.",
     ended: { title: "Ihre Sitzung ist beendet", text: "Melden Sie sich erneut an, um fortzufahren. Ihre Eingaben bleiben erhalten." },

@@ -57,7 +57,7 @@ export const en = {
   },
   proof: {
     title: "Confirm that it is you",
-    text: "This cannot be undone, so sign in once more. What you entered here stays.",
+    text: "This act needs a fresh sign-in. What you entered here stays.",
     act: "Sign in again",
     refused: "The sign-in was not completed. Nothing was changed.",
     ended: { title: "Your session has ended", text: "Sign in again to go on. What you entered here stays." },

@@ -19,11 +19,20 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
   const keys = useQuery(trpc.apiKeys.list.queryOptions({ clientId }));
   const onSuccess = () => void queryClient.invalidateQueries({ queryKey: trpc.apiKeys.pathKey() }); // the key is shown at once
   const creation = useMutation({
-    mutationFn: () => api.apiKeys.create.mutate({ clientId, key: { name } }),
-    onSuccess,
+    mutationFn: (sent: string) => api.apiKeys.create.mutate({ clientId, key: { name: sent } }),
+    onSuccess: (_, sent) => {
+      setName((typed) => (typed === sent ? "" : typed));
+      onSuccess();
+    },
     meta: { secretOf: ({ name, key }: ManagementOutputs["apiKeys"]["create"]) => ({ label: `${texts.key}: ${name}`, text: key }) },
   });
-  const revocation = useMutation({ mutationFn: (keyId: string) => api.apiKeys.revoke.mutate({ clientId, keyId }), onSuccess });
+  const revocation = useMutation({
+    mutationFn: (keyId: string) => api.apiKeys.revoke.mutate({ clientId, keyId }),
+    onSuccess: ({ id }) => {
+      if (id === creation.data?.id) creation.reset();
+      onSuccess();
+    },
+  });
   const revoke = async (keyId: string, ofKey: string) => {
     if (await confirm({ title: texts.revokeOf(ofKey), consequences: [texts.revokeConsequence], act: texts.revoke }))
       revocation.mutate(keyId);
@@ -32,7 +41,7 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
   return (
     <Stack maw="44rem">
       <Text>{texts.lead}</Text>
-      <Form onSubmit={() => creation.mutate()}>
+      <Form onSubmit={() => creation.mutate(name)}>
         <Group align="end">
           <TextInput label={texts.name} required value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
           <Button type="submit" loading={creation.isPending}>
