@@ -48,3 +48,24 @@ test("a long list below a long head has rows wherever it is in sight", async () 
   await page.locator(".data-table tbody").evaluate((body) => scrollTo(0, scrollY + body.getBoundingClientRect().top - 100));
   await expect.poll(() => page.locator("[data-index='0']").isVisible()).toBe(true);
 });
+
+test("a step back to a long list arrives at the row from which its user went on", async () => {
+  await openScreen(page, "/users?sort=email");
+  const inSight = () =>
+    page
+      .locator("[data-index]")
+      .evaluateAll((rows) => rows.find((row) => row.getBoundingClientRect().top > 100)?.getAttribute("data-index"));
+  const scrolled = () =>
+    page.locator("[data-index]").evaluateAll((rows) => {
+      scrollTo(0, document.body.scrollHeight);
+      return Number(rows.at(-1)?.getAttribute("data-index"));
+    });
+  await expect.poll(scrolled).toBeGreaterThan(190);
+  await page.evaluate(() => scrollBy(0, -1500));
+  await expect.poll(inSight).toMatch(/^1\d\d$/);
+  const before = await inSight();
+  await page.locator(`[data-index='${before}'] .row-link`).click();
+  await page.getByRole("heading", { name: /@example\.test/, level: 1 }).waitFor();
+  await page.goBack();
+  await expect.poll(inSight).toBe(before);
+});

@@ -67,6 +67,20 @@ test("a screen whose file cannot be loaded says so, and is loaded when its user 
   await page.getByRole("heading", { name: "Signing keys", level: 1 }).waitFor();
 });
 
+test("exports the trail after a release that has other files than the page", async () => {
+  const loaded = page.waitForResponse("**/assets/export-*.js");
+  await page.getByRole("link", { name: "Audit", exact: true }).click();
+  await (await loaded).finished();
+  await page.route("**/assets/*.js", (route) => route.fulfill({ status: 404, body: "" }));
+  await Promise.all([page.waitForEvent("download"), button("Export").click()]);
+});
+
+test("no more can be typed into a search than the server searches for", async () => {
+  await openScreen(page, "/clients");
+  await page.getByLabel("Search by name or client ID").pressSequentially("x".repeat(201));
+  await page.getByText("No client matches.").waitFor();
+});
+
 test("the search says that it has found nothing only once the server has answered", async () => {
   const answer = await held("**/trpc/*users.list*search*");
   await typeInSearch(page, "no-such-name");

@@ -1,5 +1,5 @@
 import { Paper, Skeleton, Stack, Table, Text, Title, UnstyledButton } from "@mantine/core";
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useWindowVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
 import { type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { shownNumber, T } from "../texts/texts.ts";
 import { FailureNote } from "./failure.tsx";
@@ -49,6 +49,8 @@ export interface DataTableProps<Row, Page> {
 const ROW_HEIGHT = 45;
 /** Rows before the end from which the next page is fetched. */
 const AHEAD = 20;
+/** By caption: how high the rows were when the list was left, so that a step back arrives at the same ones. */
+const heights = new Map<string, VirtualItem[]>();
 
 /** A list of any length: only the rows in sight are in the document, and further pages are fetched as they come near. */
 export function DataTable<Row, Page>(props: DataTableProps<Row, Page>) {
@@ -74,7 +76,9 @@ function Rows<Row, Page>({
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
     scrollMargin: top,
+    initialMeasurementsCache: heights.get(caption) ?? [],
   });
+  useEffect(() => () => void heights.set(caption, virtual.takeSnapshot()), [caption, virtual]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;

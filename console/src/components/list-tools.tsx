@@ -32,6 +32,8 @@ interface ListToolsProps {
 
 /** Milliseconds after the last key before the server is asked. */
 const PAUSE = 250;
+/** Letters that the server searches for at most. */
+const MOST = 200;
 
 /** Search and filters above a list. All they hold is in the address, so a view can be sent to others. */
 export function ListTools({ searchLabel, search, filters, onChange }: ListToolsProps) {
@@ -65,6 +67,7 @@ export function ListTools({ searchLabel, search, filters, onChange }: ListToolsP
       <TextInput
         type="search"
         label={searchLabel}
+        maxLength={MOST}
         value={text}
         onChange={({ currentTarget }) => type(currentTarget.value)}
         leftSection={<Icon name="search" size={14} />}
