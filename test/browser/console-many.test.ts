@@ -1,6 +1,9 @@
+import axe from "axe-core";
+import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { openScreen, startConsole } from "../support/console.ts";
+import { axeFlaws } from "../support/axe.ts";
+import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 
 // What the console shows where there is much of everything. One server and one browser.
@@ -68,4 +71,39 @@ test("a step back to a long list arrives at the row from which its user went on"
   await page.getByRole("heading", { name: /@example\.test/, level: 1 }).waitFor();
   await page.goBack();
   await expect.poll(inSight).toBe(before);
+});
+
+test("the search, and a question before an act, have no accessibility flaw", async () => {
+  await run("update clients set created_at = now() - interval '200 days', last_used_at = null where client_id = 'web'");
+  await page.evaluate(axe.source);
+  await openScreen(page, "/clients?unused=90");
+  await page.getByLabel("Select all shown").check();
+  await page.getByRole("button", { name: /^Delete clients/ }).click();
+  await page.getByRole("dialog", { name: /^Delete clients/ }).waitFor();
+  await expect.poll(() => axeFlaws(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await typeInSearch(page, "user-1");
+  await page.getByRole("dialog", { name: "Search" }).waitFor();
+  await expect.poll(() => axeFlaws(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+});
+
+test("what is on, chosen or in front can be seen where the colours are those of the system", async () => {
+  await page.emulateMedia({ forcedColors: "active" });
+  const differs = async (one: Locator, other: Locator = one, act = async () => undefined as unknown) => {
+    const before = await one.screenshot();
+    await act();
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    expect((await other.screenshot()).equals(before)).toBe(false);
+  };
+  await openScreen(page, "/audit");
+  const live = page.getByRole("button", { name: "Follow live" });
+  await differs(live, live, () => live.click());
+  await openScreen(page, `/clients?q=worker`);
+  await page.getByRole("link", { name: "worker", exact: true }).click();
+  const enabled = page.getByRole("switch", { name: "Enabled" });
+  const track = page.locator(".mantine-Switch-track").last();
+  await differs(track, track, () => enabled.click());
+  await differs(page.getByRole("tab", { name: "Settings" }), undefined, () => page.getByRole("tab", { name: "Audit" }).click());
+  await page.emulateMedia({ forcedColors: "none" });
 });

@@ -78,7 +78,7 @@ function Question({ of, consequences, act, typed, answer }: Open) {
         <Button variant="default" onClick={() => answer(false)}>
           {T.common.cancel}
         </Button>
-        <Button type="submit" color="red" disabled={typed !== undefined && typable(text) !== typable(typed.text)}>
+        <Button type="submit" color="red.9" disabled={typed !== undefined && typable(text) !== typable(typed.text)}>
           {act}
         </Button>
       </Group>

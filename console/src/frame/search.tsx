@@ -117,6 +117,7 @@ export default function Search() {
   return (
     <Spotlight
       store={searchStore}
+      attributes={{ content: { "aria-label": T.common.search } }}
       shortcut={null} // shell.tsx
       query={text}
       onQueryChange={setText}
