@@ -185,6 +185,18 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     expect(answers.filter(({ status }) => status === 400)).toHaveLength(32);
   });
 
+  test("a decision counts after the same user has signed in again in another tab, and not for another user", async () => {
+    const { browser, email } = await signedIn();
+    const page = await browser.follow(authorizePath());
+    const other = await account();
+    await browser.json("/auth/login", { email: other, password: PASSWORD });
+    const asked = await browser.submit(page, { decision: "approve" });
+    expect([asked.url, asked.html.includes(other)]).toEqual([page.url, true]);
+    expect((await browser.json("/consents", undefined, "GET")).body.consents).toEqual([]);
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    expect((await browser.submit(page, { decision: "approve" })).url).toContain("code=");
+  });
+
   test("another user in the same browser cannot repeat a decision", async () => {
     const [{ browser }, other] = [await signedIn(), await account()];
     const page = await browser.follow(authorizePath());

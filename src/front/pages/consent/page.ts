@@ -5,6 +5,7 @@ import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
+import { csrfToken } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
@@ -21,10 +22,20 @@ const purpose = (requestId: string) => `consent ${requestId}`;
 const effectiveScopes = (scopes: readonly string[], lifetimes: Authorization["lifetimes"]): readonly string[] =>
   lifetimes !== undefined && lifetimes.refreshToken === undefined ? scopes.filter((scope) => scope !== "offline_access") : scopes;
 
-/** A digest of what was shown: a decision counts for exactly that, should the request mean more by the time it arrives. */
-function offerOf({ client, scopes, resources, resourceClients, lifetimes }: Authorization): string {
+/**
+ * A digest of what was shown and to whom: a decision counts for exactly that, should the request mean more by the time it arrives, or another
+ * user have signed in.
+ */
+function offerOf({ client, scopes, resources, resourceClients, lifetimes }: Authorization, userId: string): string {
   const howLong = [lifetimes?.accessToken, lifetimes?.refreshToken, lifetimes?.refreshFamilyMax];
-  const shown = [client?.name, scopes, resources, resourceClients.map(({ clientId, name, agent }) => [clientId, name, agent]), howLong];
+  const shown = [
+    userId,
+    client?.name,
+    scopes,
+    resources,
+    resourceClients.map(({ clientId, name, agent }) => [clientId, name, agent]),
+    howLong,
+  ];
   return hash("sha256", JSON.stringify(shown), "base64url");
 }
 
@@ -43,7 +54,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       if (decision !== "approve" && decision !== "deny") throw new Refusal("invalid_request", "decision_missing");
       const pending = await pendingDecision(kit, ctx, form.get("request"), decision);
       if (!pending) return;
-      if (form.get("offer") !== offerOf(pending.authorization)) {
+      if (form.get("offer") !== offerOf(pending.authorization, pending.signedIn.user.id)) {
         return sendRedirect(ctx, kit.site.path("/consent", pending.open));
       }
       const again = await answerRequest(kit, pending.open, decision, pending.signedIn.user.id);
@@ -72,7 +83,7 @@ async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: strin
   return undefined;
 }
 
-async function show({ ports, guard, site }: PageKit, ctx: FrontContext, pending: PendingDecision): Promise<void> {
+async function show({ ports, site }: PageKit, ctx: FrontContext, pending: PendingDecision): Promise<void> {
   const { authorization, request, signedIn, open } = pending;
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
@@ -81,9 +92,10 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, pending:
   const [described, records] = await Promise.all([ports.scopeDescriptions.of(realmId, scopes), ports.resources.shown(realmId, resources)]);
   const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
   const page = {
-    token: guard.token(ctx, purpose(requestId)),
+    // Of the browser, as the request is: the user may sign in again in another tab.
+    token: csrfToken(open.browser, purpose(requestId)),
     requestId,
-    offer: offerOf(authorization),
+    offer: offerOf(authorization, signedIn.user.id),
     email: signedIn.user.email,
     client: shownClient(language, authorization, request.redirectUri ?? ""),
     scopes: effectiveScopes(scopes, lifetimes),
