@@ -81,6 +81,18 @@ describe("docs/protocol.md#second-factor", () => {
     expect(again.status).toBe(401);
   });
 
+  test("a reload of the page with the recovery codes leads to the security page, where new ones can be made", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const form = withForm(await browser.follow("/account/security"), "/account/security/app/begin");
+    const page = await browser.submit(form, { form_token: tokenIn(form.html) });
+    const secret = /secret=([A-Z2-7]+)/.exec(page.html)?.[1] ?? "";
+    const send = () => browser.submit(page, { code: codeOf(secret) });
+    expect((await send()).html).toContain("Your recovery codes");
+    const reloaded = await send();
+    expect([reloaded.status, reloaded.url]).toEqual([200, `${server.url}/account/security`]);
+    expect(reloaded.html).toContain("Make new codes");
+  });
+
   test("new recovery codes are shown as such", async ({ server }) => {
     const { setUp } = await withApp(server);
     const form = withForm(await setUp.follow("/account/security"), "/account/security/app/codes");
