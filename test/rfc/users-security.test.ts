@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { tokenIn, withForm } from "../support/authenticator-app.ts";
 import { aBrowser, type Browser, formsOf } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
@@ -55,6 +56,20 @@ test("the page promises no mail to an address that was confirmed in another tab"
   expect((await first()).html).toContain("A new message is on its way to you.");
   await confirm(true);
   expect((await second()).html).not.toContain("A new message is on its way to you.");
+});
+
+test("the page says when another mail can be sent, once the limit is reached", async ({ server }) => {
+  const { browser, id } = await server.signedInUser();
+  await runText(server.database.sql, "update users set email_verified = false where id = $1::uuid", [id]);
+  const resend = async () => {
+    const page = await browser.follow("/account");
+    const form = withForm(page, "/account/resend");
+    return browser.submit(form, { form_token: tokenIn(form.html) });
+  };
+  let answer = await resend();
+  while (answer.status === 200) answer = await resend();
+  expect([answer.status, Number(answer.headers.get("retry-after")) > 0]).toEqual([429, true]);
+  expect(answer.html).toMatch(/Too many requests\. Try again in \d+ minutes\.[\s\S]*Applications with access/);
 });
 
 test.for([

@@ -111,6 +111,10 @@ export const revokePage = (kit: PageKit): Handler =>
 export const resendOwnPage = (kit: PageKit): Handler =>
   accountForm(kit, async (ctx, _form, { user }) => {
     if (user.emailVerified) return "/account"; // confirmed since the page was shown
-    await resendVerification(user.email, kit.ports, callerOf(ctx));
-    return donePath(kit, ctx, ACCOUNT_START, "resent");
+    try {
+      await resendVerification(user.email, kit.ports, callerOf(ctx));
+      return donePath(kit, ctx, ACCOUNT_START, "resent");
+    } catch (error) {
+      await show(kit, ctx, user, failedForm(ctx, error, []));
+    }
   });
