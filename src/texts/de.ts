@@ -198,6 +198,12 @@ export const de: Texts = {
       title: "Wählen Sie ein Passwort",
       lead: (host) => `Sie sind zu ${host} eingeladen. Ihre Adresse ist durch diesen Link bestätigt; es fehlt nur ein Passwort.`,
     },
+    hasAccount: {
+      title: "Sie haben schon ein Konto",
+      text: (email) => `Zur Adresse ${email} gibt es schon ein Konto. Melden Sie sich bei ihm an.`,
+      signIn: "Anmelden",
+      forgotten: "Passwort vergessen?",
+    },
     stale: {
       title: "Dieser Link gilt nicht mehr",
       setup: (minutes) =>

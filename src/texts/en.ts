@@ -220,6 +220,13 @@ export const en = {
       title: "Choose a password",
       lead: (host: string) => `You have been invited to ${host}. Your address is confirmed by this link; only a password is missing.`,
     },
+    /** For an invited address whose user has signed up in another way since. */
+    hasAccount: {
+      title: "You already have an account",
+      text: (email: string) => `There is an account with the address ${email} already. Sign in to it.`,
+      signIn: "Sign in",
+      forgotten: "Forgot your password?",
+    },
     stale: {
       title: "This link no longer works",
       setup: (minutes: number) =>

@@ -108,8 +108,11 @@ describe("an invitation", () => {
     const browser = aBrowser(server.url);
     const page = await browser.follow(await invitationFor(email));
     await operator.users.create.mutate({ email, password: PASSWORD });
-    const refused = await browser.submit(page, { email, password: PASSWORD });
-    expect([refused.status, refused.html.includes('<a href="/login">')]).toEqual([409, true]);
+    for (const answer of [await browser.submit(page, { email, password: PASSWORD }), await browser.follow(page.url)]) {
+      expect([answer.status, answer.html.includes('href="/login"')]).toEqual([409, true]);
+      expect(answer.html).toContain(`There is an account with the address ${email} already.`);
+      expect(answer.html).not.toContain("only a password is missing");
+    }
   });
 
   test.for(["disabled", "deleted", "no operator any more"] as const)("is refused once its sender is %s", async (change) => {

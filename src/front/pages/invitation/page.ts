@@ -29,6 +29,8 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
     try {
       const { email } = await invitationOf(link, ports);
       if ((email === null) !== isSetup) return sendPage(ctx, staleInvitationView(site, languageOf(ctx), isSetup), 400);
+      if (email !== null && (await ports.users.byEmail(email)) !== undefined)
+        return sendPage(ctx, hasAccountView(site, languageOf(ctx), email), 409);
       const page = { path, link, token: guard.token(ctx, PURPOSE), invited: email ?? undefined, email: email ?? typed, faults };
       sendPage(ctx, invitationView(site, languageOf(ctx), page), status);
     } catch (error) {
@@ -104,6 +106,12 @@ function invitationView(site: Site, language: Language, { path, link, token, inv
     submit: texts.submit,
     below: invited !== undefined && html`${signUp.haveAccount} <a href="${site.path("/login")}">${signUp.signIn}</a>`,
   });
+}
+
+function hasAccountView(site: Site, language: Language, email: string): HostedPage {
+  const { title, text, signIn, forgotten } = TEXTS[language].invitation.hasAccount;
+  const more = html`${wideLink(site.path("/login"), signIn)}<p class="small"><a href="${site.path("/forgot")}">${forgotten}</a></p>`;
+  return noticeView(site, language, { tone: "plain", title, text: text(email), more });
 }
 
 function staleInvitationView(site: Site, language: Language, isSetup: boolean): HostedPage {
