@@ -46,7 +46,7 @@ describe("the page of a user's agents", () => {
     await server.chainOf(["agent-1"]);
     const other = await server.signedInUser();
     expect(textOf(await other.browser.follow(PATH))).toContain(
-      "No agent is acting for you. Agents appear here when an app you allowed hands them a task.",
+      "No agent is acting for you through an app. Agents appear here when an app you allowed hands them a task.",
     );
     expect((await aBrowser(server.url).follow(PATH)).url).toBe(`${server.url}/login?next=%2Faccount%2Fagents`);
   });
@@ -174,7 +174,7 @@ describe("the page of a user's agents", () => {
     await runText(server.database.sql, "delete from delegations where user_id = $1::uuid", [user.id]);
     const gone = await press(user.browser, page, /aria-label="(Stop this access of agent-1[^"]*)"/.exec(page.html)?.[1] ?? "");
     expect(textOf(gone)).toMatch(
-      /Agents that act for you .*That access or agent is gone, so there is nothing to stop\..*No agent is acting for you\./,
+      /Agents that act for you .*That access or agent is gone, so there is nothing to stop\..*No agent is acting for you/,
     );
   });
 
