@@ -545,7 +545,7 @@ export const de: Texts = {
     pages: {
       forbidden: {
         title: "Dieses Formular gilt nicht mehr",
-        text: "Es ist abgelaufen oder kam nicht von dieser Seite. Es wurde nichts geändert. Gehen Sie zurück, laden Sie die Seite neu und versuchen Sie es noch einmal.",
+        text: "Es ist abgelaufen oder kam nicht von dieser Seite. Es wurde nichts geändert. Gehen Sie zurück, laden Sie die Seite neu und versuchen Sie es noch einmal. Wenn es jedes Mal geschieht, erlauben Sie dieser Seite Cookies.",
       },
       not_found: { title: "Seite nicht gefunden", text: "Diese Seite gibt es nicht, oder ihr Inhalt wurde entfernt." },
       too_many_requests: { title: "Zu viele Versuche", text: "Bitte warten Sie eine Weile, bevor Sie es erneut versuchen." },

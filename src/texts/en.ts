@@ -588,7 +588,7 @@ export const en = {
     pages: {
       forbidden: {
         title: "This form can no longer be used",
-        text: "It has expired, or it did not come from this site. Nothing was changed. Go back, reload the page and try again.",
+        text: "It has expired, or it did not come from this site. Nothing was changed. Go back, reload the page and try again. If this happens each time, allow this site to use cookies.",
       },
       not_found: { title: "Page not found", text: "This page does not exist, or what it showed has been removed." },
       too_many_requests: { title: "Too many attempts", text: "Wait a while before you try again." },
