@@ -72,6 +72,11 @@ test("the page says when another mail can be sent, once the limit is reached", a
   expect(answer.html).toMatch(/Too many requests\. Try again in \d+ minutes\.[\s\S]*Applications with access/);
 });
 
+test("a password manager finds where the password is changed", async ({ server }) => {
+  const { browser } = await server.signedInUser();
+  expect((await browser.follow("/.well-known/change-password")).url).toBe(`${server.url}/account/security/password`);
+});
+
 test.for([
   ["/account/security/passkeys/rename", "That passkey has been removed, so there is nothing to rename."],
   ["/account/security/app/codes", "Two-step sign-in is off, so there are no recovery codes to make."],

@@ -110,6 +110,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/account/delete", deleteAccountPage(kit)),
     page("/account/deleted", { GET: accountGonePage(kit) }),
     page("/account/security/identities", { POST: identitiesPage(kit) }),
+    once("/.well-known/change-password", (ctx) => sendRedirect(ctx, kit.site.path("/account/security/password"))),
     once("/signin/:name", exceptHead(upstreamPage(kit))),
     once("/signin/:name/callback", exceptHead(upstreamCallbackPage(kit))),
     once(STYLE.path, STYLE.handler),
