@@ -68,6 +68,17 @@ const signOut = async (page: Page) => {
 };
 
 describe("passkeys, docs/protocol.md#passkeys", () => {
+  test("a page whose user has signed out in another tab leads to the sign-in", async () => {
+    const { page, close } = await atSecurity();
+    const other = await page.context().newPage();
+    await other.goto(`${server.url}/logout`);
+    await loading(other, () => other.getByRole("button", { name: "Sign out" }).click());
+    await page.bringToFront();
+    await add(page).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await close();
+  });
+
   test("a second click asks again, and reports no failure of the first", async () => {
     const { page, close } = await atSecurity();
     await page.evaluate(() => {

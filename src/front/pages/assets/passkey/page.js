@@ -6,7 +6,8 @@ const { browserSupportsWebAuthn, browserSupportsWebAuthnAutofill, startAuthentic
 async function optionsFor(form) {
   const response = await fetch(form.dataset.options, { method: "POST", body: new URLSearchParams(new FormData(form)) });
   if (response.status === 429 || response.status >= 500) throw new Error("no challenge now");
-  return response.ok ? response.json() : undefined;
+  // A redirect leads to the sign-in page.
+  return response.ok && !response.redirected ? response.json() : undefined;
 }
 
 /** Sends the form as it is: the server says what is wrong. */
