@@ -197,6 +197,15 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     expect((await browser.submit(page, { decision: "approve" })).url).toContain("code=");
   });
 
+  test("two requests that ask a signed-in user to sign in again are answered in two tabs", async () => {
+    const { browser, email } = await signedIn();
+    const [one, two] = [await browser.follow(authorizePath({ prompt: "login" })), await browser.follow(authorizePath({ prompt: "login" }))];
+    for (const page of [one, two]) {
+      const asked = await browser.submit(page, { email, password: PASSWORD });
+      expect([asked.status, new URL(asked.url).pathname]).toEqual([200, "/consent"]);
+    }
+  });
+
   test("another user in the same browser cannot repeat a decision", async () => {
     const [{ browser }, other] = [await signedIn(), await account()];
     const page = await browser.follow(authorizePath());

@@ -13,12 +13,13 @@ import { TEXTS } from "../../texts/languages.ts";
 import { DONE_MEMBER, doneIn } from "../done.ts";
 import { callerOf } from "../http/address.ts";
 import { formBody } from "../http/body.ts";
-import { type Cookies, type FormGuard, readSession } from "../http/cookies.ts";
+import { type Cookies, csrfToken, type FormGuard, readSession } from "../http/cookies.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { languageOf } from "../http/language.ts";
 import { type FrontContext, type Handler, pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
 import {
+  browserSecret,
   hasSignedInSince,
   nextStep,
   settableAcr,
@@ -49,6 +50,13 @@ export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
 /** A member of the query. @throws {Refusal} invalid_request */
 export const queryMember = (ctx: FrontContext, name: string): string | undefined =>
   queryText(ctx) === "" ? undefined : queryForm(ctx).get(name);
+
+/**
+ * The token of a form that goes on with what waits in this browser. The session may be replaced until the form is sent, as by a sign-in in
+ * another tab.
+ */
+export const browserToken = ({ cookies, ports }: PageKit, ctx: FrontContext, purpose: string): string =>
+  csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose);
 
 /** What was just done in this browser, from the redirect after a form. @throws {Refusal} invalid_request */
 export const doneOf = ({ guard }: PageKit, ctx: FrontContext): string | undefined => doneIn(queryMember(ctx, DONE_MEMBER), guard, ctx);

@@ -5,13 +5,12 @@ import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
-import { csrfToken } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
-import { type PageKit, queryMember, SET_UP, signedInTo, validRequest } from "../kit.ts";
+import { browserToken, type PageKit, queryMember, SET_UP, signedInTo, validRequest } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
@@ -83,7 +82,8 @@ async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: strin
   return undefined;
 }
 
-async function show({ ports, site }: PageKit, ctx: FrontContext, pending: PendingDecision): Promise<void> {
+async function show(kit: PageKit, ctx: FrontContext, pending: PendingDecision): Promise<void> {
+  const { ports, site } = kit;
   const { authorization, request, signedIn, open } = pending;
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
@@ -92,8 +92,7 @@ async function show({ ports, site }: PageKit, ctx: FrontContext, pending: Pendin
   const [described, records] = await Promise.all([ports.scopeDescriptions.of(realmId, scopes), ports.resources.shown(realmId, resources)]);
   const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
   const page = {
-    // Of the browser, as the request is: the user may sign in again in another tab.
-    token: csrfToken(open.browser, purpose(requestId)),
+    token: browserToken(kit, ctx, purpose(requestId)),
     requestId,
     offer: offerOf(authorization, signedIn.user.id),
     email: signedIn.user.email,

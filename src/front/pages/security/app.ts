@@ -15,16 +15,15 @@ import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-con
 import { TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
-import { csrfToken } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { browserSecret } from "../../oauth/pending-request.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import {
   ACCOUNT_PURPOSE,
   APP_OVER,
   browserCaller,
+  browserToken,
   failedForm,
   goneAfter,
   type PageKit,
@@ -53,7 +52,7 @@ export const beginAppPage = (kit: PageKit): Handler =>
 
 /** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */
 export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, site, cookies } = kit;
+  const { ports, site } = kit;
 
   /** Where no app waits for its first code in this session: one that is on was confirmed in another tab, or before a click on Back. */
   async function leave(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo): Promise<void> {
@@ -69,8 +68,8 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     const [language, name] = [languageOf(ctx), hash("sha256", app.secret, "base64url")];
     const isReplaced = sent !== undefined && sent !== name;
     const faults = isReplaced ? [{ message: TEXTS[language].authenticatorApp.replaced }] : (failed.faults ?? []);
-    // Of the browser: the first code replaces the session, and the page after it can be reloaded, which sends the form again.
-    const token = csrfToken(browserSecret(ctx, cookies, ports.randomBytes), ACCOUNT_PURPOSE);
+    // The first code replaces the session, and a reload of the page after it sends the form again.
+    const token = browserToken(kit, ctx, ACCOUNT_PURPOSE);
     const page = { ...app, member: [APP_MEMBER, name] as const, token, returnTo, faults };
     sendPage(ctx, appView(site, language, page), failed.status);
   }

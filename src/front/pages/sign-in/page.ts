@@ -15,6 +15,7 @@ import { isFresh, lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts
 import {
   beginPendingAction,
   browserCaller,
+  browserToken,
   enterBrowser,
   failedForm,
   type PageKit,
@@ -41,7 +42,7 @@ const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 type ShowForm = (ctx: FrontContext, returnTo: ReturnTo, attempt: Attempt) => Promise<void>;
 
 function formShower(kit: PageKit): ShowForm {
-  const { ports, guard, site } = kit;
+  const { ports, site } = kit;
   const passkeys = ports.relyingParty !== undefined;
 
   const show = async (
@@ -50,7 +51,7 @@ function formShower(kit: PageKit): ShowForm {
     { email, faults, status }: Attempt,
     { hint, clientId }: { readonly hint?: string | undefined; readonly clientId?: string | undefined } = {},
   ) => {
-    const token = guard.token(ctx, purpose(page.returnTo.requestId));
+    const token = browserToken(kit, ctx, purpose(page.returnTo.requestId));
     const [mayJoin, connections] = [hasSignUp(ports.signUpPolicy), await ports.connections.offered(clientId)];
     const late = queryMember(ctx, TOO_LATE) === undefined ? [] : [{ message: TEXTS[languageOf(ctx)].signIn.tooLate }];
     const shown = { ...page, mayJoin, passkeys, connections, token, faults: [...faults, ...late], email: email ?? hint };

@@ -12,7 +12,7 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
 import { lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
-import { browserCaller, enterBrowser, failedForm, type PageKit, queryForm, returnToOf, signedInTo } from "../kit.ts";
+import { browserCaller, browserToken, enterBrowser, failedForm, type PageKit, queryForm, returnToOf, signedInTo } from "../kit.ts";
 import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
 import { secondFactorView } from "./view.ts";
 
@@ -54,7 +54,7 @@ export function secondFactorPage(kit: PageKit): { readonly GET: Handler; readonl
   const { ports, cookies, guard, site } = kit;
 
   const show = (ctx: FrontContext, step: string, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}): void => {
-    const page = { token: guard.token(ctx, purpose(step)), step: [STEP_MEMBER, step] as const, returnTo, faults };
+    const page = { token: browserToken(kit, ctx, purpose(step)), step: [STEP_MEMBER, step] as const, returnTo, faults };
     sendPage(ctx, secondFactorView(site, languageOf(ctx), page), status);
   };
 
