@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { adminAs } from "../support/admin.ts";
 import { openScreen, startConsole } from "../support/console.ts";
+import { recordOf } from "../support/mcp-hosts.ts";
 
-// A browser whose clock is wrong. One server and one browser.
+// A browser whose clock is wrong, or in the test's hands. One server and one browser.
 
 const { server, page } = await startConsole();
 const HOUR = 3_600_000;
@@ -18,3 +20,21 @@ test.for([-25, -1, 1, 25])(
     await page.getByRole("row", { name: /worker.*(?: ago|now)/ }).waitFor();
   },
 );
+
+test("looks no more for a first step that is done", async () => {
+  const { admin } = await adminAs(server.url);
+  await admin.operator.resources.create.mutate(recordOf("https://notes.example.test/mcp"));
+  await page.clock.install();
+  await page.goto(`${server.url}/console`);
+  await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
+  const asked: string[] = [];
+  page.on("request", (request) => void asked.push(new URL(request.url()).pathname));
+  const times = (procedure: string) => asked.filter((path) => path.includes(procedure)).length;
+  await expect
+    .poll(async () => {
+      await page.clock.runFor(3_000);
+      return times("operator.audit.chain");
+    })
+    .toBeGreaterThan(3);
+  expect(times("operator.resources.list")).toBeLessThan(3);
+});

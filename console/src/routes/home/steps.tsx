@@ -42,15 +42,32 @@ const tryAct = (client: { readonly id: string } | undefined): ReactNode =>
     </LinkButton>
   );
 
+/** How long until the next look, of which there is none once what is looked for is there. */
+const untilThere =
+  <Data,>(isThere: (data: Data) => boolean) =>
+  ({ state: { data } }: { readonly state: { readonly data: Data | undefined } }): number | false =>
+    data !== undefined && isThere(data) ? false : LOOK;
+
+const isOfOthers = ({ clientId }: { readonly clientId?: string | undefined }): boolean =>
+  clientId !== "countersign-console" && clientId !== "countersign";
+
 /** What a first operator has to do, ticked as it happens. */
 export function FirstSteps() {
-  const look = { refetchInterval: LOOK };
-  const resources = useQuery({ ...trpc.operator.resources.list.queryOptions({ limit: 1 }), ...look });
-  const clients = useQuery({ ...trpc.operator.clients.list.queryOptions({ sort: "lastUsed", limit: 10 }), ...look });
-  const tokens = useQuery({ ...trpc.operator.audit.list.queryOptions({ event: "token.issued", limit: 10 }), ...look });
+  const resources = useQuery({
+    ...trpc.operator.resources.list.queryOptions({ limit: 1 }),
+    refetchInterval: untilThere((found) => found.resources.length > 0),
+  });
+  const clients = useQuery({
+    ...trpc.operator.clients.list.queryOptions({ sort: "lastUsed", limit: 10 }),
+    refetchInterval: untilThere((found) => found.clients.some(({ origin, lastUsedAt }) => origin !== "built_in" && lastUsedAt !== null)),
+  });
+  const tokens = useQuery({
+    ...trpc.operator.audit.list.queryOptions({ event: "token.issued", limit: 10 }),
+    refetchInterval: untilThere((found) => found.records.some(isOfOthers)),
+  });
   if (resources.data === undefined || clients.data === undefined || tokens.data === undefined)
     return <Pending of={[resources, clients, tokens]} height={140} />;
-  const issued = tokens.data.records.find(({ clientId }) => clientId !== "countersign-console" && clientId !== "countersign");
+  const issued = tokens.data.records.find(isOfOthers);
   const client = clients.data.clients.find(({ origin }) => origin !== "built_in");
   const lastCall = client?.lastUsedAt ?? issued?.at; // only records name clients of metadata documents
   return (
@@ -72,7 +89,10 @@ export function FirstSteps() {
 /** Resources are operators' alone. */
 export function DeveloperSteps() {
   const { can } = useViewer();
-  const own = useQuery({ ...trpc.clients.list.queryOptions(), refetchInterval: LOOK });
+  const own = useQuery({
+    ...trpc.clients.list.queryOptions(),
+    refetchInterval: untilThere((found) => found.clients.some(({ lastUsedAt }) => lastUsedAt !== null)),
+  });
   if (own.data === undefined) return <Pending of={[own]} height={140} />;
   const { clients } = own.data;
   const isUsed = clients.some(({ lastUsedAt }) => lastUsedAt !== null);
