@@ -74,7 +74,7 @@ describe("OIDC Core §3.1.2.1", { concurrent: true }, () => {
       return [/<h1[^>]*>([^<]*)/.exec(html)?.[1], /name="email"[^>]* value="([^"]*)"/.exec(html)?.[1]];
     };
     expect(await filled({ login_hint: "other@example.test" })).toEqual(["Sign in", "other@example.test"]);
-    expect(await filled({ login_hint: email })).toEqual(["Confirm that it is you", email]);
+    for (const login_hint of [email, email.toUpperCase()]) expect(await filled({ login_hint })).toEqual(["Confirm that it is you", email]);
     expect(await filled({})).toEqual(["Confirm that it is you", email]);
   });
 

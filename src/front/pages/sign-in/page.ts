@@ -73,10 +73,11 @@ function formShower(kit: PageKit): ShowForm {
     const client = shownClient(languageOf(ctx), valid.authorization, valid.request.redirectUri ?? "");
     const asked = proving ? undefined : valid.authorization.loginHint;
     const needed = step.kind === "sign_in" || proving;
-    const again = signedIn !== undefined && needed && (asked === undefined || asked === signedIn.user.email);
+    const own = signedIn?.user.email;
+    const again = signedIn !== undefined && needed && (asked === undefined || asked.toLowerCase() === own?.toLowerCase());
     const stronger = step.kind === "sign_in" ? step.stronger : undefined;
     return show(ctx, { returnTo: { requestId }, client, again, stronger }, attempt, {
-      hint: again ? signedIn.user.email : asked,
+      hint: again ? own : asked,
       clientId: valid.authorization.client?.clientId,
     });
   }
