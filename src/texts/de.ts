@@ -200,7 +200,7 @@ export const de: Texts = {
     },
     hasAccount: {
       title: "Sie haben schon ein Konto",
-      text: (email) => `Zur Adresse ${email} gibt es schon ein Konto. Melden Sie sich bei ihm an.`,
+      text: (email) => `Zur Adresse ${email} gibt es schon ein Konto. Melden Sie sich damit an.`,
       signIn: "Anmelden",
       forgotten: "Passwort vergessen?",
     },
