@@ -206,6 +206,15 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     }
   });
 
+  test("Deny on the page of another user refuses, also where the present one has consented before", async () => {
+    const { browser } = await signedIn();
+    const other = await account();
+    const page = await browser.follow(authorizePath());
+    await browser.json("/auth/login", { email: other, password: PASSWORD });
+    expect((await browser.submit(await browser.follow(authorizePath()), { decision: "approve" })).url).toContain("code=");
+    expect((await browser.submit(page, { decision: "deny" })).url).toContain("error=access_denied");
+  });
+
   test("another user in the same browser cannot repeat a decision", async () => {
     const [{ browser }, other] = [await signedIn(), await account()];
     const page = await browser.follow(authorizePath());

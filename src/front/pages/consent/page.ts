@@ -22,7 +22,7 @@ const effectiveScopes = (scopes: readonly string[], lifetimes: Authorization["li
   lifetimes !== undefined && lifetimes.refreshToken === undefined ? scopes.filter((scope) => scope !== "offline_access") : scopes;
 
 /**
- * A digest of what was shown and to whom: a decision counts for exactly that, should the request mean more by the time it arrives, or another
+ * A digest of what was shown and to whom: an approval counts for exactly that, should the request mean more by the time it arrives, or another
  * user have signed in.
  */
 function offerOf({ client, scopes, resources, resourceClients, lifetimes }: Authorization, userId: string): string {
@@ -53,7 +53,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       if (decision !== "approve" && decision !== "deny") throw new Refusal("invalid_request", "decision_missing");
       const pending = await pendingDecision(kit, ctx, form.get("request"), decision);
       if (!pending) return;
-      if (form.get("offer") !== offerOf(pending.authorization, pending.signedIn.user.id)) {
+      if (decision === "approve" && form.get("offer") !== offerOf(pending.authorization, pending.signedIn.user.id)) {
         return sendRedirect(ctx, kit.site.path("/consent", pending.open));
       }
       const again = await answerRequest(kit, pending.open, decision, pending.signedIn.user.id);
