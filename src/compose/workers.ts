@@ -173,8 +173,9 @@ export async function supervise(
   answerMetrics();
   cluster.on("message", (worker, { type }: FromWorker) => {
     if (type !== "others") return;
-    if (outdated.has(worker)) worker.process.kill("SIGKILL");
-    else send(worker, { type, serve: workers.size > 0 });
+    const serve = workers.size > 0;
+    if (serve && outdated.has(worker)) worker.process.kill("SIGKILL");
+    else send(worker, { type, serve });
   });
   const first = await start(); // it migrates and provisions before the others begin
   send(first.worker, { type: "welcome" });

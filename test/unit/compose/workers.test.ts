@@ -15,8 +15,16 @@ const test = base.concurrent;
 const LONG = { timeout: 20_000 };
 
 /** A supervisor of two workers, which serve nothing. `waits` names a file that lets new ones wait while others serve, `gate` and `busy(worker)` name files that keep them from starting, and one from ending. `faulty` ends at its start. */
-async function aSupervisor({ expect, onTestFinished }: TestContext, patience = 60_000, faulty = 0) {
+async function aSupervisor(context: TestContext, patience = 60_000, faulty = 0) {
+  const supervisor = aStart(context, patience, faulty);
+  await context.expect.poll(supervisor.said, LONG).toContain("workers_ready");
+  return supervisor;
+}
+
+/** Starts the same; it need not be ready. `files` are there before it. */
+function aStart({ onTestFinished }: TestContext, patience = 60_000, faulty = 0, files: readonly string[] = []) {
   const directory = mkdtempSync(join(tmpdir(), "workers-"));
+  for (const file of files) writeFileSync(join(directory, file), "");
   const child = spawn(process.execPath, [SMALL_WORKER, directory, `${patience}`, `${faulty}`], { stdio: ["ignore", "pipe", "ignore"] });
   onTestFinished(() => {
     if (child.exitCode === null) for (const worker of workers()) process.kill(worker, "SIGKILL");
@@ -31,7 +39,6 @@ async function aSupervisor({ expect, onTestFinished }: TestContext, patience = 6
   /** Ids of the processes of its workers. */
   const workers = (): readonly number[] =>
     readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-  await expect.poll(() => said, LONG).toContain("workers_ready");
   const busy = (worker: number) => join(directory, String(worker));
   return { child, gate: join(directory, "gate"), waits: join(directory, "waits"), busy, workers, said: () => said };
 }
@@ -165,6 +172,21 @@ test("a reload replaces workers that still wait to serve at the signal", async (
   await expect.poll(said, LONG).toContain("workers_reloaded");
   expect([workers().length, young().length]).toEqual([2, 2]);
   expect(said()).not.toMatch(/reload_failed|worker_did_not_start/);
+});
+
+test("a reload while the first worker starts ends no start where that worker cannot serve yet", async (context) => {
+  const { expect } = context;
+  const { child, gate, waits, workers, said } = aStart(context, undefined, undefined, ["gate", "waits"]);
+  await expect.poll(() => workers().length, LONG).toBe(1);
+  const [first] = workers();
+  child.kill("SIGHUP");
+  rmSync(gate);
+  await expect.poll(() => workers().length, LONG).toBe(3); // it serves, and both its fellow and its successor wait
+  rmSync(waits);
+  await expect.poll(said, LONG).toContain("workers_reloaded");
+  await expect.poll(() => workers().length, LONG).toBe(2);
+  expect(workers()).not.toContain(first);
+  expect(child.exitCode).toBeNull();
 });
 
 test("requests for metrics at the same time are one question to the supervisor", async ({ expect }) => {
