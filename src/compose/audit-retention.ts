@@ -27,7 +27,7 @@ const padded = (seq: number): string => String(seq).padStart(12, "0");
 
 /**
  * The lines of an archive, which is proved as `countersign audit verify` does before it counts.
- * @throws {Error} where a record is missing or altered, also because another process has removed it in the meantime
+ * @throws {Error} where a record is missing or altered, also because it has been removed in the meantime
  */
 async function* proven(lines: AsyncIterable<string>, { start, until }: Due): AsyncGenerator<string> {
   const verifying = verification();
@@ -52,13 +52,19 @@ export async function archive(sql: Sql, { days, folder, streamed }: Retention, s
       keys: () => publishedKeys(sql, KEYS_OUTLIVE).all(),
       part: async (limit: number, after: number) => {
         const { start, ...part } = await trail.part(limit, after);
-        if (start === undefined) throw new Refusal("not_found", "audit_link_unknown"); // another process has moved the start
+        if (start === undefined) throw new Refusal("not_found", "audit_link_unknown");
         return { start, ...part };
       },
     };
     const lines = proven(exportLines(source, due.start, due.until), due);
-    await writeArchive(folder, `audit-${padded(due.start + 1)}-${padded(due.until)}.ndjson`, lines);
-    if (!(await retention.begin(due))) return archived;
+    const isOvertaken = await writeArchive(folder, `audit-${padded(due.start + 1)}-${padded(due.until)}.ndjson`, lines).then(
+      async () => !(await retention.begin(due)),
+      async (error: unknown) => {
+        if ((await trail.chain()).start === due.start) throw error;
+        return true; // another process has archived the records, which may be gone by now
+      },
+    );
+    if (isOvertaken) return archived;
     archived += due.until - due.start;
   }
   return archived;
