@@ -147,7 +147,10 @@ test("what somebody else has set for the registration in a realm stays when it i
 test("what was typed stays when the session ends, and is sent once its user has signed in again", async () => {
   await openScreen(page, "/clients/new");
   await page.getByLabel("Name").fill("Kept");
+  // The judgement of the URIs comes after a pause, and would itself ask for a sign-in once the session has ended.
+  const judged = page.waitForResponse((response) => /judgeRedirectUris.*kept\.example\.test/.test(response.url()));
   await page.getByLabel("Redirect URIs").fill("https://kept.example.test/");
+  await judged;
   await page.context().clearCookies();
   await page.route("**/trpc/*clients.create*", expired, { times: 1 });
   await button("Create").click();
