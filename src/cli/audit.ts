@@ -208,7 +208,7 @@ function shortfallWords(shortfall: Shortfall, { first, signedTo }: Proof, { afte
 
 /** A record in one line. Its texts are not trusted. */
 function tailLine({ seq, at, event, outcome, reason, actor, ip, ...about }: Listed): string {
-  const { userId, clientId, grantType, scope, resources, grantId, jti, actChain, requestId, repeats } = about;
+  const { userId, clientId, grantType, scope, resources, grantId, jti, actChain, requestId, repeats, note } = about;
   const members = {
     user: userId,
     client: clientId,
@@ -221,6 +221,7 @@ function tailLine({ seq, at, event, outcome, reason, actor, ip, ...about }: List
     ip,
     request: requestId,
     repeats: repeats === undefined ? undefined : String(repeats),
+    note,
   };
   const details = Object.entries(members).flatMap(([name, value]) =>
     value === undefined || value === "" ? [] : [`${name}=${/[\s"]/.test(value) ? JSON.stringify(value) : value}`],

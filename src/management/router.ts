@@ -103,6 +103,7 @@ const operatorFiguresRouter = router({
 
 export const managementRouter = router({
   account: router({
+    /** The account of the caller. */
     get: developerProcedure.query(async ({ ctx }) => userView(found(await ctx.ports.users.byId(ctx.caller.userId)))),
   }),
   viewer: viewerRouter,

@@ -181,12 +181,13 @@ describe("the audit chain of a running server", () => {
 
   test("tail escapes control characters and changes of direction, also in JSON", async () => {
     const note = "\u009b31m\u202e";
-    await auditLog(server.database.sql).record(anAudit("client.refused", { outcome: "failure", reason: "made_up", clientId: note }));
+    await auditLog(server.database.sql).record(anAudit("client.refused", { outcome: "failure", reason: "made_up", clientId: note, note }));
     await sealed();
     for (const words of [[], ["--json"]]) {
       const { out } = await run(["tail", "--event", "client.refused", "--reason", "made_up", ...words]);
       expect([out.trim().split("\n").length, /[\u009b\u202e]/.test(out)]).toEqual([1, false]);
-      if (words.length > 0) expect(JSON.parse(out)).toMatchObject({ clientId: note });
+      if (words.length > 0) expect(JSON.parse(out)).toMatchObject({ clientId: note, note });
+      else expect(out).toMatch(/ client=.*31m.* note=.*31m/);
     }
   });
 

@@ -26,6 +26,7 @@ export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly routes: readonly Route[];
   /** What answers paths in front of Koa and its steps. */
   readonly listeners?: ReadonlyMap<string, RequestListener>;
+  /** A fresh id for each request. */
   readonly requestId: () => string;
   /** Whether X-Forwarded-For is believed. */
   readonly trustProxy?: boolean;

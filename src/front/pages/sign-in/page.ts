@@ -1,4 +1,5 @@
 import { passkeyOptions } from "../../../accounts/authenticators/passkey.ts";
+import { accountName } from "../../../accounts/caller.ts";
 import { isHalf, type NewSession, signIn, signInByPasskey } from "../../../accounts/sign-in.ts";
 import { EMAIL_UNVERIFIED, hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
@@ -72,12 +73,11 @@ function formShower(kit: PageKit): ShowForm {
     if (attempt === FIRST && !switching && signedIn && lacksCodeOnly(signedIn)) return sendRedirect(ctx, raisePath(kit, { requestId }));
     const client = shownClient(languageOf(ctx), valid.authorization, valid.request.redirectUri ?? "");
     const asked = proving ? undefined : valid.authorization.loginHint;
-    const needed = step.kind === "sign_in" || proving;
-    const own = signedIn?.user.email;
-    const again = signedIn !== undefined && needed && (asked === undefined || asked.toLowerCase() === own?.toLowerCase());
+    const isAsked = asked === undefined || accountName(asked) === accountName(signedIn?.user.email ?? "");
+    const again = signedIn !== undefined && (step.kind === "sign_in" || proving) && isAsked;
     const stronger = step.kind === "sign_in" ? step.stronger : undefined;
     return show(ctx, { returnTo: { requestId }, client, again, stronger }, attempt, {
-      hint: again ? own : asked,
+      hint: again ? signedIn.user.email : asked,
       clientId: valid.authorization.client?.clientId,
     });
   }
