@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { daysBetween, distanceOf } from "../../../console/src/texts/distance.ts";
 
 /** In the time zone of the machine, as a browser has one. */
@@ -17,6 +17,9 @@ test.for([
 });
 
 test("days of 23 and 25 hours are days", () => {
+  vi.stubEnv("TZ", "Europe/Berlin");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(at("2026-03-30T00:00") - at("2026-03-29T00:00")).toBe(23 * 3_600_000);
   for (const [from, to] of [
     ["2026-03-28T12:00", "2026-03-30T12:00"],
     ["2026-10-24T12:00", "2026-10-26T12:00"],

@@ -38,6 +38,10 @@ describe("RFC 9449 §4.3: accepts", () => {
   test.for([-300, 300])("a proof %i seconds from now", (seconds) => {
     expect(check(proofOf({ claims: { iat: NOW + seconds } })).jkt).toBe(thumbprintOf(key));
   });
+
+  test("a proof whose exp was 60 seconds ago, for clocks differ", () => {
+    expect(check(proofOf({ claims: { exp: NOW - 60 } })).jkt).toBe(thumbprintOf(key));
+  });
 });
 
 const { privateKey, jwk } = key;
