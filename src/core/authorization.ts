@@ -9,7 +9,7 @@ import { answerableClient, loggedRequest, type ValidRequest, validateRequest } f
 import { issueRecord } from "./grants/grant.ts";
 import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
 import type { Core } from "./ports.ts";
-import { reopenedRequest } from "./pushed-requests.ts";
+import { assertUnused, reopenedRequest } from "./pushed-requests.ts";
 
 export const clientView = (client: Client) => ({
   clientId: client.clientId,
@@ -77,7 +77,7 @@ export async function authorizationOf(
 /**
  * Validates a request for the front. Once client and redirect URI are valid, faults are returned, not thrown.
  * @param session undefined when no code is to be issued yet
- * @throws {Refusal} as answerableClient, and temporarily_unavailable
+ * @throws {Refusal} as answerableClient, temporarily_unavailable, and not_found for a pushed request that is over
  */
 export async function validateAuthorization(
   sent: AuthorizationRequest,
@@ -139,7 +139,7 @@ async function storeCode(
 
 /**
  * Issues a code for a valid request that the user has consented to. Everything is validated again: the front relays, it does not decide.
- * @throws {Refusal} as the request deserves; access_denied when session, user, client or consent was not valid at the moment of writing
+ * @throws {Refusal} as the request deserves; not_found for a pushed one that is over; access_denied when session, user, client or consent was not valid at the moment of writing
  * @see OAuth 2.1 §4.1.2
  */
 export async function issueCode({ request: sent, address, ...session }: IssueCodeRequest, core: Core): Promise<string> {
@@ -147,6 +147,7 @@ export async function issueCode({ request: sent, address, ...session }: IssueCod
   const request = sent.pushedRequest === undefined ? sent : await reopenedRequest(sent, sent.pushedRequest, core);
   const client = await answerableClient(request, address, core);
   const code = await storeCode(request, await validateRequest(request, client, core), session, core);
-  if (code === undefined) throw new Refusal("access_denied", "consent_or_session_not_live");
-  return code;
+  if (code !== undefined) return code;
+  await assertUnused(request, core);
+  throw new Refusal("access_denied", "consent_or_session_not_live");
 }

@@ -104,8 +104,8 @@ export interface PushedRequests {
    * @returns its query
    */
   open(hash: SecretHash, clientId: string, browser: string, ttl: number): Promise<string | undefined>;
-  /** The query of an opened request of this client that has not expired, even after it has led to a code. */
-  opened(hash: SecretHash, clientId: string): Promise<string | undefined>;
+  /** The query of an opened request of this client that has not expired, and whether it has led to a code. */
+  opened(hash: SecretHash, clientId: string): Promise<{ readonly query: string; readonly isUsed: boolean } | undefined>;
 }
 
 export type ConsumedKind = "client_assertion" | "identity_assertion" | "logout_token" | "dpop_proof" | "workload_token";

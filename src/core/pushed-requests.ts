@@ -65,13 +65,21 @@ export async function openPushedRequest({ clientId, requestUri, browser }: OpenP
   return { request: { ...parseAuthorizationRequest(query), pushedRequest: requestUri }, ...(uiLocales !== null && { uiLocales }) };
 }
 
-/** What was pushed, for a request that names it: the front relays, it does not decide. @throws {Refusal} invalid_request */
+const over = (): Refusal => new Refusal("not_found", "pushed_request_over", { description: "This request has expired." });
+
+/** What was pushed, for a request that names it: the front relays, it does not decide. @throws {Refusal} not_found */
 export async function reopenedRequest(
   { clientId }: Pick<AuthorizationRequest, "clientId">,
   pushedRequest: string,
   core: Core,
 ): Promise<AuthorizationRequest> {
-  const query = await core.pushedRequests.opened(hashSecret(pushedRequest), clientId);
-  if (query === undefined) throw new Refusal("invalid_request", "pushed_request_over", { description: "This request has expired." });
-  return create(AuthorizationRequestSchema, { ...parseAuthorizationRequest(query), pushedRequest });
+  const opened = await core.pushedRequests.opened(hashSecret(pushedRequest), clientId);
+  if (opened === undefined) throw over();
+  return create(AuthorizationRequestSchema, { ...parseAuthorizationRequest(opened.query), pushedRequest });
+}
+
+/** After a code was not stored. @throws {Refusal} not_found where another one had used the pushed request up, as in another tab */
+export async function assertUnused({ clientId, pushedRequest }: AuthorizationRequest, core: Core): Promise<void> {
+  if (pushedRequest !== undefined && (await core.pushedRequests.opened(hashSecret(pushedRequest), clientId))?.isUsed !== false)
+    throw over();
 }

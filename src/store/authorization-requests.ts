@@ -57,15 +57,13 @@ const OPEN = statement(
 
 const OPENED = statement(
   "pushed_opened",
-  `select query from pushed_requests where id_hash = $1::bytea and client_id = $2 and expires_at > now() and browser is not null`,
+  `select query, code_hash is not null as "isUsed" from pushed_requests where id_hash = $1::bytea and client_id = $2 and expires_at > now() and browser is not null`,
 );
-
-type PushedRow = { readonly query: string };
 
 export const pushedRequests = (sql: Sql): PushedRequests => ({
   put: async (hash, clientId, query, ttl) => {
     await sql.query(PUSH, [hash, clientId, query, ttl]);
   },
-  open: async (hash, clientId, browser, ttl) => (await sql.query<PushedRow>(OPEN, [hash, clientId, browser, ttl]))[0]?.query,
-  opened: async (hash, clientId) => (await sql.query<PushedRow>(OPENED, [hash, clientId]))[0]?.query,
+  open: async (hash, clientId, browser, ttl) => (await sql.query<{ query: string }>(OPEN, [hash, clientId, browser, ttl]))[0]?.query,
+  opened: async (hash, clientId) => (await sql.query<{ query: string; isUsed: boolean }>(OPENED, [hash, clientId]))[0],
 });

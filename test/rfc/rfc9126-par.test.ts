@@ -235,6 +235,15 @@ describe("RFC 9126 §4: a pushed request", () => {
     expect(new Set(codes).size).toBe(1);
   });
 
+  test("that was opened in several tabs shows the page of an expired link in all once one has its code", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const { path } = await pushed(server, server.clients.web);
+    const [one, two, three] = [await browser.follow(path), await browser.follow(path), await browser.follow(path)];
+    expect((await browser.submit(one, { decision: "approve" })).url).toContain("code=");
+    const late = [await browser.submit(two, { decision: "approve" }), await browser.follow(three.url)];
+    expect(late.map(({ status, html }) => [status, html.includes(OVER)])).toEqual(Array(2).fill([400, true]));
+  });
+
   test("64 browsers at once: one opens it", async ({ server }) => {
     const { path } = await pushed(server, server.clients.web);
     const answers = await Promise.all(Array.from({ length: 64 }, () => server.get(path)));

@@ -25,7 +25,7 @@ describe.for(databaseKinds)("pushed requests on $name", ({ fresh }) => {
     expect(opened.filter((query) => query === QUERY)).toHaveLength(1);
     const keeper = opened.findIndex((query) => query !== undefined);
     expect(await store().open(hash, "c", `b${keeper}`, 600)).toBe(QUERY);
-    expect(await store().opened(hash, "c")).toBe(QUERY);
+    expect(await store().opened(hash, "c")).toEqual({ query: QUERY, isUsed: false });
     expect(await store().opened(hash, "d")).toBeUndefined();
   });
 
@@ -50,6 +50,8 @@ describe.for(databaseKinds)("pushed requests on $name", ({ fresh }) => {
     expect(await codes.issue(winner, binding, 60, anAudit("code.issued"))).toBe(true);
     expect(await codes.issue(aHash(), binding, 60, anAudit("code.issued"))).toBe(false);
     expect(await store().open(pushedRequest, "c", "b", 600)).toBeUndefined();
+    await runText(database.sql, "update pushed_requests set browser = 'b' where id_hash = $1", [pushedRequest]);
+    expect(await store().opened(pushedRequest, "c")).toEqual({ query: QUERY, isUsed: true });
   });
 
   test("are not used up by a code that is refused", async () => {

@@ -23,8 +23,17 @@ import { type ErrorPrinter, exceptHead, type FrontContext, type Handler, queryTe
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
-import { browserSecret, newRequestId, nextStep, pendingQuery, settableAcr, type storedRequest, waitingHash } from "./pending-request.ts";
-import { openPushed } from "./pushed-request.ts";
+import {
+  browserSecret,
+  newRequestId,
+  nextStep,
+  pendingQuery,
+  REQUEST_OVER,
+  settableAcr,
+  type storedRequest,
+  waitingHash,
+} from "./pending-request.ts";
+import { openPushed, pushedOver } from "./pushed-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 export const PENDING_TTL = 600;
@@ -46,10 +55,14 @@ export interface AuthorizationFlow {
    * Lets the core validate a request.
    * @param ready whether the core may issue the code in the same call where no interaction is needed
    * @returns undefined when the response is written: a redirect to the client with an error or the code
-   * @throws {Refusal} when client or redirect URI are not valid, so that a redirect is forbidden
+   * @throws {Refusal} when client or redirect URI are not valid, so that a redirect is forbidden, and for a pushed request that is over
    */
   validate(ctx: FrontContext, request: Request, signedIn: SignedIn | undefined, ready?: "ready"): Promise<ValidRequest | undefined>;
-  /** Redirects to the client with a code or an error. @param decision a secret that stands for one code, however often this is called */
+  /**
+   * Redirects to the client with a code or an error.
+   * @param decision a secret that stands for one code, however often this is called
+   * @throws {Refusal} invalid_request where a pushed request has led to another code, as in another tab
+   */
   issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, decision?: string): Promise<void>;
   /** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
   refuse(ctx: FrontContext, request: Request, error: string, description: string): void;
@@ -98,7 +111,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
         requestId: ctx.state.requestId,
         session: ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime },
       };
-      const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal });
+      const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal }).catch(pushedOver);
       switch (outcome.case) {
         case "authorization":
           return { request, authorization: outcome.value, signedIn };
@@ -114,22 +127,25 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
     },
     async issue(ctx, { request, signedIn: { user, session } }, decision) {
       try {
-        const { code } = await core.issueCode(
-          {
-            request,
-            userId: user.id,
-            sessionId: session.id,
-            authTime: session.authTime,
-            requestId: ctx.state.requestId,
-            address: limitKey(ctx.state.address),
-            ...(decision !== undefined && { decision }),
-          },
-          { signal: ctx.state.signal },
-        );
+        const { code } = await core
+          .issueCode(
+            {
+              request,
+              userId: user.id,
+              sessionId: session.id,
+              authTime: session.authTime,
+              requestId: ctx.state.requestId,
+              address: limitKey(ctx.state.address),
+              ...(decision !== undefined && { decision }),
+            },
+            { signal: ctx.state.signal },
+          )
+          .catch(pushedOver);
         redirect(ctx, request, { code });
       } catch (error) {
         // The client was valid, so the error may be sent to it.
         const refusal = isRefusal(error) ? error : undefined;
+        if (refusal?.reason === REQUEST_OVER) throw refusal;
         if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
         const code = refusal && BY_REDIRECT.has(refusal.code) ? refusal.code : "server_error";
         redirect(ctx, request, { error: code, error_description: refusal?.detail.description });

@@ -83,8 +83,13 @@ export async function openPushed(ctx: FrontContext, pushed: PushedReference, { c
     if (request === undefined) throw new Error("the core gave no request");
     return { request, uiLocales, browser };
   } catch (error) {
-    throw isRefusal(error) && error.code === "not_found" ? expired() : error;
+    return pushedOver(error);
   }
+}
+
+/** Handles what the core throws for a pushed request that it does not open, or no longer. @throws the error, or {Refusal} invalid_request */
+export function pushedOver(error: unknown): never {
+  throw isRefusal(error) && error.code === "not_found" ? expired() : error;
 }
 
 const pushedParameters = () =>

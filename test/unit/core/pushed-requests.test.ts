@@ -135,29 +135,38 @@ describe("a pushed request in a browser", () => {
 
 describe("what a front says beside a pushed request", () => {
   const query = authorizationQuery(aRequest());
-  const world = (opened: string | undefined): MemoryWorld => ({
+  const world = (opened: { query: string; isUsed: boolean } | undefined): MemoryWorld => ({
     clients: [{ ...client, requirePushedAuthorizationRequests: true }],
     ports: ({ pushedRequests }) => ({ pushedRequests: { ...pushedRequests, opened: async () => opened } }),
   });
   const named = { clientId: client.clientId, pushedRequest: "urn:x", scope: "bank:write", redirectUri: "https://evil.example.test/" };
 
   test("is ignored: the core reads its own record", async () => {
-    const { core } = await memoryCore(world(query));
+    const { core } = await memoryCore(world({ query, isUsed: false }));
     const valid = await ask(core, "validateAuthorization", create(ValidateAuthorizationRequestSchema, { request: named }));
     expect(valid).toMatchObject({ outcome: { case: "authorization", value: { scopes: ["notes:read"] } } });
   });
 
   test("gives a code that uses the request up", async () => {
-    const { core, writes } = await memoryCore(world(query));
+    const { core, writes } = await memoryCore(world({ query, isUsed: false }));
     await ask(core, "issueCode", create(IssueCodeRequestSchema, { request: named, userId: "u", sessionId: "s" }));
     const [[, , binding] = []] = writes.filter(([method]) => method === "code.issue");
     expect(binding).toMatchObject({ redirectUri: REDIRECT, scopes: ["notes:read"], pushedRequest: hashSecret("urn:x") });
   });
 
+  test.for([
+    [true, "not_found", "pushed_request_over"],
+    [false, "access_denied", "consent_or_session_not_live"],
+  ] as const)("is over where it has led to another code: %s", async ([isUsed, ...refusal]) => {
+    const { core } = await memoryCore({ ...world({ query, isUsed }), succeeds: false });
+    const issue = create(IssueCodeRequestSchema, { request: named, userId: "u", sessionId: "s" });
+    expect(await ask(core, "issueCode", issue)).toEqual(refusal);
+  });
+
   test("gives nothing once the request is over, or was never pushed", async () => {
     const { core } = await memoryCore(world(undefined));
     const over = await ask(core, "validateAuthorization", create(ValidateAuthorizationRequestSchema, { request: named }));
-    expect(over).toEqual(["invalid_request", "pushed_request_over"]);
+    expect(over).toEqual(["not_found", "pushed_request_over"]);
     await expect(core.issueCode(create(IssueCodeRequestSchema, { request: named }), {})).rejects.toMatchObject({
       detail: { description: "This request has expired." },
     });
