@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { memberRefusal } from "../errors.ts";
 import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
-import { assertMayMail, auditOfUser, auditOrigin, type Caller, type KnownDevices, type MailLimits } from "./caller.ts";
+import { accountName, assertMayMail, auditOfUser, auditOrigin, type Caller, type KnownDevices, type MailLimits } from "./caller.ts";
 import {
   addressChangedMail,
   addressChangeMail,
@@ -87,7 +87,7 @@ export async function requestAddressChange(
   caller: Caller,
 ): Promise<void> {
   const { addressChanges, resendLimits, knownDevices, signUpPolicy, randomBytes } = ports;
-  if (email.toLowerCase() === user.email.toLowerCase())
+  if (accountName(email) === accountName(user.email))
     throw memberRefusal("invalid_request", "address_unchanged", "email", "This is the address of your account already.");
   assertDomain(email, signUpPolicy);
   await assertMayMail(email, caller, resendLimits, knownDevices);

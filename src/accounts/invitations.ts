@@ -4,7 +4,7 @@ import { memberRefusal, Refusal } from "../errors.ts";
 import type { Page, Part } from "../paging.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes, type SecretHash } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
-import { auditOfUser, type Caller } from "./caller.ts";
+import { accountName, auditOfUser, type Caller } from "./caller.ts";
 import { invitationMail, linkTokenHash, type MailSenderPorts, senderOf, unusableLink } from "./mails.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
@@ -130,7 +130,7 @@ export async function acceptInvitation(
   caller: Caller,
 ): Promise<User> {
   const invited = await invitationOf(token, ports);
-  if (invited.email !== null && invited.email.toLowerCase() !== email.toLowerCase())
+  if (invited.email !== null && accountName(invited.email) !== accountName(email))
     throw memberRefusal("invalid_request", "invitation_of_other_address", "email", "The invitation is for another e-mail address.");
   await assertGoodPassword(password, email);
   const id = newId(ports.clock, ports.randomBytes);
