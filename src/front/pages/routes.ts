@@ -7,7 +7,7 @@ import { addressPage, confirmAddressPage, stopAddressPage } from "./address/page
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents/page.ts";
 import { MARK, PAGE_SCRIPT, PASSKEY_SCRIPT, STYLE } from "./assets.ts";
 import { BRAND_PATH, brandFilePage } from "./brand-files.ts";
-import { consentPage } from "./consent/page.ts";
+import { ASK, consentPage } from "./consent/page.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
 import { deviceDonePage, devicePage } from "./device/page.ts";
 import { pageErrorPrinter } from "./errors.ts";
@@ -86,7 +86,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/reset", resetPage(kit), "token"),
     page("/invitation", invitationPage(kit, "/invitation"), "token"),
     page("/setup", invitationPage(kit, "/setup"), "token"),
-    page("/consent", consentPage(kit)),
+    page("/consent", consentPage(kit), ASK),
     page("/device", devicePage(kit), "user_code"),
     page("/device/done", { GET: deviceDonePage(kit) }),
     page("/logout", signOutPage(kit)),

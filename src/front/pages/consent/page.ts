@@ -15,6 +15,9 @@ import { sendPage } from "../views/layout.ts";
 import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
 
+/** The member of the query that asks the user in any case: another one has signed in since, or the request means more, than was decided on. */
+export const ASK = "ask";
+
 const purpose = (requestId: string) => `consent ${requestId}`;
 
 /** The scopes to show: without refresh tokens `offline_access` has no effect. */
@@ -54,7 +57,7 @@ export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const pending = await pendingDecision(kit, ctx, form.get("request"), decision);
       if (!pending) return;
       if (decision === "approve" && form.get("offer") !== offerOf(pending.authorization, pending.signedIn.user.id)) {
-        return sendRedirect(ctx, kit.site.path("/consent", pending.open));
+        return sendRedirect(ctx, kit.site.path(`/consent?${ASK}=yes`, pending.open));
       }
       const again = await answerRequest(kit, pending.open, decision, pending.signedIn.user.id);
       const decided = { ...pending, open: { ...pending.open, again } };
@@ -75,7 +78,8 @@ async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: strin
   if (step.kind === "sign_in" || !signedIn) return void sendRedirect(ctx, site.path("/login", open));
   if (step.kind === "set_up") return void sendRedirect(ctx, site.path(SET_UP, open));
   // A decision also counts where the consent covers the request by now, as by the first of two clicks.
-  if (step.kind === "consent" || (step.kind === "issue" && answer !== NOTHING_ASKED)) return { ...valid, signedIn, open };
+  const isAsked = answer !== NOTHING_ASKED || queryMember(ctx, ASK) !== undefined;
+  if (step.kind === "consent" || (step.kind === "issue" && isAsked)) return { ...valid, signedIn, open };
   await answerRequest(kit, open, answer, signedIn.user.id);
   if (step.kind === "issue") await flow.issue(ctx, { ...valid, signedIn }, decisionSecret(open, signedIn.user.id));
   else flow.refuse(ctx, valid.request, step.error, step.description);
