@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { tokenIn, withForm } from "../support/authenticator-app.ts";
-import { aBrowser, type Browser, formsOf } from "../support/browser.ts";
+import { aBrowser, type Browser, formsOf, type Visit } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
 import { type TestServer, test } from "../support/server.ts";
@@ -40,6 +40,34 @@ test("a form of the security page leads back there after the sign-in that it nee
   const body = new URLSearchParams(form?.fields);
   const asked = await browser.follow(form?.action ?? "", { method: "POST", body, headers: { origin: server.url } });
   expect((await browser.submit(asked, { email, password: PASSWORD })).url).toBe(`${server.url}/account/security`);
+});
+
+describe("a form of the account pages in another tab", () => {
+  const changeName = (browser: Browser, page: Visit) => browser.submit(page, { firstName: "Ada", lastName: "L" });
+
+  test("counts after its user has signed in again, as for a fresh proof", async ({ server }) => {
+    const { email, browser, id } = await server.signedInUser();
+    const [name, password] = [await browser.follow("/account"), await browser.follow("/account/security/password")];
+    await runText(server.database.sql, "update sessions set proved_at = now() - interval '1 hour' where user_id = $1::uuid", [id]);
+    const before = browser.cookies.get("countersign");
+    await browser.submit(await browser.follow("/account/delete"), { email, password: PASSWORD });
+    expect(browser.cookies.get("countersign")).not.toBe(before);
+    expect((await changeName(browser, name)).html).toContain('value="Ada"');
+    expect((await browser.submit(password, { password: NEW })).html).toContain("Your password has been changed");
+    expect((await changeName(browser, name)).status).toBe(200);
+  });
+
+  test("does not count for another user who has signed in since", async ({ server }) => {
+    const [browser, { email }, other] = [aBrowser(server.url), await server.signedInUser(), await server.signedInUser()];
+    await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
+    const [page, password] = [await browser.follow("/account"), await browser.follow("/account/security/password")];
+    const out = await browser.follow("/logout");
+    await browser.submit(out, { form_token: tokenIn(out.html) });
+    await browser.submit(await browser.follow("/login"), { email: other.email, password: PASSWORD });
+    expect((await changeName(browser, page)).status).toBe(403);
+    expect((await browser.submit(password, { password: NEW })).status).toBe(403);
+    expect((await signIn(server, other.email, PASSWORD)).status).toBe(200);
+  });
 });
 
 test("the page promises no mail to an address that was confirmed in another tab", async ({ server }) => {

@@ -101,10 +101,18 @@ export const FORM_TOKEN = "form_token";
 
 export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; cookies: Cookies; randomBytes: RandomBytes }) {
   const origin = new URL(issuer).origin;
-  // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie. Both cookies identify this browser.
+  // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie, and one of the account pages to the device's.
+  // All three cookies identify this browser.
   const isToken = (ctx: FrontContext, presented: string | undefined, purpose: string): boolean =>
-    [cookies.session(ctx), cookies.visitor(ctx)].some((secret) => secret !== undefined && isCsrfToken(presented, secret, purpose));
+    [cookies.session(ctx), cookies.visitor(ctx), cookies.device(ctx)].some(
+      (secret) => secret !== undefined && isCsrfToken(presented, secret, purpose),
+    );
+  const assertSameSite = (ctx: FrontContext): void => {
+    if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
+  };
   return {
+    /** Whatever token a form has. @throws {Refusal} forbidden */
+    assertSameSite,
     /** Whether a token was made for this browser and purpose. A link that another site made has none. */
     isToken,
     /** The token for a form. A browser without a cookie to bind it to gets one. */
@@ -117,7 +125,7 @@ export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; co
     },
     /** @throws {Refusal} forbidden */
     assert(ctx: FrontContext, form: Form, purpose: string): void {
-      if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
+      assertSameSite(ctx);
       if (!isToken(ctx, form.get(FORM_TOKEN), purpose)) throw new Refusal("forbidden", "form_token");
     },
   };

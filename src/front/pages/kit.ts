@@ -104,8 +104,15 @@ export async function failedAccountForm(ctx: FrontContext, error: unknown, form:
   }
 }
 
-/** The purpose of the token in every form of the account pages. */
-export const ACCOUNT_PURPOSE = "account";
+const accountPurpose = ({ id }: Pick<User, "id">): string => `account ${id}`;
+
+/**
+ * The token of every form of the account pages. It is the user's in this browser, so that the form counts after they have signed in again, as
+ * for a fresh proof in another tab, and never for another user.
+ */
+export function accountToken({ cookies, ports }: PageKit, ctx: FrontContext, user: Pick<User, "id">): string {
+  return csrfToken(cookies.device(ctx) ?? browserSecret(ctx, cookies, ports.randomBytes), accountPurpose(user));
+}
 
 /** GET of an account page; a user who is not signed in is redirected to sign in, and returns. */
 export const accountPageHandler =
@@ -113,7 +120,7 @@ export const accountPageHandler =
   async (ctx) => {
     const signedIn = await signedInTo(kit, ctx);
     if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)));
-    await show(ctx, { signedIn, token: kit.guard.token(ctx, ACCOUNT_PURPOSE), done: doneOf(kit, ctx) });
+    await show(ctx, { signedIn, token: accountToken(kit, ctx, signedIn.user), done: doneOf(kit, ctx) });
   };
 
 /** A form that is shown again because what it was about is gone. @throws any other error */
@@ -132,29 +139,26 @@ export async function goneAfter(ending: Promise<void>): Promise<void> {
 }
 
 /**
- * Not for a form that outlived its session: the cookie to which it was bound is gone, and the user of this browser signs in again.
- * @throws {Refusal} forbidden
+ * The user who sent a form of an account page. A form of another site is refused before anything is looked up.
+ * @returns undefined for a form that outlived its session, with which nothing is to be done
+ * @throws {Refusal} forbidden, also for the form of another user of this browser, and for a browser that keeps no cookies
  */
-export function assertOwnForm({ guard, cookies }: Pick<PageKit, "guard" | "cookies">, ctx: FrontContext, form: Form): void {
-  try {
-    guard.assert(ctx, form, ACCOUNT_PURPOSE);
-  } catch (error) {
-    const hasOutlived = cookies.session(ctx) === undefined && cookies.device(ctx) !== undefined;
-    if (!hasOutlived || !isRefusal(error) || error.reason !== "form_token") throw error;
-  }
+export async function senderOfForm(kit: PageKit, ctx: FrontContext, form: Form): Promise<SignedIn | undefined> {
+  const { guard, cookies } = kit;
+  guard.assertSameSite(ctx);
+  const signedIn = await signedInTo(kit, ctx);
+  const hasOutlived = signedIn === undefined && (cookies.session(ctx) ?? cookies.device(ctx)) !== undefined;
+  if (!hasOutlived) guard.assert(ctx, form, signedIn ? accountPurpose(signedIn.user) : "");
+  return signedIn;
 }
 
-/**
- * POST of a form of an account page. `act` returns the path to redirect to, or undefined when it has answered. A form of another site is
- * refused before anything is looked up.
- */
+/** POST of a form of an account page. `act` returns the path to redirect to, or undefined when it has answered. */
 export const accountForm =
   (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
   async (ctx) => {
     const form = await formBody(ctx);
-    assertOwnForm(kit, ctx, form);
     const toSignIn = () => void sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)));
-    const signedIn = await signedInTo(kit, ctx);
+    const signedIn = await senderOfForm(kit, ctx, form);
     if (!signedIn) return toSignIn();
     const next = await act(ctx, form, signedIn).catch((error: unknown) => {
       if (isRefusal(error) && error.reason === SESSION_ENDED) return toSignIn();

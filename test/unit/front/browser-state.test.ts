@@ -81,9 +81,10 @@ describe("CSRF protection of forms", () => {
     expect(guard.token(contextWith({ cookie: visitor }).ctx, "account")).toBe(csrfToken(other, "account"));
   });
 
-  test("accepts a token of the session or the visitor", () => {
-    const cookie = `${session}; ${visitor}`;
-    for (const key of [secret, other]) expect(() => assert({ ...origin, cookie }, csrfToken(key, "account"))).not.toThrow();
+  test("accepts a token of the session, the visitor or the device", () => {
+    const device = "d".repeat(43);
+    const cookie = `${session}; ${visitor}; __Host-countersign-device=${device}`;
+    for (const key of [secret, other, device]) expect(() => assert({ ...origin, cookie }, csrfToken(key, "account"))).not.toThrow();
   });
 
   test.for([

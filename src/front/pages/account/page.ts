@@ -10,7 +10,7 @@ import { callerOf } from "../../http/address.ts";
 import { sendJson } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, failedForm, goneAfter, type PageKit } from "../kit.ts";
+import { accountForm, accountPageHandler, accountToken, failedForm, goneAfter, type PageKit } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { withRecords } from "../views/words.ts";
@@ -18,7 +18,8 @@ import { type AccountPage, accountView } from "./view.ts";
 
 type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "offersConsole">> & FailedForm;
 
-async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
+async function show(kit: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
+  const { ports, site } = kit;
   const consents = await ports.consents.ofUser(user.id);
   const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
   const resources = consents.flatMap((consent) => consent.resources);
@@ -27,7 +28,7 @@ async function show({ ports, guard, site }: PageKit, ctx: FrontContext, user: Us
     user,
     consents,
     ...withRecords(records, { described, targets }),
-    token: guard.token(ctx, ACCOUNT_PURPOSE),
+    token: accountToken(kit, ctx, user),
     faults,
     ...shown,
   };

@@ -18,7 +18,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { ACCOUNT_PURPOSE, accountForm, doneOf, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { accountForm, accountToken, doneOf, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
 import { type FailedForm, type FormPage, type HostedPage, hidden, html, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS } from "../views/sections.ts";
@@ -27,9 +27,9 @@ type Page = { readonly GET: Handler; readonly POST: Handler };
 
 /** GET and POST /account/security/address: the user, who has just proved that it is them, asks for another address. */
 export function addressPage(kit: PageKit): Page {
-  const { ports, guard, site } = kit;
+  const { ports, site } = kit;
   const show = (ctx: FrontContext, user: User, { email, faults = [], status }: FailedForm & { readonly email?: string }): void => {
-    const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), user, email, faults };
+    const page = { token: accountToken(kit, ctx, user), user, email, faults };
     sendPage(ctx, addressView(site, languageOf(ctx), page), status);
   };
   return {
@@ -58,11 +58,11 @@ async function forLink(kit: PageKit, ctx: FrontContext, show: () => Promise<void
 
 /** GET and POST /account/security/address/confirm: the link to the new address, which works only where its user is signed in. */
 export function confirmAddressPage(kit: PageKit): Page {
-  const { ports, guard, site } = kit;
+  const { ports, site } = kit;
   const show = (ctx: FrontContext, user: User, link: string, { faults = [], status }: FailedForm = {}): Promise<void> =>
     forLink(kit, ctx, async () => {
       const change = await changeToConfirm(link, user, ports);
-      const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), link, change, faults };
+      const page = { token: accountToken(kit, ctx, user), link, change, faults };
       sendPage(ctx, confirmAddressView(site, languageOf(ctx), page), status);
     });
   return {

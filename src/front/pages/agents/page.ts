@@ -14,7 +14,7 @@ import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, goneForm, type PageKit } from "../kit.ts";
+import { accountForm, accountPageHandler, accountToken, goneForm, type PageKit } from "../kit.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
 import {
   buttonForm,
@@ -37,11 +37,12 @@ const PATH = "/account/agents";
 const PAGE_LIMIT = 200;
 
 async function show(
-  { ports, guard, site }: PageKit,
+  kit: PageKit,
   ctx: FrontContext,
   user: User,
   { done, faults = [], status }: Partial<Pick<AgentsPage, "done">> & FailedForm,
 ): Promise<void> {
+  const { ports, site } = kit;
   const { delegations, agentPauses, scopeDescriptions } = ports;
   const owner = { kind: "user", userId: user.id } as const;
   const [live, lately, pauses] = await Promise.all([
@@ -57,7 +58,7 @@ async function show(
   ]);
   const cards = agentCards(all, pauses.items);
   const worded = withRecords(records, { described, targets: clients });
-  const page = { cards, clients, ...worded, complete: live.next === null, token: guard.token(ctx, ACCOUNT_PURPOSE), done, faults };
+  const page = { cards, clients, ...worded, complete: live.next === null, token: accountToken(kit, ctx, user), done, faults };
   sendPage(ctx, agentsView(site, languageOf(ctx), page), status);
 }
 

@@ -8,7 +8,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { ACCOUNT_PURPOSE, doneOf, failedForm, type PageKit, signedInTo } from "../kit.ts";
+import { accountToken, doneOf, failedForm, type PageKit, signedInTo } from "../kit.ts";
 import { accountFrame } from "../views/account-frame.ts";
 import { noticeView, wideLink } from "../views/cards.ts";
 import { type FailedForm, type FormPage, faultSummary, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
@@ -18,11 +18,11 @@ const DELETED = "deleted";
 
 /** GET /account/delete says what would happen, POST /account/delete does it, both after a fresh proof. */
 export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, guard, site, cookies } = kit;
+  const { ports, site, cookies } = kit;
 
   async function show(ctx: FrontContext, user: User, { faults = [], status }: FailedForm = {}): Promise<void> {
     const clients = (await ports.clients.ofOwner(user.id)).map(({ name }) => name);
-    const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), email: user.email, clients, faults };
+    const page = { token: accountToken(kit, ctx, user), email: user.email, clients, faults };
     sendPage(ctx, deleteAccountView(site, languageOf(ctx), page), status);
   }
 

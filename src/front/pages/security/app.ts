@@ -20,10 +20,9 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
 import {
-  ACCOUNT_PURPOSE,
   APP_OVER,
+  accountToken,
   browserCaller,
-  browserToken,
   failedForm,
   goneAfter,
   type PageKit,
@@ -68,8 +67,7 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     const [language, name] = [languageOf(ctx), hash("sha256", app.secret, "base64url")];
     const isReplaced = sent !== undefined && sent !== name;
     const faults = isReplaced ? [{ message: TEXTS[language].authenticatorApp.replaced }] : (failed.faults ?? []);
-    // The first code replaces the session, and a reload of the page after it sends the form again.
-    const token = browserToken(kit, ctx, ACCOUNT_PURPOSE);
+    const token = accountToken(kit, ctx, signedIn.user);
     const page = { ...app, member: [APP_MEMBER, name] as const, token, returnTo, faults };
     sendPage(ctx, appView(site, language, page), failed.status);
   }

@@ -6,17 +6,18 @@ import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, accountForm, accountPageHandler, appOverFaults, goneAfter, goneForm, type PageKit } from "../kit.ts";
+import { accountForm, accountPageHandler, accountToken, appOverFaults, goneAfter, goneForm, type PageKit } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { type SecurityPage, securityView } from "./view.ts";
 
 /** The page about password, other accounts and sessions. */
 export async function showSecurity(
-  { ports, guard, site }: PageKit,
+  kit: PageKit,
   ctx: FrontContext,
   { user, session }: SignedIn,
   { done, faults = [], status }: Partial<Pick<SecurityPage, "done">> & FailedForm,
 ): Promise<void> {
+  const { ports, site } = kit;
   const [sessions, linked, connections, passkeys, secondFactor] = await Promise.all([
     ports.sessions.ofUser(user.id),
     ports.identityLinks.ofUser(user.id),
@@ -24,7 +25,7 @@ export async function showSecurity(
     ports.relyingParty && ports.passkeys.ofUser(user.id),
     ports.secondFactors.stateOf(user.id),
   ]);
-  const token = guard.token(ctx, ACCOUNT_PURPOSE);
+  const token = accountToken(kit, ctx, user);
   const apps = ports.box.usable();
   const identities = linked.filter(({ confirmed }) => confirmed);
   const page = { token, apps, sessions, identities, connections, passkeys, secondFactor, current: session.id, done, faults };

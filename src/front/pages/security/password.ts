@@ -1,4 +1,5 @@
 import { changePassword } from "../../../accounts/password-change.ts";
+import type { User } from "../../../accounts/ports.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
@@ -6,7 +7,7 @@ import { callerOf } from "../../http/address.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { ACCOUNT_PURPOSE, failedForm, type PageKit } from "../kit.ts";
+import { accountToken, failedForm, type PageKit } from "../kit.ts";
 import { accountFrame } from "../views/account-frame.ts";
 import {
   accountName,
@@ -23,9 +24,9 @@ import {
 
 /** GET and POST /account/security/password: a new password, and a new session for this browser with it. */
 export function passwordPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, cookies, guard, site } = kit;
-  const show = (ctx: FrontContext, { email }: { readonly email: string }, { faults = [], status }: FailedForm = {}): void =>
-    sendPage(ctx, passwordView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), email, faults }), status);
+  const { ports, cookies, site } = kit;
+  const show = (ctx: FrontContext, user: User, { faults = [], status }: FailedForm = {}): void =>
+    sendPage(ctx, passwordView(site, languageOf(ctx), { token: accountToken(kit, ctx, user), email: user.email, faults }), status);
   return {
     GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user)),
     POST: provedForm(kit, async (ctx, form, { user }) => {

@@ -7,8 +7,8 @@ import type { ValidRequest } from "../../oauth/authorize.ts";
 import { answerRequest, NOTHING_ASKED, openRequest, waitingHash } from "../../oauth/pending-request.ts";
 import { isFresh, proofPath } from "../fresh-proof.ts";
 import {
-  ACCOUNT_PURPOSE,
   accountForm,
+  accountToken,
   appOverFaults,
   destinationOf,
   doneOf,
@@ -65,7 +65,7 @@ async function missingFactor(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo
 
 /** Offers what the user has to set up before they go on, after a fresh proof. */
 export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, failed: FailedForm = {}): Promise<void> {
-  const { ports, guard, site } = kit;
+  const { ports, site } = kit;
   const { faults = [], status } = failed;
   const missing = await missingFactor(kit, ctx, returnTo);
   if (missing === undefined) return;
@@ -74,7 +74,7 @@ export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: Retur
   const [language, passkeys] = [languageOf(ctx), ports.relyingParty !== undefined];
   const client = valid && shownClient(language, valid.authorization, valid.request.redirectUri ?? "");
   const app = needed === "mfa" && ports.box.usable();
-  const page = { token: guard.token(ctx, ACCOUNT_PURPOSE), returnTo, needed, client, passkeys, app, faults };
+  const page = { token: accountToken(kit, ctx, signedIn.user), returnTo, needed, client, passkeys, app, faults };
   sendPage(ctx, setUpView(site, language, page), status);
   if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
 }

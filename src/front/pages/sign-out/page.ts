@@ -11,7 +11,7 @@ import { FORM_TOKEN } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
-import { ACCOUNT_PURPOSE, assertOwnForm, type PageKit, queryForm, signedInTo } from "../kit.ts";
+import { accountToken, type PageKit, queryForm, senderOfForm, signedInTo } from "../kit.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
 import { type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
 
@@ -38,7 +38,7 @@ function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, state
  * @see OpenID Connect RP-Initiated Logout
  */
 export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, cookies, guard, site } = kit;
+  const { ports, cookies, site } = kit;
 
   async function endSession(ctx: FrontContext, signedIn: SignedIn | undefined, everywhere: boolean): Promise<void> {
     if (signedIn && everywhere) await signOutEverywhere(signedIn.user.id, ports.sessions, callerOf(ctx));
@@ -59,7 +59,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
 
   function ask(ctx: FrontContext, signedIn: SignedIn | undefined): void {
     const view = signedIn
-      ? signOutView(site, languageOf(ctx), { token: guard.token(ctx, ACCOUNT_PURPOSE), email: signedIn.user.email })
+      ? signOutView(site, languageOf(ctx), { token: accountToken(kit, ctx, signedIn.user), email: signedIn.user.email })
       : signedOutView(site, languageOf(ctx));
     sendPage(ctx, view);
   }
@@ -82,8 +82,7 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       // this site (SameSite=Lax).
       if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
         return sendRedirect(ctx, `${site.path("/logout")}?${queryOf(form)}`);
-      assertOwnForm(kit, ctx, form);
-      await endSession(ctx, await signedInTo(kit, ctx), form.get("everywhere") === "yes");
+      await endSession(ctx, await senderOfForm(kit, ctx, form), form.get("everywhere") === "yes");
       sendRedirect(ctx, site.path("/logout"));
     },
   };
