@@ -15,7 +15,7 @@ export type WalletRoutes = (kit: PageKit) => readonly Route[];
 /** All routes for users: account endpoints, consents, authorization, and the hosted pages. */
 export function userRoutes({ wallets, ...ports }: UserPorts & { readonly wallets?: WalletRoutes | undefined }): readonly Route[] {
   const cookies = cookiesOf(ports.issuer);
-  const guard = formGuard({ issuer: ports.issuer, cookies, randomBytes: ports.randomBytes });
+  const guard = formGuard({ issuer: ports.issuer, cookies });
   const flow = authorizationFlow(ports, cookies);
   const site = siteOf(ports.issuer, ports.brandings, wallets !== undefined);
   const kit = { ports, cookies, guard, flow, site };

@@ -70,6 +70,25 @@ describe("a form of the account pages in another tab", () => {
   });
 });
 
+test.for([
+  ["/device", { user_code: "BBBB-BBBB" }, "That code is not right"],
+  ["/forgot", { email: "" }, "Enter an e-mail address"],
+] as const)(
+  "a form that needs no user counts after a sign-in and a sign-out in another tab: %s",
+  async ([path, typed, words], { server }) => {
+    const { email } = await server.signedInUser();
+    const browser = aBrowser(server.url);
+    const login = await browser.follow("/login");
+    await browser.submit(login, { email, password: PASSWORD });
+    const page = await browser.follow(path);
+    await browser.submit(login, { email, password: PASSWORD });
+    expect((await browser.submit(page, typed)).html).toContain(words);
+    const out = await browser.follow("/logout");
+    await browser.submit(out, { form_token: tokenIn(out.html) });
+    expect((await browser.submit(page, typed)).html).toContain(words);
+  },
+);
+
 test("the page promises no mail to an address that was confirmed in another tab", async ({ server }) => {
   const { browser, id } = await server.signedInUser();
   const confirm = (is: boolean) => runText(server.database.sql, `update users set email_verified = ${is} where id = $1::uuid`, [id]);

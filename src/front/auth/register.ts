@@ -11,7 +11,7 @@ import { sendJson } from "../http/headers.ts";
 import { languageOf } from "../http/language.ts";
 import { type ErrorPrinter, exceptHead, type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
-import { type PageKit, returnToStarted } from "../pages/kit.ts";
+import { browserToken, type PageKit, returnToStarted } from "../pages/kit.ts";
 import { RESEND, staleLinkView, verifiedView } from "../pages/sign-up/page.ts";
 import { sendPage } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
@@ -115,11 +115,12 @@ export const verifyRoute = (kit: PageKit): Route => ({
 const wantsPage = (ctx: FrontContext): boolean => ctx.accepts("json", "html") === "html";
 
 /** Prints errors in the form that the client prefers. The page for an expired link offers to send another one. */
-function verifyErrorPrinter({ ports, site, guard }: PageKit): ErrorPrinter {
+function verifyErrorPrinter(kit: PageKit): ErrorPrinter {
+  const { ports, site } = kit;
   const [json, page] = [apiErrorPrinter(ports.issuer), pageErrorPrinter(site)];
   return (ctx, refusal) => {
     if (!wantsPage(ctx)) json(ctx, refusal);
-    else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, languageOf(ctx), guard.token(ctx, RESEND)), 400);
+    else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, languageOf(ctx), browserToken(kit, ctx, RESEND)), 400);
     else page(ctx, refusal);
   };
 }

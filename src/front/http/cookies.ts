@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Sessions, SignedIn } from "../../accounts/ports.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
-import { hashSecret, newSecret, type RandomBytes } from "../../random.ts";
+import { hashSecret } from "../../random.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** The cookies of the service. The prefix `__Host-` keeps other hosts of the same domain from setting one (RFC 6265bis §4.1.3.2). */
@@ -99,12 +99,12 @@ export type FormGuard = ReturnType<typeof formGuard>;
 /** The hidden member in which a form carries its token. */
 export const FORM_TOKEN = "form_token";
 
-export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; cookies: Cookies; randomBytes: RandomBytes }) {
+export function formGuard({ issuer, cookies }: { issuer: string; cookies: Cookies }) {
   const origin = new URL(issuer).origin;
-  // A form that was opened before the user signed in elsewhere is bound to the visitor's cookie, and one of the account pages to the device's.
-  // All three cookies identify this browser.
+  // The visitor's cookie outlives a sign-in and a sign-out in another tab, and so does the device's, to which forms of the account pages are
+  // bound. The previous release binds forms to the session's.
   const isToken = (ctx: FrontContext, presented: string | undefined, purpose: string): boolean =>
-    [cookies.session(ctx), cookies.visitor(ctx), cookies.device(ctx)].some(
+    [cookies.visitor(ctx), cookies.device(ctx), cookies.session(ctx)].some(
       (secret) => secret !== undefined && isCsrfToken(presented, secret, purpose),
     );
   const assertSameSite = (ctx: FrontContext): void => {
@@ -115,14 +115,6 @@ export function formGuard({ issuer, cookies, randomBytes }: { issuer: string; co
     assertSameSite,
     /** Whether a token was made for this browser and purpose. A link that another site made has none. */
     isToken,
-    /** The token for a form. A browser without a cookie to bind it to gets one. */
-    token(ctx: FrontContext, purpose: string): string {
-      const known = cookies.session(ctx) ?? cookies.visitor(ctx);
-      if (known !== undefined) return csrfToken(known, purpose);
-      const secret = newSecret(randomBytes);
-      cookies.startVisitor(ctx, secret);
-      return csrfToken(secret, purpose);
-    },
     /** @throws {Refusal} forbidden */
     assert(ctx: FrontContext, form: Form, purpose: string): void {
       assertSameSite(ctx);

@@ -51,10 +51,7 @@ export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
 export const queryMember = (ctx: FrontContext, name: string): string | undefined =>
   queryText(ctx) === "" ? undefined : queryForm(ctx).get(name);
 
-/**
- * The token of a form that goes on with what waits in this browser. The session may be replaced until the form is sent, as by a sign-in in
- * another tab.
- */
+/** The token of a form of this browser, also of a signed-in user: the session may be replaced until the form is sent, as by a sign-in in another tab. */
 export const browserToken = ({ cookies, ports }: PageKit, ctx: FrontContext, purpose: string): string =>
   csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose);
 

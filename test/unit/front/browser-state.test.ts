@@ -65,21 +65,12 @@ describe("cookies", () => {
 });
 
 describe("CSRF protection of forms", () => {
-  const guard = formGuard({ issuer: ISSUER, cookies: cookiesOf(ISSUER), randomBytes });
+  const guard = formGuard({ issuer: ISSUER, cookies: cookiesOf(ISSUER) });
   const origin = { origin: ISSUER };
   const session = `__Host-countersign=${secret}`;
   const visitor = `__Host-countersign-visitor=${other}`;
   const assert = (headers: Record<string, string>, token: string | undefined, purpose = "account") =>
     guard.assert(contextWith(headers).ctx, parseForm(token === undefined ? "" : `${FORM_TOKEN}=${token}`), purpose);
-
-  test("sets a visitor cookie for a browser without one, and binds the token to it", () => {
-    const { ctx, set } = contextWith({});
-    const token = guard.token(ctx, "account");
-    const given = /countersign-visitor=([^;]+)/.exec(set[0] ?? "")?.[1] ?? "";
-    expect(token).toBe(csrfToken(given, "account"));
-    expect(guard.token(contextWith({ cookie: session }).ctx, "account")).toBe(csrfToken(secret, "account"));
-    expect(guard.token(contextWith({ cookie: visitor }).ctx, "account")).toBe(csrfToken(other, "account"));
-  });
 
   test("accepts a token of the session, the visitor or the device", () => {
     const device = "d".repeat(43);

@@ -18,7 +18,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedPage } from "../fresh-proof.ts";
-import { accountForm, accountToken, doneOf, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
+import { accountForm, accountToken, browserToken, doneOf, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
 import { type FailedForm, type FormPage, type HostedPage, hidden, html, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS } from "../views/sections.ts";
@@ -95,7 +95,7 @@ export function stopAddressPage(kit: PageKit): Page {
   const show = (ctx: FrontContext, link: string, { faults = [], status }: FailedForm = {}): Promise<void> => {
     const showForm = async () => {
       const change = await changeToStop(link, ports);
-      sendPage(ctx, stopAddressView(site, languageOf(ctx), { token: guard.token(ctx, STOP), link, change, faults }), status);
+      sendPage(ctx, stopAddressView(site, languageOf(ctx), { token: browserToken(kit, ctx, STOP), link, change, faults }), status);
     };
     return forLink(kit, ctx, showForm, staleStopLinkView);
   };

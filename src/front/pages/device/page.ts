@@ -10,7 +10,7 @@ import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
-import { doneOf, failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
+import { browserToken, doneOf, failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
 import { formView, noticeView } from "../views/cards.ts";
 import { type FailedForm, type FormPage, type HostedPage, hidden, type Site, sendPage } from "../views/layout.ts";
 
@@ -20,7 +20,7 @@ const PURPOSE = "device";
 export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, flow, site } = kit;
   const show = (ctx: FrontContext, userCode: string | undefined, { faults = [], status }: FailedForm = {}) =>
-    sendPage(ctx, deviceView(site, languageOf(ctx), { token: guard.token(ctx, PURPOSE), userCode, faults }), status);
+    sendPage(ctx, deviceView(site, languageOf(ctx), { token: browserToken(kit, ctx, PURPOSE), userCode, faults }), status);
   return {
     GET: async (ctx) => show(ctx, queryMember(ctx, "user_code")),
     async POST(ctx) {

@@ -10,6 +10,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,
   browserCaller,
+  browserToken,
   doneOf,
   failedForm,
   type PageKit,
@@ -43,7 +44,7 @@ const CHANGED = "changed";
 export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
   const show = (ctx: FrontContext, returnTo: ReturnTo, email?: string, { faults = [], status }: FailedForm = {}): void =>
-    sendPage(ctx, forgotView(site, languageOf(ctx), { token: guard.token(ctx, FORGOT), returnTo, email, faults }), status);
+    sendPage(ctx, forgotView(site, languageOf(ctx), { token: browserToken(kit, ctx, FORGOT), returnTo, email, faults }), status);
   return {
     GET: (ctx) => show(ctx, returnToOf(site, queryForm(ctx))),
     async POST(ctx) {
@@ -77,7 +78,7 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
   async function show(ctx: FrontContext, link: string, { faults = [], status }: FailedForm = {}): Promise<void> {
     try {
       const { email } = await ownerOfReset(link, ports);
-      sendPage(ctx, resetView(site, languageOf(ctx), { token: guard.token(ctx, RESET), link, email, faults }), status);
+      sendPage(ctx, resetView(site, languageOf(ctx), { token: browserToken(kit, ctx, RESET), link, email, faults }), status);
     } catch (error) {
       if (!isStaleReset(error)) throw error;
       sendPage(ctx, staleResetView(site, languageOf(ctx), await returnToStarted(kit, ctx)), 400);

@@ -9,7 +9,7 @@ import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { browserCaller, failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
+import { browserCaller, browserToken, failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
 import { formView, noticeView, wideLink } from "../views/cards.ts";
 import { type FailedForm, type FormPage, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
@@ -31,7 +31,7 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
       if ((email === null) !== isSetup) return sendPage(ctx, staleInvitationView(site, languageOf(ctx), isSetup), 400);
       if (email !== null && (await ports.users.byEmail(email)) !== undefined)
         return sendPage(ctx, hasAccountView(site, languageOf(ctx), email), 409);
-      const page = { path, link, token: guard.token(ctx, PURPOSE), invited: email ?? undefined, email: email ?? typed, faults };
+      const page = { path, link, token: browserToken(kit, ctx, PURPOSE), invited: email ?? undefined, email: email ?? typed, faults };
       sendPage(ctx, invitationView(site, languageOf(ctx), page), status);
     } catch (error) {
       if (!isRefusal(error) || error.reason !== INVITATION_UNUSABLE) throw error;

@@ -12,6 +12,7 @@ import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,
   browserCaller,
+  browserToken,
   doneOf,
   failedAccountForm,
   failedForm,
@@ -46,7 +47,7 @@ export function signUpPage(kit: PageKit): { readonly GET: Handler; readonly POST
   const { signUpPolicy } = ports;
   const show = (ctx: FrontContext, returnTo: ReturnTo, email?: string, { faults = [], status }: FailedForm = {}) => {
     if (!hasSignUp(signUpPolicy)) return sendPage(ctx, noSignUpView(site, languageOf(ctx), signUpPolicy, returnTo), 403);
-    const page = { token: guard.token(ctx, purpose(returnTo.requestId)), returnTo, email, faults, domains: signUpPolicy.domains };
+    const page = { token: browserToken(kit, ctx, purpose(returnTo.requestId)), returnTo, email, faults, domains: signUpPolicy.domains };
     sendPage(ctx, signUpView(site, languageOf(ctx), page), status);
   };
   return {
@@ -86,11 +87,11 @@ const AGAIN = "again";
 export const signUpSentPage =
   (kit: PageKit): Handler =>
   (ctx) => {
-    const { site, guard } = kit;
+    const { site } = kit;
     const [returnTo, email] = [returnToOf(site, queryForm(ctx)), mailedTo(kit, ctx)];
     if (email === undefined) return sendRedirect(ctx, site.path("/login", returnTo));
     const again = doneOf(kit, ctx) === AGAIN;
-    sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), returnTo, again }));
+    sendPage(ctx, checkMailView(site, languageOf(ctx), { email, token: browserToken(kit, ctx, RESEND), returnTo, again }));
   };
 
 /** POST /signup/resend: another verification mail after a sign-up. */
@@ -107,7 +108,7 @@ export const resendPage =
       await resendVerification(assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
     } catch (error) {
       const { faults, status } = failedForm(ctx, error, ["email"]);
-      return sendPage(ctx, resendView(site, languageOf(ctx), { email, token: guard.token(ctx, RESEND), returnTo, faults }), status);
+      return sendPage(ctx, resendView(site, languageOf(ctx), { email, token: browserToken(kit, ctx, RESEND), returnTo, faults }), status);
     }
     await beginPendingAction(kit, ctx, email, returnTo);
     sendRedirect(ctx, site.path(donePath(kit, ctx, "/signup/sent", AGAIN), returnTo));
