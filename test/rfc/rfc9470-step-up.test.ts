@@ -1,5 +1,7 @@
 import { describe, expect } from "vitest";
 import { operatorAt } from "../support/admin.ts";
+import { aBrowser } from "../support/browser.ts";
+import { runText } from "../support/database.ts";
 import { claimsOf, PASSWORD } from "../support/flow.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
 
@@ -62,6 +64,24 @@ describe("RFC 9470 §4 and §6, docs/protocol.md#step-up", () => {
     expect(claimsOf(met.access_token)).toMatchObject({ acr: PWD, auth_time: expect.any(Number) });
     const other = await server.tokens(server.clients.web, browser, { resource: BANK, scope: "profile" });
     expect(claimsOf(other.access_token)).not.toHaveProperty("acr");
+  });
+
+  test("who decides when the sign-in is older than a scope allows by then signs in again, and decides again", async ({ server }) => {
+    const { email } = await server.signedInUser();
+    const [browser, { sql }] = [aBrowser(server.url), server.database];
+    const asking = { resource: BANK, scope: "notes:read", code_challenge: server.pkce().challenge };
+    const signIn = await browser.follow(server.authorizeUrl(server.clients.web, asking));
+    const page = await browser.submit(signIn, { email, password: PASSWORD });
+    await runText(sql, "update pending_requests set created_at = created_at - interval '20 minutes'");
+    await runText(
+      sql,
+      "update sessions set proved_at = proved_at - interval '11 minutes' where user_id = (select id from users where email = $1)",
+      [email],
+    );
+    const again = await browser.submit(page, { decision: "approve" });
+    expect(again.html).toContain("Confirm that it is you");
+    const asked = await browser.submit(again, { email, password: PASSWORD });
+    expect((await browser.submit(asked, { decision: "approve" })).url).toContain("code=");
   });
 
   test("a scope that demands a stronger class after it was granted is in no refreshed token", async ({ server }) => {

@@ -179,7 +179,7 @@ export const shortClass = (acr: string): "mfa" | "phr" => (acr === PHISHING_RESI
  */
 export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number, settable: Acr): Step {
   const silent = authorization.prompt.includes("none");
-  if (!signedIn || (!renewed && needsNewSignIn(authorization, now - signedIn.session.authTime))) {
+  if (!signedIn || needsNewSignIn(authorization, renewed, now - signedIn.session.authTime)) {
     return silent ? loginRequired("The user must sign in.") : { kind: "sign_in" };
   }
   const stronger = strongerSignIn(authorization, signedIn.session, silent, settable);
@@ -210,8 +210,11 @@ function strongerSignIn(
 const strongest = (one: string | undefined, other: string | null): string | undefined =>
   other === null || (one !== undefined && isAsStrong(one, other)) ? one : other;
 
-function needsNewSignIn({ prompt, maxAge }: Authorization, age: number): boolean {
-  if (prompt.includes("login") || prompt.includes("select_account")) return true;
+/** Seconds for which a sign-in does for the request that asked for it, though that allow less: users read before they decide. */
+const RENEWED = 60;
+
+function needsNewSignIn({ prompt, maxAge }: Authorization, renewed: boolean, age: number): boolean {
   // `max_age=0` asks for a new sign-in even within the same second.
-  return maxAge !== undefined && (maxAge === 0 || age > maxAge);
+  if (!renewed && (prompt.includes("login") || prompt.includes("select_account") || maxAge === 0)) return true;
+  return maxAge !== undefined && maxAge > 0 && age > (renewed ? Math.max(maxAge, RENEWED) : maxAge);
 }
