@@ -78,6 +78,12 @@ async function ask(question: string, { hidden = false, instead }: Asking): Promi
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   // The interface is opened before the question: from then on the terminal itself shows nothing that is typed.
   const lines = createInterface({ input: process.stdin, output: hidden ? silent : process.stderr, terminal: true });
+  // From now on the terminal gives Ctrl-C as a key. It ends the command as at any other time, so that a script ends with it.
+  lines.once("SIGINT", () => {
+    lines.close();
+    process.stderr.write("\n");
+    process.kill(process.pid, "SIGINT");
+  });
   try {
     if (hidden) process.stderr.write(question);
     return await lines.question(hidden ? "" : question);

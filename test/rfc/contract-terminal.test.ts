@@ -68,6 +68,17 @@ test("what cannot be undone is asked about first, and --yes answers", async () =
   expect(gone.screen()).toBe(`Not found at ${server.url}: doomed.`);
 });
 
+test.for([
+  { args: ["clients", "delete", "web", "--operator"], question: "Go on? [y/N]" },
+  { args: ["users", "create", "new@example.test"], question: "Password of the new account:" },
+])('Ctrl-C at the question "$question" ends the command as a signal does', async ({ args, question }) => {
+  const run = inTerminal(args, OPERATOR_ENV);
+  await run.shows(question);
+  run.interrupt();
+  expect(await run.ended).toBe(130);
+  expect(run.screen().trim().endsWith(question)).toBe(true);
+});
+
 test("an empty list says what to do next", async () => {
   const run = inTerminal(["delegations", "list"], OPERATOR_ENV);
   expect(await run.ended).toBe(0);

@@ -15,8 +15,10 @@ export interface TerminalRun {
   shows(text: string): Promise<void>;
   /** Types a line and presses Enter. */
   type(line: string): void;
-  /** The exit code, once the command has exited. */
+  /** The exit code as a shell gives it, once the command has exited. */
   readonly ended: Promise<number>;
+  /** Presses Ctrl-C. */
+  interrupt(): void;
   kill(): void;
 }
 
@@ -36,12 +38,12 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
     display.write(text, look);
   });
   const ended = new Promise<number>((resolve) => {
-    child.onExit(({ exitCode }) => {
+    child.onExit(({ exitCode, signal }) => {
       // Draws what the terminal has received before.
       display.write("", () => {
         exited = true;
         look();
-        resolve(exitCode);
+        resolve(signal ? 128 + signal : exitCode);
       });
     });
   });
@@ -65,6 +67,7 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
       }),
     type: (line) => child.write(`${line}\r`),
     ended,
+    interrupt: () => child.write("\u0003"),
     kill: () => child.kill("SIGKILL"),
   };
 }
