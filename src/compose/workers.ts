@@ -63,7 +63,7 @@ async function startWorker(): Promise<Ready> {
   worker.on("error", () => undefined); // of a message to one that was just killed, whose exit follows
   closeUndelivered(worker);
   const ready = new Promise<void>((resolve, reject) => {
-    worker.once("exit", () => reject(outdated.has(worker) ? new Outdated() : new Error("a worker ended before it was ready")));
+    worker.once("exit", () => reject(new (outdated.has(worker) ? Outdated : Error)("a worker ended before it was ready")));
     worker.on("message", (message: FromWorker) => message.type === "ready" && resolve());
   });
   await ready;

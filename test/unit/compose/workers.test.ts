@@ -25,16 +25,17 @@ async function aSupervisor(context: TestContext, patience = 60_000, faulty = 0) 
 function aStart({ onTestFinished }: TestContext, patience = 60_000, faulty = 0, files: readonly string[] = []) {
   const directory = mkdtempSync(join(tmpdir(), "workers-"));
   for (const file of files) writeFileSync(join(directory, file), "");
-  const child = spawn(process.execPath, [SMALL_WORKER, directory, `${patience}`, `${faulty}`], { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(process.execPath, [SMALL_WORKER, directory, `${patience}`, `${faulty}`], { stdio: ["ignore", "pipe", "pipe"] });
   onTestFinished(() => {
     if (child.exitCode === null) for (const worker of workers()) process.kill(worker, "SIGKILL");
     child.kill("SIGKILL");
     rmSync(directory, { recursive: true });
   });
   let said = "";
-  child.stdout.setEncoding("utf8").on("data", (lines: string) => {
-    said += lines;
-  });
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (lines: string) => {
+      said += lines;
+    });
   const { pid = 0 } = child;
   /** Ids of the processes of its workers. */
   const workers = (): readonly number[] =>
@@ -78,6 +79,16 @@ test("a worker that ends at the first start, while another serves, is replaced",
   expect(said()).toContain("worker_did_not_start");
   expect(workers()).toHaveLength(2);
   expect(child.exitCode).toBeNull();
+});
+
+test("a first worker that is killed after a reload ends the start with a sentence", async (context) => {
+  const { expect } = context;
+  const { child, workers, said } = aStart(context, undefined, undefined, ["gate"]);
+  await expect.poll(() => workers().length, LONG).toBe(1);
+  child.kill("SIGHUP");
+  for (const worker of workers()) process.kill(worker, "SIGKILL");
+  await expect.poll(() => child.exitCode, LONG).toBe(1);
+  await expect.poll(said, LONG).toMatch(/Error\]?: a worker ended before it was ready/);
 });
 
 test("a reload kills a worker that hangs", async (context) => {
