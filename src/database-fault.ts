@@ -9,7 +9,7 @@ export const UNANSWERED: DatabaseFault = {
   remedy: "see that it runs, and that address, user and password are right",
 };
 
-type Faulty = Partial<Record<"code" | "message" | "path" | "severity", unknown>>;
+type Faulty = Partial<Record<"code" | "message" | "path" | "routine", unknown>>;
 
 /** By what the driver throws: a SQLSTATE, an error code of Node, or a message of its own. PgBouncer gives all faults one SQLSTATE. */
 const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: DatabaseFault])[] = [
@@ -29,8 +29,8 @@ const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: Databas
     { what: "the database takes no writes", remedy: "name the primary, or end default_transaction_read_only and recovery" },
   ],
   [
-    // As an error of a statement, 55000 is another fault: one of an object that is not in the state for it.
-    ({ code, severity }) => code === "57P03" || (code === "55000" && severity !== "ERROR"),
+    // Of a statement, 55000 is another fault: one of an object that is not in the state for it. The severity is in the server's language.
+    ({ code, routine }) => code === "57P03" || (code === "55000" && routine === "CheckMyDatabase"),
     { what: "PostgreSQL admits no connections to it now", remedy: "wait until it has started, or until its maintenance ends" },
   ],
   [
