@@ -29,11 +29,15 @@ export interface Database {
  * @throws {Refusal} temporarily_unavailable when PostgreSQL does not answer
  */
 export async function openDatabase({ url, dir, migrate = true, pool, onDisk }: DatabaseOptions): Promise<Database> {
-  if (!migrate && url === undefined && dir !== undefined && !hasEmbedded(dir)) throw notCurrent();
+  if (!migrate && url === undefined && dir !== undefined && !hasEmbedded(dir))
+    throw new Error(
+      `DATA_DIR: there is no database under ${dir}; \`countersign migrate\` makes one, or the start with MIGRATE_ON_START=true.`,
+    );
   const database = await connectDatabase({ url, dir }, pool, onDisk);
   try {
     if (await isCurrent(database.sql)) return database;
-    if (!migrate) throw notCurrent();
+    if (!migrate)
+      throw new Error("the database schema is not current; run `countersign migrate`, or start the server with MIGRATE_ON_START=true");
     await database.migrate();
     return database;
   } catch (error) {
@@ -41,9 +45,6 @@ export async function openDatabase({ url, dir, migrate = true, pool, onDisk }: D
     throw error;
   }
 }
-
-const notCurrent = (): Error =>
-  new Error("the database schema is not current; run `countersign migrate`, or start the server with MIGRATE_ON_START=true");
 
 /** Opens the database without checking its schema. */
 export const connectDatabase = ({ url, dir }: DatabaseLocation, pool?: PoolOptions, onDisk?: OnDisk): Promise<Database> =>
