@@ -4,10 +4,10 @@ import { Refusal } from "../errors.ts";
 import { shared } from "../load-once.ts";
 
 /** What a worker reports to its supervisor (workers.ts), and what the supervisor sends. */
-export type FromWorker = { readonly type: "ready" | "metrics" | "others" };
+export type FromWorker = { readonly type: "ready" | "metrics" | "others" | "alive" };
 export type ToWorker =
   | { readonly type: "drain"; readonly lingerSeconds: number }
-  | { readonly type: "welcome" }
+  | { readonly type: "welcome" | "alive" }
   | { readonly type: "others"; readonly serve: boolean }
   /** Without a text if a worker did not answer. */
   | { readonly type: "metrics"; readonly text?: string };
@@ -28,6 +28,7 @@ export function obeySupervisor(orders: { drain(lingerSeconds: number): void; wel
   onMessage((message) => {
     if (message.type === "drain") orders.drain(message.lingerSeconds);
     if (message.type === "welcome") orders.welcome();
+    if (message.type === "alive") report({ type: "alive" });
   });
   report({ type: "ready" });
 }

@@ -15,6 +15,10 @@ const MOMENT = 0.1;
 /** Milliseconds from its order to end until a worker is killed: longer than all that it waits for itself. */
 const PATIENCE = 90_000;
 
+/** Milliseconds between two questions whether a worker lives, and how many it may leave without an answer. */
+const PULSE = 10_000;
+const UNANSWERED = 3;
+
 /** Where it is logged that a worker was killed, after how many milliseconds, and the ends of workers that drain. */
 interface Terms {
   readonly log: Log;
@@ -98,11 +102,29 @@ function answerMetrics(): void {
   });
 }
 
+/** Kills workers that hang; their exit follows. While this process is stopped too, it counts nothing. @returns a function that ends the watch */
+function watchPulse(workers: ReadonlySet<Ready>, log: Log, pulse: number): () => void {
+  const unanswered = new WeakMap<Worker, number>();
+  cluster.on("message", (worker, { type }: FromWorker) => type === "alive" && unanswered.delete(worker));
+  const timer = setInterval(() => {
+    for (const { worker } of workers) {
+      const count = unanswered.get(worker) ?? 0;
+      if (count === UNANSWERED) {
+        log.error("worker_hangs");
+        worker.process.kill("SIGKILL");
+      }
+      unanswered.set(worker, count + 1);
+      send(worker, { type: "alive" });
+    }
+  }, pulse);
+  return () => clearInterval(timer);
+}
+
 /**
  * Keeps `count` workers serving on the same ports, and never returns.
  *
- * A worker that ends is replaced. SIGHUP replaces all of them, one after the other, each after its successor is ready, which may wait for
- * its keys or its core (waitWhileOthersServe), until a further SIGHUP. SIGTERM and SIGINT end all as they would end one process.
+ * A worker that ends or hangs is replaced. SIGHUP replaces all of them, one after the other, each after its successor is ready, which may
+ * wait for its keys or its core (waitWhileOthersServe), until a further SIGHUP. SIGTERM and SIGINT end all as they would end one process.
  * @param lingers seconds that workers keep serving after a signal
  */
 export async function supervise(
@@ -110,10 +132,12 @@ export async function supervise(
   log: Log,
   lingers: Partial<Record<NodeJS.Signals, number>>,
   patience: number = PATIENCE,
+  pulse: number = PULSE,
 ): Promise<void> {
   const workers = new Set<Ready>();
   const terms: Terms = { log, patience, ending: new Set() };
   const starting = new Set<Promise<Ready>>();
+  const endWatch = watchPulse(workers, log, pulse);
   let leaving = false;
   let quick = 0;
 
@@ -159,16 +183,15 @@ export async function supervise(
     }
     leaving = true;
     log.info("draining", { signal });
+    endWatch();
     for (const ready of workers) void drain(ready, lingers[signal] ?? 0, terms);
     while (terms.ending.size > 0) await Promise.all(terms.ending); // also of one that a reload replaces, or that was starting
     log.flush();
     process.exit(0);
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void leave(signal));
-  process.on(
-    "SIGHUP",
-    reloading({ workers, starting }, watched, () => leaving, terms),
-  );
+  const reload = reloading({ workers, starting }, watched, () => leaving, terms);
+  process.on("SIGHUP", reload);
 
   answerMetrics();
   cluster.on("message", (worker, { type }: FromWorker) => {

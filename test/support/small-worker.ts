@@ -9,7 +9,8 @@ import { createLog } from "../../src/telemetry/log.ts";
 // A supervisor of two workers that serve nothing. In the directory that the first argument names, a file `gate` keeps them from being ready, a
 // file `waits` lets them wait while others serve, and one with the id of a worker keeps it from ending. At SIGUSR2 they ask their supervisor
 // something and are killed. The second argument: milliseconds until a worker that does not end is killed. The third: which worker ends at its start.
-const [, , directory = "", patience, faulty] = process.argv;
+// The fourth: milliseconds between two questions whether a worker lives.
+const [, , directory = "", patience, faulty, pulse] = process.argv;
 if (isWorker()) {
   if (String(cluster.worker?.id) === faulty) process.exit(1);
   while (existsSync(join(directory, "gate"))) await setTimeout(20);
@@ -24,4 +25,4 @@ if (isWorker()) {
     process.exit(0);
   };
   obeySupervisor({ drain, welcome: () => undefined });
-} else await supervise(2, createLog({ level: "info" }), {}, Number(patience));
+} else await supervise(2, createLog({ level: "info" }), {}, Number(patience), Number(pulse));

@@ -15,17 +15,19 @@ const test = base.concurrent;
 const LONG = { timeout: 20_000 };
 
 /** A supervisor of two workers, which serve nothing. `waits` names a file that lets new ones wait while others serve, `gate` and `busy(worker)` name files that keep them from starting, and one from ending. `faulty` ends at its start. */
-async function aSupervisor(context: TestContext, patience = 60_000, faulty = 0) {
-  const supervisor = aStart(context, patience, faulty);
+async function aSupervisor(context: TestContext, patience = 60_000, faulty = 0, pulse = 60_000) {
+  const supervisor = aStart(context, patience, faulty, [], pulse);
   await context.expect.poll(supervisor.said, LONG).toContain("workers_ready");
   return supervisor;
 }
 
 /** Starts the same; it need not be ready. `files` are there before it. */
-function aStart({ onTestFinished }: TestContext, patience = 60_000, faulty = 0, files: readonly string[] = []) {
+function aStart({ onTestFinished }: TestContext, patience = 60_000, faulty = 0, files: readonly string[] = [], pulse = 60_000) {
   const directory = mkdtempSync(join(tmpdir(), "workers-"));
   for (const file of files) writeFileSync(join(directory, file), "");
-  const child = spawn(process.execPath, [SMALL_WORKER, directory, `${patience}`, `${faulty}`], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [SMALL_WORKER, directory, `${patience}`, `${faulty}`, `${pulse}`], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   onTestFinished(() => {
     if (child.exitCode === null) for (const worker of workers()) process.kill(worker, "SIGKILL");
     child.kill("SIGKILL");
@@ -89,6 +91,17 @@ test("a first worker that is killed after a reload ends the start with a sentenc
   for (const worker of workers()) process.kill(worker, "SIGKILL");
   await expect.poll(() => child.exitCode, LONG).toBe(1);
   await expect.poll(said, LONG).toMatch(/Error\]?: a worker ended before it was ready/);
+});
+
+test("a worker that hangs is killed and replaced", async (context) => {
+  const { expect } = context;
+  const { child, workers, said } = await aSupervisor(context, undefined, undefined, 1_000);
+  const [hanging = 0] = workers();
+  process.kill(hanging, "SIGSTOP");
+  await expect.poll(workers, LONG).not.toContain(hanging);
+  await expect.poll(() => workers().length, LONG).toBe(2);
+  expect(said()).toMatch(/worker_hangs[\s\S]*"signal":"SIGKILL","event":"worker_ended"/);
+  expect(child.exitCode).toBeNull();
 });
 
 test("a reload kills a worker that hangs", async (context) => {
