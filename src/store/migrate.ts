@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Migrator } from "@mikro-orm/migrations";
 import type { MikroORM } from "@mikro-orm/sql";
-import { mayBeRepeated } from "./availability.ts";
+import { mayBeRepeated, translated } from "./availability.ts";
 import { type Sql, statement } from "./sql.ts";
 
 const DIRECTORY = new URL("migrations/", import.meta.url);
@@ -64,16 +64,17 @@ export async function applyMigrations(orm: MikroORM, url?: string): Promise<read
   if (url === undefined) return up();
   const { default: pg } = await import("pg");
   const keeper = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+  keeper.on("error", () => undefined); // of a connection that is lost during the migration; the next statement gets it
+  const run = (text: string) => translated(() => keeper.query(text));
   await keeper.connect();
   try {
     // Held by a transaction, which keeps its connection of the server behind a pooler too.
-    await keeper.query("begin");
-    await keeper.query(
-      `set local lock_timeout = ${PATIENCE}; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = 0`,
+    await run(
+      `begin; set local lock_timeout = ${PATIENCE}; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = 0`,
     );
-    await keeper.query("select pg_advisory_xact_lock($1)", [LOCK]);
+    await run(`select pg_advisory_xact_lock(${LOCK})`);
     const applied = await up();
-    await keeper.query(`${RESTORED}; commit`);
+    await run(`${RESTORED}; commit`);
     return applied;
   } finally {
     await keeper.end();

@@ -56,7 +56,9 @@ async function openPostgres(url: string, options: PoolOptions = {}): Promise<Dat
   const sql = postgresSql(pool, options);
   const init = async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/postgresql"), import("./orm-settings.ts")]);
-    return MikroORM.init({ ...settings, clientUrl: url, driverOptions: { connectionString: url }, pool: { min: 0, max: 2 } });
+    // A migration takes as long as it takes, whatever deadlines role and database have. A pooler has those of its own.
+    const session = options.pooler === "transaction" ? {} : { options: "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0" };
+    return MikroORM.init({ ...settings, clientUrl: url, driverOptions: { connectionString: url, ...session }, pool: { min: 0, max: 2 } });
   };
   if (options.pooler === "transaction")
     await assertPoolerSettings(sql).catch(async (error: unknown) => {

@@ -199,3 +199,41 @@ test("the links of audit records are copied range by range, and what waited to b
     for (const text of [`delete from audit_records_${range}`, `delete from audit_links_${range}`, `truncate audit_links_${range}`])
       await expect(client.query(text), text).rejects.toMatchObject({ code: "23001" });
 });
+
+/** An empty database, and connections to it. */
+async function emptyDatabase() {
+  const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL ?? expect.fail("TEST_DATABASE_URL is not set"));
+  onTestFinished(drop);
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    return client;
+  };
+  return { url, connect };
+}
+
+test("a database that ends long statements and idle transactions ends no migration", async () => {
+  const { url, connect } = await emptyDatabase();
+  const client = await connect();
+  const name = new URL(url).pathname.slice(1);
+  for (const setting of ["statement_timeout = '3ms'", "idle_in_transaction_session_timeout = '1ms'"])
+    await client.query(`alter database ${name} set ${setting}`);
+  const database = await openDatabase({ url });
+  await database.close();
+});
+
+test("a migration whose lock is lost reports the database as unavailable", async () => {
+  const { url, connect } = await emptyDatabase();
+  const [client, observer] = [await connect(), await connect()];
+  await client.query(`begin; create table ${MIGRATION_TABLE} (id serial primary key)`); // the migration waits for its end
+  const opening = openDatabase({ url }).catch((error: unknown) => error);
+  const waiting = "select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await expect.poll(async () => (await observer.query(waiting)).rowCount, { timeout: 20_000 }).toBe(1);
+  await observer.query(
+    `select pg_terminate_backend(pid, 5000) from pg_locks join pg_database on pg_database.oid = database
+     where datname = current_database() and locktype = 'advisory' and granted`,
+  );
+  await client.query("rollback");
+  expect(await opening).toMatchObject({ code: "temporarily_unavailable" });
+});
