@@ -30,13 +30,14 @@ export interface PoolOptions {
 
 /**
  * What a connection of the server is set to. An acknowledged write is on disk, whatever the server's and role's defaults. JIT compilation
- * takes longer than these statements: 200 ms when an estimate is too high.
+ * takes longer than these statements: 200 ms when an estimate is too high. The pool ends idle connections, not the server, which could do it
+ * while a statement is on its way.
  */
 const SESSION = {
   statement_timeout: STATEMENT,
   lock_timeout: 500,
   idle_in_transaction_session_timeout: 5_000,
-  options: "-c synchronous_commit=on -c jit=off",
+  options: "-c synchronous_commit=on -c jit=off -c idle_session_timeout=0",
 };
 
 export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOptions): pg.Pool {

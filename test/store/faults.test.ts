@@ -145,8 +145,21 @@ if (TEST_DATABASE_URL !== undefined)
     });
 
     test("sets durability and timeouts on every connection", async () => {
-      const { database } = await overWire();
-      const settings = ["synchronous_commit", "lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"];
+      const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL as string);
+      closing.push(drop);
+      const server = new pg.Client({ connectionString: TEST_DATABASE_URL });
+      await server.connect();
+      closing.push(() => server.end());
+      const settings = [
+        "synchronous_commit",
+        "lock_timeout",
+        "statement_timeout",
+        "idle_in_transaction_session_timeout",
+        "idle_session_timeout",
+      ];
+      await server.query(`alter database ${new URL(url).pathname.slice(1)} set idle_session_timeout = '10s'`);
+      const database = await openDatabase({ url });
+      closing.push(database.close);
       const shown = await database.sql.query<{ name: string; setting: string }>(
         statement("test_settings", "select name, setting from pg_settings where name = any($1::text[])"),
         [settings],
@@ -156,6 +169,7 @@ if (TEST_DATABASE_URL !== undefined)
         lock_timeout: "500",
         statement_timeout: "2000",
         idle_in_transaction_session_timeout: "5000",
+        idle_session_timeout: "0",
       });
     });
   });
