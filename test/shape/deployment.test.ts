@@ -94,6 +94,10 @@ test("the systemd unit lets passwords be hashed at a lower priority, and ends no
   expect(unit).toMatch(/^SystemCallErrorNumber=EPERM$/m);
 });
 
+test("the systemd unit ends no migration for its length", () => {
+  expect(read("deploy/countersign.service")).toMatch(/^ExecStartPre=.* migrate$[\s\S]*^TimeoutStartSec=infinity$/m);
+});
+
 test("the proxy does not pass on metrics", () => {
   const blocked = /location ~ (\S+) \{\s+return 404;/.exec(read("deploy/proxy.conf"))?.[1] ?? "";
   const paths = ["/metrics", "/tenant/metrics", "/metrics/", "/", "/oauth/token", "/docs/metrics-of-mine"];
