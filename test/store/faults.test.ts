@@ -132,10 +132,12 @@ if (TEST_DATABASE_URL !== undefined)
       const touch = (name: string) =>
         statement(`test_touch_${name}`, `update realms set dynamic_registration_scopes = '{x}' where name = '${name}'`);
       let tries = 0;
-      const both = (first: string, second: string) =>
+      const both = (...order: ["a", "b"] | ["b", "a"]) =>
         sql.transaction(async (tx) => {
           tries += 1;
           await tx.query(statement("test_patience", "set local lock_timeout = '5s'"), []);
+          const [first, second] = order;
+          order.reverse(); // a second try waits for the other one first, and cannot take from it what it waits for
           await tx.query(touch(first), []);
           await tx.query(sleep(0.2), []);
           await tx.query(touch(second), []);
