@@ -136,6 +136,8 @@ export interface NewSessionRecord {
   readonly amr?: readonly string[];
   /** When they did, in seconds since the epoch; now if absent. */
   readonly provedAt?: number;
+  /** The proof is that of another session, which was judged there. */
+  readonly carried?: true;
 }
 
 /** A live session as its user sees it. Times in seconds since the epoch; `lastSeenAt` is accurate to some minutes. */

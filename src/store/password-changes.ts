@@ -120,7 +120,7 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
       await endSignIns(tx, userId);
       await notify(tx, userId, mail);
       await record(tx, audits.change);
-      return startSession(tx, { ...session, ...proof }, audits.session);
+      return startSession(tx, { ...session, ...proof, carried: true }, audits.session);
     });
   },
 });

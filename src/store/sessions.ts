@@ -35,7 +35,7 @@ export const strongEnough = (sessions: string, users: string, acr = "null"): str
 
 // Locks the proved password or passkey until the session is stored: what changes the password, or removes all ways in, waits, and then ends the
 // session (PasswordChanges.change, AddressChanges.stop). The app of a user may have been confirmed since the proof; a session that a new password starts
-// has the proof of another ($13). Of a user who is signed in already in this browser the session goes on, with a new secret.
+// has the proof of another ($16). Of a user who is signed in already in this browser the session goes on, with a new secret.
 const START = statement(
   "session_start",
   `with proved as materialized (
@@ -44,7 +44,7 @@ const START = statement(
    owner as (
      select id, epoch, realm_id from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
        and ($15::uuid is null or exists (select 1 from proved_passkey))
-       and ($11::text <> '${PASSWORD_ACR}' or $13::float8 is not null or not ${hasApp("users.id")})),
+       and ($11::text <> '${PASSWORD_ACR}' or $16::boolean or not ${hasApp("users.id")})),
    continued as (
      update sessions set token_hash = $2::bytea, expires_at = now() + make_interval(secs => $4::int), address = $8::text,
        browser = $9::text, system = $10::text, last_seen_at = now(), proved_at = coalesce(to_timestamp($13::float8), now()), proved_acr = $11::text, amr = $12::text[]
@@ -112,7 +112,7 @@ export async function startSession(tx: Tx, record: NewSessionRecord, audit: Audi
   const parameters = [
     ...[record.id, record.hash, record.userId, record.ttl, record.replaces ?? null, audits, record.generation ?? null],
     ...[place?.address ?? null, place?.browser ?? null, place?.system ?? null],
-    ...[acr, amr, record.provedAt ?? null, raises, record.passkey ?? null],
+    ...[acr, amr, record.provedAt ?? null, raises, record.passkey ?? null, record.carried === true],
   ];
   const [started] = await tx.query<StartedRow>(START, parameters);
   if (started === undefined && factor !== undefined) throw signInOver();

@@ -14,6 +14,8 @@ export interface UpstreamIdentity {
   readonly lastName: string | undefined;
   readonly acr: string | undefined;
   readonly amr: readonly string[];
+  /** When the user proved to the provider who they are, in seconds since the epoch; now if it does not say. */
+  readonly authTime?: number | undefined;
   /** The provider's session. */
   readonly sid: string | undefined;
 }

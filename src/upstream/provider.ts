@@ -43,7 +43,9 @@ export function providers(ports: ProviderPorts): Providers {
     if (claims === undefined) throw new Refusal("access_denied", "upstream_without_id_token");
     const complete = claims.email !== undefined || config.serverMetadata().userinfo_endpoint === undefined;
     const more = complete ? {} : await client.fetchUserInfo(config, tokens.access_token, claims.sub);
-    return identityFrom(connection.issuer, { ...more, ...claims });
+    const identity = identityFrom(connection.issuer, { ...more, ...claims });
+    // A proof that was asked for is as new as the sign-in, however the provider's clock goes.
+    return maxAge === undefined ? identity : { ...identity, authTime: undefined };
   }
 
   return {
@@ -131,6 +133,7 @@ export function identityFrom(issuer: string, claims: Readonly<Record<string, unk
     lastName: nameOf(claims.family_name),
     acr: textOf(claims.acr),
     amr: Array.isArray(claims.amr) ? claims.amr.filter((value): value is string => typeof value === "string").slice(0, 16) : [],
+    authTime: Number.isSafeInteger(claims.auth_time) ? Math.max(0, Number(claims.auth_time)) : undefined,
     sid: textOf(claims.sid)?.slice(0, MAX_SUBJECT),
   };
 }

@@ -105,6 +105,7 @@ async function startProvided(
   proved: {
     readonly acr: string;
     readonly amr: readonly string[];
+    readonly provedAt?: number;
     readonly reason: "connection" | "second_factor";
     readonly half?: SecretHash;
     readonly factor?: FactorUse;
@@ -137,7 +138,8 @@ async function enter(
   const upstream = { issuer, subject, sid };
   if (user.enabled && hasSecondFactor && !isAsStrong(proved.acr, TWO_FACTOR_ACR))
     return { kind: "half", half: { userId: user.id, generation: null, upstream } };
-  const session = await startProvided(user, upstream, { ...proved, reason: "connection" }, ports, caller);
+  const provedAt = identity.authTime === undefined ? {} : { provedAt: Math.min(identity.authTime, ports.clock()) };
+  const session = await startProvided(user, upstream, { ...proved, ...provedAt, reason: "connection" }, ports, caller);
   if (session) return { kind: "signed_in", session };
   if (user.enabled) return undefined;
   await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user));

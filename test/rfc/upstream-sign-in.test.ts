@@ -111,6 +111,21 @@ describe("a user whom a provider names", () => {
     expect((await visitor.follow(upstream.signIn(location, "stale", stale))).status).toBe(403);
   });
 
+  test("has proved who they are when they did so at the provider, which then must ask them again", async () => {
+    const visitor = aVisitor();
+    const proved = Math.floor(Date.now() / 1000) - 3_600;
+    const earlier = { claims: { email: "earlier@acme.test", email_verified: true, auth_time: proved } };
+    const page = await visitor.follow(authorizePath({ prompt: "login" }));
+    await arrive(visitor, "earlier", earlier); // not by the button of the request
+    const asked = await visitor.follow(new URL(page.url).pathname.replace("/login", "/consent") + new URL(page.url).search);
+    expect(new URL(asked.url).pathname).toBe("/login");
+    const away = /href="(\/signin\/acme[^"]*)"/.exec(asked.html)?.[1] ?? "";
+    expect(new URL(await leave(visitor, away.replaceAll("&amp;", "&"))).searchParams.get("prompt")).toBe("login");
+    const at = "select extract(epoch from proved_at)::int as at from sessions join users on users.id = user_id where email_key = $1";
+    expect(await runText(server.database.sql, at, ["earlier@acme.test"])).toEqual([{ at: proved }]);
+    expect((await visitor.follow("/account/security/password")).url).toContain("/login");
+  });
+
   test.for([
     ["an address that is not verified", "acme", { claims: { email: "unverified@acme.test", email_verified: false } }],
     ["an address of another domain", "acme", verified("someone@else.test")],

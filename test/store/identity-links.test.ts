@@ -96,7 +96,7 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
   };
 
   test("a user whose app is confirmed while their provider signs them in is asked for its code", async () => {
-    const [user, identity, refused] = [await aUser(database.sql), anIdentity(), []];
+    const [user, identity, refused] = [await aUser(database.sql), { ...anIdentity(), authTime: 1_790_000_000 }, []];
     await link(user.id, identity);
     const confirm = "insert into authenticator_apps (user_id, secret, confirmed_at) values ($1::uuid, 'unused', now())";
     const arrived = await arriveWhile(identity, confirm, user.id, refused);
