@@ -43,7 +43,7 @@ export function providers(ports: ProviderPorts): Providers {
     if (claims === undefined) throw new Refusal("access_denied", "upstream_without_id_token");
     const complete = claims.email !== undefined || config.serverMetadata().userinfo_endpoint === undefined;
     const more = complete ? {} : await client.fetchUserInfo(config, tokens.access_token, claims.sub);
-    const identity = identityFrom(connection.issuer, { ...more, ...claims });
+    const identity = identityFrom(connection.issuer, claims, more);
     // A proof that was asked for is as new as the sign-in, however the provider's clock goes.
     return maxAge === undefined ? identity : { ...identity, authTime: undefined };
   }
@@ -117,20 +117,26 @@ const nameOf = (value: unknown): string | undefined =>
     .trim()
     .slice(0, MAX_NAME) || undefined;
 
-/** The identity in an ID token and user information. Microsoft Entra reports a verified address as `xms_edov`. Pure. @throws {Refusal} */
-export function identityFrom(issuer: string, claims: Readonly<Record<string, unknown>>): UpstreamIdentity {
+type Claims = Readonly<Record<string, unknown>>;
+
+/**
+ * The identity in an ID token. User information completes what it says of the user; how and when they signed in, the ID token alone says.
+ * Microsoft Entra reports a verified address as `xms_edov`. Pure. @throws {Refusal}
+ */
+export function identityFrom(issuer: string, claims: Claims, information: Claims = {}): UpstreamIdentity {
+  const { email: address, email_verified, xms_edov, given_name, family_name } = { ...information, ...claims };
   const subject = textOf(claims.sub);
   if (subject === undefined || subject.length > MAX_SUBJECT) throw new Refusal("access_denied", "upstream_subject_invalid");
-  const email = textOf(claims.email);
+  const email = textOf(address);
   const isAddress = email !== undefined && email.length <= MAX_EMAIL && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email);
-  const verified = [claims.email_verified, claims.xms_edov].some((value) => value === true || value === "true" || value === 1);
+  const verified = [email_verified, xms_edov].some((value) => value === true || value === "true" || value === 1);
   return {
     issuer,
     subject,
     email: isAddress ? email : undefined,
     emailVerified: isAddress && verified,
-    firstName: nameOf(claims.given_name),
-    lastName: nameOf(claims.family_name),
+    firstName: nameOf(given_name),
+    lastName: nameOf(family_name),
     acr: textOf(claims.acr),
     amr: Array.isArray(claims.amr) ? claims.amr.filter((value): value is string => typeof value === "string").slice(0, 16) : [],
     authTime: Number.isSafeInteger(claims.auth_time) ? Math.max(0, Number(claims.auth_time)) : undefined,

@@ -108,6 +108,8 @@ describe("a user with a second factor", () => {
     expect((await arrive(aVisitor(), "uma", { claims: TRUSTING })).url).toBe(`${server.url}/account`);
     expect(await lastSession(id)).toEqual({ proved_acr: "urn:countersign:mfa", amr: ["fed", "mfa"] });
     expect((await arrive(aVisitor(), "uma", { claims: { amr: ["pwd"] } })).url).toContain("/login/code?step=");
+    const profile = { userinfo: { ...TRUSTING, acr: "phr", auth_time: 1_000_000_000 } }; // says nothing of the sign-in
+    expect((await arrive(aVisitor(), "uma", profile)).url).toContain("/login/code?step=");
     await connections.update.mutate({ name: "acme", trustsAcr: false });
   });
 
