@@ -165,7 +165,7 @@ function userPorts(
     relyingParty: relyingParty(config.issuer),
     attempts: passwordAttempts(signInFailures(sql), knownDevices(sql), monotonicSeconds),
     knownDevices: knownDevices(sql),
-    userCodeFailures: signInFailures(sql),
+    strangerFailures: signInFailures(sql),
     consents: consents(sql),
     delegations: delegationRepository(sql),
     agentPauses: agentPauses(sql),

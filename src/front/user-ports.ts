@@ -43,8 +43,8 @@ export interface UserPorts
   readonly pendingRequests: PendingRequests;
   /** Limits how many requests one user or address may start. */
   readonly pendingRate: RateLimiter;
-  /** Counts wrong user codes of devices. */
-  readonly userCodeFailures: SignInFailures;
+  /** Counts wrong user codes of devices, and refused arrivals from providers. */
+  readonly strangerFailures: SignInFailures;
   readonly scopeDescriptions: ScopeDescriptions;
   readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */

@@ -280,6 +280,20 @@ describe("a provider that cannot ask again", () => {
     expect([signedOut.status, signedOut.html.includes("GitHub cannot confirm that it is you. Sign in another way.")]).toEqual([403, true]);
     await connections.remove.mutate({ name: "github" });
   });
+
+  test("leaves no more audit records of one address than wrong passwords do", async () => {
+    const { connections } = await operatorAt(server.url);
+    await connections.create.mutate({ preset: "github", clientId: "us", clientSecret: "secret" });
+    const refused = async () =>
+      (await runText(server.database.sql, "select 1 from audit_records where reason = 'upstream_cannot_confirm'", [])).length;
+    const [before, visitor] = [await refused(), aVisitor()];
+    const page = await visitor.follow(authorizePath({ prompt: "login" }));
+    const target = page.url.replace("/login", "/signin/github");
+    for (let n = 0; n < 11; n++) await Promise.all(Array.from({ length: 10 }, () => visitor.request(target)));
+    expect((await refused()) - before).toBeLessThan(110);
+    expect((await refused()) - before).toBeGreaterThanOrEqual(100);
+    await connections.remove.mutate({ name: "github" });
+  });
 });
 
 test("where domains decide, a user whose address is not confirmed reads so after a provider", async () => {

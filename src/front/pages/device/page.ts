@@ -30,7 +30,7 @@ export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST
       const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
       try {
         const entered = `${assertUserCode(parseUserCode(userCode))} ${browserSecret(ctx, kit.cookies, ports.randomBytes)}`;
-        const { deviceRequest } = await withUserCodeBudget(ports.userCodeFailures, callerOf(ctx), entered, find);
+        const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, callerOf(ctx), entered, find);
         const requestId = await flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(kit, ctx) });
         sendRedirect(ctx, site.path("/consent", { requestId }));
       } catch (error) {

@@ -1,7 +1,8 @@
-import type { SignedIn } from "../../../accounts/ports.ts";
+import type { RefusalLog, SignedIn } from "../../../accounts/ports.ts";
 import { SESSION_ENDED } from "../../../accounts/sessions.ts";
 import { EMAIL_UNVERIFIED, hasSignUp, type SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../../../errors.ts";
+import { hashSecret } from "../../../random.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import type { Connection } from "../../../upstream/connection.ts";
 import { linkIdentity, unlinkIdentity } from "../../../upstream/links.ts";
@@ -89,6 +90,18 @@ export const upstreamCallbackPage =
     }
   };
 
+/** Seconds, and audit records of refused arrivals in them that one address may cause: as many as by wrong passwords. */
+const [WINDOW, MOST_RECORDED] = [900, 100];
+
+/** Records refused arrivals, of which strangers can cause any number. */
+const boundedRefusals = ({ ports: { refusals, strangerFailures } }: PageKit, ctx: FrontContext): RefusalLog => ({
+  async record(entry) {
+    const address = hashSecret(`refused arrivals\n${callerOf(ctx).limitKey}`);
+    await strangerFailures.count(address, WINDOW);
+    if ((await strangerFailures.failures(address)) <= MOST_RECORDED) await refusals.record(entry);
+  },
+});
+
 async function enter(
   kit: PageKit,
   ctx: FrontContext,
@@ -96,7 +109,8 @@ async function enter(
   identity: UpstreamIdentity,
   returnTo: ReturnTo,
 ): Promise<void> {
-  const { ports, site } = kit;
+  const { site } = kit;
+  const ports = { ...kit.ports, refusals: boundedRefusals(kit, ctx) };
   const arrived = await arrive(connection, identity, ports, browserCaller(kit, ctx));
   if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo));
   if (arrived.kind !== "signed_in") {
@@ -120,10 +134,10 @@ const RECORDED: readonly string[] = ["account_disabled", EMAIL_UNVERIFIED];
 
 /** Shows why a provider did not sign the user in, and records it. @throws any error that is no such reason */
 async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, error: unknown): Promise<void> {
-  const { ports, site } = kit;
+  const { site } = kit;
   if (!isRefusal(error) || !(SHOWN.includes(error.code) || error.reason === EMAIL_UNVERIFIED)) throw error;
   const recorded = RECORDED.includes(error.reason);
-  if (!recorded) await ports.refusals.record(upstreamRefused(connection, error.reason, callerOf(ctx)));
+  if (!recorded) await boundedRefusals(kit, ctx).record(upstreamRefused(connection, error.reason, callerOf(ctx)));
   setRetryHeaders(ctx, error);
   const { title } = connection;
   const { returnTo } = detour;
