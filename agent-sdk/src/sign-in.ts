@@ -3,6 +3,7 @@ import { base64url, nowInSeconds, randomId, sha256 } from "./jws.ts";
 import type { TokenSource } from "./sources.ts";
 import { type AccessToken, freshnessOf } from "./token-cache.ts";
 import { accessTokenOf, type RequestToken } from "./token-endpoint.ts";
+import { isTrustworthy } from "./urls.ts";
 
 export interface SignInRequest {
   readonly resource: string;
@@ -38,8 +39,8 @@ export async function startSignIn(
   { resource, scope, redirectUri }: SignInRequest,
   { issuer, clientId, authorizationEndpoint, namesItself, thumbprint, requestToken }: SignInPorts,
 ): Promise<StartedSignIn> {
-  if (authorizationEndpoint === undefined || !URL.canParse(authorizationEndpoint))
-    throw new AgentError("invalid_response", `the metadata of ${issuer} has no authorization endpoint`);
+  if (authorizationEndpoint === undefined || !isTrustworthy(authorizationEndpoint))
+    throw new AgentError("invalid_response", `the metadata of ${issuer} has no authorization endpoint that is https`);
   const state = randomId();
   const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)));
   const url = new URL(authorizationEndpoint);

@@ -217,6 +217,18 @@ test("OAuth 2.1 §4.1.3: a callback that the browser loads again does not redeem
   expect(redeemed).toEqual(["c", "c"]);
 });
 
+test.for(["javascript:alert(1)", "file:///usr/bin/true", "http://elsewhere.example/authorize", "https://user@as.example/authorize"])(
+  "no user is sent to %s to sign in",
+  async (address) => {
+    const astray = await serving((_request, origin) => ({
+      json: { issuer: origin, authorization_endpoint: address, token_endpoint: `${origin}/token` },
+    }));
+    const app = anAgent({ issuer: astray.origin, credential: publicClient() });
+    const starting = app.signIn({ resource: `${astray.origin}/api`, redirectUri: "http://127.0.0.1/cb" });
+    await expect(starting).rejects.toMatchObject({ code: "invalid_response" });
+  },
+);
+
 test("the token of a sign-in that expired before its first use is renewed", async () => {
   const resource = await guarded();
   const app = anAgent({ credential: publicClient() });
