@@ -5,6 +5,14 @@ import xterm from "@xterm/headless";
 const COMMAND = join(import.meta.dirname, "../../bin/countersign");
 const SIZE = { cols: 120, rows: 50 };
 
+/** An escape sequence that shows nothing. */
+const EXIT = 7_777;
+/**
+ * Runs a command, writes its exit code after its output, and stays: what has not been read 200 ms after a terminal's program has exited is
+ * lost, and a busy machine takes longer.
+ */
+const STAYING = `"$@"; printf '\\033]${EXIT};%d\\007' $?; kill -STOP $$`;
+
 /** A run of the command line in a real pseudo-terminal, with its screen. */
 export interface TerminalRun {
   /** The current text on the screen, without empty lines. */
@@ -25,7 +33,8 @@ export interface TerminalRun {
 /** @param env the environment besides PATH */
 export function runInTerminal(args: readonly string[], env: Record<string, string>): TerminalRun {
   const display = new xterm.Terminal({ ...SIZE, allowProposedApi: true });
-  const child = spawn(COMMAND, [...args], { ...SIZE, env: { PATH: process.env.PATH ?? "", TERM: "xterm-256color", ...env } });
+  const all = { PATH: process.env.PATH ?? "", TERM: "xterm-256color", ...env };
+  const child = spawn("sh", ["-c", STAYING, "sh", COMMAND, ...args], { ...SIZE, env: all });
   const watchers = new Set<() => void>();
   const look = () => {
     for (const watcher of watchers) watcher();
@@ -37,15 +46,19 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
     coloured ||= /\u001b\[3[0-7]m/.test(text);
     display.write(text, look);
   });
+  const kill = () => void (exited || process.kill(-child.pid, "SIGKILL")); // the command too
   const ended = new Promise<number>((resolve) => {
-    child.onExit(({ exitCode, signal }) => {
-      // Draws what the terminal has received before.
-      display.write("", () => {
-        exited = true;
-        look();
-        resolve(signal ? 128 + signal : exitCode);
-      });
+    const end = (code: number) => {
+      exited = true;
+      look();
+      resolve(code);
+    };
+    display.parser.registerOscHandler(EXIT, (code) => {
+      kill();
+      end(Number(code));
+      return true;
     });
+    child.onExit(({ exitCode, signal }) => end(signal ? 128 + signal : exitCode)); // killed by the test
   });
   const screen = (): string =>
     Array.from({ length: SIZE.rows }, (_, row) => display.buffer.active.getLine(row)?.translateToString(true) ?? "")
@@ -68,6 +81,6 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
     type: (line) => child.write(`${line}\r`),
     ended,
     interrupt: () => child.write("\u0003"),
-    kill: () => child.kill("SIGKILL"),
+    kill,
   };
 }
