@@ -3,22 +3,23 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { runText } from "../support/database.ts";
-import { endProcesses, pause, type ServiceProcess, startProcess } from "../support/processes.ts";
+import { cheapHashes, endProcesses, pause, type ServiceProcess, startProcess } from "../support/processes.ts";
 import { startServer } from "../support/server.ts";
 import { wireTo } from "../support/wire.ts";
 
 afterEach(endProcesses);
 
 const health = async ({ url }: ServiceProcess, path = "/health") => {
-  const response = await fetch(url + path, { signal: AbortSignal.timeout(2000) });
+  const response = await fetch(url + path);
   return [response.status, (await response.json()) as { status: string; services?: object }] as const;
 };
 const ALL_WELL = { database: "connected", redis: "connected", core: "connected" };
+const drains = (server: ServiceProcess) => expect.poll(() => health(server)).toEqual([503, { status: "draining", services: ALL_WELL }]);
 
 describe("R11: shutdown", () => {
   test("SIGTERM: health reports draining at once, requests are served for 5 s, open requests finish, gRPC sends GOAWAY, and the process exits with 0", async () => {
     const server = await startProcess({});
-    expect(await health(server)).toEqual([200, { status: "ok", services: ALL_WELL }]);
+    await expect.poll(() => health(server)).toEqual([200, { status: "ok", services: ALL_WELL }]);
     expect(await health(server, "/health/live")).toEqual([200, { status: "ok" }]);
     const session = connectHttp2(`http://${server.grpc}`);
     let goaway: number | undefined;
@@ -36,25 +37,26 @@ describe("R11: shutdown", () => {
     const form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 12";
     slow.write(`POST /oauth/token HTTP/1.1\r\nHost: x\r\n${form}\r\n\r\ngrant_`);
 
+    const home = async () => {
+      const response = await fetch(`${server.url}/`);
+      await response.arrayBuffer(); // the next request is on this connection
+      return [response.status, response.headers.get("connection")];
+    };
     const began = performance.now();
     server.child.kill("SIGTERM");
-    await pause(200);
-    expect(await health(server)).toEqual([503, { status: "draining", services: ALL_WELL }]);
+    await drains(server);
     expect((await health(server, "/health/live"))[0]).toBe(200);
-    const during = await fetch(`${server.url}/.well-known/jwks.json`);
-    expect([during.status, during.headers.get("connection")]).toEqual([200, "keep-alive"]);
-    await pause(3800);
-    expect((await fetch(`${server.url}/`)).status).toBe(200);
-    await pause(1700);
-    const last = await fetch(`${server.url}/`); // on a connection that is open
-    expect([last.status, last.headers.get("connection")]).toEqual([200, "close"]);
-    await expect(fetch(`${server.url}/`)).rejects.toThrow();
+    const seen = [];
+    for (let last = await home(); seen.push(last) && last[1] !== "close"; last = await home()) await pause(100);
+    expect(performance.now() - began).toBeGreaterThan(5000);
+    expect(seen.slice(0, -1).filter(([status, connection]) => status !== 200 || connection !== "keep-alive")).toEqual([]);
+    expect([seen.length > 1, seen.at(-1)]).toEqual([true, [200, "close"]]); // still answered where the connection was open
+    await expect.poll(() => fetch(`${server.url}/`).catch(() => "closed")).toBe("closed");
     slow.write("type=x");
     await once(slow, "close");
     expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*unsupported_grant_type/);
-    expect(goaway).toBe(0);
     expect(await server.ended).toBe(0);
-    expect(performance.now() - began).toBeGreaterThan(5000);
+    await expect.poll(() => goaway).toBe(0);
     expect(server.said()).not.toMatch(/"level":50/);
   });
 
@@ -97,7 +99,7 @@ describe("R11: shutdown", () => {
   test("a second signal exits with 1 at once", async () => {
     const server = await startProcess({});
     server.child.kill("SIGTERM");
-    await pause(300);
+    await drains(server); // signals that arrive together are one
     server.child.kill("SIGTERM");
     expect(await server.ended).toBe(1); // a graceful exit would be 0
   });
@@ -117,8 +119,9 @@ describe("R12: health without Redis", () => {
   test("returns 200 with degraded, sign-up and sign-in work, and limits are counted in the process", async () => {
     const wire = await wireTo("127.0.0.1", 9);
     await wire.cut();
-    const server = await startProcess({ REDIS_URL: `redis://127.0.0.1:${wire.port}`, REGISTER_CLIENT_RATE_LIMIT: "3" });
-    expect(await health(server)).toEqual([200, { status: "degraded", services: { ...ALL_WELL, redis: "disconnected" } }]);
+    const REDIS_URL = `redis://127.0.0.1:${wire.port}`;
+    const server = await startProcess({ REDIS_URL, REGISTER_CLIENT_RATE_LIMIT: "3", ...cheapHashes() });
+    await expect.poll(() => health(server)).toEqual([200, { status: "degraded", services: { ...ALL_WELL, redis: "disconnected" } }]);
     const json = { "content-type": "application/json" };
     const register = () =>
       fetch(`${server.url}/oauth/register`, { method: "POST", headers: json, body: '{"redirect_uris":["https://a.example.test/cb"]}' });
