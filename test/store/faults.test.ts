@@ -8,6 +8,7 @@ import { refreshFamilies } from "../../src/store/refresh-families.ts";
 import { statement } from "../../src/store/sql.ts";
 import { aHash, anAudit } from "../support/accounts.ts";
 import { freshDataDir } from "../support/data-directory.ts";
+import { runText } from "../support/database.ts";
 import { anOpenFamily, aScene } from "../support/grants.ts";
 import { emptyPostgresDatabase, TEST_DATABASE_URL } from "../support/postgres.ts";
 import { type Wire, wireTo } from "../support/wire.ts";
@@ -55,14 +56,15 @@ if (TEST_DATABASE_URL !== undefined)
       const { database, wire } = await overWire();
       const { family } = await anOpenFamily(database.sql, await aScene(database.sql));
       const families = refreshFamilies(database.sql);
-      const under = [database.sql.query(sleep(1), []), clientDirectory(database.sql).byClientId("countersign")];
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await clientDirectory(database.sql).byClientId("countersign");
+      const under = database.sql.query(sleep(1), []).catch((error: unknown) => error);
+      const sleeps = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+      await expect.poll(() => runText(database.sql, sleeps)).toHaveLength(1);
       await wire.cut();
-      await expect(under[0]).rejects.toMatchObject(unavailable);
+      expect(await under).toMatchObject(unavailable);
       await expect(families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))).rejects.toMatchObject(unavailable);
       await expect(families.holding(family.tokenHash)).rejects.toMatchObject(unavailable);
       await expect(database.sql.transaction((tx) => tx.query(sleep(0), []))).rejects.toMatchObject(unavailable);
-      await under[1];
       await wire.mend();
       expect(await families.holding(family.tokenHash)).toMatchObject({ usedAt: null });
     });
@@ -102,12 +104,14 @@ if (TEST_DATABASE_URL !== undefined)
 
     test("when all connections are in use, a call waits only briefly before temporarily_unavailable", async () => {
       const { database } = await overWire(1);
-      let done = false;
-      const long = database.sql.query(sleep(1.8), []).then(() => {
-        done = true;
+      const [taken, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const long = database.sql.transaction(async () => {
+        taken.resolve();
+        await left.promise;
       });
+      await taken.promise;
       await expect(readiness(database.sql).ping()).rejects.toMatchObject(unavailable);
-      expect(done).toBe(false);
+      left.resolve();
       await long;
       await readiness(database.sql).ping();
     });
@@ -132,6 +136,7 @@ if (TEST_DATABASE_URL !== undefined)
       const touch = (name: string) =>
         statement(`test_touch_${name}`, `update realms set dynamic_registration_scopes = '{x}' where name = '${name}'`);
       let tries = 0;
+      const held = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
       const both = (...order: ["a", "b"] | ["b", "a"]) =>
         sql.transaction(async (tx) => {
           tries += 1;
@@ -139,7 +144,8 @@ if (TEST_DATABASE_URL !== undefined)
           const [first, second] = order;
           order.reverse(); // a second try waits for the other one first, and cannot take from it what it waits for
           await tx.query(touch(first), []);
-          await tx.query(sleep(0.2), []);
+          held[first].resolve();
+          await held[second].promise;
           await tx.query(touch(second), []);
         });
       await Promise.all([both("a", "b"), both("b", "a")]);

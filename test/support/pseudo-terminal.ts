@@ -58,7 +58,8 @@ export function runInTerminal(args: readonly string[], env: Record<string, strin
       end(Number(code));
       return true;
     });
-    child.onExit(({ exitCode, signal }) => end(signal ? 128 + signal : exitCode)); // killed by the test
+    // Killed by the test, or by the signal that ended the command. Draws what the terminal has received before.
+    child.onExit(({ exitCode, signal }) => display.write("", () => end(signal ? 128 + signal : exitCode)));
   });
   const screen = (): string =>
     Array.from({ length: SIZE.rows }, (_, row) => display.buffer.active.getLine(row)?.translateToString(true) ?? "")

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { freePort } from "./free-port.ts";
 
 /** A TCP proxy that a test can cut, stall and restore. */
 export interface Wire {
@@ -49,8 +50,8 @@ export async function wireTo(host: string, port: number): Promise<Wire> {
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  await listen(0);
-  const own = (server.address() as AddressInfo).port;
+  const own = await freePort(); // no other program takes it while this one is cut
+  await listen(own);
   return {
     port: own,
     cut,
