@@ -22,7 +22,7 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
       path: "/slow",
       print,
       async answer(ctx) {
-        await new Promise((resolve) => setTimeout(resolve, 400));
+        await new Promise((resolve) => setTimeout(resolve, 2_500));
         sendJson(ctx, { slow: true });
       },
     },
@@ -131,7 +131,7 @@ describe("draining", () => {
     const { port, life, front } = await start("127.0.0.1", { keepAlive: 300 });
     const slow = fetch(`http://127.0.0.1:${port}/slow`);
     await new Promise((resolve) => setTimeout(resolve, 50));
-    const drained = front.drain(150, 5000);
+    const drained = front.drain(2_000, 5000);
     expect(life.draining).toBe(true);
     const during = await fetch(`http://127.0.0.1:${port}/quick`);
     expect([during.status, during.headers.get("connection")]).toEqual([200, "keep-alive"]);

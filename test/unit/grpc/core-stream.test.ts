@@ -176,8 +176,7 @@ test("once the core has opened the stream, all calls use it, and each gets its o
     for (const [, method] of TOKEN_CORE_METHODS) server.unregister(`/${method.parent.typeName}/${method.name}`);
   });
   const streaming = aFront(only.port);
-  await streaming.publicKeys({}).catch(() => undefined); // opens the stream; the unary call itself fails
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await expect.poll(() => streaming.publicKeys({})).toBeDefined(); // unary calls fail
   const names = Array.from({ length: 200 }, (_, i) => (i % 3 === 0 ? "invalid_grant" : i % 7 === 0 ? "slow-20" : `c${i}`));
   const answers = await Promise.all(
     names.map((name) =>
@@ -300,11 +299,12 @@ test.for([true, false])("a call ends at its deadline (by stream: %s)", async (by
   expect(order).toEqual(["temporarily_unavailable after 200", "temporarily_unavailable after 2000"]);
   const gone = new AbortController();
   const call = refusalOf(core.token(clientCredentials("slow-2001"), { signal: gone.signal }));
-  setTimeout(() => gone.abort(), 50);
+  await expect.poll(() => seen).toContain("slow-2001");
+  gone.abort();
   expect(await call).toBe("temporarily_unavailable");
   expect(await refusalOf(core.token(clientCredentials("never"), { signal: gone.signal }))).toBe("temporarily_unavailable");
   expect(await refusalOf(core.token(clientCredentials("too-late"), { timeoutMs: 40 }))).toBe("temporarily_unavailable");
-  expect(seen).toEqual(["slow-120000", "slow-120000", "slow-2001"]);
+  expect(seen.filter((name) => name !== "slow-120000")).toEqual(["slow-2001"]);
 });
 
 test("a message that is too large is refused, and concurrent calls are answered", async ({ expect }) => {
