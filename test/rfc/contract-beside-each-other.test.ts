@@ -6,7 +6,16 @@ import { CROWD, seeded } from "../support/crowd-ways.ts";
 import { serverDriver } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { aDataDirectory, aDirectory, endProcesses, provisionFile, type ServiceProcess, startProcess, until } from "../support/processes.ts";
+import {
+  aDataDirectory,
+  aDirectory,
+  cheapHashes,
+  endProcesses,
+  provisionFile,
+  type ServiceProcess,
+  startProcess,
+  until,
+} from "../support/processes.ts";
 import { freshRedis } from "../support/redis.ts";
 
 /** Low enough that a slow machine refuses no request for lack of capacity. Raise or vary the values to search by hand. */
@@ -22,7 +31,7 @@ interface Fleet {
 /** One process on the embedded database. */
 async function startAlone(): Promise<Fleet> {
   const [DATA_DIR, PROVISION_FILE] = [await aDataDirectory(), provisionFile(CROWD)];
-  const alone = await startProcess({ DATA_DIR, PROVISION_FILE });
+  const alone = await startProcess({ DATA_DIR, PROVISION_FILE, ...cheapHashes() });
   return { processes: [alone], fronts: [alone], outbox: join(DATA_DIR, "outbox") };
 }
 
@@ -39,6 +48,7 @@ async function startFleet(url: string): Promise<Fleet> {
     PROVISION_FILE,
     JWT_ISSUER: `http://localhost:${port}`,
     TOKEN_CORE_SECRET: "the secret of the fronts of this test",
+    ...cheapHashes(),
   };
   const cores = grpc.map((GRPC_PORT) => startProcess({ ...shared, GRPC_PORT }, "core"));
   const fronts = await Promise.all(
