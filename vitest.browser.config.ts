@@ -23,7 +23,6 @@ export default defineConfig({
     include: ["test/browser/**/*.test.ts"],
     exclude: [],
     maxWorkers: 2,
-    testTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
   },
 });

@@ -69,8 +69,9 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["countersign"], externalConditions: ["countersign"] } },
   resolve: { conditions: ["countersign"] },
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Processes that a test starts, and the first server of a worker, take long on a crowded machine.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // What is polled for comes at once on an idle machine, and takes seconds on a crowded one.
     expect: { poll: { timeout: 20_000 } },
     pool: "forks",

@@ -2,11 +2,9 @@ import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, expect, vi } from "vitest";
+import { afterAll, expect } from "vitest";
 import { packed, scratch, unpack } from "../support/packed.ts";
 import { test } from "../support/server.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const readme = readFileSync(join(import.meta.dirname, "../../admin/README.md"), "utf8");
 const { dir, remove } = scratch();

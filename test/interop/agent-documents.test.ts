@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type NotesServer, startNotesServer } from "../../examples/mcp-server/server.ts";
 import { blocksOf, filled } from "../support/documents.ts";
 import { freePort } from "../support/free-port.ts";
@@ -9,8 +9,6 @@ import { packed, scratch, unpack } from "../support/packed.ts";
 import { until } from "../support/processes.ts";
 import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 import { kubernetes, type Platform, SERVICE_ACCOUNT } from "../support/workloads.ts";
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const { dir, remove } = scratch();
 const port = await freePort();
@@ -93,7 +91,7 @@ test("the programs of docs/agent.md act in the agent's own name, for a user, and
   expect(await own.ended).toMatch(/^4(?:00|06|15) DPoP\n$/);
   const said = await forUser.ended;
   expect([said, said.includes(id)]).toEqual([expect.stringContaining('"actors":["summary-agent"]'), true]);
-  await until("the program shows the page to open", async () => /^open http/m.test(signIn.said()), 60_000);
+  await until("the program shows the page to open", async () => /^open http/m.test(signIn.said()));
   const page = await browser.follow(/^open (http\S+)$/m.exec(signIn.said())?.[1] ?? "");
   await fetch((await browser.submit(page, { decision: "approve" })).url);
   expect(await signIn.ended).toMatch(/\nnotes:read\n$/);

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { agentHost } from "../support/agent-host.ts";
 import { blocksOf, commandsOf, filled } from "../support/documents.ts";
 import { type ServerDriver, serverDriver } from "../support/flow.ts";
@@ -11,8 +11,6 @@ import { approve } from "../support/mcp-hosts.ts";
 import { packed, scratch, unpack } from "../support/packed.ts";
 import { until } from "../support/processes.ts";
 import { runAll } from "../support/shell.ts";
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
 const { dir, remove } = scratch();
@@ -29,7 +27,7 @@ async function start(command: string | undefined, ready: RegExp, env: Record<str
   child.on("exit", () => groups.delete(child.pid ?? 0));
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
-  await until(`${command} is ready`, async () => ready.test(said), 60_000).catch(() => expect.fail(said));
+  await until(`${command} is ready`, async () => ready.test(said)).catch(() => expect.fail(said));
   return () => said;
 }
 
@@ -62,7 +60,7 @@ test("the three commands of docs/agents.md let an agent act for a user", async (
   const { browser, id } = await driver.signedInUser();
   const said = await start(three[2], /^http\S+$/m, { RESOURCE: notes });
   await fetch(await approve(browser, /^http\S+$/m.exec(said())?.[0] ?? ""));
-  await until(`the agent has acted: ${said()}`, async () => said().includes("actors"), 60_000);
+  await until(`the agent has acted: ${said()}`, async () => said().includes("actors"));
   const printed = said()
     .split("\n")
     .find((line) => line.startsWith("{"));

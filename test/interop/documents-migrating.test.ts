@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import argon2 from "argon2";
 import bcrypt from "bcrypt";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { blocksOf, commandsOf } from "../support/documents.ts";
@@ -11,8 +11,6 @@ import { PASSWORD } from "../support/flow.ts";
 import { scratch } from "../support/packed.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 import { runAll } from "../support/shell.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const DOCUMENT = "docs/migrating.md";
 const COMMAND = join(import.meta.dirname, "../../bin/countersign");

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
-import { afterAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { blocksOf, commandsOf, filled } from "../support/documents.ts";
 import { eventsOf, nextEvent } from "../support/event-stream.ts";
 import { serverDriver } from "../support/flow.ts";
@@ -14,8 +14,6 @@ import { aDirectory, endProcesses, provisionFile, startProcess, until } from "..
 import { ca } from "../support/publisher.ts";
 import { PROVISIONED, startServer } from "../support/server.ts";
 import { runAll } from "../support/shell.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const DOCUMENT = "docs/production.md";
 const { dir, remove } = scratch();

@@ -5,14 +5,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { createGuard } from "@countersign/guard";
 import { protect } from "@countersign/guard/node";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksOf } from "../support/documents.ts";
 import { freePort } from "../support/free-port.ts";
 import { scratch } from "../support/packed.ts";
 import { pythonCommands } from "../support/python.ts";
 import { PROVISIONED, startServer } from "../support/server.ts";
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const run = promisify(execFile);
 const python = await pythonCommands();

@@ -4,14 +4,12 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { build } from "rolldown";
-import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
 import { packed, scratch, unpack } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { type TestServer, test } from "../support/server.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const { clientId, clientSecret } = AS_RESOURCE_SERVER;
 const { dir, remove } = scratch();

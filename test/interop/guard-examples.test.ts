@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished } from "vitest";
 import { listenForBrowser } from "../../examples/mcp-client/callback.ts";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { freePort } from "../support/free-port.ts";
@@ -13,8 +13,6 @@ import { approve, recordOf } from "../support/mcp-hosts.ts";
 import { scratch } from "../support/packed.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
 import { gitHub, kubernetes, SERVICE_ACCOUNT } from "../support/workloads.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
 const scripts: Record<string, string> = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).scripts;

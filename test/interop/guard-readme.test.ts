@@ -5,15 +5,13 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client, InsufficientScopeError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished } from "vitest";
 import { clientSnippets, serverSnippets } from "../../console/src/routes/resources/snippets.ts";
 import { freePort } from "../support/free-port.ts";
 import { anIssuerKey, listen, signToken } from "../support/guard-issuer.ts";
 import { packed, scratch, unpack } from "../support/packed.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
 import { runAll } from "../support/shell.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "guard-sdk/README.md"), "utf8");

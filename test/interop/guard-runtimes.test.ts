@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { copyFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { afterAll, describe, expect, vi } from "vitest";
+import { afterAll, describe, expect } from "vitest";
 import { keyFor } from "../support/assertions.ts";
 import { aProof } from "../support/dpop.ts";
 import { basicAuth } from "../support/flow.ts";
@@ -11,8 +11,6 @@ import { AS_RESOURCE_SERVER, RESOURCE } from "../support/guard-modes.ts";
 import { packed, scratch, unpack } from "../support/packed.ts";
 import { runtimes } from "../support/runtimes.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const READER = {
   clientId: "notes-reader",

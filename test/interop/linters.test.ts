@@ -2,10 +2,8 @@ import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { pythonCommands } from "../support/python.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
 const python = await pythonCommands();

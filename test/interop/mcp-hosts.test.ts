@@ -3,15 +3,13 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished } from "vitest";
 import { agentHost, HOST_REDIRECT } from "../support/agent-host.ts";
 import { blocksOf, filled } from "../support/documents.ts";
 import { freePort } from "../support/free-port.ts";
 import { approve, documents, notesWithRecord, scopesOf } from "../support/mcp-hosts.ts";
 import { scratch } from "../support/packed.ts";
 import { until } from "../support/processes.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const { test, resource, startNotes } = await notesWithRecord();
 const site = await documents();
@@ -117,7 +115,7 @@ describe("mcp-remote, configured as in docs/clients/mcp-remote.md,", () => {
     onTestFinished(() => client.close());
     const { browser } = await server.signedInUser();
     const authorize = async (times: number) => {
-      await until("mcp-remote opens the browser", async () => opened().length === times, 60_000);
+      await until("mcp-remote opens the browser", async () => opened().length === times);
       const back = await approve(browser, opened().at(-1) ?? "");
       await until("mcp-remote listens, which it does after it has opened the browser", async () => (await fetch(back)).ok);
     };
@@ -136,7 +134,7 @@ describe("mcp-remote, configured as in docs/clients/mcp-remote.md,", () => {
     const { browser } = await server.signedInUser();
     const connected = client.connect(transport);
     const shown = () => /visit:\n\S+ +(\S+user_code=(\S+))/.exec(said());
-    await until("mcp-remote shows a code", async () => shown() !== null, 60_000);
+    await until("mcp-remote shows a code", async () => shown() !== null);
     const [, url = "", code = ""] = shown() ?? [];
     const page = await browser.submit(await browser.follow(url), { user_code: code });
     expect((await browser.submit(page, { decision: "approve" })).status).toBe(200);

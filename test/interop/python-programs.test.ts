@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { auth, Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
-import { afterAll, describe, expect, onTestFinished, vi } from "vitest";
+import { afterAll, describe, expect, onTestFinished } from "vitest";
 import { fastMcpProvider } from "../../console/src/routes/resources/snippets.ts";
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { agentHost } from "../support/agent-host.ts";
@@ -15,8 +15,6 @@ import { scratch } from "../support/packed.ts";
 import { until } from "../support/processes.ts";
 import { pythonCommands } from "../support/python.ts";
 import { PROVISIONED, type TestServer, testOn } from "../support/server.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const python = await pythonCommands();
 const PORTS = { notes: await freePort(), fastmcp: await freePort(), sdk: await freePort() };
@@ -71,7 +69,7 @@ describe.for(CLIENTS)("$name of docs/clients/sdk.md, which $kind", ({ file, docu
     const exited = once(program, "exit");
     const opened = () => [...program.said().matchAll(/^opened (\S+)$/gm)].map(([, url = ""]) => url);
     for (const times of [1, 2]) {
-      await until(`the browser is opened: ${program.said()}`, async () => opened().length === times, 60_000);
+      await until(`the browser is opened: ${program.said()}`, async () => opened().length === times);
       const answer = await approve(browser, opened().at(-1) ?? "");
       // The program opens the browser before it listens.
       await expect.poll(() => fetch(answer).then(({ ok }) => ok), { timeout: 10_000 }).toBe(true);
@@ -99,7 +97,7 @@ async function startServer({ document, port, provider }: (typeof SERVERS)[number
   const code = filled(filled(programs.get("server.py") ?? "", shown), provider === undefined ? here : { "port=8000": `port=${port}` });
   const program = run(programs.set("server.py", code), "server.py");
   const answers = async () => (await fetch(resourceAt(port))).status === 401;
-  await until("the server answers", answers, 60_000).catch(() => expect.fail(program.said()));
+  await until("the server answers", answers).catch(() => expect.fail(program.said()));
 }
 
 const SERVERS = [

@@ -3,14 +3,12 @@ import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { publint } from "publint";
-import { afterAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { commandsOf } from "../support/documents.ts";
 import { claimsOf, serverDriver } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { packed, scratch, unpack } from "../support/packed.ts";
 import { until } from "../support/processes.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const DOCUMENT = "docs/packages.md";
 const { dir, remove } = scratch();
@@ -81,13 +79,13 @@ test("the commands of docs/packages.md start the packed server in an empty direc
   const [serve = "", token = "", doctor = "", ...rest] = commandsOf(DOCUMENT, "the-server-in-an-empty-directory", replacements);
   expect(rest).toEqual([]);
   const { said } = start(serve, env);
-  await until("the server is up", async () => said.out.includes("Countersign is up"), 60_000);
+  await until("the server is up", async () => said.out.includes("Countersign is up"));
   expect(said.out).toContain("npx countersign token --scope openid");
   expect(said.out).not.toContain("npm run");
 
   const { browser, id } = await serverDriver(url, join(dir, "data/outbox")).signedInUser();
   const running = start(token, env);
-  await until("the command shows the page to open", async () => /^http\S+$/m.test(running.said.err), 60_000);
+  await until("the command shows the page to open", async () => /^http\S+$/m.test(running.said.err));
   const page = await browser.follow(/^http\S+$/m.exec(running.said.err)?.[0] ?? "");
   await fetch((await browser.submit(page, { decision: "approve" })).url);
   expect([await running.ended, claimsOf(running.said.out)]).toEqual([0, expect.objectContaining({ iss: url, sub: id, scope: "openid" })]);

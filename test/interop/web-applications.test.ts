@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { aBrowser } from "../support/browser.ts";
 import { blocksOf, commandsOf, filled } from "../support/documents.ts";
 import { aProof, proofKey } from "../support/dpop.ts";
@@ -10,8 +10,6 @@ import { freePort } from "../support/free-port.ts";
 import { scratch, unpack } from "../support/packed.ts";
 import { until } from "../support/processes.ts";
 import { startServer, type TestServer } from "../support/server.ts";
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const DOCUMENT = "docs/clients/web-applications.md";
 const [webPort, apiPort] = [await freePort(), await freePort()];
@@ -28,7 +26,7 @@ async function start(command: string, ready: string): Promise<void> {
   child.on("exit", () => groups.delete(child.pid ?? 0));
   let said = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
-  await until(`${command} is ready`, async () => said.includes(ready), 60_000).catch(() => expect.fail(said));
+  await until(`${command} is ready`, async () => said.includes(ready)).catch(() => expect.fail(said));
 }
 
 let server: TestServer;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { provisionOnly } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { ProvisionError, parseProvisionFile, readProvisionFile } from "../../src/management/provision.ts";
@@ -13,7 +13,6 @@ import { freePort } from "../support/free-port.ts";
 import { aDataDirectory, aDirectory, endProcesses, NODE_ARGS, type ServiceProcess, startProcess } from "../support/processes.ts";
 
 // Each test starts several processes, each with its own database.
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Runs a command until it exits. */
 async function countersign(args: readonly string[], env: Record<string, string> = {}) {

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { aDirectory, endProcesses, startProcess } from "../support/processes.ts";
 
 // Each test starts a process.
-vi.setConfig({ testTimeout: 120_000 });
 afterEach(endProcesses);
 
 /** Source of a preloaded module that records every module that a process loads. */

@@ -66,7 +66,7 @@ describe("two WORKERS", () => {
     const early = knocking(Number(PORT));
     const server = await startProcess({ ...env, PORT, WORKERS: "2", LOG_LEVEL: "info", PROVISION_FILE: provisionFile() });
     await early.stop();
-    await until("two workers", async () => /workers_ready/.test(server.said()) && /Countersign is up/.test(server.said()), 60_000);
+    await until("two workers", async () => /workers_ready/.test(server.said()) && /Countersign is up/.test(server.said()));
     const before = workersOf(server);
     expect(before).toHaveLength(2);
     expect(server.said().match(/Countersign is up/g)).toHaveLength(1);
@@ -99,7 +99,7 @@ describe("two WORKERS", () => {
     await until("the answers of the other worker", async () => settled === asked.length - 1);
     process.kill(before[0] ?? 0, "SIGKILL");
     expect((await Promise.all(asked)).sort()).toEqual([200, 200, 200, 200, 200, "closed"]);
-    await until("a new worker", async () => workersOf(server).length === 2 && !workersOf(server).includes(before[0] ?? 0), 60_000);
+    await until("a new worker", async () => workersOf(server).length === 2 && !workersOf(server).includes(before[0] ?? 0));
     expect(server.said()).toContain("worker_ended");
 
     const failures: unknown[] = [];
@@ -114,10 +114,10 @@ describe("two WORKERS", () => {
         await pause(1);
       }
     });
-    await until("both workers again", async () => (server.said().match(/"event":"started"/g) ?? []).length === 3, 60_000);
+    await until("both workers again", async () => (server.said().match(/"event":"started"/g) ?? []).length === 3);
     const replaced = workersOf(server);
     server.child.kill("SIGHUP");
-    await until("the reload", async () => server.said().includes("workers_reloaded"), 60_000);
+    await until("the reload", async () => server.said().includes("workers_reloaded"));
     reloading = false;
     await Promise.all(load);
     expect(sent).toBeGreaterThan(100);
@@ -151,7 +151,7 @@ describe("two WORKERS", () => {
       PROVISION_FILE: provisionFile(),
       JWT_PRIVATE_KEY: `@${keyFile}`,
     });
-    await until("two workers", async () => server.said().includes("workers_ready"), 60_000);
+    await until("two workers", async () => server.said().includes("workers_ready"));
 
     const [refused, kids]: [unknown[], string[]] = [[], []];
     const { token } = serverDriver(server.url, "");
@@ -166,16 +166,16 @@ describe("two WORKERS", () => {
     })();
     writeKey();
     server.child.kill("SIGHUP");
-    await until("a worker that waits", async () => server.said().includes("signing_key_waits"), 60_000);
+    await until("a worker that waits", async () => server.said().includes("signing_key_waits"));
     const atWait = kids.length;
-    await until("further tokens", async () => kids.length > atWait + 100, 60_000);
+    await until("further tokens", async () => kids.length > atWait + 100);
     expect([server.said().includes("workers_reloaded"), new Set(kids).size]).toEqual([false, 1]);
 
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     await client.query("update signing_keys set published_at = published_at - interval '300 s'");
     await client.end();
-    await until("the reload", async () => server.said().includes("workers_reloaded"), 60_000);
+    await until("the reload", async () => server.said().includes("workers_reloaded"));
     asking = false;
     await asked;
     expect((await token(AGENT, { grant_type: "client_credentials", scope: "crm:read" })).status).toBe(200);
@@ -195,20 +195,20 @@ describe("two WORKERS", () => {
     const core = await startProcess({ ...shared, TOKEN_CORE_SECRET: good, PROVISION_FILE: provisionFile() }, "core");
     const settings = { WORKERS: "2", LOG_LEVEL: "info", TOKEN_CORE_URL: `http://${core.grpc}`, TOKEN_CORE_SECRET: `@${secretFile}` };
     const front = await startProcess({ ...shared, ...settings }, "front");
-    await until("two workers", async () => front.said().includes("workers_ready"), 60_000);
+    await until("two workers", async () => front.said().includes("workers_ready"));
     const serving = workersOf(front);
     const { token } = serverDriver(front.url, "");
     const answered = async () => (await token(AGENT, { grant_type: "client_credentials", scope: "crm:read" })).status;
 
     writeFileSync(secretFile, "another secret than that of the core");
     front.child.kill("SIGHUP");
-    await until("a worker that waits", async () => front.said().includes("front_not_admitted"), 60_000);
+    await until("a worker that waits", async () => front.said().includes("front_not_admitted"));
     expect([await answered(), await answered(), await answered()]).toEqual([200, 200, 200]);
     expect(workersOf(front)).toEqual(expect.arrayContaining([...serving]));
 
     writeFileSync(secretFile, good);
     front.child.kill("SIGHUP");
-    await until("the reload", async () => front.said().includes("workers_reloaded"), 60_000);
+    await until("the reload", async () => front.said().includes("workers_reloaded"));
     expect(await answered()).toBe(200);
     expect(front.said()).not.toContain("reload_failed");
     expect(workersOf(front).filter((pid) => serving.includes(pid))).toEqual([]);

@@ -4,10 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { checkPackage, createPackageFromTarballData, type Problem } from "@arethetypeswrong/core";
 import { publint } from "publint";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { install, packed, scratch } from "../support/packed.ts";
-
-vi.setConfig({ testTimeout: 120_000 }); // starts other processes, which takes long on a busy machine
 
 const root = join(import.meta.dirname, "../..");
 const { dir, remove } = scratch();

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { authenticationThrottle, FAILURES } from "../../src/clients/throttle.ts";
 import { systemClock } from "../../src/clock.ts";
 import { type Ephemeral, memoryEphemeral } from "../../src/store/ephemeral/memory.ts";
@@ -10,13 +10,7 @@ import { wireTo } from "../support/wire.ts";
 
 const { TEST_REDIS_URL } = process.env;
 
-const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  for (let tries = 0; tries < 100; tries++) {
-    if (await holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error("condition not met within 5 s");
-};
+const until = (holds: () => Promise<boolean>) => vi.waitFor(async () => expect(await holds()).toBe(true), 20_000);
 
 const kinds = [
   { name: "memory", open: memoryEphemeral },

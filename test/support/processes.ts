@@ -119,7 +119,7 @@ const answers = (url: string): Promise<boolean> =>
 export const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Waits until a condition holds. @throws {Error} when it does not within `patience` milliseconds */
-export async function until(what: string, holds: () => Promise<boolean>, patience = 15_000): Promise<void> {
+export async function until(what: string, holds: () => Promise<boolean>, patience = 60_000): Promise<void> {
   const end = performance.now() + patience;
   while (!(await holds().catch(() => false))) {
     if (performance.now() > end) throw new Error(`${what}: not within ${patience} ms`);
