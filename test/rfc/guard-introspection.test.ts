@@ -31,9 +31,10 @@ function aGuard(server: TestServer, kind: string, access = AS_RESOURCE_SERVER) {
 describe.for(KINDS)("a guard that introspects %s", (kind) => {
   test("accepts a valid token, with the same principal as a guard that verifies locally", async ({ server }) => {
     const { ada, token } = await aToken(server);
-    const principal = await aGuard(server, kind).guard.verifyToken(token);
-    expect(principal).toMatchObject({ sub: ada.id, clientId: "web", scopes: ["notes:read"], actors: [], audience: [RESOURCE] });
-    expect(principal).toEqual(await guardFor(server, {}).verifyToken(token));
+    const { guard } = aGuard(server, kind);
+    const principal = { sub: ada.id, clientId: "web", scopes: ["notes:read"], actors: [], audience: [RESOURCE] };
+    await expect.poll(() => guard.verifyToken(token)).toMatchObject(principal); // the first of a server may take longer than a guard waits
+    expect(await guard.verifyToken(token)).toEqual(await guardFor(server, {}).verifyToken(token));
   });
 
   test("RFC 9449 §6.2: accepts a bound token with a proof, and refuses it as a bearer token or with another key", async ({ server }) => {
@@ -125,7 +126,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
     const server = await startServer();
     const { token } = await aToken(server);
     const { guard, turn } = aGuard(server, kind);
-    await guard.verifyToken(token);
+    await expect.poll(() => guard.verifyToken(token)).toBeDefined(); // as above
     await server.close();
     turn(10);
     for (const each of SERVER_KINDS) {
@@ -151,9 +152,9 @@ test("a guard over gRPC gives up a connection whose other end is lost within a f
   const guard = guardFor(server, { verification, tokenCacheSize: 0 });
   onTestFinished(() => guard.close());
   const { ada, token } = await aToken(server);
-  await guard.verifyToken(token);
+  await expect.poll(() => guard.verifyToken(token)).toBeDefined();
   name.stop(lost.port);
-  await expect.poll(() => guard.verifyToken(token).catch(() => undefined), { timeout: 8_000 }).toMatchObject({ sub: ada.id });
+  await expect.poll(() => guard.verifyToken(token)).toMatchObject({ sub: ada.id });
 });
 
 test("invalid options throw a TypeError when the guard is created", () => {
