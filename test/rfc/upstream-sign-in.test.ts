@@ -151,12 +151,15 @@ describe("a user whom a provider names", () => {
   });
 
   test("gets one account of 64 arrivals at once", async () => {
-    const visitors = Array.from({ length: 64 }, aVisitor);
-    const paths: string[] = [];
-    for (const visitor of visitors)
-      paths.push(upstream.signIn(await leave(visitor), "raced", verified(`raced${paths.length % 2}@acme.test`)));
-    const pages = await Promise.all(visitors.map((visitor, index) => visitor.follow(paths[index] ?? "")));
-    expect(pages.filter(({ url }) => url === `${server.url}/account`).length).toBeGreaterThan(0);
+    const arriveAtOnce = async () => {
+      const visitors = Array.from({ length: 64 }, aVisitor);
+      const paths: string[] = [];
+      for (const visitor of visitors)
+        paths.push(upstream.signIn(await leave(visitor), "raced", verified(`raced${paths.length % 2}@acme.test`)));
+      const pages = await Promise.all(visitors.map((visitor, index) => visitor.follow(paths[index] ?? "")));
+      return pages.filter(({ url }) => url === `${server.url}/account`).length;
+    };
+    await expect.poll(arriveAtOnce).toBeGreaterThan(0); // all of them may wait in vain for the provider, on a busy machine
     expect(await runText(server.database.sql, "select 1 from users where email_key like 'raced%'", [])).toHaveLength(1);
     expect(await runText(server.database.sql, "select 1 from identity_links where subject = 'raced'", [])).toHaveLength(1);
   });
