@@ -86,6 +86,6 @@ test("a user signs in by another Countersign, whose sign-out ends the session he
   await user.browser.json("/auth/logout", {}, "POST", { authorization: `Bearer ${user.login.access_token}` });
   const ended = () =>
     runText(server.database.sql, "select 1 from audit_records where event = 'session.ended' and reason = 'upstream_logout'");
-  for (let tries = 0; tries < 200 && (await ended()).length === 0; tries++) await new Promise((resolve) => setTimeout(resolve, 25));
+  await expect.poll(ended).not.toEqual([]);
   expect((await here.follow("/account")).url).toContain("/login");
 });

@@ -54,7 +54,7 @@ afterAll(async () => {
 
 /** The logout tokens that arrive, once there are that many. */
 async function logouts(count: number): Promise<readonly string[]> {
-  for (let tries = 0; tries < 200 && received.length < count; tries++) await new Promise((resolve) => setTimeout(resolve, 25));
+  await expect.poll(() => received.length).toBeGreaterThanOrEqual(count);
   return received.splice(0);
 }
 
@@ -114,9 +114,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
       const user = await signedIn();
       await user.browser.json("/auth/logout", {}, "POST", { authorization: `Bearer ${user.login.access_token}` });
       expect(await logouts(1)).toHaveLength(1);
-      for (let tries = 0; tries < 100 && JSON.stringify(await pending()) !== JSON.stringify(left); tries++)
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      expect(await pending()).toEqual(left);
+      await expect.poll(pending).toEqual(left);
       await runText(server.database.sql, "delete from logout_deliveries");
     }
   });

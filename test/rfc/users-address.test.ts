@@ -18,7 +18,7 @@ const FORM = "/account/security/address";
 
 /** The link with this path in the last mail to an address. */
 async function linkTo(email: string, path: string): Promise<string> {
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 1_200; tries++) {
     const text =
       server
         .mailTo(email)

@@ -64,7 +64,7 @@ export function serverDriver(url: string, outbox: string) {
 
   /** The verification token of the last mail to an address, once it has arrived. */
   async function verificationToken(email: string): Promise<string> {
-    for (let tries = 0; tries < 200; tries++) {
+    for (let tries = 0; tries < 1_200; tries++) {
       const found = mailTo(email)?.replaceAll("=\r\n", "").replaceAll("=\n", "").replaceAll("=3D", "=");
       const value = /[?&]token=([0-9a-f]{64})/.exec(found ?? "")?.[1];
       if (value !== undefined) return value;
