@@ -71,29 +71,32 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
 const countOf = (users: number): string => `${users} user${users === 1 ? "" : "s"}`;
 
 /** Checks lines, and adds the faults that it finds. @returns the lines with an account, where they are skipped */
-async function existingIn(
-  { operator }: AdminClient,
-  chunk: readonly Line[],
-  faults: string[],
-  skipExisting = false,
-): Promise<readonly Line[]> {
+async function existingIn(admin: AdminClient, chunk: readonly Line[], faults: string[], skipExisting = false): Promise<readonly Line[]> {
   try {
-    await operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: true });
+    await admin.operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: true });
     return [];
   } catch (error) {
     const { refusalOf } = await import("@countersign/admin");
     const refusal = refusalOf(error);
-    if (refusal === undefined || refusal.issues.length === 0) throw error;
+    if (refusal === undefined || ![400, 409, 413].includes(refusal.httpStatus)) throw error;
+    if (refusal.issues.length === 0 && chunk.length > 1) {
+      // The body was refused before it was read as users: by halves the line is found.
+      const half = chunk.length >> 1;
+      const halves = [chunk.slice(0, half), chunk.slice(half)];
+      return Array.fromAsync(halves, (part) => existingIn(admin, part, faults, skipExisting)).then((found) => found.flat());
+    }
     if (skipExisting && refusal.error === "conflict") {
       const indexes = new Set(refusal.issues.map(({ path }) => Number(path.split(".")[1])));
       return chunk.filter((_, index) => indexes.has(index));
     }
-    faults.push(...refusal.issues.map((issue) => faultOf(issue, chunk)));
+    const { issues, message } = refusal;
+    faults.push(...(issues.length > 0 ? issues : [{ path: "users.0", message }]).map((issue) => faultOf(issue, chunk)));
     return [];
   }
 }
 
 const NOTHING = "Nothing was imported.";
+const NEXT = "Import the file again with --skip-existing, which leaves out the users with an account.";
 
 function chunksOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   const chunks: Line[][] = [];
@@ -154,14 +157,13 @@ function rowOf(text: string, line: number): Line {
 /** The server may have imported lines before the answer was lost. @param done what was done until then, in words */
 function unanswered(error: unknown, lines: readonly Line[], done: string | undefined): PartlyDone {
   const maybe = `The lines up to ${lines.at(-1)?.line} may have been imported.`;
-  const next = "Import the file again with --skip-existing, which leaves out the users with an account.";
-  return new PartlyDone([done, maybe, next].filter((part) => part !== undefined).join(" "), error);
+  return new PartlyDone([done, maybe, NEXT].filter((part) => part !== undefined).join(" "), error);
 }
 
 /** A refusal whose issues name lines of the file. @param done what was done until then, in words */
 async function namingLines(error: unknown, lines: readonly Line[], done = NOTHING): Promise<unknown> {
   const { refusalOf } = await import("@countersign/admin");
-  const before = done === NOTHING ? done : `${done} Remove them from the file, and import the rest.`;
+  const before = done === NOTHING ? done : `${done} ${NEXT}`;
   const issues = refusalOf(error)?.issues ?? [];
   if (issues.length === 0) return done === NOTHING ? error : new PartlyDone(before, error);
   return new CommandFailure(EXIT.failed, `${before}${shown(issues.map((issue) => faultOf(issue, lines)))}`);

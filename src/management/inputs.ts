@@ -187,7 +187,7 @@ const ImportedUser = z.strictObject({
     .regex(UUID, "is not a UUID (RFC 9562)")
     .transform((id) => id.toLowerCase())
     .optional(),
-  email: z.email({ error: "is not an e-mail address" }).max(254),
+  email: z.email({ error: "is not an e-mail address in ASCII" }).max(254),
   emailVerified: z.boolean().default(false),
   firstName: DisplayName.nullable().default(null),
   lastName: DisplayName.nullable().default(null),
