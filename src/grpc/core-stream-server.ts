@@ -1,6 +1,6 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type handleBidiStreamingCall, Metadata, type Server, type ServerDuplexStream } from "@grpc/grpc-js";
-import { isRefusal } from "../errors.ts";
+import { isRefusal, Refusal } from "../errors.ts";
 import {
   type ConverseAnswerSchema,
   type ConverseCall,
@@ -32,6 +32,11 @@ const encodeAnswer = (id: number, result: Result): Uint8Array =>
   toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { answers: [{ id, result }] }));
 const CLOSING = toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true }));
 const FAILED: Result = { case: "refusal", value: { error: "server_error" } };
+/** Of a method of a later release, whose fronts find a core that knows it once all are replaced. */
+const UNKNOWN: Result = {
+  case: "refusal",
+  value: errorDetail(new Refusal("temporarily_unavailable", "method_unknown", { retryAfter: 5 })),
+};
 
 function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
   const open = new Set<{ sayGoodbye(): void }>();
@@ -40,8 +45,7 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
     { id, timeoutMs, notAfter, traceparent, request }: ConverseCall,
     leaving: Map<number, () => void>,
   ): Promise<Result> {
-    // The method is unknown to this release.
-    if (request.case === undefined) return FAILED;
+    if (request.case === undefined) return UNKNOWN;
     const { case: name, value } = request;
     const terms = { method: name, limit: timeLimit(name), callerWaits: timeoutMs, onLeave: (leave: () => void) => leaving.set(id, leave) };
     try {

@@ -1,10 +1,11 @@
+import { once } from "node:events";
 import { connect, createServer, type Server as NetServer, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { afterAll, test as base, expect, onTestFinished, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { ConverseResponseSchema, TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import { ConverseRequestSchema, ConverseResponseSchema, TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
 import { openCoreStream } from "../../../src/grpc/core-stream.ts";
@@ -148,6 +149,25 @@ test("a front leaves a stream that began while its core was stopping", async ({ 
   cleanups.push(() => client.close());
   const stream = openCoreStream(client, frontMetadata(address), () => undefined);
   await expect.poll(() => stream.state()).toBe("retired");
+});
+
+test("a call that only a later release knows can be repeated, and is no fault of the core", async ({ expect }) => {
+  const { listener } = await aCore();
+  const address = { url: `http://127.0.0.1:${listener.port}` };
+  const client = connectToCore(address, "127.0.0.1");
+  cleanups.push(() => client.close());
+  const { path } = servedMethod(TokenCoreService.method.converse, 1_024);
+  const stream = client.makeBidiStreamRequest(
+    path,
+    asBuffer,
+    (bytes: Buffer) => fromBinary(ConverseResponseSchema, bytes),
+    frontMetadata(address),
+  );
+  const refusal = { case: "refusal", value: expect.objectContaining({ error: "temporarily_unavailable", retryAfter: 5 }) };
+  stream.write(toBinary(ConverseRequestSchema, create(ConverseRequestSchema, { calls: [{ id: 1 }] })));
+  const [answer] = await once(stream, "data");
+  expect(answer.answers).toEqual([expect.objectContaining({ id: 1, result: refusal })]);
+  stream.end();
 });
 
 test("a core of an earlier release without Converse is called by unary calls", async ({ expect }) => {
