@@ -188,19 +188,26 @@ async function removeConsent(site: ServerDriver, { browser }: User, journal: Jou
     : undefined;
 }
 
-/** Sends requests at a constant rate until it is stopped. What could not be prepared, because the service was down, is left out. */
+/**
+ * Sends requests at a constant rate until it is stopped. What could not be prepared, because the service was down, is left out.
+ * @returns stops it, and says how many were left out
+ */
 export function startLoad(requests: Record<Kind, () => Promise<unknown>>, rate: number, leftOut: readonly Kind[] = []) {
   const kinds = KINDS.filter((kind) => !leftOut.includes(kind));
   const open = new Set<Promise<unknown>>();
+  let unprepared = 0;
   const timer = setInterval(() => {
     const kind = oneOf(kinds) ?? "token";
     const request = inTime(requests[kind]())
-      .catch(() => undefined)
+      .catch(() => {
+        unprepared += 1;
+      })
       .finally(() => open.delete(request));
     open.add(request);
   }, 1_000 / rate);
-  return async (): Promise<void> => {
+  return async (): Promise<number> => {
     clearInterval(timer);
     await Promise.all(open);
+    return unprepared;
   };
 }

@@ -107,8 +107,8 @@ async function run(earlier: string, databaseUrl: string): Promise<boolean> {
     await happen();
     await pause(CALM);
   };
-  const replaceAll = async (word: string, from: string) => {
-    for (const part of service.parts) {
+  const replaceAll = async (parts: readonly Part[], word: string, from: string) => {
+    for (const part of parts) {
       await step(`${part.name} ${word}`, async () => {
         part.process.child.kill("SIGTERM");
         await part.process.ended;
@@ -122,11 +122,12 @@ async function run(earlier: string, databaseUrl: string): Promise<boolean> {
       const { code, said } = await countersign(["migrate"], service.migration);
       if (code !== 0) throw new Error(said);
     });
-    await replaceAll("is replaced", root);
-    await replaceAll("goes back", earlier);
-    await stop();
+    await replaceAll(service.parts, "is replaced", root);
+    await replaceAll(service.parts.toReversed(), "goes back", earlier);
+    const unprepared = await stop();
     const verdicts = await audit(journal, known, [service.driver], databaseUrl);
     print(journal.entries, steps, verdicts);
+    process.stdout.write(`\n${unprepared} requests were not sent, as where the page of one release was answered to the other.\n`);
     return !journal.entries.some(failed) && verdicts.every(({ contradictions }) => contradictions.length === 0);
   } finally {
     await stop();
