@@ -115,6 +115,8 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
   const attributes = {
     "post.logout.redirect.uris": "https://shop.example/bye##/left##+",
     "oauth2.device.authorization.grant.enabled": "true",
+    "backchannel.logout.url": "https://shop.example/ended",
+    "backchannel.logout.session.required": "true",
   };
   const clients = [
     { clientId: "account", enabled: true, standardFlowEnabled: true },
@@ -134,7 +136,8 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
   expect(said).toContain("clients");
   const stored = await runText(
     server.database.sql,
-    `select client_id, redirect_uris, post_logout_redirect_uris, grant_types, token_endpoint_auth_method, scopes
+    `select client_id, redirect_uris, post_logout_redirect_uris, grant_types, token_endpoint_auth_method, scopes,
+       backchannel_logout_uri, backchannel_logout_session_required
      from clients where client_id in ('account', 'shop', 'spa', 'job', 'api', 'saml') order by client_id`,
   );
   const device = "urn:ietf:params:oauth:grant-type:device_code";
@@ -144,6 +147,7 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
       ...{ client_id: "shop", redirect_uris: ["https://shop.example/cb"], grant_types: ["authorization_code", "refresh_token", device] },
       post_logout_redirect_uris: ["https://shop.example/bye", "https://shop.example/left", "https://shop.example/cb"],
       scopes: ["openid", "profile", "email", "offline_access"],
+      ...{ backchannel_logout_uri: "https://shop.example/ended", backchannel_logout_session_required: true },
     },
     { client_id: "spa", token_endpoint_auth_method: "none" },
   ]);
