@@ -180,6 +180,16 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     await expect(handOver(sql, randomUUID(), receiver(url))).rejects.toMatchObject({ code: "closed_early" });
   });
 
+  test("a syslog receiver that keeps the connection open after the records has taken none", async () => {
+    await writeSealed(1);
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      onTestFinished(() => void socket.destroy());
+      socket.on("error", () => undefined).resume(); // as a proxy does that has the records and still waits for its own receiver
+    });
+    const url = `syslog://127.0.0.1:${await portOf(server)}`;
+    await expect(handOver(sql, randomUUID(), receiver(url))).rejects.toMatchObject({ code: "closed_late" });
+  });
+
   test("a receiver that redirects is named by its status", async () => {
     await writeSealed(1);
     const server = createHttpServer((_, response) => void response.writeHead(308, { location: "https://127.0.0.1:1/" }).end());

@@ -100,6 +100,11 @@ export interface ReceiverSettings {
 const PATIENCE = 10_000;
 /** Milliseconds in which a connection shows that the other end had closed it before the records came: more than their way there and back. */
 const ROUND_TRIP = 250;
+/**
+ * Milliseconds in which a receiver that has all records closes its end too. A proxy that still looks for its receiver, and drops what it
+ * holds when it finds none, takes longer: HAProxy three seconds.
+ */
+const CLOSING = 2_000;
 
 /** Why a batch was not taken. Its message names neither address nor secret. */
 class NotTaken extends Error {
@@ -137,6 +142,7 @@ async function sendSyslog({ url, issuer }: ReceiverSettings, entries: readonly S
     await setTimeout(ROUND_TRIP);
     if (socket.readableEnded) throw new NotTaken("closed_early");
     socket.end();
+    void setTimeout(CLOSING, undefined, { ref: false }).then(() => socket.destroy(new NotTaken("closed_late")));
     await closed;
   } catch (error) {
     throw error instanceof NotTaken ? error : new NotTaken("connection", error);
