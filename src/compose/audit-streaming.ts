@@ -17,6 +17,8 @@ const BATCH = 500;
 const SOON = 2_500;
 /** Turns to skip after the first, second, … failed one; the last number repeats. */
 const PAUSES = [1, 2, 5, 10, 30, 60];
+/** The most that a receiver may ask for. */
+const LONGEST_PAUSE = 3600;
 
 /** What a receiver answers that refuses what it got, and would refuse it again. */
 const OF_CONTENT: ReadonlySet<unknown> = new Set(["status_400", "status_413", "status_422", "records_rejected"]);
@@ -92,6 +94,12 @@ async function refusalOf(sent: Promise<void>): Promise<string | undefined> {
   }
 }
 
+/** How long to wait after a failure, which may say what the receiver asks for. @param failures before this one, in a row */
+export function turnsToSkip(failures: number, error: unknown): number {
+  const asked = Math.ceil((error as { readonly retryAfter?: number }).retryAfter ?? 0) / EVERY;
+  return Math.max(PAUSES[failures] ?? PAUSES.at(-1) ?? 0, Math.min(asked, LONGEST_PAUSE));
+}
+
 /** Sends the audit trail to AUDIT_STREAM. @returns a function that stops it */
 export function streamingAudit(
   config: Pick<Config, "auditStream" | "issuer">,
@@ -116,7 +124,7 @@ export function streamingAudit(
       await handOver(sql, holder, receiverOf({ url, secret, issuer: config.issuer, clock: systemClock }), pace, signal);
       failures = 0;
     } catch (error) {
-      skip = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0;
+      skip = turnsToSkip(failures, error);
       failures += 1;
       if (error instanceof RecordRefused && error.auditId !== refused) {
         refused = error.auditId;

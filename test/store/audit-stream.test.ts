@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type Server } from "node:http";
 import { type AddressInfo, createServer, type Server as TcpServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { handOver, streamingAudit } from "../../src/compose/audit-streaming.ts";
+import { handOver, streamingAudit, turnsToSkip } from "../../src/compose/audit-streaming.ts";
 import { receiverOf } from "../../src/outside/audit-stream/receiver.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditStream } from "../../src/store/audit-progress.ts";
@@ -197,6 +197,20 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     await expect(handOver(sql, randomUUID(), receiver(url))).rejects.toMatchObject({ code: "status_308" });
   });
 
+  test.for([
+    ["30", 30],
+    ["Thu, 01 Jan 1970 00:02:01 GMT", 120], // the clock of the sender is at 1
+    ["soon", 0],
+    [undefined, 0],
+  ] as const)("a receiver without room says with Retry-After %s when to come again", async ([header, seconds]) => {
+    await writeSealed(1);
+    const server = createHttpServer((_, response) => void response.writeHead(429, header && { "retry-after": header }).end());
+    const url = `http://127.0.0.1:${await portOf(server)}/`;
+    const holder = randomUUID();
+    for (const each of [url, `otlp+${url}`])
+      await expect(handOver(sql, holder, receiver(each))).rejects.toMatchObject({ code: "status_429", retryAfter: seconds });
+  });
+
   test("an OTLP collector that rejects some of the records gets them again", async () => {
     await writeSealed(1);
     const answers = [
@@ -215,4 +229,15 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     expect(await handOver(sql, randomUUID(), receiver(`otlp+${url}`))).toBe(1);
     expect(JSON.parse(bodies[0] ?? "").resourceLogs[0].scopeLogs[0].logRecords).toHaveLength(1);
   });
+});
+
+test.for([
+  [0, 0, 1],
+  [1, 0, 2],
+  [99, 0, 60],
+  [0, 30, 30],
+  [5, 30, 60],
+  [0, 86_400, 3600],
+] as const)("after %i failures and with a Retry-After of %i seconds the stream pauses for %i", ([failures, retryAfter, pause]) => {
+  expect(turnsToSkip(failures, { retryAfter })).toBe(pause);
 });

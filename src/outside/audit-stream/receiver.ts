@@ -110,10 +110,13 @@ const CLOSING = 2_000;
 class NotTaken extends Error {
   override readonly name = "NotTaken";
   readonly code: string;
+  /** Seconds for which the receiver wants no more. */
+  readonly retryAfter: number;
 
-  constructor(code: string, cause?: unknown) {
+  constructor(code: string, cause?: unknown, retryAfter = 0) {
     super("the receiver did not take the records", { cause });
     this.code = code;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -156,16 +159,22 @@ const unconnected = (error: unknown): never => {
 };
 
 /** @returns an answer of success, whose body the caller reads or cancels */
-async function post(url: string, { headers, body }: Delivery): Promise<Response> {
+async function post(url: string, { headers, body }: Delivery, clock: Clock): Promise<Response> {
   const signal = AbortSignal.timeout(PATIENCE);
   const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal }).catch(unconnected);
   if (response.ok) return response;
   await response.body?.cancel();
-  throw new NotTaken(`status_${response.status}`);
+  throw new NotTaken(`status_${response.status}`, undefined, secondsOf(response.headers.get("retry-after") ?? "", clock()));
 }
 
-async function sendWebhook(url: string, delivery: Delivery): Promise<void> {
-  const response = await post(url, delivery);
+/** Seconds from now until the time of a `Retry-After`; 0 for none. @see RFC 9110 §10.2.3 */
+function secondsOf(retryAfter: string, now: number): number {
+  const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : Date.parse(retryAfter) / 1000 - now;
+  return seconds > 0 ? seconds : 0;
+}
+
+async function sendWebhook(url: string, delivery: Delivery, clock: Clock): Promise<void> {
+  const response = await post(url, delivery, clock);
   await response.body?.cancel();
 }
 
@@ -173,8 +182,8 @@ async function sendWebhook(url: string, delivery: Delivery): Promise<void> {
  * A collector can answer 200 and say how many records it rejected. The batch counts as not taken then: no record may be lost without notice.
  * @see the OpenTelemetry protocol 1.x, partial success
  */
-async function sendOtlp(url: string, delivery: Delivery): Promise<void> {
-  const response = await post(url, delivery);
+async function sendOtlp(url: string, delivery: Delivery, clock: Clock): Promise<void> {
+  const response = await post(url, delivery, clock);
   const answer = await response.text().catch(unconnected);
   if (/"rejectedLogRecords"\s*:\s*"?[1-9]/.test(answer)) throw new NotTaken("records_rejected");
 }
@@ -183,6 +192,6 @@ async function sendOtlp(url: string, delivery: Delivery): Promise<void> {
 export function receiverOf(settings: ReceiverSettings): Receiver {
   const { url, secret, issuer, clock } = settings;
   if (url.startsWith("syslog")) return (entries) => sendSyslog(settings, entries);
-  if (url.startsWith("otlp+")) return (entries) => sendOtlp(url.slice("otlp+".length), otlpDelivery(entries, issuer, secret));
-  return (entries) => sendWebhook(url, webhookDelivery(entries, issuer, secret ?? "", clock()));
+  if (url.startsWith("otlp+")) return (entries) => sendOtlp(url.slice("otlp+".length), otlpDelivery(entries, issuer, secret), clock);
+  return (entries) => sendWebhook(url, webhookDelivery(entries, issuer, secret ?? "", clock()), clock);
 }
