@@ -132,6 +132,7 @@ function assertOptions(options: AgentOptions): void {
   if (typeof credential !== "function" && typeof credential?.authenticate !== "function")
     throw new TypeError("credential of agent must be clientSecret(…), privateKey(…), publicClient(), or a function that returns a token");
   if (!["preferred", "required", "off"].includes(dpop)) throw new TypeError('dpop of agent must be "preferred", "required" or "off"');
-  if (proofKey !== undefined && !isProofKey(proofKey)) throw new TypeError("proofKey of agent must be a key pair for ECDSA on P-256");
+  if (proofKey !== undefined && !isProofKey(proofKey))
+    throw new TypeError("proofKey of agent must be a key pair for ECDSA on P-256, its public key extractable");
   if (fetch !== undefined && typeof fetch !== "function") throw new TypeError("fetch of agent must be a function");
 }

@@ -55,7 +55,7 @@ const formEncoded = (text: string) => new URLSearchParams([["", text]]).toString
 /**
  * A private key (`private_key_jwt`): each token request carries a new assertion of 60 seconds, for the issuer alone.
  * @param key a CryptoKey that need not be extractable, a private JWK, or PKCS #8 in PEM
- * @throws {TypeError} when it is missing, and for an unknown option
+ * @throws {TypeError} when it is missing or none that signs, and for an unknown option
  * @see RFC 7523 §2.2
  */
 export function privateKey(
@@ -63,6 +63,7 @@ export function privateKey(
   options: { readonly kid?: string; readonly alg?: string } = {},
 ): Credential {
   if (key === "" || key === null || (typeof key !== "string" && typeof key !== "object")) throw noPrivateKey();
+  if (key instanceof CryptoKey && !key.usages.includes("sign")) throw noPrivateKey();
   assertNames("privateKey", options, ["kid", "alg"]);
   let imported: Promise<CryptoKey> | undefined;
   const kid = options.kid ?? (key as { readonly kid?: string }).kid;

@@ -16,6 +16,7 @@ export const isProofKey = (pair: Partial<CryptoKeyPair> | null): boolean =>
   (["private", "public"] as const).every((type) => {
     const key = pair?.[`${type}Key`];
     if (!(key instanceof CryptoKey) || key.type !== type) return false;
+    if (type === "public" && !key.extractable) return false; // each proof has it
     return key.algorithm.name === "ECDSA" && Reflect.get(key.algorithm, "namedCurve") === CURVE;
   });
 

@@ -7,7 +7,7 @@ import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Agent, agent, clientSecret, privateKey, publicClient, workloadToken } from "@countersign/agent";
+import { type Agent, agent, clientSecret, generateProofKey, privateKey, publicClient, workloadToken } from "@countersign/agent";
 import { commandToken, githubToken, kubernetesToken } from "@countersign/agent/workload";
 import { decodeProtectedHeader, importJWK, jwtVerify } from "jose";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -17,6 +17,13 @@ const ISSUER = "https://auth.example";
 const request = { issuer: ISSUER, clientId: "my agent:1", methods: ["client_secret_basic", "client_secret_post"] };
 const TYPE = "urn:ietf:params:oauth:client-assertion-type";
 const RESOURCE = "https://notes.example";
+const P256 = { name: "ECDSA", namedCurve: "P-256" };
+/** A pair whose public half cannot be exported either, so that no proof can have it. */
+async function withSealedPublicKey(): Promise<CryptoKeyPair> {
+  const pair = await generateProofKey();
+  const spki = await crypto.subtle.exportKey("spki", pair.publicKey);
+  return { ...pair, publicKey: await crypto.subtle.importKey("spki", spki, P256, false, ["verify"]) };
+}
 /** What a program without types may pass. */
 const misread = <Expected>(value: unknown) => value as Expected;
 
@@ -153,6 +160,7 @@ test.for<[Record<string, unknown>, string]>([
   [{ proofKey: "key" }, "proofKey"],
   [{ proofKey: null }, "proofKey"],
   [{ proofKey: await crypto.subtle.generateKey("Ed25519", false, ["sign", "verify"]) }, "proofKey"],
+  [{ proofKey: await withSealedPublicKey() }, "proofKey"],
   [{ fetch: "fetch" }, "fetch"],
 ])("an unusable option is a TypeError: %j", ([options, message]) => {
   const usable = { issuer: ISSUER, clientId: "a", credential: publicClient() };
@@ -179,6 +187,11 @@ test.for<[string, (usable: Agent) => unknown, string]>([
   const usable = agent({ issuer: ISSUER, clientId: "a", credential: publicClient() });
   const error: unknown = await (async () => call(usable))().catch((cause: unknown) => cause);
   expect([error instanceof TypeError, String(error)]).toEqual([true, expect.stringContaining(message)]);
+});
+
+test("a public key in place of a private one is a TypeError when it is given", async () => {
+  const { publicKey } = await generateProofKey();
+  expect(() => privateKey(publicKey)).toThrow("the private key must be");
 });
 
 test("an empty secret is a TypeError", () => {
