@@ -10,6 +10,12 @@ export type LocalErrorCode =
   | "wrong_issuer"
   | "wrong_resource";
 
+interface AgentErrorOptions extends ErrorOptions {
+  readonly status?: number;
+  readonly description?: string | undefined;
+  readonly retryAfter?: number | undefined;
+}
+
 /**
  * An agent could not get a token, or would not use it. `code` is the error code that the authorization server answered (RFC 6749 §5.2), such as
  * `invalid_grant`, or one of {@link LocalErrorCode}. No message contains a token or a secret.
@@ -22,15 +28,18 @@ export class AgentError extends Error {
   readonly status: number | undefined;
   /** `error_description` of the response, if it had one. */
   readonly description: string | undefined;
+  /** Seconds after which the authorization server wants to be asked again, if it said so (`Retry-After`). */
+  readonly retryAfter: number | undefined;
 
   constructor(
     code: LocalErrorCode | (string & {}),
     message: string,
-    { status, description, ...options }: ErrorOptions & { status?: number; description?: string | undefined } = {},
+    { status, description, retryAfter, ...options }: AgentErrorOptions = {},
   ) {
     super(message, options);
     this.code = code;
     this.status = status;
     this.description = description;
+    this.retryAfter = retryAfter;
   }
 }

@@ -55,21 +55,29 @@ export function tokenEndpoint({ issuer, clientId, credential, fetch, metadata, p
     }
     const { status, body } = response;
     if (status === 200 && typeof body?.access_token === "string") return body as TokenResponse;
-    throw refusal(issuer, status, body);
+    throw refusal(issuer, response);
   };
 }
 
-function refusal(issuer: string, status: number, body: JsonResponse["body"]): AgentError {
+function refusal(issuer: string, { status, headers, body }: JsonResponse): AgentError {
   const { error, error_description: described } = body ?? {};
+  const retryAfter = secondsOf(headers.get("retry-after") ?? "");
   if (typeof error !== "string") {
     const code = status >= 500 ? "server_unreachable" : "invalid_response";
-    return new AgentError(code, `${issuer} answered ${status} without a token`, { status });
+    return new AgentError(code, `${issuer} answered ${status} without a token`, { status, retryAfter });
   }
   const description = typeof described === "string" ? described : undefined;
   return new AgentError(error, `${issuer} refused: ${error}${description === undefined ? "" : ` (${description})`}`, {
     status,
     description,
+    retryAfter,
   });
+}
+
+/** Seconds from now until the time of a `Retry-After`; undefined for none. @see RFC 9110 §10.2.3 */
+function secondsOf(retryAfter: string): number | undefined {
+  const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : Math.ceil((Date.parse(retryAfter) - Date.now()) / 1_000);
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }
 
 const SCHEMES: readonly AccessToken["scheme"][] = ["Bearer", "DPoP"];

@@ -444,6 +444,24 @@ test("an authorization server whose proxy answers 5xx for a token is away, and o
   await expect(token(403)).rejects.toMatchObject({ code: "invalid_response", status: 403 });
 });
 
+test.for([
+  ["7", 7],
+  [new Date(Date.now() + 60_000).toUTCString(), expect.any(Number)],
+  ["soon", undefined],
+  [undefined, undefined],
+] as const)("the error says when an authorization server that has no time wants to be asked again: %s", async ([header, seconds]) => {
+  const headers: Record<string, string> = header === undefined ? {} : { "retry-after": header };
+  const token = async (answer: SmallAnswer) => {
+    const { origin } = await serving(({ path }, at) =>
+      path === "/token" ? { ...answer, headers } : { json: { issuer: at, token_endpoint: `${at}/token` } },
+    );
+    return agent({ issuer: origin, clientId: "a", credential: publicClient() }).own({ scope: "x" }).token();
+  };
+  const limited = { code: "too_many_requests", status: 429, retryAfter: seconds };
+  await expect(token({ status: 429, json: { error: "too_many_requests" } })).rejects.toMatchObject(limited);
+  await expect(token({ status: 503 })).rejects.toMatchObject({ code: "server_unreachable", status: 503, retryAfter: seconds });
+});
+
 test("a request that cannot be sent is a TypeError, and no server that does not answer", async () => {
   const { origin } = await serving(() => ({ status: 404 }));
   const sent = (init: RequestInit) => anAgent().fetch(origin, init);
