@@ -3,7 +3,7 @@ import { type Credential, type WorkloadTokenSource, workloadToken } from "./cred
 import { directory } from "./directory.ts";
 import type { Fetch } from "./http.ts";
 import { issuerMetadata } from "./issuer.ts";
-import { nowInSeconds } from "./jws.ts";
+import { type KeyPair, nowInSeconds } from "./jws.ts";
 import { assertNames, assertRequest, assertText } from "./options.ts";
 import { isProofKey, prover } from "./proof.ts";
 import { type SignInRequest, startSignIn } from "./sign-in.ts";
@@ -30,7 +30,7 @@ export interface AgentOptions {
   /** Default: `preferred`. */
   readonly dpop?: DpopUse;
   /** The key pair of all proofs, ECDSA on P-256. By default one that cannot be exported and ends with the process. */
-  readonly proofKey?: CryptoKeyPair;
+  readonly proofKey?: KeyPair;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
 }

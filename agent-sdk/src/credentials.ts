@@ -1,5 +1,5 @@
 import { AgentError } from "./errors.ts";
-import { claimsIn, importPrivateKey, noPrivateKey, nowInSeconds, randomId, signedJwt } from "./jws.ts";
+import { claimsIn, importPrivateKey, type Jwk, type Key, noPrivateKey, nowInSeconds, randomId, signedJwt } from "./jws.ts";
 import { assertNames } from "./options.ts";
 
 /** To whom an agent proves who it is. */
@@ -58,15 +58,12 @@ const formEncoded = (text: string) => new URLSearchParams([["", text]]).toString
  * @throws {TypeError} when it is missing or none that signs, and for an unknown option
  * @see RFC 7523 §2.2
  */
-export function privateKey(
-  key: CryptoKey | JsonWebKey | string,
-  options: { readonly kid?: string; readonly alg?: string } = {},
-): Credential {
+export function privateKey(key: Key | Jwk | string, options: { readonly kid?: string; readonly alg?: string } = {}): Credential {
   if (key === "" || key === null || (typeof key !== "string" && typeof key !== "object")) throw noPrivateKey();
   if (key instanceof CryptoKey && !key.usages.includes("sign")) throw noPrivateKey();
   assertNames("privateKey", options, ["kid", "alg"]);
-  let imported: Promise<CryptoKey> | undefined;
-  const kid = options.kid ?? (key as { readonly kid?: string }).kid;
+  let imported: Promise<Key> | undefined;
+  const kid = options.kid ?? (key as Jwk).kid;
   return {
     async authenticate({ issuer, clientId }) {
       imported ??= key instanceof CryptoKey ? Promise.resolve(key) : importPrivateKey(key, options.alg);

@@ -1,3 +1,10 @@
+/** A key and a pair of Web Crypto; projects for Node alone have no types of these names. */
+export type Key = Extract<Awaited<ReturnType<typeof crypto.subtle.generateKey>>, { type: string }>;
+export type KeyPair = Extract<Awaited<ReturnType<typeof crypto.subtle.generateKey>>, { privateKey: object }>;
+type JwkText = "kty" | "crv" | "x" | "y" | "d" | "n" | "e" | "p" | "q" | "dp" | "dq" | "qi" | "alg" | "use" | "kid";
+/** A key as RFC 7517 writes it. */
+export type Jwk = { readonly [Name in JwkText]?: string } & { readonly key_ops?: readonly string[]; readonly ext?: boolean };
+
 const encoder = new TextEncoder();
 
 /** Bytes, or a value as JSON, in unpadded base64url. */
@@ -44,7 +51,7 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
 };
 
 /** The JWS algorithm of a key. @throws {TypeError} where it has none here */
-function algorithmOf({ algorithm }: CryptoKey): string {
+function algorithmOf({ algorithm }: Key): string {
   const { name, namedCurve, hash } = algorithm as { name: string; namedCurve?: string; hash?: { name: string } };
   const found = Object.entries(ALGORITHMS).find(
     ([, { importing }]) => importing.name === name && importing.namedCurve === namedCurve && importing.hash === hash?.name,
@@ -54,7 +61,7 @@ function algorithmOf({ algorithm }: CryptoKey): string {
 }
 
 /** A private key that cannot be exported again. @param alg tried alone where it is given @throws {TypeError} */
-export async function importPrivateKey(key: string | JsonWebKey, alg?: string): Promise<CryptoKey> {
+export async function importPrivateKey(key: string | Jwk, alg?: string): Promise<Key> {
   const named = alg ?? (typeof key === "string" ? undefined : key.alg);
   for (const [name, { importing }] of Object.entries(ALGORITHMS)) {
     if (named !== undefined && named !== name && !(named === "Ed25519" && name === "EdDSA")) continue;
@@ -67,7 +74,7 @@ export async function importPrivateKey(key: string | JsonWebKey, alg?: string): 
 export const noPrivateKey = () =>
   new TypeError("the private key must be a CryptoKey, PKCS #8 in PEM, or a private JWK, for a signature by Ed25519, ECDSA or RSA");
 
-async function importAs(key: string | JsonWebKey, algorithm: Algorithm["importing"]): Promise<CryptoKey> {
+async function importAs(key: string | Jwk, algorithm: Algorithm["importing"]): Promise<Key> {
   if (typeof key !== "string") {
     const { alg: _, use: _use, key_ops: _ops, ext: _ext, ...members } = key; // which may be narrower than this use
     return crypto.subtle.importKey("jwk", members, algorithm, false, ["sign"]);
@@ -78,7 +85,7 @@ async function importAs(key: string | JsonWebKey, algorithm: Algorithm["importin
 }
 
 /** A JWT. @param header without `alg`, which is the key's */
-export async function signedJwt(key: CryptoKey, header: object, claims: object): Promise<string> {
+export async function signedJwt(key: Key, header: object, claims: object): Promise<string> {
   const alg = algorithmOf(key);
   const input = `${base64url({ alg, ...header })}.${base64url(claims)}`;
   const signature = await crypto.subtle.sign(ALGORITHMS[alg]?.signing ?? key.algorithm, key, encoder.encode(input));

@@ -1,4 +1,4 @@
-import { nowInSeconds, randomId, sha256, signedJwt } from "./jws.ts";
+import { type Jwk, type Key, type KeyPair, nowInSeconds, randomId, sha256, signedJwt } from "./jws.ts";
 import { keep } from "./token-cache.ts";
 
 /** The algorithm of proofs, which every server with DPoP is likely to accept. */
@@ -8,11 +8,11 @@ const REMEMBERED_NONCES = 100;
 const CURVE = "P-256";
 
 /** A new key pair for proofs, whose private half cannot be exported. */
-export const generateProofKey = (): Promise<CryptoKeyPair> =>
+export const generateProofKey = (): Promise<KeyPair> =>
   crypto.subtle.generateKey({ name: "ECDSA", namedCurve: CURVE }, false, ["sign", "verify"]);
 
 /** Whether the agent can make proofs with a pair. */
-export const isProofKey = (pair: Partial<CryptoKeyPair> | null): boolean =>
+export const isProofKey = (pair: Partial<KeyPair> | null): boolean =>
   (["private", "public"] as const).every((type) => {
     const key = pair?.[`${type}Key`];
     if (!(key instanceof CryptoKey) || key.type !== type) return false;
@@ -40,14 +40,14 @@ export interface Prover {
 }
 
 /** @param given the key pair of all proofs; without one a pair is made when it is first needed */
-export function prover(given: CryptoKeyPair | undefined): Prover {
+export function prover(given: KeyPair | undefined): Prover {
   const nonces = new Map<string, string>();
-  let made: Promise<{ readonly key: CryptoKey; readonly jwk: JsonWebKey }> | undefined;
+  let made: Promise<{ readonly key: Key; readonly jwk: Jwk }> | undefined;
   const pair = () => {
     made ??= (async () => {
       const { privateKey, publicKey } = given ?? (await generateProofKey());
       const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", publicKey);
-      return { key: privateKey, jwk: { crv, kty, x, y } as JsonWebKey };
+      return { key: privateKey, jwk: { crv, kty, x, y } as Jwk };
     })();
     return made;
   };

@@ -51,14 +51,20 @@ node.protect(guard, () => undefined, { scopes: "notes:read" });
 
 /** A program that uses both entries of the agent library. */
 const AGENT_USE = `
-import { type Access, AgentError, agent, clientSecret, generateProofKey, privateKey, publicClient, workloadToken } from "@countersign/agent";
+import { type Access, AgentError, type AgentOptions, agent, clientSecret, generateProofKey, privateKey, publicClient, workloadToken } from "@countersign/agent";
 import { commandToken, githubToken, kubernetesToken } from "@countersign/agent/workload";
 
+export const secret: Parameters<typeof privateKey>[0] = { kty: "OKP", crv: "Ed25519", d: "d", x: "x", kid: "k" };
 const own = agent({ issuer: "https://auth.example.test", clientId: "a", credential: kubernetesToken("/token"), dpop: "required" });
 export const answered: Promise<Response> = own.onBehalfOf("t", { scope: "a b", tokenType: "id_token" }).fetch("https://notes.example.test");
 export const access: Access = own.withAssertion(({ resource = "" }) => own.assertionFor("https://other.example.test", { token: "t", resource }));
 export const credentials = [clientSecret("s"), privateKey({ kty: "OKP" }, { kid: "k" }), publicClient(), workloadToken(githubToken(), { use: "grant" })];
-export const others = [commandToken(["svid", "{issuer}"]), generateProofKey, AgentError];
+export const others = [commandToken(["svid", "{issuer}"]), AgentError];
+export const proofKey: AgentOptions["proofKey"] = await generateProofKey();
+// @ts-expect-error a proof key is a pair
+export const noPair: AgentOptions["proofKey"] = "key";
+// @ts-expect-error a pair is no private key
+privateKey(proofKey);
 // @ts-expect-error the client_id is required
 agent({ issuer: "https://auth.example.test", credential: publicClient() });
 // @ts-expect-error a secret is wrapped, so that it is not mistaken for a token
@@ -107,8 +113,11 @@ describe.for(tarballs)("the packed $workspace", ({ workspace, tarball, needs, li
     expect(new Set(lines).size).toBe(lines.length);
   });
 
-  test("compiles in a strict project that installs it", async () => {
-    const strictly = ["--module", "nodenext", "--exactOptionalPropertyTypes"];
+  test.for([
+    ["for Node", ["--lib", "es2022"]],
+    ["with the types of browsers", []],
+  ] as const)("compiles in a strict project %s that installs it", async ([, lib]) => {
+    const strictly = ["--module", "nodenext", "--exactOptionalPropertyTypes", ...lib];
     if (workspace !== "admin") {
       writeFileSync(join(project, "use.ts"), USES[workspace]);
       expect(await compile(project, ...strictly, "--types", "node", "use.ts")).toBe("");
