@@ -1,5 +1,5 @@
 import type { ServerMetadata } from "openid-client";
-import type { GuardedSend } from "../clients/guarded-fetch.ts";
+import { FetchFailure, type GuardedSend } from "../clients/guarded-fetch.ts";
 import { isObject } from "../clients/public-keys.ts";
 import { Refusal } from "../errors.ts";
 import type { UpstreamIdentity } from "./ports.ts";
@@ -17,6 +17,7 @@ const MAX_BYTES = 262_144;
 async function read(fetch: GuardedSend, path: string, token: string): Promise<unknown> {
   const headers = { accept: "application/vnd.github+json", authorization: `Bearer ${token}` };
   const { status, body } = await fetch.send({ url: `https://api.github.com${path}`, method: "GET", headers, maxBytes: MAX_BYTES });
+  if (status >= 500 || status === 429) throw new FetchFailure("status_not_200"); // of GitHub itself, and nothing about the user
   if (status !== 200) throw new Refusal("access_denied", "upstream_refused");
   try {
     return JSON.parse(Buffer.from(body).toString("utf8"));

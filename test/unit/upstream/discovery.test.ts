@@ -5,6 +5,7 @@ import { systemClock } from "../../../src/clock.ts";
 import { guardedFetch } from "../../../src/outside/guarded-fetch.ts";
 import type { Connection } from "../../../src/upstream/connection.ts";
 import { configurations, type ProviderPorts } from "../../../src/upstream/discovery.ts";
+import { providers } from "../../../src/upstream/provider.ts";
 import { listen } from "../../support/guard-issuer.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -74,4 +75,21 @@ test("a provider that could not be reached is asked again after five seconds", a
     counts.push(send.mock.calls.length);
   }
   expect(counts).toEqual([1, 1, 2]);
+});
+
+test.for([
+  [503, "temporarily_unavailable", "upstream_unreachable"],
+  [429, "temporarily_unavailable", "upstream_unreachable"],
+  [401, "access_denied", "upstream_refused"],
+] as const)("GitHub that answers %i for the profile of a user: %s", async ([status, code, reason]) => {
+  const send = async ({ url }: OutboundRequest) => {
+    const isToken = url === "https://github.com/login/oauth/access_token";
+    const body = Buffer.from(JSON.stringify({ access_token: "t", token_type: "bearer" }));
+    return { status: isToken ? 200 : status, headers: { "content-type": "application/json" }, body };
+  };
+  const ports: Partial<ProviderPorts> = { fetch: { send }, clock: systemClock, plainLoopback: false };
+  const github: Connection = { ...CONNECTION, protocol: "github", issuer: "https://github.com" };
+  const arrived = new URL("https://id.example.test/signin/github/callback?code=c&state=s");
+  const proven = providers(ports as ProviderPorts).identityOf(github, arrived, { state: "s", nonce: "n", verifier: "v".repeat(43) });
+  await expect(proven).rejects.toMatchObject({ code, reason });
 });
