@@ -39,7 +39,12 @@ export function ownSource(requestToken: RequestToken, credential: Credential, fa
     async request({ resource, scope, isBound }) {
       const grant = (await credential.grant?.(facts)) ?? { grant_type: "client_credentials" };
       const isAnonymous = credential.grant !== undefined;
-      return accessTokenOf(await requestToken({ grant: { ...grant, resource, scope }, isBound, isAnonymous }), scope);
+      const response = await requestToken({ grant: { ...grant, resource, scope }, isBound, isAnonymous }).catch((cause: unknown) => {
+        // A request that can be sent only once gets its token before any challenge.
+        const isUnstated = scope === undefined && cause instanceof AgentError && cause.code === "invalid_scope";
+        throw isUnstated ? withHint(cause, "no answer has named the scopes yet: state scope in own()") : cause;
+      });
+      return accessTokenOf(response, scope);
     },
   };
 }

@@ -222,6 +222,13 @@ describe("errors", () => {
     );
   });
 
+  test("say to state the scope of a request that can be sent only once", async ({ server, notes }) => {
+    const { summary } = summaryAt(server);
+    const request = new Request(notes.resource, { method: "POST", body: "a body" });
+    await expect(summary.fetch(request)).rejects.toThrow(/invalid_scope.*; no answer has named the scopes yet: state scope in own\(\)$/);
+    await expect(summary.own().token()).rejects.toThrow("state scope in own()");
+  });
+
   test("say which server does not answer; an abort is the caller's own", async ({ server }) => {
     const away = agent({ issuer: "http://127.0.0.1:1", clientId: "a", credential: publicClient() });
     await expect(away.own({}).token()).rejects.toMatchObject({ code: "server_unreachable", message: "http://127.0.0.1:1 does not answer" });
