@@ -47,7 +47,11 @@ export function createAdminClient(options: AdminClientOptions): AdminClient {
           await assertAnswered(response);
           return response;
         },
-        headers: async () => ({ authorization: `Bearer ${typeof token === "string" ? token : await token()}` }),
+        headers: async () => {
+          const value: unknown = typeof token === "string" ? token : await token();
+          if (!isToken(value)) throw noToken(); // an error of the Headers class would show it
+          return { authorization: `Bearer ${value}` };
+        },
       }),
     ],
   });
@@ -65,11 +69,14 @@ function assertOptions(options: Partial<AdminClientOptions> | undefined): void {
     throw new TypeError("url of createAdminClient must have no user name, no password, no query and no fragment");
   if (protocol !== "https:" && !(protocol === "http:" && isLoopback(hostname)))
     throw new TypeError(`url of createAdminClient must be https (http only on loopback), and is of ${protocol}//${host}`);
-  if (typeof token !== "function" && (typeof token !== "string" || token === ""))
-    throw new TypeError("token of createAdminClient must be an access token, or a function that returns one");
+  if (typeof token !== "function" && !isToken(token)) throw noToken();
   if (!Number.isInteger(timeout) || timeout < 1 || timeout > LONGEST_TIMEOUT)
     throw new TypeError(`timeout of createAdminClient must be a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT}`);
 }
+
+/** Whether a header can carry it. */
+const isToken = (value: unknown): boolean => typeof value === "string" && /^[\x21-\x7e]+\s*$/.test(value);
+const noToken = () => new TypeError("token of createAdminClient must be an access token, or a function that returns one");
 
 const isLoopback = (host: string) =>
   host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(\.\d+){3}$/.test(host);

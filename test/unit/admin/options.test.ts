@@ -40,3 +40,13 @@ test.for([
   expect(given(options)).toThrow(message);
   expect(given(options)).not.toThrow("secret");
 });
+
+test.for([
+  ["a text that no header can carry", "se\ncret"],
+  ["nothing", undefined],
+  ["an empty text", ""],
+])("sends no request where the token is %s, and shows it in no message", async ([, token]) => {
+  const admin = createAdminClient({ url: "http://127.0.0.1:1", token: () => token as string });
+  const error: unknown = await admin.viewer.get.query().catch((cause: unknown) => cause);
+  expect(String(error)).toBe("TRPCClientError: token of createAdminClient must be an access token, or a function that returns one");
+});
