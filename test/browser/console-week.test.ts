@@ -98,6 +98,21 @@ test("the search says why it could not search", async () => {
   await page.getByRole("dialog").getByText("The server cannot be reached.").waitFor();
 });
 
+test("says how long to wait, and offers to try again only what may work then", async () => {
+  const refused = (data: object) => (route: Route) =>
+    route.fulfill({ status: 207, json: [{ error: { code: -32_000, message: "", data } }] });
+  await page.route(
+    "**/trpc/operator.realms.list*",
+    refused({ error: "too_many_requests", message: "Too many.", httpStatus: 429, retryAfter: 90 }),
+  );
+  await openScreen(page, "/realms");
+  await page.getByText("You can try again in 2 minutes.").waitFor();
+  await button("Try again").waitFor();
+  await openScreen(page, `/clients/${"x".repeat(36)}`);
+  await page.getByText("Not found.").first().waitFor();
+  expect(await button("Try again").count()).toBe(0);
+});
+
 test("what a user has stays when it cannot be read again, and what could not be read is read when asked for", async () => {
   const { email } = await server.signedInUser();
   const [user] = (await operator.users.list.query({ search: email })).users;

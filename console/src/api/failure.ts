@@ -8,6 +8,8 @@ export interface Failure {
   readonly code: string | undefined;
   readonly status: number | undefined;
   readonly requestId: string | undefined;
+  /** Seconds, from when it was refused. */
+  readonly retryAfter?: number | undefined;
   readonly issues: readonly { readonly path: string; readonly message: string }[];
 }
 
@@ -15,6 +17,7 @@ interface ErrorData {
   readonly error?: string;
   readonly message?: string;
   readonly httpStatus?: number;
+  readonly retryAfter?: number;
   readonly issues?: Failure["issues"];
 }
 
@@ -34,6 +37,7 @@ export function failureOf(error: unknown): Failure {
     code: data?.error,
     status: data?.httpStatus ?? response?.status,
     requestId: response?.headers.get("x-request-id") ?? undefined,
+    retryAfter: data?.retryAfter,
     issues: data?.issues ?? [],
   };
 }

@@ -1,17 +1,20 @@
 import { Alert, Button, Code, Group, List, Skeleton, Stack, Text } from "@mantine/core";
-import { failureOf } from "../api/failure.ts";
+import { type Failure, failureOf } from "../api/failure.ts";
 import { useViewer } from "../api/viewer.ts";
-import { T } from "../texts/texts.ts";
+import { shownWait, T } from "../texts/texts.ts";
 import { PageHead } from "./page-head.tsx";
 import { RequestLink } from "./request-link.tsx";
 
 /** The statuses of refusals whose description says more than their code. */
 const SAYS_MORE: readonly (number | undefined)[] = [400, 403, 409];
 
+/** The statuses of refusals that the same call would get again. */
+const FINAL: readonly (number | undefined)[] = [400, 403, 404];
+
 /** What went wrong, with the id of the request and, for operators, the way to its explanation. @param retry undefined where trying again changes nothing */
 export function FailureNote({ error, retry }: { readonly error: unknown; readonly retry?: (() => void) | undefined }) {
   const { isOperator } = useViewer();
-  const { message, status, requestId, issues, code } = failureOf(error);
+  const { message, status, requestId, retryAfter, issues, code } = failureOf(error);
   const fallback = status === undefined ? T.failure.unreachable : T.failure.internal;
   const description = code === "server_error" || message === undefined ? fallback : message;
   const sentence = T.failure.codes[code ?? ""];
@@ -23,15 +26,8 @@ export function FailureNote({ error, retry }: { readonly error: unknown; readonl
           {description}
         </Text>
       )}
-      {issues.length > 0 && (
-        <List size="sm">
-          {issues.map((issue) => (
-            <List.Item key={issue.path + issue.message}>
-              <Code>{issue.path}</Code> {issue.message}
-            </List.Item>
-          ))}
-        </List>
-      )}
+      {retryAfter !== undefined && <Text>{T.failure.again(shownWait(retryAfter))}</Text>}
+      <Issues of={issues} />
       <Group mt="sm" gap="md">
         {requestId !== undefined && (
           <Text>
@@ -39,7 +35,7 @@ export function FailureNote({ error, retry }: { readonly error: unknown; readonl
             {isOperator && <RequestLink requestId={requestId}>{T.common.explainRequest}</RequestLink>}
           </Text>
         )}
-        {retry !== undefined && status !== 403 && (
+        {retry !== undefined && !FINAL.includes(status) && (
           <Button size="xs" variant="default" onClick={retry}>
             {T.common.retry}
           </Button>
@@ -48,6 +44,17 @@ export function FailureNote({ error, retry }: { readonly error: unknown; readonl
     </Alert>
   );
 }
+
+const Issues = ({ of: issues }: { readonly of: Failure["issues"] }) =>
+  issues.length > 0 && (
+    <List size="sm">
+      {issues.map((issue) => (
+        <List.Item key={issue.path + issue.message}>
+          <Code>{issue.path}</Code> {issue.message}
+        </List.Item>
+      ))}
+    </List>
+  );
 
 export interface Readable {
   readonly error: unknown;

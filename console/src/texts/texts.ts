@@ -22,5 +22,9 @@ export const shownMoment = (at: number): string => MOMENT.format(at);
 export const shownTime = (at: number): string => (daysBetween(now(), at) === 0 ? TIME : TIME_OF_DAY).format(at);
 export const shownHour = (at: number): string => HOUR.format(at);
 
+/** "in 30 seconds"; of minutes, no fewer than it takes. */
+export const shownWait = (seconds: number): string =>
+  seconds < 60 ? RELATIVE.format(seconds, "second") : RELATIVE.format(Math.ceil(seconds / 60), "minute");
+
 /** "3 hours ago". @param at milliseconds since the epoch */
 export const shownAgo = (at: number): string => RELATIVE.format(...distanceOf(at, now()));
