@@ -83,6 +83,24 @@ test("an operator who is one no more is shown what is left, without a reload", a
   await other.close();
 });
 
+test("what a viewer may do is read again once for all calls that are refused together", async () => {
+  const third = { email: "third@example.test", password: "third operator 1", role: "operator" } as const;
+  const { id } = await operator.users.create.mutate(third);
+  const other = await openPage(browser);
+  await other.page.goto(`${server.url}/console`);
+  await signIn(other.page, third.email, third.password);
+  await other.page.getByRole("link", { name: "Realms", exact: true }).waitFor();
+  await openScreen(other.page, `/users/${id}`);
+  await operator.users.setRole.mutate({ id, role: "user" });
+  const asked: string[] = [];
+  other.page.on("request", (request) => void asked.push(...(request.url().match(/viewer\.get/g) ?? [])));
+  await other.page.getByRole("button", { name: "Send a link for a new password" }).click();
+  await other.page.getByText("This page is for operators. If you need it").waitFor();
+  await other.page.waitForLoadState("networkidle");
+  expect(asked).toHaveLength(2); // with the whole screen, and after its refusals
+  await other.close();
+});
+
 test("no page reported an error", () => {
   expect(problems).toEqual([]);
 });

@@ -57,7 +57,7 @@ const queryCache = new QueryCache({
     const ofViewer = trpc.viewer.get.queryKey();
     // What the viewer may do has changed since it was read.
     if (failureOf(error).status === 403 && String(queryKey) !== String(ofViewer))
-      void queryClient.invalidateQueries({ queryKey: ofViewer });
+      void queryClient.invalidateQueries({ queryKey: ofViewer }, { cancelRefetch: false }); // once for all calls of a batch
     if (state.data === undefined || failureOf(error).status === 404) return;
     notifications.show({ id: "stale", message: T.failure.stale, color: "red" });
   },
