@@ -171,8 +171,9 @@ export function inParts<Input extends Pick<Part<string>, "limit" | "cursor" | "s
   return [filter, { limit, cursor, sort, order, count: cursor === undefined }];
 }
 
-export const search = text(1, 200).optional();
 export const identifier = text(1, 512).optional();
+/** For instance a whole client_id. */
+export const search = text(1, 512).optional();
 /** Milliseconds since the epoch, to the end of the year 9999: the database reads no later time. */
 export const moment = z.int().min(0).max(253_402_300_799_999).optional();
 export const secondsOf = (milliseconds: number | undefined) => (milliseconds === undefined ? undefined : milliseconds / 1000);

@@ -33,7 +33,7 @@ interface ListToolsProps {
 /** Milliseconds after the last key before the server is asked. */
 const PAUSE = 250;
 /** Letters that the server searches for at most. */
-const MOST = 200;
+export const MOST = 512;
 
 /** Search and filters above a list. All they hold is in the address, so a view can be sent to others. */
 export function ListTools({ searchLabel, search, filters, onChange }: ListToolsProps) {

@@ -7,6 +7,7 @@ import { trpc } from "../api/client.ts";
 import { useViewer } from "../api/viewer.ts";
 import { isDocumentClient } from "../components/client-link.tsx";
 import { FailureNote } from "../components/failure.tsx";
+import { MOST } from "../components/list-tools.tsx";
 import { T } from "../texts/texts.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { SCREENS } from "./screens.ts";
@@ -89,12 +90,7 @@ export default function Search() {
   const foundClients = isOperator ? clients : own;
   const screens = SCREENS.filter(({ operators, label }) => (!operators || isOperator) && label.toLowerCase().includes(text.toLowerCase()));
   const actions: SpotlightActionData[] = [
-    ...screens.map(({ to, label, icon }) => ({
-      id: to,
-      label,
-      leftSection: <Icon name={icon} />,
-      onClick: () => void navigate({ to }),
-    })),
+    ...screens.map(({ to, label, icon }) => ({ id: to, label, leftSection: <Icon name={icon} />, onClick: () => void navigate({ to }) })),
     ...(asked === "" ? [] : (foundClients.data?.clients ?? []))
       .filter(({ name, clientId }) => fits(foundClients, name, clientId))
       .map(({ id, name, clientId }) => ({
@@ -129,6 +125,7 @@ export default function Search() {
         leftSection: <Icon name="search" />,
         placeholder: T.common.searchEverywhere,
         "aria-label": T.common.searchEverywhere,
+        maxLength: MOST,
         onKeyDown: openFirst,
       }}
     />
