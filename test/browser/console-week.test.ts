@@ -1,4 +1,4 @@
-import type { Route } from "playwright-core";
+import type { Dialog, Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
@@ -271,4 +271,27 @@ test("the search opens by / where that is on the key 7", async () => {
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "/", code: "Digit7", shiftKey: true, bubbles: true })),
   );
   await page.getByPlaceholder("Find a screen").waitFor();
+});
+
+test("asks before a page is left that alone shows a secret, until that is copied", async () => {
+  const asked: string[] = [];
+  const stay = (dialog: Dialog) => {
+    asked.push(dialog.type());
+    return dialog.dismiss();
+  };
+  page.on("dialog", stay);
+  const { id } = await aClient("Once");
+  await openScreen(page, `/clients/${id}`);
+  await button("Replace the secret").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
+  const secret = page.getByRole("region", { name: "Client secret" });
+  await secret.waitFor();
+  await page.evaluate(() => location.reload());
+  await expect.poll(() => asked).toEqual(["beforeunload"]);
+  await secret.click({ clickCount: 3 });
+  await page.keyboard.press("Control+c");
+  await page.reload();
+  await secret.waitFor({ state: "detached" });
+  expect(asked).toHaveLength(1);
+  page.off("dialog", stay);
 });
