@@ -4,6 +4,7 @@ import { type Client, ENVIRONMENTS, mayHoldApiKey } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
 import { CLIENT_SORTS, type NewClient, type Reach } from "../clients/ports.ts";
 import { redirectUriFault } from "../clients/redirect-uri.ts";
+import { milliseconds } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { hashSecret, newClientId, newId, newSecret } from "../random.ts";
 import { isOperator } from "./acts.ts";
@@ -25,6 +26,7 @@ import {
   RecordId,
   RedirectUrisInput,
   search,
+  updatedAt,
 } from "./inputs.ts";
 import type { ManagementPorts } from "./ports.ts";
 import {
@@ -43,6 +45,15 @@ import { apiKeyView, clientView, countsView, type PageEnd, pageView } from "./vi
 export function found<Found>(record: Found | undefined, unknown?: () => Refusal): Found {
   if (record === undefined) throw unknown?.() ?? new Refusal("not_found", "no_such_record", { description: "Not found." });
   return record;
+}
+
+/** @param read `updatedAt` of the record that the caller changes  @throws {Refusal} conflict */
+export function assertUnchanged(
+  { createdAt, updatedAt: changedAt }: { readonly createdAt: number; readonly updatedAt: number | null },
+  read: number | undefined,
+): void {
+  if (read === undefined || read === milliseconds(changedAt ?? createdAt)) return;
+  throw new Refusal("conflict", "record_changed", { description: "The record was changed since it was read. Read it again." });
 }
 
 /** A client that its developer or its own static API key may read. @see docs/protocol.md#api-keys */
@@ -153,8 +164,11 @@ export const clientsRouter = router({
     return countsView(await ctx.ports.clientConsents.counts(clientId));
   }),
 
-  update: developerProcedure.input(z.strictObject({ id: RecordId, patch: ClientPatch })).mutation(async ({ ctx, input }) => {
-    const decide = (client: Client) => developerChange(client, input.patch);
+  update: developerProcedure.input(z.strictObject({ id: RecordId, patch: ClientPatch, updatedAt })).mutation(async ({ ctx, input }) => {
+    const decide = (client: Client) => {
+      assertUnchanged(client, input.updatedAt);
+      return developerChange(client, input.patch);
+    };
     return clientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
   }),
 

@@ -82,6 +82,13 @@ const requirePkce = z.boolean().optional();
 
 /** A record's internal id. Any other text is looked up too, and not found. */
 export const RecordId = z.string().transform((id) => id.toLowerCase());
+
+/** Of a change to a record. */
+export const updatedAt = z
+  .int()
+  .optional()
+  .meta({ description: "That of the record when it was read: the call is refused if the record was changed since." });
+
 export const ById = z.strictObject({ id: RecordId });
 
 /** Default: the default realm. */

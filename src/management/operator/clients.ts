@@ -5,7 +5,7 @@ import { milliseconds } from "../../clock.ts";
 import { isRefusal, Refusal, type RefusalCode } from "../../errors.ts";
 import { mayChange } from "../acts.ts";
 import { operatorChange } from "../client-rules.ts";
-import { createClient, deleteClient, found, regenerateSecret } from "../clients.ts";
+import { assertUnchanged, createClient, deleteClient, found, regenerateSecret } from "../clients.ts";
 import {
   ById,
   identifier,
@@ -17,6 +17,7 @@ import {
   RecordId,
   search,
   secondsOf,
+  updatedAt,
 } from "../inputs.ts";
 import type { ManagedUsers, ManagementPorts } from "../ports.ts";
 import type { DocumentVersion } from "../report-ports.ts";
@@ -147,11 +148,16 @@ export const operatorClientsRouter = router({
     return createClient(input, "operator", operatorClientView, ctx);
   }),
 
-  update: operatorProcedure.input(z.strictObject({ id: RecordId, patch: OperatorClientPatch })).mutation(async ({ ctx, input }) => {
-    await assertOwnerExists(input.patch.ownerId, ctx.ports.users);
-    const decide = (client: Client) => operatorChange(client, input.patch);
-    return operatorClientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
-  }),
+  update: operatorProcedure
+    .input(z.strictObject({ id: RecordId, patch: OperatorClientPatch, updatedAt }))
+    .mutation(async ({ ctx, input }) => {
+      await assertOwnerExists(input.patch.ownerId, ctx.ports.users);
+      const decide = (client: Client) => {
+        assertUnchanged(client, input.updatedAt);
+        return operatorChange(client, input.patch);
+      };
+      return operatorClientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
+    }),
 
   delete: provenOperatorProcedure.input(ById).mutation(({ ctx, input }) => deleteClient(input.id, ctx)),
 

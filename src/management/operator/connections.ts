@@ -5,8 +5,8 @@ import { newId } from "../../random.ts";
 import type { Connection } from "../../upstream/connection.ts";
 import { CONNECTION_SORTS } from "../../upstream/ports.ts";
 import { changedConnection, newConnection as sealed } from "../../upstream/stored-secret.ts";
-import { found } from "../clients.ts";
-import { inParts, listing, RecordId, realmInput, search } from "../inputs.ts";
+import { assertUnchanged, found } from "../clients.ts";
+import { inParts, listing, RecordId, realmInput, search, updatedAt } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
 import { ConnectionName, connectionSettings, newConnection } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
@@ -65,10 +65,13 @@ export const operatorConnectionsRouter = router({
     }),
 
   update: provenOperatorProcedure
-    .input(z.strictObject({ name: ConnectionName, ...connectionSettings, clientId: newConnection.clientId.optional() }))
-    .mutation(async ({ ctx, input: { name, ...change } }) => {
+    .input(z.strictObject({ name: ConnectionName, ...connectionSettings, clientId: newConnection.clientId.optional(), updatedAt }))
+    .mutation(async ({ ctx, input: { name, updatedAt: read, ...change } }) => {
       const { managedConnections, box, issuer } = ctx.ports;
-      const decide = (connection: Connection) => changedConnection(connection, change, box);
+      const decide = (connection: Connection) => {
+        assertUnchanged(connection, read);
+        return changedConnection(connection, change, box);
+      };
       return connectionView(found(await managedConnections.change(name, decide, ctx.audit("connection.changed")), unknown), issuer);
     }),
 

@@ -5,8 +5,8 @@ import { isWebResource } from "../../protocol/access.ts";
 import { metadataUrl, type ResourceMetadata } from "../../resources/metadata.ts";
 import { RESOURCE_SORTS } from "../../resources/ports.ts";
 import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord, withSettings } from "../../resources/resource.ts";
-import { found } from "../clients.ts";
-import { inParts, listing, paging, realmInput, search } from "../inputs.ts";
+import { assertUnchanged, found } from "../clients.ts";
+import { inParts, listing, paging, realmInput, search, updatedAt } from "../inputs.ts";
 import { ResourceUri, resourceSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
 import { auditView, pageView } from "../views.ts";
@@ -19,14 +19,6 @@ const Filter = z.strictObject({
   origin: z.enum(RESOURCE_ORIGINS).optional(),
   search,
 });
-
-const updatedAt = z
-  .int()
-  .optional()
-  .meta({ description: "That of the record when it was read: the call is refused if the record was changed since." });
-
-const changedSince = () =>
-  new Refusal("conflict", "resource_changed", { description: "The resource was changed since it was read. Read it again." });
 
 const unknown = () => new Refusal("not_found", "resource_unknown", { description: "This resource has no record." });
 
@@ -73,7 +65,7 @@ export const operatorResourcesRouter = router({
     .mutation(async ({ ctx, input: { realmId, resource, updatedAt: read, ...settings } }) => {
       const inRealm = await realmOf(ctx.ports, realmId);
       const decide = (record: ResourceRecord) => {
-        if (read !== undefined && read !== resourceView(record).updatedAt) throw changedSince();
+        assertUnchanged(record, read);
         return withSettings(record, settings);
       };
       return resourceView(

@@ -4,8 +4,8 @@ import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { changedTrust, newTrust } from "../client-rules.ts";
-import { found } from "../clients.ts";
-import { clientId, inParts, listing, RecordId, search } from "../inputs.ts";
+import { assertUnchanged, found } from "../clients.ts";
+import { clientId, inParts, listing, RecordId, search, updatedAt } from "../inputs.ts";
 import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { inMilliseconds, pageView } from "../views.ts";
@@ -47,9 +47,12 @@ export const operatorWorkloadIssuersRouter = router({
   }),
 
   update: provenOperatorProcedure
-    .input(z.strictObject({ issuer: Issuer, ...workloadSettings }))
-    .mutation(async ({ ctx, input: { issuer, ...change } }) => {
-      const decide = (current: WorkloadIssuer) => changedTrust(current, change);
+    .input(z.strictObject({ issuer: Issuer, ...workloadSettings, updatedAt }))
+    .mutation(async ({ ctx, input: { issuer, updatedAt: read, ...change } }) => {
+      const decide = (current: WorkloadIssuer) => {
+        assertUnchanged(current, read);
+        return changedTrust(current, change);
+      };
       return issuerView(found(await ctx.ports.workloads.change(issuer, decide, ctx.audit("workload_issuer.changed")), unknown));
     }),
 
