@@ -125,6 +125,29 @@ test("what somebody else has added to or taken from a list stays so when another
   await expect.poll(async () => (await operator.resources.get.query({ resource })).clients.toSorted()).toEqual(["named", "registered"]);
 });
 
+test("a name that somebody else has set in the meantime is shown before it is replaced", async () => {
+  const { id } = await operator.clients.create.mutate({ name: "Before", grantTypes: ["client_credentials"] });
+  await openScreen(page, `/clients/${id}`);
+  await page.getByLabel("Name").fill("Mine");
+  await operator.clients.update.mutate({ id, patch: { name: "Theirs" } });
+  await button("Save").click();
+  await page.getByText("It is now: Theirs.").waitFor();
+  expect((await operator.clients.get.query({ id })).name).toBe("Theirs");
+  await button("Save").click();
+  await page.getByRole("heading", { name: "Mine", level: 1 }).waitFor();
+
+  const realm = (await operator.realms.create.mutate({ name: "Branded" })).id;
+  const name = async () => (await operator.realms.get.query({ id: realm })).branding.name;
+  await openScreen(page, `/realms/${realm}`);
+  await page.getByLabel("Product or company").fill("Mine");
+  await operator.realms.setBranding.mutate({ id: realm, branding: { name: "Theirs" } });
+  await button("Save branding").click();
+  await page.getByText("It is now: Theirs.").waitFor();
+  expect(await name()).toBe("Theirs");
+  await button("Save branding").click();
+  await expect.poll(name).toBe("Mine");
+});
+
 test("what somebody else has set for the registration in a realm stays when it is saved unchanged, or another scope is added", async () => {
   const { id } = await operator.realms.create.mutate({ name: "Shared" });
   const scopes = async () => (await operator.realms.get.query({ id })).dynamicRegistrationScopes;

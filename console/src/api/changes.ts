@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { T } from "../texts/texts.ts";
 
 /**
  * The members of a form that differ from the record it was filled from: to save the others would undo what somebody else has changed since.
@@ -27,6 +28,9 @@ export function mergedList(begun: readonly string[], edited: readonly string[], 
   return [...new Set([...now.filter((each) => edited.includes(each) || isAdded(each)), ...edited.filter(isAdded)])];
 }
 
+/** Somebody else has changed what the user has changed: nothing was sent. */
+export class ChangedSince extends Error {}
+
 /** A field that the user has changed: what it had before, and what it has now. */
 interface Edit {
   readonly from: unknown;
@@ -52,6 +56,19 @@ export function useEdits<Fields extends object>(record: Fields) {
         const changed = Object.entries(some).map(([name, to]) => [name, { from: record[name as keyof Fields], ...before[name], to }]);
         return { ...before, ...Object.fromEntries(changed) };
       }),
+    /**
+     * Before fields are sent: what others have made of the same ones is shown first, and may be replaced then.
+     * @param now fields as the record has them  @throws {ChangedSince}
+     */
+    assertUnchanged(sent: Fields, now: Partial<Fields>): void {
+      const others = Object.entries(now).filter(([name, value]) => {
+        const edit = edits[name];
+        return edit !== undefined && value !== edit.from && value !== sent[name as keyof Fields];
+      });
+      if (others.length === 0) return;
+      setEdits((before) => ({ ...before, ...Object.fromEntries(others.map(([name, from]) => [name, { to: before[name]?.to, from }])) }));
+      throw new ChangedSince(T.failure.changedSince(others.map(([, value]) => String(value)).join(", ")));
+    },
     /** Lets fields that were saved follow the record again, unless they have been changed since they were sent. */
     settle: (sent: Fields): void =>
       setEdits((before) => {

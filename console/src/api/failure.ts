@@ -1,4 +1,5 @@
 import { TRPCClientError } from "@trpc/client";
+import { ChangedSince } from "./changes.ts";
 
 /** An error as screens show it. */
 export interface Failure {
@@ -26,6 +27,7 @@ export class SignedOut extends Error {}
 
 /** What an error says, whether the server refused the call, failed, or was not reached. */
 export function failureOf(error: unknown): Failure {
+  if (error instanceof ChangedSince) return { message: error.message, code: undefined, status: 409, requestId: undefined, issues: [] };
   const isOfServer = error instanceof TRPCClientError;
   if (isOfServer && error.cause instanceof SignedOut) {
     return { message: error.message, code: undefined, status: 401, requestId: undefined, issues: [] };

@@ -43,6 +43,8 @@ export const de: Texts = {
     title: "Das hat nicht geklappt",
     unreachable: "Der Server ist nicht erreichbar. Prüfen Sie die Verbindung und versuchen Sie es erneut.",
     internal: "Das ist unser Fehler, und wir haben ihn protokolliert.",
+    changedSince: (value: string) =>
+      `Das wurde inzwischen von anderen geändert. Es ist jetzt: ${value}. Speichern Sie noch einmal, um es durch Ihres zu ersetzen.`,
     again: (wait: string) => `Möglich ist das wieder ${wait}.`,
     stale: "Die Anzeige ist möglicherweise veraltet: Sie konnte nicht neu gelesen werden.",
     codes: {

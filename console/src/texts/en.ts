@@ -48,6 +48,8 @@ export const en = {
     title: "That did not work",
     unreachable: "The server cannot be reached. Check your connection, then try again.",
     internal: "This is our fault, and we have logged it.",
+    changedSince: (value: string) =>
+      `Somebody else has changed this since you began. It is now: ${value}. Save again to replace it by yours.`,
     again: (wait: string) => `You can try again ${wait}.`,
     stale: "What is shown may be out of date: it could not be read again.",
     /** By the code of a refusal, in a language that descriptions of the server are not in. */

@@ -13,7 +13,7 @@ import { ScopeInput } from "../../components/scope-input.tsx";
 import { UserName } from "../../components/user-name.tsx";
 import { shownAgo, shownMoment, T } from "../../texts/texts.ts";
 import { AgentFields, type AgentSettings } from "./agent-fields.tsx";
-import type { ClientPart } from "./client-part.ts";
+import type { ClientPart, ClientRecord } from "./client-part.ts";
 import { listOf } from "./kinds.ts";
 import { SecretOnce } from "./secret-once.tsx";
 
@@ -37,7 +37,7 @@ export function ClientSettings(part: ClientPart) {
 function Members({ client, can }: ClientPart) {
   const { isOperator } = useViewer();
   const asAgent: AgentSettings = { isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null };
-  const { fields, begun, edit, settle } = useEdits({
+  const { fields, begun, edit, assertUnchanged, settle } = useEdits({
     ...{ name: client.name, redirects: client.redirectUris.join("\n"), scopes: client.scopes.join(" "), enabled: client.enabled },
     ...asAgent,
   });
@@ -46,7 +46,9 @@ function Members({ client, can }: ClientPart) {
     mutationFn: async (sent: typeof fields) => {
       const { id } = client;
       const { name, redirects, scopes, enabled } = sent;
-      const now = await proceduresFor(isOperator).get.query({ id }); // others may have changed its lists since the screen was read
+      const now: ClientRecord = await proceduresFor(isOperator).get.query({ id }); // others may have changed it since the screen was read
+      assertUnchanged(sent, { name: now.name, maxAgentMode: now.maxAgentMode ?? null });
+      const { updatedAt } = now;
       const changes = changesTo(
         { ...client, redirectUris: now.redirectUris, scopes: now.scopes },
         {
@@ -55,9 +57,9 @@ function Members({ client, can }: ClientPart) {
           scopes: mergedList(listOf(begun.scopes), listOf(scopes), now.scopes),
         },
       );
-      if (!isOperator) return sendChanges(changes, (patch) => api.clients.update.mutate({ id, patch }));
+      if (!isOperator) return sendChanges(changes, (patch) => api.clients.update.mutate({ id, patch, updatedAt }));
       return sendChanges({ ...changes, ...changesTo(asAgent, agentOf(sent)) }, (patch) =>
-        api.operator.clients.update.mutate({ id, patch }),
+        api.operator.clients.update.mutate({ id, patch, updatedAt }),
       );
     },
     onSuccess: async (_, sent) => {

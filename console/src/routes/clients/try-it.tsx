@@ -30,8 +30,8 @@ function Permit({ client: { id } }: ClientPart) {
   const procedures = isOperator ? api.operator.clients : api.clients;
   const permission = useMutation({
     mutationFn: async () => {
-      const { redirectUris } = await procedures.get.query({ id }); // others may have changed them since the screen was read
-      return procedures.update.mutate({ id, patch: { redirectUris: [...redirectUris, REDIRECT] } });
+      const { redirectUris, updatedAt } = await procedures.get.query({ id }); // others may have changed them since the screen was read
+      return procedures.update.mutate({ id, patch: { redirectUris: [...redirectUris, REDIRECT] }, updatedAt });
     },
     onSuccess: () => queryClient.invalidateQueries(),
   });

@@ -2,7 +2,7 @@ import { Button, FileInput, Group, NativeSelect, Skeleton, Stack, Text, TextInpu
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { changesTo, sendChanges } from "../../api/changes.ts";
+import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, type ManagementInputs } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -18,6 +18,9 @@ const MEMBERS = ["name", "accent", "support", "termsUrl", "privacyUrl"] as const
 type Member = (typeof MEMBERS)[number];
 /** Milliseconds after the last key before the preview follows. */
 const PAUSE = 400;
+
+const fieldsOf = (branding: { readonly [Name in Member]?: string }) =>
+  Object.fromEntries(MEMBERS.map((member) => [member, branding[member] ?? ""])) as Record<Member, string>;
 
 /** An empty member is left to the deployment. @param logo null removes it, undefined keeps it */
 const changeOf = (fields: Readonly<Record<Member, string>>, logo: string | null | undefined): Change => ({
@@ -35,23 +38,24 @@ const base64Of = (file: File): Promise<string> =>
 
 /** What a realm shows its users, beside the pages that it makes. */
 export function BrandingForm({ realm: { id, branding, inherited } }: { readonly realm: RealmRecord }) {
-  const [fields, setFields] = useState(
-    () => Object.fromEntries(MEMBERS.map((member) => [member, branding[member] ?? ""])) as Record<Member, string>,
-  );
+  const { fields, edit, assertUnchanged, settle: settleFields } = useEdits(fieldsOf(branding));
   const [logo, setLogo] = useState<string | null>();
   const [isUnreadable, setUnreadable] = useState(false);
   const [file, setFile] = useState<File | null>(null);
   /** What was chosen last: a larger file is read for longer than a later one. */
   const chosen = useRef<File>(null);
-  /** What the fields had when they were filled, or saved last. */
-  const [saved, setSaved] = useState(() => changeOf(fields, undefined));
-  const change = changeOf(fields, logo);
   const saving = useMutation({
-    mutationFn: (sent: Change) =>
-      sendChanges(changesTo(saved, sent), (branding) => api.operator.realms.setBranding.mutate({ id, branding })),
-    onSuccess: (_, sent) => {
-      setSaved((before) => ({ ...before, ...sent })); // not what was typed since
-      return refreshRealms();
+    mutationFn: async (sent: { readonly fields: typeof fields; readonly logo: typeof logo }) => {
+      const { branding: now } = await api.operator.realms.get.query({ id }); // others may have changed it since the screen was read
+      assertUnchanged(sent.fields, fieldsOf(now));
+      await sendChanges(changesTo(changeOf(fieldsOf(branding), undefined), changeOf(sent.fields, sent.logo)), (changes) =>
+        api.operator.realms.setBranding.mutate({ id, branding: changes }),
+      );
+    },
+    onSuccess: async (_, sent) => {
+      await refreshRealms();
+      settleFields(sent.fields);
+      setLogo((since) => (since === sent.logo ? undefined : since));
     },
   });
   const settle = (next: string | null | undefined, from: File | null): void => {
@@ -71,7 +75,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
   const hasLogo = logo === undefined ? branding.logo !== null : logo !== null;
   return (
     <Group align="start" gap="xl">
-      <Form onSubmit={() => saving.mutate(change)}>
+      <Form onSubmit={() => saving.mutate({ fields, logo })}>
         <Stack w="20rem" maw="100%">
           {MEMBERS.map((member) => (
             <TextInput
@@ -79,7 +83,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
               label={texts.members[member]}
               placeholder={inherited[member] ?? ""}
               value={fields[member]}
-              onChange={({ currentTarget: { value } }) => setFields((before) => ({ ...before, [member]: value }))}
+              onChange={({ currentTarget: { value } }) => edit({ [member]: value })}
             />
           ))}
           <FileInput
@@ -107,7 +111,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
           </Group>
         </Stack>
       </Form>
-      <Preview id={id} change={change} />
+      <Preview id={id} change={changeOf(fields, logo)} />
     </Group>
   );
 }

@@ -80,7 +80,7 @@ function Kinds({ resource }: { readonly resource: Resource }) {
       const now = await api.operator.resources.get.query(named); // others may have changed the kinds since the screen was read
       const record = { enabled: resource.enabled, clients: inOrder(now.clients) };
       const changes = changesTo(record, { enabled, clients: inOrder(mergedList(begun.kinds, kinds, now.clients)) });
-      return sendChanges(changes, (some) => api.operator.resources.update.mutate({ ...named, ...some }));
+      return sendChanges(changes, (some) => api.operator.resources.update.mutate({ ...named, ...some, updatedAt: now.updatedAt }));
     },
     onSuccess: async (_, sent) => {
       notifications.show({ message: T.clients.settings.saved });
