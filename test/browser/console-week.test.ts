@@ -112,7 +112,13 @@ test("says how long to wait, and offers to try again only what may work then", a
   );
   await openScreen(page, "/realms");
   await page.getByText("You can try again in 2 minutes.").waitFor();
+  await page.getByText("Too many.").waitFor();
   await button("Try again").waitFor();
+  const busy = { error: "temporarily_unavailable", message: "temporarily_unavailable", httpStatus: 503, retryAfter: 5 };
+  await page.route("**/trpc/operator.resources.inspect*", refused(busy));
+  await openScreen(page, "/resources/new?uri=https://busy.example.test");
+  await page.getByText("The server cannot answer at the moment.").waitFor();
+  expect(await page.getByText("temporarily_unavailable").count()).toBe(0);
   await openScreen(page, `/clients/${"x".repeat(36)}`);
   await page.getByText("Not found.").first().waitFor();
   expect(await button("Try again").count()).toBe(0);

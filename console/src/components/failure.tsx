@@ -6,7 +6,7 @@ import { PageHead } from "./page-head.tsx";
 import { RequestLink } from "./request-link.tsx";
 
 /** The statuses of refusals whose description says more than their code. */
-const SAYS_MORE: readonly (number | undefined)[] = [400, 403, 409];
+const SAYS_MORE: readonly (number | undefined)[] = [400, 403, 409, 429, 503];
 
 /** The statuses of refusals that the same call would get again. */
 const FINAL: readonly (number | undefined)[] = [400, 403, 404];
@@ -21,7 +21,7 @@ export function FailureNote({ error, retry }: { readonly error: unknown; readonl
   return (
     <Alert color="red" role="alert" title={T.failure.title} maw="60rem">
       <Text>{sentence ?? description}</Text>
-      {sentence !== undefined && SAYS_MORE.includes(status) && (
+      {sentence !== undefined && SAYS_MORE.includes(status) && description !== code && (
         <Text c="dimmed" lang="en">
           {description}
         </Text>

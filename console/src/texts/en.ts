@@ -52,8 +52,11 @@ export const en = {
       `Somebody else has changed this since you began. It is now: ${value}. Save again to replace it by yours.`,
     again: (wait: string) => `You can try again ${wait}.`,
     stale: "What is shown may be out of date: it could not be read again.",
-    /** By the code of a refusal, in a language that descriptions of the server are not in. */
-    codes: {} as Readonly<Record<string, string>>,
+    /** By the code of a refusal: of those without a description, and of all in a language that the descriptions are not in. */
+    codes: {
+      temporarily_unavailable: "The server cannot answer at the moment.",
+      too_many_requests: "That was too often.",
+    } as Readonly<Record<string, string>>,
     operators: "This page is for operators. If you need it, ask an operator to make you one.",
     notFoundTitle: "Page not found",
     notFound: "This address has no page. Choose one from the navigation.",
