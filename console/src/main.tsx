@@ -8,6 +8,7 @@ import { RouterProvider } from "@tanstack/react-router";
 import { createRoot } from "react-dom/client";
 import { queryClient } from "./api/client.ts";
 import { accessToken } from "./auth/session.ts";
+import { keepFocus } from "./components/kept-focus.ts";
 import { showLostAnswers } from "./components/lost-answers.tsx";
 import { STYLE_NONCE } from "./environment.ts";
 import { router } from "./router.tsx";
@@ -17,6 +18,7 @@ import { THEME, VARIABLES } from "./theme.ts";
 if (!location.pathname.endsWith("/callback")) accessToken().catch(() => undefined); // the first call says why
 
 showLostAnswers();
+keepFocus();
 
 const root = document.getElementById("root");
 if (root !== null) createRoot(root).render(<App />);

@@ -173,6 +173,20 @@ test("a choice by keyboard leaves the focus where it is", async () => {
   await field.and(page.locator(":focus")).waitFor();
 });
 
+test("a button that was busy has the focus again, after a failure and a success", async () => {
+  const { id } = await aClient("Focused");
+  await openScreen(page, `/clients/${id}`);
+  const focused = button("Save").and(page.locator(":focus"));
+  await page.getByLabel("Name").fill("x".repeat(300));
+  await button("Save").press("Enter");
+  await page.getByText("The request is not valid.").waitFor();
+  await focused.waitFor();
+  await page.getByLabel("Name").fill("Refocused");
+  await button("Save").press("Enter");
+  await page.getByRole("heading", { name: "Refocused", level: 1 }).waitFor();
+  await focused.waitFor();
+});
+
 test("scopes of a realm that are typed while others are saved stay", async () => {
   await openScreen(page, `/realms/${realm}`);
   await page.getByLabel("This realm has its own list of scopes").check();
