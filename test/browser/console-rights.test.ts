@@ -52,6 +52,9 @@ test("a developer who presses Enter twice makes one API key", async () => {
   await page.getByRole("button", { name: "Revoke the key laptop" }).waitFor();
   expect(await field.inputValue()).toBe("");
   await field.press("Enter");
+  await page.getByRole("tab", { name: "Settings" }).click();
+  await page.getByRole("tab", { name: "API keys" }).click();
+  await page.getByRole("region", { name: "API key" }).waitFor();
   await page.getByRole("button", { name: "Revoke the key laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await page.getByText("Revoked", { exact: true }).waitFor();

@@ -187,6 +187,21 @@ test("a button that was busy has the focus again, after a failure and a success"
   await focused.waitFor();
 });
 
+test("what was typed, and a new secret, stay while another tab of the record is looked at", async () => {
+  const { id } = await aClient("Tabs");
+  await openScreen(page, `/clients/${id}`);
+  await button("Replace the secret").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
+  const secret = page.getByRole("region", { name: "Client secret" });
+  await secret.waitFor();
+  await page.getByLabel("Name").fill("Typed");
+  await page.getByRole("tab", { name: "Audit" }).click();
+  await secret.waitFor({ state: "hidden" });
+  await page.getByRole("tab", { name: "Settings" }).click();
+  await secret.waitFor();
+  expect(await page.getByLabel("Name").inputValue()).toBe("Typed");
+});
+
 test("scopes of a realm that are typed while others are saved stay", async () => {
   await openScreen(page, `/realms/${realm}`);
   await page.getByLabel("This realm has its own list of scopes").check();

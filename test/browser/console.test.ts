@@ -53,7 +53,7 @@ describe("an operator, by keyboard alone", () => {
     const secret = (await page.getByRole("region", { name: "Client secret" }).innerText()).trim();
     await page.getByRole("tab", { name: "Try it" }).click();
     await page.getByRole("button", { name: "Add the redirect URI" }).click();
-    await page.getByLabel("Client secret").fill(secret);
+    await page.getByRole("textbox", { name: "Client secret" }).fill(secret);
     const [popup] = await Promise.all([page.waitForEvent("popup"), page.getByRole("button", { name: "Start the flow" }).click()]);
     await popup.getByRole("button", { name: "Allow" }).click();
     const token = page.getByRole("region", { name: "access_token" });

@@ -71,7 +71,7 @@ function ClientTabs({ part, tabs }: { readonly part: ClientPart; readonly tabs: 
     <Tabs
       value={tabs.find((each) => each === tab) ?? "settings"}
       onChange={(value) => void navigate({ search: { tab: value ?? "settings" }, replace: true })}
-      keepMounted={false}
+      keepMounted={false} // but those in which a user types, or is given a secret
     >
       <Tabs.List>
         {tabs.map((each) => (
@@ -80,7 +80,7 @@ function ClientTabs({ part, tabs }: { readonly part: ClientPart; readonly tabs: 
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      <Tabs.Panel value="settings" pt="md">
+      <Tabs.Panel value="settings" pt="md" keepMounted>
         <ClientSettings {...part} />
       </Tabs.Panel>
       <Tabs.Panel value="try" pt="md">
@@ -89,9 +89,11 @@ function ClientTabs({ part, tabs }: { readonly part: ClientPart; readonly tabs: 
       <Tabs.Panel value="consents" pt="md">
         <ClientConsents {...part} />
       </Tabs.Panel>
-      <Tabs.Panel value="keys" pt="md">
-        <ClientKeys {...part} />
-      </Tabs.Panel>
+      {tabs.includes("keys") && (
+        <Tabs.Panel value="keys" pt="md" keepMounted>
+          <ClientKeys {...part} />
+        </Tabs.Panel>
+      )}
       <Tabs.Panel value="audit" pt="md">
         <Records caption={texts.audit.tab} filter={{ clientId: part.client.clientId }} empty={texts.audit.empty} />
       </Tabs.Panel>

@@ -49,7 +49,7 @@ export function ResourcePage() {
         <Tabs.Panel value="connect" pt="md">
           <Connect resource={data} />
         </Tabs.Panel>
-        <Tabs.Panel value="clients" pt="md">
+        <Tabs.Panel value="clients" pt="md" keepMounted>
           <Kinds key={data.resource} resource={data} />
         </Tabs.Panel>
         <Tabs.Panel value="refusals" pt="md">
