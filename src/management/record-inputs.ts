@@ -117,7 +117,7 @@ const scope = z.strictObject({
   title: wording(80).default({}),
   detail: wording(300).default({}),
   stepUp: z
-    .strictObject({ acr: z.enum(ACR_VALUES).optional(), maxAge: z.int().min(1).max(31_536_000).optional() })
+    .strictObject({ acr: z.enum(ACR_VALUES).optional(), maxAge: z.int().min(60).max(31_536_000).optional() })
     .refine(({ acr, maxAge }) => acr !== undefined || maxAge !== undefined, "asks for nothing")
     .optional()
     .meta({ description: "The sign-in that a token with this scope needs: its class, and its age in seconds." }),

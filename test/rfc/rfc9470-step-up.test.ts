@@ -98,6 +98,14 @@ describe("RFC 9470 §4 and §6, docs/protocol.md#step-up", () => {
     expect([weak.scope, (await refreshed(weak.refresh_token, PHR)).scope]).toEqual(["notes:read notes:write", "notes:read"]);
   });
 
+  test("no scope demands a sign-in of less than a minute, in which users could decide nothing", async ({ server }) => {
+    const { resources } = await operatorAt(server.url);
+    const demanding = (maxAge: number) =>
+      resources.create.mutate({ resource: `https://of-${maxAge}.example.test/`, scopes: [{ name: "notes:read", stepUp: { maxAge } }] });
+    expect(await demanding(60)).toMatchObject({ scopes: [{ stepUp: { maxAge: 60 } }] });
+    await expect(demanding(59)).rejects.toMatchObject({ data: { error: "invalid_request", issues: [{ path: "scopes.0.stepUp.maxAge" }] } });
+  });
+
   test("both discovery documents list the classes, the weakest first", async ({ server }) => {
     for (const path of ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
       expect((await server.get(path)).body.acr_values_supported).toEqual([PWD, "urn:countersign:mfa", PHR]);

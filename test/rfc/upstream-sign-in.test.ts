@@ -284,6 +284,19 @@ describe("a provider that cannot ask again", () => {
     await connections.remove.mutate({ name: "github" });
   });
 
+  test("is asked where the application only wants an account to be chosen", async () => {
+    const { connections } = await operatorAt(server.url);
+    await connections.create.mutate({ preset: "github", clientId: "us", clientSecret: "secret" });
+    const visitor = aVisitor();
+    const page = await visitor.follow(authorizePath({ prompt: "select_account" }));
+    const away = await visitor.request(page.url.replace("/login", "/signin/github"));
+    expect([away.status, away.headers.get("location")]).toEqual([
+      302,
+      expect.stringContaining("https://github.com/login/oauth/authorize?"),
+    ]);
+    await connections.remove.mutate({ name: "github" });
+  });
+
   test("leaves no more audit records of one address than wrong passwords do", async () => {
     const { connections } = await operatorAt(server.url);
     await connections.create.mutate({ preset: "github", clientId: "us", clientSecret: "secret" });

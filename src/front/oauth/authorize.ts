@@ -179,7 +179,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
     const { request, uiLocales } = opened ?? { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
     const valid = await flow.validate(ctx, request, signedIn, "ready");
     if (!valid) return;
-    const step = nextStep(valid.authorization, signedIn, false, ports.clock(), settableAcr(ports));
+    const step = nextStep(valid.authorization, signedIn, false, settableAcr(ports));
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn });
     if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description);
     if (uiLocales !== undefined) rememberRequested(ctx, uiLocales, ports.issuer.startsWith("https:"));

@@ -173,13 +173,13 @@ export const shortClass = (acr: string): "mfa" | "phr" => (acr === PHISHING_RESI
 
 /**
  * The next step of an authorization request. Pure.
- * @param renewed whether the user has signed in since the request was first seen  @param now seconds since the epoch
+ * @param renewed whether the user has signed in since the request was first seen
  * @param settable the strongest class of sign-in that the user could set up
  * @see RFC 9470 §5, OIDC Core §3.1.2.1 (prompt, max_age, id_token_hint), §3.1.2.3
  */
-export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, now: number, settable: Acr): Step {
+export function nextStep(authorization: Authorization, signedIn: SignedIn | undefined, renewed: boolean, settable: Acr): Step {
   const silent = authorization.prompt.includes("none");
-  if (!signedIn || needsNewSignIn(authorization, renewed, now - signedIn.session.authTime)) {
+  if (!signedIn || needsNewSignIn(authorization, renewed, signedIn.session.proofAge)) {
     return silent ? loginRequired("The user must sign in.") : { kind: "sign_in" };
   }
   const stronger = strongerSignIn(authorization, signedIn.session, silent, settable);

@@ -224,7 +224,7 @@ export async function validRequest({ ports, flow, cookies }: PageKit, ctx: Front
   const valid = await flow.validate(ctx, storedRequest(waiting.query), signedIn);
   if (!valid) return undefined;
   const renewed = hasSignedInSince(waiting, signedIn, cookies.session(ctx));
-  return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, ports.clock(), settableAcr(ports)) };
+  return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, settableAcr(ports)) };
 }
 
 /** The value of `done` where the set-up of an authenticator app has to be begun again, as in a new session. */

@@ -5,7 +5,6 @@ import { nextStep } from "../../../src/front/oauth/pending-request.ts";
 import { AuthorizationSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { type Acr, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../../../src/protocol/authentication-context.ts";
 
-const NOW = 10_000;
 type Members = MessageInitShape<typeof AuthorizationSchema>;
 const ada: SignedIn = {
   session: {
@@ -36,7 +35,7 @@ const ada: SignedIn = {
 const reaching = (signedIn: SignedIn | undefined, reachableAcr = "urn:countersign:pwd"): SignedIn | undefined =>
   signedIn && { ...signedIn, session: { ...signedIn.session, reachableAcr } };
 const step = (members: Members, signedIn: SignedIn | undefined, renewed: boolean, reachable?: string, settable: Acr = PASSWORD_ACR) => {
-  const result = nextStep(create(AuthorizationSchema, members), reaching(signedIn, reachable), renewed, NOW, settable);
+  const result = nextStep(create(AuthorizationSchema, members), reaching(signedIn, reachable), renewed, settable);
   return result.kind === "refuse" ? result.error : result.kind;
 };
 
@@ -70,8 +69,23 @@ describe("OIDC Core §3.1.2.1: prompt, max_age and id_token_hint", () => {
     ["prompt=select_account", { prompt: ["select_account"] }, ada, false, "sign_in"],
     ["max_age not exceeded", { maxAge: 1000 }, ada, false, "issue"],
     ["max_age exceeded", { maxAge: 999 }, ada, false, "sign_in"],
-    ["max_age=0 always requires a sign-in", { maxAge: 0 }, { ...ada, session: { ...ada.session, authTime: NOW } }, false, "sign_in"],
+    ["max_age=0 always requires a sign-in", { maxAge: 0 }, { ...ada, session: { ...ada.session, proofAge: 0 } }, false, "sign_in"],
     ["max_age=0, signed in since", { maxAge: 0 }, ada, true, "issue"],
+    ["max_age exceeded since the sign-in for it", { maxAge: 999 }, ada, true, "sign_in"],
+    [
+      "max_age below a minute, signed in for it less than one ago",
+      { maxAge: 30 },
+      { ...ada, session: { ...ada.session, proofAge: 59 } },
+      true,
+      "issue",
+    ],
+    [
+      "max_age below a minute, signed in for it more than one ago",
+      { maxAge: 30 },
+      { ...ada, session: { ...ada.session, proofAge: 61 } },
+      true,
+      "sign_in",
+    ],
     ["the hint names the user", { hintedSub: "ada" }, ada, false, "issue"],
     ["the hint names another", { hintedSub: "bob" }, ada, false, "login_required"],
     ["the hint, not signed in", { hintedSub: "bob" }, undefined, false, "sign_in"],

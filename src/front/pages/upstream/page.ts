@@ -68,7 +68,7 @@ async function isAskedToProve(kit: PageKit, ctx: FrontContext, { requestId }: Re
   const pending = await waitingRequest(kit, ctx, requestId);
   if (!pending) throw expired();
   const { prompt, maxAge } = storedRequest(pending.query);
-  return maxAge !== undefined || /\b(?:login|select_account)\b/.test(prompt ?? "");
+  return maxAge !== undefined || (prompt ?? "").split(" ").includes("login");
 }
 
 /** GET /signin/{name}/callback: the browser comes back from a provider. @see OIDC Core §3.1.2.5, RFC 9207 */
