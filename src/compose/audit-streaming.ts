@@ -13,8 +13,8 @@ import { type Failed, periodically } from "./periodically.ts";
 const EVERY = 1;
 /** Records of one batch. */
 const BATCH = 500;
-/** Milliseconds: a batch that was taken within them may be followed by a larger one. */
-const SOON = 2_500;
+/** Milliseconds: a batch that was taken within them may be followed by one of twice the size, which the receiver of a syslog has to take within two seconds. */
+const SOON = 1_000;
 /** Turns to skip after the first, second, … failed one; the last number repeats. */
 const PAUSES = [1, 2, 5, 10, 30, 60];
 /** The most that a receiver may ask for. */
@@ -75,13 +75,16 @@ export async function handOver(
       if (more.length === 0) throw new RecordRefused(first.id, code);
       continue;
     }
-    pace.most = performance.now() - began < SOON ? Math.min(BATCH, most * 2) : most;
+    pace.most = mostAfter(most, performance.now() - began);
     if (!(await stream.advance(holder, after, reached))) return total;
     total += entries.length;
     if (entries.length < most) return total;
   }
   return total;
 }
+
+/** The most records of the batch after one that was taken. @param took milliseconds */
+export const mostAfter = (most: number, took: number): number => (took < SOON ? Math.min(BATCH, most * 2) : most);
 
 /** @returns the code of a refusal that is about the content  @throws any other error */
 async function refusalOf(sent: Promise<void>): Promise<string | undefined> {
@@ -117,7 +120,7 @@ export function streamingAudit(
   const turn = async (signal: AbortSignal): Promise<void> => {
     if (skip > 0) {
       skip -= 1;
-      return;
+      return metrics.auditStream(await stream.waiting());
     }
     try {
       const { receiverOf } = await import("../outside/audit-stream/receiver.ts");

@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type Server } from "node:http";
 import { type AddressInfo, createServer, type Server as TcpServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { handOver, streamingAudit, turnsToSkip } from "../../src/compose/audit-streaming.ts";
+import { handOver, mostAfter, streamingAudit, turnsToSkip } from "../../src/compose/audit-streaming.ts";
 import { receiverOf } from "../../src/outside/audit-stream/receiver.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditStream } from "../../src/store/audit-progress.ts";
@@ -240,4 +240,13 @@ test.for([
   [0, 86_400, 3600],
 ] as const)("after %i failures and with a Retry-After of %i seconds the stream pauses for %i", ([failures, retryAfter, pause]) => {
   expect(turnsToSkip(failures, { retryAfter })).toBe(pause);
+});
+
+// A receiver of syslog that needed 1.3 s for a batch would need more than the two that it has for the double, and get all of it again.
+test.for<[number, number, number]>([
+  [250, 999, 500],
+  [250, 1_000, 250],
+  [400, 10, 500],
+])("after %i records taken in %i ms the next batch has at most %i", ([most, took, next], { expect }) => {
+  expect(mostAfter(most, took)).toBe(next);
 });
