@@ -83,8 +83,8 @@ function explained(
 }
 
 const withHint = (cause: AgentError, hint: string): AgentError => {
-  const { code, message, status, description } = cause;
-  return new AgentError(code, `${message}; ${hint}`, { cause, description, ...(status !== undefined && { status }) });
+  const { code, message, status, description, retryAfter } = cause;
+  return new AgentError(code, `${message}; ${hint}`, { cause, description, retryAfter, ...(status !== undefined && { status }) });
 };
 
 export interface AssertionRequest {

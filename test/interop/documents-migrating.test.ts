@@ -127,7 +127,10 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
       defaultClientScopes: ["web-origins", "profile", "email"],
       optionalClientScopes: ["offline_access"],
     },
-    { clientId: "spa", enabled: true, publicClient: true, standardFlowEnabled: true, redirectUris: ["https://spa.example/"] },
+    {
+      ...{ clientId: "spa", enabled: true, publicClient: true, standardFlowEnabled: true, redirectUris: ["https://spa.example/"] },
+      attributes: { "backchannel.logout.url": "http://spa.internal/ended" },
+    },
     { clientId: "job", enabled: true, secret: "of-the-job", serviceAccountsEnabled: true, defaultClientScopes: ["basic", "jobs:run"] },
     { clientId: "api", enabled: true, bearerOnly: true },
     { ...web, clientId: "saml", protocol: "saml", standardFlowEnabled: true },
@@ -149,7 +152,7 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
       scopes: ["openid", "profile", "email", "offline_access"],
       ...{ backchannel_logout_uri: "https://shop.example/ended", backchannel_logout_session_required: true },
     },
-    { client_id: "spa", token_endpoint_auth_method: "none" },
+    { client_id: "spa", token_endpoint_auth_method: "none", backchannel_logout_uri: null },
   ]);
   const authorization = `Basic ${Buffer.from("job:of-the-job").toString("base64")}`;
   const token = await server.form("/oauth/token", { grant_type: "client_credentials", scope: "jobs:run" }, { authorization });

@@ -143,7 +143,7 @@ describe.for(KINDS)("a guard that introspects %s", (kind) => {
   });
 });
 
-test("a guard over gRPC gives up a connection whose other end is lost within a few seconds", async ({ server }) => {
+test("a guard over gRPC gives up a connection whose other end is lost", async ({ server }) => {
   const port = Number(server.grpc.split(":")[1]);
   const [lost, kept] = [await aBalancer([port]), await aBalancer([port])];
   const name = await aBalancer([lost.port, kept.port]);

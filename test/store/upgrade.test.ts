@@ -217,7 +217,12 @@ test("a database that ends long statements and idle transactions ends no migrati
   const { url, connect } = await emptyDatabase();
   const client = await connect();
   const name = new URL(url).pathname.slice(1);
-  for (const setting of ["statement_timeout = '3ms'", "idle_in_transaction_session_timeout = '1ms'"])
+  await client.query(
+    `create sequence made;
+     create function wait_once() returns event_trigger language plpgsql as 'begin if nextval(''made'') = 5 then perform pg_sleep(1.5); end if; end';
+     create event trigger slow on ddl_command_end when tag in ('CREATE TABLE') execute function wait_once()`,
+  );
+  for (const setting of ["statement_timeout = '1s'", "idle_in_transaction_session_timeout = '1s'"])
     await client.query(`alter database ${name} set ${setting}`);
   const database = await openDatabase({ url });
   await database.close();
