@@ -2,7 +2,7 @@ import type { Page, Route } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { adminAs, operatorAt } from "../support/admin.ts";
 import { openPage } from "../support/chromium.ts";
-import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
+import { openScreen, REFUSED, refusing, startConsole, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 import { OPERATOR, PROVISIONED, startServer } from "../support/server.ts";
 import { signIn } from "../support/visits.ts";
@@ -19,22 +19,12 @@ const { browser, server, page } = await startConsole({
   },
 });
 
-const REFUSED = { error: { code: -32_029, message: "no", data: { code: "TOO_MANY_REQUESTS", httpStatus: 429, message: "Not now." } } };
-
 /** Answers the calls of a batch, each by its name and the index of its input. */
 const answering = (answer: (name: string, input: unknown) => object) => (route: Route) => {
   const { pathname, searchParams } = new URL(route.request().url());
   const inputs = JSON.parse(searchParams.get("input") ?? "{}") as Readonly<Record<string, unknown>>;
   const names = pathname.replace("/trpc/", "").split(",");
   return route.fulfill({ status: 207, json: names.map((name, index) => answer(name, inputs[index])) });
-};
-
-/** Refuses one call of a batch, and lets the server answer the others. */
-const refusing = (refused: string) => async (route: Route) => {
-  const response = await route.fetch();
-  const names = new URL(route.request().url()).pathname.replace("/trpc/", "").split(",");
-  const results = [(await response.json()) as object | readonly object[]].flat();
-  await route.fulfill({ status: 207, json: results.map((each, at) => (names[at] === refused ? REFUSED : each)) });
 };
 
 /** Runs work while requests are answered here. */

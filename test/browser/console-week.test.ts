@@ -1,7 +1,7 @@
 import type { Dialog, Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { openScreen, startConsole, typeInSearch } from "../support/console.ts";
+import { openScreen, refusing, startConsole, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 import { PROVISIONED } from "../support/server.ts";
 
@@ -104,18 +104,14 @@ test("the search says why it could not search", async () => {
 });
 
 test("says how long to wait, and offers to try again only what may work then", async () => {
-  const refused = (data: object) => (route: Route) =>
-    route.fulfill({ status: 207, json: [{ error: { code: -32_000, message: "", data } }] });
-  await page.route(
-    "**/trpc/operator.realms.list*",
-    refused({ error: "too_many_requests", message: "Too many.", httpStatus: 429, retryAfter: 90 }),
-  );
+  const often = { error: "too_many_requests", message: "Too many.", httpStatus: 429, retryAfter: 90 };
+  await page.route("**/trpc/*operator.realms.list*", refusing("operator.realms.list", often));
   await openScreen(page, "/realms");
   await page.getByText("You can try again in 2 minutes.").waitFor();
   await page.getByText("Too many.").waitFor();
   await button("Try again").waitFor();
   const busy = { error: "temporarily_unavailable", message: "temporarily_unavailable", httpStatus: 503, retryAfter: 5 };
-  await page.route("**/trpc/operator.resources.inspect*", refused(busy));
+  await page.route("**/trpc/*operator.resources.inspect*", refusing("operator.resources.inspect", busy));
   await openScreen(page, "/resources/new?uri=https://busy.example.test");
   await page.getByText("The server cannot answer at the moment.").waitFor();
   expect(await page.getByText("temporarily_unavailable").count()).toBe(0);
@@ -321,12 +317,34 @@ test("asks before a page is left that alone shows a secret, until that is copied
   await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
   const secret = page.getByRole("region", { name: "Client secret" });
   await secret.waitFor();
+  const [settings, audit] = [page.getByRole("tab", { name: "Settings" }), page.getByRole("tab", { name: "Audit" })];
+  await audit.click();
   await page.evaluate(() => location.reload());
   await expect.poll(() => asked).toEqual(["beforeunload"]);
+  await settings.click();
   await secret.click({ clickCount: 3 });
   await page.keyboard.press("Control+c");
+  await audit.click();
+  await settings.click();
   await page.reload();
   await secret.waitFor({ state: "detached" });
   expect(asked).toHaveLength(1);
   page.off("dialog", stay);
+});
+
+test("a user who stays for a secret, instead of signing out, can go on", async () => {
+  const stay = (dialog: Dialog) => dialog.dismiss();
+  page.on("dialog", stay);
+  const { id } = await aClient("Stays");
+  await openScreen(page, `/clients/${id}`);
+  await button("Replace the secret").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
+  await page.getByRole("region", { name: "Client secret" }).waitFor();
+  const asked = page.waitForEvent("dialog");
+  await page.getByRole("button", { name: "Your account" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await asked;
+  page.off("dialog", stay);
+  await page.getByRole("tab", { name: "Audit" }).click();
+  await page.getByText("Your session has ended").waitFor();
 });

@@ -12,8 +12,6 @@ import { runText } from "../support/database.ts";
 import { freePort } from "../support/free-port.ts";
 import { aDataDirectory, aDirectory, endProcesses, NODE_ARGS, type ServiceProcess, startProcess } from "../support/processes.ts";
 
-// Each test starts several processes, each with its own database.
-
 /** Runs a command until it exits. */
 async function countersign(args: readonly string[], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [...NODE_ARGS, ...args], {

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page, Route } from "playwright-core";
 import { afterAll } from "vitest";
 import { openPage, startChromium } from "./chromium.ts";
 import { OPERATOR, startServer } from "./server.ts";
@@ -62,3 +62,17 @@ export async function typeInSearch(page: Page, text: string): Promise<Locator> {
   await page.keyboard.type(text);
   return field;
 }
+
+/** A refusal as tRPC answers it. */
+const refusalOf = (data: object) => ({ error: { code: -32_029, message: "no", data } });
+export const REFUSED = refusalOf({ code: "TOO_MANY_REQUESTS", httpStatus: 429, message: "Not now." });
+
+/** Refuses one call, whatever other calls are in its batch: they are answered by the server. */
+export const refusing =
+  (refused: string, data: object = REFUSED.error.data) =>
+  async (route: Route): Promise<void> => {
+    const response = await route.fetch();
+    const names = new URL(route.request().url()).pathname.replace("/trpc/", "").split(",");
+    const results = [(await response.json()) as object | readonly object[]].flat();
+    await route.fulfill({ status: 207, json: results.map((each, at) => (names[at] === refused ? refusalOf(data) : each)) });
+  };

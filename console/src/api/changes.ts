@@ -28,6 +28,8 @@ export function mergedList(begun: readonly string[], edited: readonly string[], 
   return [...new Set([...now.filter((each) => edited.includes(each) || isAdded(each)), ...edited.filter(isAdded)])];
 }
 
+const shownValue = (value: unknown): string => (value === null || value === "" ? T.common.none : String(value));
+
 /** Somebody else has changed what the user has changed: nothing was sent. */
 export class ChangedSince extends Error {}
 
@@ -54,7 +56,10 @@ export function useEdits<Fields extends object>(record: Fields) {
     edit: (some: Partial<Fields>): void =>
       setEdits((before) => {
         const changed = Object.entries(some).map(([name, to]) => [name, { from: record[name as keyof Fields], ...before[name], to }]);
-        return { ...before, ...Object.fromEntries(changed) };
+        // A switch that was turned over and back follows the record again.
+        return Object.fromEntries(
+          Object.entries<Edit>({ ...before, ...Object.fromEntries(changed) }).filter(([, { from, to }]) => to !== from),
+        );
       }),
     /**
      * Before fields are sent: what others have made of the same ones is shown first, and may be replaced then.
@@ -67,7 +72,7 @@ export function useEdits<Fields extends object>(record: Fields) {
       });
       if (others.length === 0) return;
       setEdits((before) => ({ ...before, ...Object.fromEntries(others.map(([name, from]) => [name, { to: before[name]?.to, from }])) }));
-      throw new ChangedSince(T.failure.changedSince(others.map(([, value]) => String(value)).join(", ")));
+      throw new ChangedSince(T.failure.changedSince(others.map(([, value]) => shownValue(value)).join(", ")));
     },
     /** Lets fields that were saved follow the record again, unless they have been changed since they were sent. */
     settle: (sent: Fields): void =>

@@ -3,6 +3,7 @@ import { askOnce } from "../api/step-up.ts";
 import { BASE, ISSUER, PUSHED, patience } from "../environment.ts";
 import { jwtPart } from "../jwt-part.ts";
 import { T } from "../texts/texts.ts";
+import { uncopied } from "../uncopied.ts";
 import { answerInPopup, type Demand, type FlowClient, FlowError, newRequest, openPopup, type Proof, redeem } from "./code-flow.ts";
 
 /** Milliseconds before its expiry from which a token is renewed. */
@@ -20,7 +21,14 @@ addEventListener("pageshow", ({ persisted }) => {
   if (persisted) leaving = undefined; // the user came back to this document
 });
 
-/** The form that was typed in last, and not saved since. While it is there, the page is not left for another sign-in. */
+// A user who stays, as to copy a secret first, is not leaving. The timer runs once the browser has asked them.
+addEventListener("beforeunload", (event) =>
+  setTimeout(() => {
+    if (event.defaultPrevented) leaving = undefined;
+  }),
+);
+
+/** The form that was typed in last, and not saved since. While it is there, or a secret that was not copied, the page is not left for another sign-in. */
 let form: Element | null = null;
 addEventListener("input", ({ target }) => {
   form = (target instanceof Element && target.closest("form")) || form;
@@ -62,7 +70,7 @@ export async function accessToken(): Promise<string> {
   if (isFresh(current)) return current.token;
   const token = await renewed();
   if (token !== undefined) return token.token;
-  if (form?.isConnected && leaving === undefined) {
+  if ((form?.isConnected || uncopied().length > 0) && leaving === undefined) {
     if (!(await askOnce())) throw new SignedOut(T.proof.refused);
     return accessToken();
   }

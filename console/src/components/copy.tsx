@@ -2,24 +2,23 @@ import { Button, Code, Group, Stack, Text } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { useEffect } from "react";
 import { T } from "../texts/texts.ts";
+import { UNCOPIED, uncopied } from "../uncopied.ts";
 
-/** Secrets on this page that were not copied yet. No other page shows them: while there are any, the browser asks before it leaves. */
-const uncopied = new Set<string>();
-function setUncopied(change: () => unknown): void {
-  change();
-  self.onbeforeunload = uncopied.size === 0 ? null : (event) => event.preventDefault();
-}
-const noteCopy = (copied: string): void =>
-  setUncopied(() => [...uncopied].filter((each) => copied.includes(each)).map((each) => uncopied.delete(each)));
+const noteCopy = (copied: string): void => {
+  for (const secret of uncopied()) if (copied.includes(secret.textContent)) secret.removeAttribute(UNCOPIED);
+};
 addEventListener("copy", () => noteCopy(String(getSelection())));
+addEventListener("beforeunload", (event) => {
+  if (uncopied().length > 0) event.preventDefault(); // the browser asks
+});
 
 interface CopyProps {
   readonly label: string;
   readonly text: string;
 }
 
-/** A text to copy, in the type of code. */
-export const CopyBlock = ({ label, text }: CopyProps) => (
+/** A text to copy, in the type of code. @param isSecret shown this once */
+export const CopyBlock = ({ label, text, isSecret = false }: CopyProps & { readonly isSecret?: boolean }) => (
   <Stack gap={4} w="100%">
     <Group justify="space-between">
       <Text size="sm" fw={600}>
@@ -27,21 +26,11 @@ export const CopyBlock = ({ label, text }: CopyProps) => (
       </Text>
       <CopyText label={label} text={text} />
     </Group>
-    <Code block tabIndex={0} role="region" aria-label={label}>
+    <Code key={text} block tabIndex={0} role="region" aria-label={label} {...(isSecret && { [UNCOPIED]: "" })}>
       {text}
     </Code>
   </Stack>
 );
-
-/** A text that is shown this once. */
-export function SecretBlock(secret: CopyProps) {
-  const { text } = secret;
-  useEffect(() => {
-    setUncopied(() => uncopied.add(text));
-    return () => setUncopied(() => uncopied.delete(text));
-  }, [text]);
-  return <CopyBlock {...secret} />;
-}
 
 function CopyText({ label, text }: CopyProps) {
   const { copy, copied, error } = useClipboard();

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { queryClient } from "../api/client.ts";
 import { T } from "../texts/texts.ts";
 import { showFailure } from "./act.tsx";
-import { SecretBlock } from "./copy.tsx";
+import { CopyBlock } from "./copy.tsx";
 
 interface Secret {
   /** Names it where nothing else on the screen does. */
@@ -36,7 +36,7 @@ function showSecret({ label, text }: Secret): void {
   if (text === undefined) return;
   const message = (
     <Stack gap="xs">
-      <SecretBlock label={label} text={text} />
+      <CopyBlock label={label} text={text} isSecret />
       <Text size="sm">{T.clients.create.secretOnce}</Text>
     </Stack>
   );

@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
-import { SecretBlock } from "../../components/copy.tsx";
+import { CopyBlock } from "../../components/copy.tsx";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
@@ -51,7 +51,7 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
       </Form>
       {creation.data !== undefined && (
         <Alert color="yellow" title={T.clients.create.secretTitle}>
-          <SecretBlock label={texts.key} text={creation.data.key} />
+          <CopyBlock label={texts.key} text={creation.data.key} isSecret />
         </Alert>
       )}
       {error && <FailureNote error={error} />}

@@ -1,5 +1,5 @@
 import { Alert, Text } from "@mantine/core";
-import { CopyBlock, SecretBlock } from "../../components/copy.tsx";
+import { CopyBlock } from "../../components/copy.tsx";
 import { ISSUER } from "../../environment.ts";
 import { T } from "../../texts/texts.ts";
 import { dotenv } from "./kinds.ts";
@@ -18,7 +18,7 @@ export function SecretOnce({ clientId, secret }: { readonly clientId: string; re
         </Alert>
       )}
       <CopyBlock label={T.clients.clientId} text={clientId} />
-      {secret !== undefined && <SecretBlock label={texts.secret} text={secret} />}
+      {secret !== undefined && <CopyBlock label={texts.secret} text={secret} isSecret />}
       <CopyBlock label=".env" text={dotenv(ISSUER, clientId, secret)} />
     </>
   );
