@@ -115,6 +115,17 @@ test("a developer sees one sentence in place of a screen for operators, in Engli
   expect(calls.filter((url) => url.includes("operator."))).toEqual([]);
 });
 
+test("no key leads into the navigation while it is closed", async () => {
+  await page.setViewportSize(PHONE);
+  await openScreen(page, "/clients");
+  const links = page.getByRole("navigation", { name: "Main navigation" }).getByRole("link");
+  await expect.poll(() => links.count()).toBe(0);
+  await page.getByRole("button", { name: "Menu" }).click();
+  await links.first().waitFor();
+  await page.getByRole("button", { name: "Menu" }).click();
+  await expect.poll(() => links.count()).toBe(0);
+});
+
 test("no screen reported an error", () => {
   expect(problems).toEqual([]);
 });

@@ -64,7 +64,7 @@ export function Shell() {
           <Tools />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="xs" aria-label={T.common.navigation}>
+      <AppShell.Navbar p="xs" aria-label={T.common.navigation} className={isOpen ? "" : "closed"}>
         <Rail onChoose={close} />
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
