@@ -183,13 +183,19 @@ test("a button that was busy has the focus again, after a failure and a success"
   await focused.waitFor();
 });
 
-test("what was typed, and a new secret, stay while another tab of the record is looked at", async () => {
-  const { id } = await aClient("Tabs");
+/** Replaces the secret of a new client. @returns where its screen shows that */
+async function aNewSecret(name: string) {
+  const { id } = await aClient(name);
   await openScreen(page, `/clients/${id}`);
   await button("Replace the secret").click();
   await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
   const secret = page.getByRole("region", { name: "Client secret" });
   await secret.waitFor();
+  return secret;
+}
+
+test("what was typed, and a new secret, stay while another tab of the record is looked at", async () => {
+  const secret = await aNewSecret("Tabs");
   await page.getByLabel("Name").fill("Typed");
   await page.getByRole("tab", { name: "Audit" }).click();
   await secret.waitFor({ state: "hidden" });
@@ -311,12 +317,7 @@ test("asks before a page is left that alone shows a secret, until that is copied
     return dialog.dismiss();
   };
   page.on("dialog", stay);
-  const { id } = await aClient("Once");
-  await openScreen(page, `/clients/${id}`);
-  await button("Replace the secret").click();
-  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
-  const secret = page.getByRole("region", { name: "Client secret" });
-  await secret.waitFor();
+  const secret = await aNewSecret("Once");
   const [settings, audit] = [page.getByRole("tab", { name: "Settings" }), page.getByRole("tab", { name: "Audit" })];
   await audit.click();
   await page.evaluate(() => location.reload());
@@ -335,11 +336,7 @@ test("asks before a page is left that alone shows a secret, until that is copied
 test("a user who stays for a secret, instead of signing out, can go on", async () => {
   const stay = (dialog: Dialog) => dialog.dismiss();
   page.on("dialog", stay);
-  const { id } = await aClient("Stays");
-  await openScreen(page, `/clients/${id}`);
-  await button("Replace the secret").click();
-  await page.getByRole("dialog").getByRole("button", { name: "Replace the secret" }).click();
-  await page.getByRole("region", { name: "Client secret" }).waitFor();
+  await aNewSecret("Stays");
   const asked = page.waitForEvent("dialog");
   await page.getByRole("button", { name: "Your account" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
