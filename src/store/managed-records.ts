@@ -1,38 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AuditEntry } from "../audit.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { type Statement, statement } from "./sql.ts";
-import type { Columns, Table } from "./tables/table.ts";
+import { jsonRows, type Parameter, type Statement, statement, type Tx } from "./sql.ts";
+import type { Columns, RowOf, Table } from "./tables/table.ts";
 
-// Statements on records that operators manage. Each writes its audit record, and does so only with its effect.
-
-/** Adds a row, `input`, unless another has its key. Parameters: row, audit. @param joined what `input` is joined with */
-export const adding = <C extends Columns>(
-  name: string,
-  table: Table<C>,
-  members: readonly (keyof C & string)[],
-  key: string,
-  joined = "",
-): Statement =>
-  statement(
-    name,
-    `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${table.recordset(members)})),
-     added as (
-       insert into ${table.name} (${table.names(members)}) select ${table.values(members, "input")} from input ${joined}
-       on conflict (${key}) do nothing returning *),
-     logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
-     select ${table.select(table.members, "added")} from added`,
-  );
-
-/** Changes members of a record. Parameters: id, row, audit. */
-export const changing = <C extends Columns>(name: string, table: Table<C>, members: readonly (keyof C & string)[]): Statement =>
-  statement(
-    name,
-    `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${table.recordset(members)})),
-     changed as (
-       update ${table.name} set ${table.assignments(members, "input")}, updated_at = now() from input
-       where ${table.name}.id = $1::uuid returning ${table.name}.*),
-     logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-     select ${table.select(table.members, "changed")} from changed`,
-  );
+// Records that operators manage. Each statement writes its audit record, and does so only with its effect.
 
 /** Removes the record for which `which` holds. @param audit such as `$2` */
 export const removing = (name: string, table: string, which: string, audit: string): Statement =>
@@ -42,3 +14,72 @@ export const removing = (name: string, table: string, which: string, audit: stri
      logged as (${insertAudit(`removed, ${entriesIn(audit)}`)})
      select id::text as id from removed`,
   );
+
+type Writable<C extends Columns, Member extends keyof C> = { readonly [M in Member]: RowOf<Table<C>>[M] | undefined };
+
+/**
+ * The records of a table, named by the values of `key`.
+ * @param name of its statements  @param joined what a new row, `input`, is joined with: it is stored if there is such a row
+ */
+export function managedRecords<C extends Columns, Member extends keyof C & string, Setting extends Member>(
+  name: string,
+  table: Table<C>,
+  {
+    key,
+    added,
+    changed,
+    joined = "",
+  }: { readonly key: readonly Member[]; readonly added: readonly Member[]; readonly changed: readonly Setting[]; readonly joined?: string },
+) {
+  type Row = RowOf<Table<C>>;
+  const named = key.map((member, at) => `${table.name}.${table.column(member)} = $${at + 1}::${table.columns[member]?.type}`).join(" and ");
+  const one = `select ${table.select()} from ${table.name} where ${named}`;
+  const ONE = statement(`${name}_one`, one);
+  const LOCK = statement(`${name}_lock`, `${one} for update`);
+  const ADD = statement(
+    `${name}_add`,
+    `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${table.recordset(added)})),
+     added as (
+       insert into ${table.name} (${table.names(added)}) select ${table.values(added, "input")} from input ${joined}
+       on conflict (${table.names(key)}) do nothing returning *),
+     logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
+     select ${table.select(table.members, "added")} from added`,
+  );
+  const CHANGE = statement(
+    `${name}_change`,
+    `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${table.recordset(changed)})),
+     changed as (
+       update ${table.name} set ${table.assignments(changed, "input")}, updated_at = now() from input
+       where ${table.name}.id = $1::uuid returning ${table.name}.*),
+     logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+     select ${table.select(table.members, "changed")} from changed`,
+  );
+  const REMOVE = removing(`${name}_remove`, table.name, named, `$${key.length + 1}`);
+  const [addedRow, changedRow] = [table.writer(added), table.writer(changed)];
+  return {
+    one: async (tx: Tx, ...named: readonly Parameter[]): Promise<Row | undefined> => (await tx.query<Row>(ONE, named))[0],
+    /** @returns undefined where another record has its key */
+    add: async (tx: Tx, record: Writable<C, Member>, audit: AuditEntry): Promise<Row | undefined> =>
+      (await tx.query<Row>(ADD, [jsonRows([addedRow(record)]), jsonRows([audit])]))[0],
+    /**
+     * Changes a record, which is locked, within a transaction.
+     * @param audit of its row  @returns the record before and after, the same object when nothing changes; undefined for an unknown one
+     */
+    async change(
+      tx: Tx,
+      named: readonly Parameter[],
+      decide: (record: Row) => Writable<C, Setting>,
+      audit: (changed: Writable<C, Setting>, record: Row) => AuditEntry,
+    ) {
+      const [before] = await tx.query<Row & { readonly id: string }>(LOCK, named);
+      if (before === undefined) return undefined;
+      const settings = decide(before);
+      const row = changedRow(settings);
+      if (isDeepStrictEqual(row, changedRow(before))) return { before, after: before };
+      const [after] = await tx.query<Row>(CHANGE, [before.id, jsonRows([row]), jsonRows([audit(settings, before)])]);
+      return after && { before, after };
+    },
+    remove: async (tx: Tx, named: readonly Parameter[], audit: AuditEntry): Promise<boolean> =>
+      (await tx.query(REMOVE, [...named, jsonRows([audit])])).length > 0,
+  };
+}

@@ -48,6 +48,14 @@ export async function applyClient(
   return stored === before ? "unchanged" : "changed";
 }
 
+export type Event = Pick<AuditEntry, "outcome" | "actor">;
+
+/** @param reason of the refusal when the record has just been removed  @throws {Refusal} temporarily_unavailable */
+export function outcomeOf(change: { readonly before: unknown; readonly after: unknown } | undefined, reason: string): Outcome {
+  if (change === undefined) throw new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
+  return change.after === change.before ? "unchanged" : "changed";
+}
+
 type FileConnection = ProvisionFile["connections"][number];
 
 /** Refuses what cannot be changed: else an existing connection got the secret that is for another provider. */
@@ -59,31 +67,19 @@ function assertUnchanged(current: Connection, { issuer, realmId }: NewConnection
 }
 
 /** Creates or changes a connection. @throws {Refusal} invalid_request with the issue; temporarily_unavailable for one that was just removed */
-export async function applyConnection(
-  connection: FileConnection,
-  realmId: string,
-  box: SecretBox,
-  audit: Pick<AuditEntry, "outcome" | "actor">,
-  tx: Tx,
-): Promise<Outcome> {
+export async function applyConnection(connection: FileConnection, realmId: string, box: SecretBox, event: Event, tx: Tx): Promise<Outcome> {
   const added = newConnection(connection, newId(systemClock, randomBytes), realmId, box);
-  if ((await addConnection(tx, added, { ...audit, event: "connection.created" })) !== undefined) return "created";
-  let before: Connection | undefined;
+  if ((await addConnection(tx, added, { ...event, event: "connection.created" })) !== undefined) return "created";
   const { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret } = connection;
   const change = { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret };
   const decide = (current: Connection) => {
-    before = current;
     assertUnchanged(current, added, connection);
     return changedConnection(current, change, box);
   };
-  const after = await changeConnection(tx, added.name, decide, { ...audit, event: "connection.changed" });
-  if (after === undefined) throw new Refusal("temporarily_unavailable", "connection_just_removed", { retryAfter: 1 });
-  return after === before ? "unchanged" : "changed";
+  return outcomeOf(await changeConnection(tx, added.name, decide, { ...event, event: "connection.changed" }), "connection_just_removed");
 }
 
 type FileIssuer = ProvisionFile["workloadIssuers"][number];
-type Event = Pick<AuditEntry, "outcome" | "actor">;
-
 const KIND_STAYS = new Refusal("invalid_request", "workload_issuer_of_another_kind", {
   description: "The kind of a platform cannot be changed.",
   issues: [{ path: "kind", message: "is another one at this issuer, and cannot be changed" }],
@@ -93,15 +89,12 @@ const KIND_STAYS = new Refusal("invalid_request", "workload_issuer_of_another_ki
 export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: Tx): Promise<Outcome> {
   const added = await addWorkloadIssuer(tx, newTrust(input), { ...event, event: "workload_issuer.created" });
   if (added !== undefined) return "created";
-  let before: WorkloadIssuer | undefined;
   const decide = (current: WorkloadIssuer) => {
-    before = current;
     if (input.kind !== current.kind) throw KIND_STAYS;
     return changedTrust(current, input);
   };
-  const after = await changeWorkloadIssuer(tx, input.issuer, decide, { ...event, event: "workload_issuer.changed" });
-  if (after === undefined) throw new Refusal("temporarily_unavailable", "workload_issuer_just_removed", { retryAfter: 1 });
-  return after === before ? "unchanged" : "changed";
+  const change = await changeWorkloadIssuer(tx, input.issuer, decide, { ...event, event: "workload_issuer.changed" });
+  return outcomeOf(change, "workload_issuer_just_removed");
 }
 
 const nameOf = ({ issuer, subject, claims }: WorkloadIdentity): string => JSON.stringify([issuer, subject, Object.entries(claims).sort()]);

@@ -1,16 +1,24 @@
-import { type AuditActor, type AuditEntry, realmUri } from "../audit.ts";
+import { type AuditActor, realmUri } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { defaultSettings, mayHaveRecord, withSettings } from "../resources/resource.ts";
+import { defaultSettings, mayHaveRecord, type ResourceSettings, withSettings } from "../resources/resource.ts";
 import type { SecretBox } from "../secret-box.ts";
 import { record } from "./audit-log.ts";
 import { describeScope } from "./consents.ts";
-import { addIdentity, applyClient, applyConnection, applyWorkloadIssuer, removeIdentities } from "./provisioned-records.ts";
+import {
+  addIdentity,
+  applyClient,
+  applyConnection,
+  applyWorkloadIssuer,
+  type Event,
+  outcomeOf,
+  removeIdentities,
+} from "./provisioned-records.ts";
 import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { differencesMade } from "./provisioning-preview.ts";
 import { finishRemovalOfClients } from "./removals.ts";
-import { lockResource, resourceRegistry, storeResource } from "./resources.ts";
+import { changeResource, resourceRegistry } from "./resources.ts";
 import { type Sql, statement, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
@@ -20,8 +28,6 @@ const PROVISIONING: AuditActor = { type: "service", id: "provisioning" };
 type FileRealm = ProvisionFile["realms"][number];
 type FileClient = ProvisionFile["clients"][number];
 type FileResource = ProvisionFile["resources"][number];
-type FileConnection = ProvisionFile["connections"][number];
-type FileScope = ProvisionFile["scopes"][number];
 
 /** Processes that start with the same file at once apply it one after the other. */
 const LOCK = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
@@ -83,93 +89,78 @@ async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string
   return owner?.id ?? false;
 }
 
-/** The issues of a refusal. Rethrows any other error. */
-function issuesOf(error: unknown): readonly Issue[] {
+/** The issues of a refusal, with the place of the entry in the file. Rethrows any other error. */
+function issuesOf(error: unknown, entry: string): readonly Issue[] {
   if (!isRefusal(error) || (error.code !== "invalid_request" && error.code !== "forbidden" && error.code !== "conflict")) throw error;
   const { description = error.code, issues = [{ path: "", message: description }] } = error.detail;
-  return issues;
+  return issues.map(({ path, message }) => ({ path: `${entry}${path && `.${path}`}`, message }));
 }
 
-/** @throws {Refusal} invalid_request for a file with issues */
-function assertNone(issues: readonly Issue[]): void {
-  if (issues.length > 0) throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
-}
+const refused = (issues: readonly Issue[], reason = "file_incoherent"): Refusal =>
+  new Refusal("invalid_request", reason, { description: "The file cannot be applied.", issues });
 
 /** @throws {Refusal} invalid_request, with the issues of all clients */
 async function applyClients(clients: readonly FileClient[], actor: AuditActor, tx: Tx): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const issues: Issue[] = [];
   for (const [index, client] of clients.entries()) {
-    const report = ({ path, message }: Issue) => issues.push({ path: `clients.${index}${path && `.${path}`}`, message });
+    const entry = `clients.${index}`;
     const owner = await ownerOf(client.ownerEmail, tx);
-    if (owner === false) report({ path: "ownerEmail", message: "belongs to no user" });
+    if (owner === false) issues.push({ path: `${entry}.ownerEmail`, message: "belongs to no user" });
     try {
       outcomes.push(await applyClient(client, owner === false ? undefined : owner, actor, tx));
     } catch (error) {
-      for (const issue of issuesOf(error)) report(issue);
+      issues.push(...issuesOf(error, entry));
     }
   }
-  assertNone(issues);
+  if (issues.length > 0) throw refused(issues);
   const moved = await applyIdentities(clients, { outcome: "success", actor }, tx);
   return outcomes.map((outcome, index) => (outcome === "unchanged" && moved.has(clients[index]?.clientId ?? "") ? "changed" : outcome));
 }
 
 /** @returns the clients whose identities changed  @throws {Refusal} invalid_request, with the issues of all identities */
-async function applyIdentities(clients: readonly FileClient[], event: Pick<AuditEntry, "outcome" | "actor">, tx: Tx) {
+async function applyIdentities(clients: readonly FileClient[], event: Event, tx: Tx) {
   const issues: Issue[] = [];
   const { changed, missing } = await removeIdentities(clients, event, tx);
   for (const each of missing) {
-    await addIdentity(each, event, tx).catch((error: unknown) => {
-      for (const { path, message } of issuesOf(error)) issues.push({ path: `${each.path}${path && `.${path}`}`, message });
-    });
+    await addIdentity(each, event, tx).catch((error: unknown) => issues.push(...issuesOf(error, each.path)));
     changed.add(each.clientId);
   }
-  assertNone(issues);
+  if (issues.length > 0) throw refused(issues);
   return changed;
 }
 
-const REALM_NAMED = statement("provision_realm_named", "select id::text as id from realms where name = $1");
-
-const realmUnknown = (path: string) =>
-  new Refusal("invalid_request", "realm_unknown", {
-    description: "The file cannot be applied.",
-    issues: [{ path: `${path}.realm`, message: "names no realm" }],
-  });
-
-async function applyScope({ realm, ...scope }: FileScope, index: number, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
-  const outcome = named && (await describeScope(tx, named.id, scope, { event: "scope.changed", outcome: "success", actor }));
-  if (outcome === undefined) throw realmUnknown(`scopes.${index}`);
-  return outcome;
-}
-
-async function applyResource(entry: FileResource, index: number, issuer: string, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const { realm, resource, ...settings } = entry;
-  if (!mayHaveRecord(resource, issuer))
-    assertNone([{ path: `resources.${index}.resource`, message: "is this server itself, which has no record" }]);
-  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [realm ?? "default"]);
-  if (named === undefined) throw realmUnknown(`resources.${index}`);
-  const record = { ...withSettings(defaultSettings(resource), settings), resource, realmId: named.id, origin: "file" } as const;
-  const event = { outcome: "success", actor } as const;
+async function applyResource(entry: FileResource, realmId: string, issuer: string, event: Event, tx: Tx): Promise<Outcome> {
+  const { realm: _, resource, ...settings } = entry;
+  if (!mayHaveRecord(resource, issuer)) throw refused([{ path: "resource", message: "is this server itself, which has no record" }]);
+  const record = { ...withSettings(defaultSettings(resource), settings), resource, realmId, origin: "file" } as const;
   if ((await resourceRegistry(tx).add(record, { ...event, event: "resource.created" })) !== undefined) return "created";
-  const current = await lockResource(tx, named.id, resource);
-  if (current === undefined) throw new Refusal("temporarily_unavailable", "resource_just_removed", { retryAfter: 1 });
-  const stored = await storeResource(tx, current, withSettings(current, settings), { ...event, event: "resource.changed" });
-  return stored === current ? "unchanged" : "changed";
+  const decide = (current: ResourceSettings) => withSettings(current, settings);
+  return outcomeOf(await changeResource(tx, realmId, resource, decide, { ...event, event: "resource.changed" }), "resource_just_removed");
 }
 
 /** Applies an entry; the issues of a refusal get its place in the file. */
-const atEntry = (entry: string, applying: Promise<Outcome>): Promise<Outcome> =>
+const atEntry = <Applied>(entry: string, applying: Promise<Applied>): Promise<Applied> =>
   applying.catch((error: unknown) => {
-    const issues = issuesOf(error).map(({ path, message }) => ({ path: `${entry}${path && `.${path}`}`, message }));
-    throw new Refusal("invalid_request", "file_incoherent", { description: "The file cannot be applied.", issues });
+    throw refused(issuesOf(error, entry));
   });
 
-async function applyConnectionIn(connection: FileConnection, index: number, box: SecretBox, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [named] = await tx.query<{ id: string }>(REALM_NAMED, [connection.realm ?? "default"]);
-  if (named === undefined) throw realmUnknown(`connections.${index}`);
-  return atEntry(`connections.${index}`, applyConnection(connection, named.id, box, { outcome: "success", actor }, tx));
-}
+const REALM_NAMED = statement("provision_realm_named", "select id::text as id from realms where name = $1");
+
+/** Applies the entries of a section, each to its realm. @throws {Refusal} invalid_request, also for an unknown realm */
+const inRealms = <Entry extends { readonly realm?: string | undefined }>(
+  section: string,
+  entries: readonly Entry[],
+  tx: Tx,
+  apply: (entry: Entry, realmId: string) => Promise<Outcome | undefined>,
+): Promise<readonly Outcome[]> =>
+  Array.fromAsync(entries, async (entry, index) => {
+    const place = `${section}.${index}`;
+    const [realm] = await tx.query<{ id: string }>(REALM_NAMED, [entry.realm ?? "default"]);
+    const outcome = realm && (await atEntry(place, apply(entry, realm.id)));
+    if (outcome === undefined) throw refused([{ path: `${place}.realm`, message: "names no realm" }], "realm_unknown");
+    return outcome;
+  });
 
 /** Users with their hashes, and the file that names them. */
 type Prepared = { readonly file: ProvisionFile; readonly users: readonly PreparedUser[]; readonly clientIds: readonly string[] };
@@ -185,13 +176,18 @@ async function applyFile(prepared: Prepared, actor: AuditActor, { issuer, box }:
   await tx.query(LOCK_REALMS, [file.realms.map(({ name }) => name)]);
   const realms = await Array.fromAsync(file.realms, (realm) => applyRealm(realm, actor, tx));
   const accounts = await Array.fromAsync(users, (user) => applyUser(user, actor, tx));
-  const workloadIssuers = await Array.fromAsync(file.workloadIssuers, (issuer, index) =>
-    atEntry(`workloadIssuers.${index}`, applyWorkloadIssuer(issuer, { outcome: "success", actor }, tx)),
+  const event: Event = { outcome: "success", actor };
+  const workloadIssuers = await Array.fromAsync(file.workloadIssuers, (each, index) =>
+    atEntry(`workloadIssuers.${index}`, applyWorkloadIssuer(each, event, tx)),
   );
   const clients = await applyClients(file.clients, actor, tx);
-  const scopes = await Array.fromAsync(file.scopes, (scope, index) => applyScope(scope, index, actor, tx));
-  const resources = await Array.fromAsync(file.resources, (resource, index) => applyResource(resource, index, issuer, actor, tx));
-  const connections = await Array.fromAsync(file.connections, (connection, index) => applyConnectionIn(connection, index, box, actor, tx));
+  const scopes = await inRealms("scopes", file.scopes, tx, (scope, realmId) =>
+    describeScope(tx, realmId, scope, { ...event, event: "scope.changed" }),
+  );
+  const resources = await inRealms("resources", file.resources, tx, (each, realmId) => applyResource(each, realmId, issuer, event, tx));
+  const connections = await inRealms("connections", file.connections, tx, (each, realmId) =>
+    applyConnection(each, realmId, box, event, tx),
+  );
   return {
     ...{ realms: count(realms), users: count(accounts), clients: count(clients) },
     ...(scopes.length > 0 && { scopes: count(scopes) }),

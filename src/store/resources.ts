@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
@@ -11,11 +10,11 @@ import type {
   ShownRecord,
   ShownResources,
 } from "../resources/ports.ts";
-import { type ResourceRecord, type ResourceSettings, type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
+import { type ResourceRecord, type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
-import { adding, changing, removing } from "./managed-records.ts";
-import { isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
+import { managedRecords } from "./managed-records.ts";
+import { isStorable, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
 import { RESOURCES } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -72,20 +71,24 @@ export const shownResources = (sql: Tx): ShownResources => ({
   },
 });
 
-const NEW = without(RESOURCES.members, ["id", "createdAt", "updatedAt"]);
-const newRow = RESOURCES.writer(NEW);
-
-const ADD = adding("resource_add", RESOURCES, NEW, "resource, realm_id", "join realms on realms.id = input.realm_id");
+const records = managedRecords("resource", RESOURCES, {
+  key: ["resource", "realmId"],
+  added: without(RESOURCES.members, ["id", "createdAt", "updatedAt"]),
+  changed: SETTING_MEMBERS,
+  joined: "join realms on realms.id = input.realm_id",
+});
 
 /** An audit record that names the resource, and its scopes. */
-const entry = (audit: AuditEntry, resource: string, scopes: ResourceRecord["scopes"]): string =>
-  jsonRows([{ ...audit, resources: [resource], ...(scopes.length > 0 && { scope: scopes.map(({ name }) => name).join(" ") }) }]);
+const naming = (audit: AuditEntry, resource: string, scopes: ResourceRecord["scopes"] = []): AuditEntry => ({
+  ...audit,
+  resources: [resource],
+  ...(scopes.length > 0 && { scope: scopes.map(({ name }) => name).join(" ") }),
+});
 
 export const resourceRegistry = (sql: Tx): ResourceRegistry => ({
   add: async (added, audit) => {
-    if (!isUuid(added.realmId)) return undefined;
     const resource = resourceKey(added.resource);
-    return (await sql.query<ResourceRecord>(ADD, [jsonRows([newRow({ ...added, resource })]), entry(audit, resource, added.scopes)]))[0];
+    return isUuid(added.realmId) ? records.add(sql, { ...added, resource }, naming(audit, resource, added.scopes)) : undefined;
   },
 });
 
@@ -99,42 +102,19 @@ const LIST: ListDescription<ResourceSort> = {
     created: { by: null, order: "desc" },
   },
 };
-const ONE = statement("resource_one", `select ${RESOURCES.select()} from resources where resource = $1 and realm_id = $2::uuid`);
-const LOCK = statement(
-  "resource_lock",
-  `select ${RESOURCES.select()} from resources where resource = $1 and realm_id = $2::uuid for update`,
-);
-
-const CHANGE = changing("resource_change", RESOURCES, SETTING_MEMBERS);
-const changedRow = RESOURCES.writer(SETTING_MEMBERS);
-
-const REMOVE = removing("resource_remove", "resources", "resource = $1 and realm_id = $2::uuid", "$3");
-
-export const lockResource = async (tx: Tx, realmId: string, resource: string): Promise<ResourceRecord | undefined> =>
-  (await tx.query<ResourceRecord>(LOCK, [resourceKey(resource), realmId]))[0];
-
-/** Stores a change of a locked record. @returns the same object when nothing changes */
-export async function storeResource(tx: Tx, before: ResourceRecord, settings: ResourceSettings, audit: AuditEntry) {
-  const row = changedRow(settings);
-  if (isDeepStrictEqual(row, changedRow(before))) return before;
-  return (await tx.query<ResourceRecord>(CHANGE, [before.id, jsonRows([row]), entry(audit, before.resource, settings.scopes)]))[0];
-}
+/** Changes a record within a transaction. */
+export const changeResource = (tx: Tx, ...[realmId, resource, decide, audit]: Parameters<ManagedResources["change"]>) =>
+  records.change(tx, [resourceKey(resource), realmId], decide, ({ scopes }, { resource: key }) => naming(audit, key, scopes));
 
 export const managedResources = (sql: Sql): ManagedResources => ({
   ...resourceRegistry(sql),
   list: async ({ search, ...where }, part) =>
     isUuid(where.realmId) ? listPage<ResourceRecord, ResourceSort>(sql, LIST, { where, search }, part) : EMPTY_PAGE,
-  one: async (realmId, resource) =>
-    isUuid(realmId) ? (await sql.query<ResourceRecord>(ONE, [resourceKey(resource), realmId]))[0] : undefined,
-  change: async (realmId, resource, decide, audit) => {
-    if (!isUuid(realmId)) return undefined;
-    return sql.transaction(async (tx) => {
-      const record = await lockResource(tx, realmId, resource);
-      return record && storeResource(tx, record, decide(record), audit);
-    });
-  },
+  one: async (realmId, resource) => (isUuid(realmId) ? records.one(sql, resourceKey(resource), realmId) : undefined),
+  change: async (realmId, ...change) =>
+    isUuid(realmId) ? (await sql.transaction((tx) => changeResource(tx, realmId, ...change)))?.after : undefined,
   remove: async (realmId, named, audit) => {
     const resource = resourceKey(named);
-    return isUuid(realmId) && (await sql.query(REMOVE, [resource, realmId, entry(audit, resource, [])])).length > 0;
+    return isUuid(realmId) && records.remove(sql, [resource, realmId], naming(audit, resource));
   },
 });

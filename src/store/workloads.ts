@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import type { IdentitySort, ManagedWorkloads, StoredIdentity, WorkloadIssuerSort } from "../clients/ports.ts";
 import {
@@ -16,7 +15,7 @@ import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { adding, changing, removing } from "./managed-records.ts";
+import { managedRecords } from "./managed-records.ts";
 import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 import { WORKLOAD_IDENTITIES, WORKLOAD_ISSUERS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
@@ -60,8 +59,12 @@ export function workloadDirectory(sql: Sql): Pick<WorkloadPorts, "find" | "confi
   };
 }
 
-const TRUST = without(WORKLOAD_ISSUERS.members, ["id", "createdAt", "updatedAt"]);
-const trustRow = WORKLOAD_ISSUERS.writer(TRUST);
+const ADDED = without(WORKLOAD_ISSUERS.members, ["id", "createdAt", "updatedAt"]);
+const issuers = managedRecords("workload_issuer", WORKLOAD_ISSUERS, {
+  key: ["issuer"],
+  added: ADDED,
+  changed: without(ADDED, ["issuer", "kind"]),
+});
 
 const ISSUERS: ListDescription<WorkloadIssuerSort> = {
   table: WORKLOAD_ISSUERS,
@@ -69,12 +72,6 @@ const ISSUERS: ListDescription<WorkloadIssuerSort> = {
   search: ["issuer"],
   sorts: { issuer: { by: 'workload_issuers.issuer collate "C"', type: "text", order: "asc" }, created: { by: null, order: "desc" } },
 };
-const ONE = statement("workload_issuer_one", `select ${WORKLOAD_ISSUERS.select()} from workload_issuers where issuer = $1`);
-const LOCK = statement("workload_issuer_lock", `select ${WORKLOAD_ISSUERS.select()} from workload_issuers where issuer = $1 for update`);
-const ADD = adding("workload_issuer_add", WORKLOAD_ISSUERS, TRUST, "issuer");
-const CHANGE = changing("workload_issuer_change", WORKLOAD_ISSUERS, TRUST);
-const REMOVE = removing("workload_issuer_remove", "workload_issuers", "issuer = $1", "$2");
-
 const identityColumns = (identity: string): string =>
   `${WORKLOAD_IDENTITIES.select(without(WORKLOAD_IDENTITIES.members, ["issuerId", "clientId"]), identity)},
    workload_issuers.issuer, clients.client_id as "clientId"`;
@@ -132,20 +129,14 @@ const UNASSIGN = statement(
    select id::text as id from removed`,
 );
 
-const entry = (audit: AuditEntry, issuer: string): string => jsonRows([{ ...audit, workloadIssuer: issuer }]);
+const naming = (audit: AuditEntry, issuer: string): AuditEntry => ({ ...audit, workloadIssuer: issuer });
 
 /** Stores a platform. @returns undefined for one that is known */
-export const addWorkloadIssuer = async (tx: Tx, trust: WorkloadTrust, audit: AuditEntry): Promise<WorkloadIssuer | undefined> =>
-  (await tx.query<WorkloadIssuer>(ADD, [jsonRows([trustRow(trust)]), entry(audit, trust.issuer)]))[0];
+export const addWorkloadIssuer = (tx: Tx, trust: WorkloadTrust, audit: AuditEntry) => issuers.add(tx, trust, naming(audit, trust.issuer));
 
-/** Changes a platform within a transaction. @returns what `decide` was given when nothing changes */
-export async function changeWorkloadIssuer(tx: Tx, ...[issuer, decide, audit]: Parameters<ManagedWorkloads["change"]>) {
-  const [found] = await tx.query<WorkloadIssuer>(LOCK, [issuer]);
-  if (found === undefined) return undefined;
-  const row = trustRow({ ...decide(found), issuer: found.issuer, kind: found.kind });
-  if (isDeepStrictEqual(row, trustRow(found))) return found;
-  return (await tx.query<WorkloadIssuer>(CHANGE, [found.id, jsonRows([row]), entry(audit, issuer)]))[0];
-}
+/** Changes a platform within a transaction. */
+export const changeWorkloadIssuer = (tx: Tx, ...[issuer, decide, audit]: Parameters<ManagedWorkloads["change"]>) =>
+  issuers.change(tx, [issuer], decide, () => naming(audit, issuer));
 
 const invalid = (path: string, message: string) =>
   new Refusal("invalid_request", "workload_identity_invalid", {
@@ -164,7 +155,7 @@ export async function assignIdentity(tx: Tx, clientId: string, identity: Workloa
   if (client.method !== "workload_jwt") throw invalid("clientId", "is a client of another tokenEndpointAuthMethod than workload_jwt");
   const [counted] = await tx.query<{ n: number }>(COUNT, [client.id]);
   if ((counted?.n ?? 0) >= MAX_IDENTITIES) throw invalid("clientId", `has ${MAX_IDENTITIES} identities, the most that a client may have`);
-  const [trusted] = await tx.query<WorkloadIssuer>(ONE, [issuer]);
+  const trusted = await issuers.one(tx, issuer);
   if (trusted === undefined) throw invalid("issuer", "is not a trusted issuer of workloads; add it first");
   const fault = identityFault(identity, trusted);
   if (fault !== undefined) throw invalid("subject", fault);
@@ -183,10 +174,10 @@ export const unassignIdentity = async (tx: Tx, id: string, audit: AuditEntry): P
 
 export const managedWorkloads = (sql: Sql): ManagedWorkloads => ({
   issuers: ({ search, ...where }, part) => listPage<WorkloadIssuer, WorkloadIssuerSort>(sql, ISSUERS, { where, search }, part),
-  issuer: async (issuer) => (await sql.query<WorkloadIssuer>(ONE, [issuer]))[0],
+  issuer: (issuer) => issuers.one(sql, issuer),
   add: (trust, audit) => addWorkloadIssuer(sql, trust, audit),
-  change: (issuer, decide, audit) => sql.transaction((tx) => changeWorkloadIssuer(tx, issuer, decide, audit)),
-  remove: async (issuer, audit) => (await sql.query(REMOVE, [issuer, entry(audit, issuer)])).length > 0,
+  change: async (issuer, decide, audit) => (await sql.transaction((tx) => changeWorkloadIssuer(tx, issuer, decide, audit)))?.after,
+  remove: (issuer, audit) => issuers.remove(sql, [issuer], naming(audit, issuer)),
   identities: async ({ issuer, clientId, search }, part) => {
     if (![issuer, clientId].every((text) => text === undefined || isStorable(text))) return EMPTY_PAGE;
     const conditions = [
