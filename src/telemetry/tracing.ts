@@ -25,27 +25,7 @@ export interface TracingSettings {
   readonly continues: boolean;
 }
 
-/** Spans of requests, calls of the core and statements. Attributes hold names from the source, never values of a request. */
-export interface Tracing {
-  /**
-   * Traces `work` as part of what runs now, or of a span of another process; nothing else.
-   * @param traceparent context of that other span, by W3C Trace Context
-   */
-  within<Result>(
-    name: string,
-    kind: "internal" | "client",
-    attributes: Attributes,
-    work: () => Promise<Result>,
-    traceparent?: string,
-  ): Promise<Result>;
-  /** The context of what runs now, for another process; undefined when it is not traced. */
-  traceparent(): string | undefined;
-  /** Traces a request. @param route its pattern, if it is known */
-  request(request: IncomingMessage, response: ServerResponse, route: string | undefined, work: () => void): void;
-  /** Names the request that runs now by the pattern of the route that answered it. */
-  routed(method: string, route: string): void;
-  close(): Promise<void>;
-}
+export type Tracing = ReturnType<typeof startTracing>;
 
 const KINDS = { internal: SpanKind.INTERNAL, client: SpanKind.CLIENT } as const;
 
@@ -55,8 +35,11 @@ const failed = (span: Span, error: unknown): void => {
   span.setStatus({ code: SpanStatusCode.ERROR });
 };
 
-/** Sends spans to an OpenTelemetry collector (OTLP over HTTP). Loaded only where an endpoint is configured. */
-export function startTracing({ collector, ratio, continues }: TracingSettings): Tracing {
+/**
+ * Sends spans of requests, calls of the core and statements to an OpenTelemetry collector (OTLP over HTTP). Attributes hold names from the
+ * source, never values of a request. Loaded only where an endpoint is configured.
+ */
+export function startTracing({ collector, ratio, continues }: TracingSettings) {
   const exporter = new OTLPTraceExporter(collector.at("/v1/traces"));
   const provider = new TracerProvider({
     resource: collector.resource,
@@ -71,7 +54,17 @@ export function startTracing({ collector, ratio, continues }: TracingSettings): 
     get: (carrier: IncomingMessage, name: string) => carrier.headers[name],
   };
   return {
-    async within(name, kind, attributes, work, traceparent) {
+    /**
+     * Traces `work` as part of what runs now, or of a span of another process; nothing else.
+     * @param traceparent context of that other span, by W3C Trace Context
+     */
+    async within<Result>(
+      name: string,
+      kind: keyof typeof KINDS,
+      attributes: Attributes,
+      work: () => Promise<Result>,
+      traceparent?: string,
+    ): Promise<Result> {
       const isLocal = trace.getActiveSpan() !== undefined;
       if (!isLocal && traceparent === undefined) return work();
       const parent = isLocal ? context.active() : propagator.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
@@ -85,13 +78,15 @@ export function startTracing({ collector, ratio, continues }: TracingSettings): 
         span.end();
       }
     },
-    traceparent() {
+    /** The context of what runs now, for another process; undefined when it is not traced. */
+    traceparent(): string | undefined {
       if (trace.getActiveSpan()?.isRecording() !== true) return undefined;
       const carrier: { traceparent?: string } = {};
       propagator.inject(context.active(), carrier, defaultTextMapSetter);
       return carrier.traceparent;
     },
-    request(request, response, route, work) {
+    /** Traces a request. @param route its pattern, if it is known */
+    request(request: IncomingMessage, response: ServerResponse, route: string | undefined, work: () => void): void {
       const parent = continues ? propagator.extract(ROOT_CONTEXT, request, getter) : ROOT_CONTEXT;
       const method = request.method ?? "GET";
       const attributes = { "http.request.method": method, ...(route !== undefined && { "http.route": route }) };
@@ -103,7 +98,8 @@ export function startTracing({ collector, ratio, continues }: TracingSettings): 
       });
       context.with(trace.setSpan(parent, span), work);
     },
-    routed(method, route) {
+    /** Names the request that runs now by the pattern of the route that answered it. */
+    routed(method: string, route: string): void {
       trace.getActiveSpan()?.updateName(`${method} ${route}`).setAttribute("http.route", route);
     },
     close: () => atMost(provider.shutdown()),

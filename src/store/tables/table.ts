@@ -77,33 +77,9 @@ export interface TableExtras {
   readonly partitions?: { readonly by: string; readonly others: string };
 }
 
-export type RowOf<T> =
-  T extends Table<infer C> ? { readonly [Member in keyof C]: C[Member] extends Column<infer Value> ? Value : never } : never;
-
-export interface Table<C extends Columns = Columns> {
-  readonly name: string;
-  readonly columns: C;
-  readonly extras: TableExtras;
-  readonly members: readonly (keyof C & string)[];
-  column(member: keyof C & string): string;
-  /** A select list that names columns by member. @param from the table, its alias, or a CTE that returns its rows */
-  select(members?: readonly (keyof C & string)[], from?: string): string;
-  /** A column list for an insert. */
-  names(members: readonly (keyof C & string)[]): string;
-  /** Names and types for jsonb_to_recordset, of rows made by `writer`. */
-  recordset(members: readonly (keyof C & string)[]): string;
-  /** Names and types of members, for jsonb_to_record of a record without bytes and times, which needs no `writer`. */
-  typed(members: readonly (keyof C & string)[]): string;
-  /** The values of such a recordset, for an insert. @param from alias of the recordset */
-  values(members: readonly (keyof C & string)[], from?: string): string;
-  /** `column = value, …` for an update from such a recordset. */
-  assignments(members: readonly (keyof C & string)[], from: string): string;
-  /** A function that turns a record into a row for jsonRows. */
-  writer<Member extends keyof C & string>(
-    members: readonly Member[],
-  ): (record: { readonly [M in Member]: RowOf<Table<C>>[M] | undefined }) => { [column: string]: Json };
-}
-
+type Row<C extends Columns> = { readonly [Member in keyof C]: C[Member] extends Column<infer Value> ? Value : never };
+export type RowOf<T extends Pick<Table, "columns">> = Row<T["columns"]>;
+export type Table<C extends Columns = Columns> = ReturnType<typeof table<C>>;
 export type AnyTable = Pick<Table, "name" | "columns" | "extras" | "members" | "column">;
 
 const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -141,7 +117,7 @@ function arriving({ type }: Column, value: string): string {
  * Describes a table. The row type, select lists, insert lists, recordsets, writers and the MikroORM entity (entities.ts) derive from it.
  * Members are in camel case, columns in snake case.
  */
-export function table<C extends Columns>(name: string, columns: C, extras: TableExtras = {}): Table<C> {
+export function table<C extends Columns>(name: string, columns: C, extras: TableExtras = {}) {
   type Member = keyof C & string;
   const members = Object.keys(columns) as readonly Member[];
   const of = (member: Member): Column => columns[member] as Column;
@@ -151,21 +127,37 @@ export function table<C extends Columns>(name: string, columns: C, extras: Table
     extras,
     members,
     column: snake,
-    select: (selected = members, from = name) =>
-      selected.map((member) => `${reading(of(member), `${from}.${snake(member)}`)} as "${member}"`).join(", "),
-    names: (chosen) => chosen.map(snake).join(", "),
-    recordset: (chosen) => chosen.map((member) => `${snake(member)} ${travelling(of(member))}`).join(", "),
-    typed: (chosen) => chosen.map((member) => `"${member}" ${of(member).type}`).join(", "),
-    values: (chosen, from) =>
-      chosen.map((member) => arriving(of(member), `${from === undefined ? "" : `${from}.`}${snake(member)}`)).join(", "),
-    assignments: (chosen, from) =>
-      chosen.map((member) => `${snake(member)} = ${arriving(of(member), `${from}.${snake(member)}`)}`).join(", "),
-    writer: (chosen) => {
+    /** A select list that names columns by member. @param from the table, its alias, or a CTE that returns its rows */
+    select(selected: readonly Member[] = members, from = name): string {
+      return selected.map((member) => `${reading(of(member), `${from}.${snake(member)}`)} as "${member}"`).join(", ");
+    },
+    /** A column list for an insert. */
+    names(chosen: readonly Member[]): string {
+      return chosen.map(snake).join(", ");
+    },
+    /** Names and types for jsonb_to_recordset, of rows made by `writer`. */
+    recordset(chosen: readonly Member[]): string {
+      return chosen.map((member) => `${snake(member)} ${travelling(of(member))}`).join(", ");
+    },
+    /** Names and types of members, for jsonb_to_record of a record without bytes and times, which needs no `writer`. */
+    typed(chosen: readonly Member[]): string {
+      return chosen.map((member) => `"${member}" ${of(member).type}`).join(", ");
+    },
+    /** The values of such a recordset, for an insert. @param from alias of the recordset */
+    values(chosen: readonly Member[], from?: string): string {
+      return chosen.map((member) => arriving(of(member), `${from === undefined ? "" : `${from}.`}${snake(member)}`)).join(", ");
+    },
+    /** `column = value, …` for an update from such a recordset. */
+    assignments(chosen: readonly Member[], from: string): string {
+      return chosen.map((member) => `${snake(member)} = ${arriving(of(member), `${from}.${snake(member)}`)}`).join(", ");
+    },
+    /** A function that turns a record into a row for jsonRows. */
+    writer<Written extends Member>(chosen: readonly Written[]) {
       const plan = chosen.map((member) => ({ member, column: snake(member), isBytes: of(member).type === "bytea" }));
-      return (record) => {
+      return (record: { readonly [M in Written]: Row<C>[M] | undefined }): { [column: string]: Json } => {
         const row: { [column: string]: Json } = {};
         for (const { member, column, isBytes } of plan) {
-          const value = record[member];
+          const value: unknown = record[member];
           if (value !== undefined) row[column] = isBytes && value instanceof Uint8Array ? hex(value) : (value as Json);
         }
         return row;
