@@ -22,7 +22,6 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ["dynamicRegistrationScopes", "--scope"],
 ]);
 
-/** For error messages. */
 export interface FailureContext {
   /** The base URL of the server. */
   readonly server: string;

@@ -180,7 +180,6 @@ const FAULTS: Readonly<Record<FaultKind, string>> = {
   unsigned: "no checkpoint covers the records",
 };
 
-/** The result of a verification in words. */
 function auditVerdict(verdict: Verdict): string {
   if (verdict.kind === "unsound") {
     const { kind, line, seq, recordId } = verdict.fault;
@@ -196,7 +195,6 @@ function auditVerdict(verdict: Verdict): string {
   ].join("\n");
 }
 
-/** What an intact export lacks, in words. */
 function shortfallWords(shortfall: Shortfall, { first, signedTo }: Proof, { after = 0, atLeast }: Extent): string {
   const why: Readonly<Record<Shortfall, string>> = {
     begins_elsewhere: `it begins after record ${first - 1}, not after ${after}; if that is intended, give --after ${first - 1}`,

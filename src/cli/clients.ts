@@ -1,8 +1,8 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT, PartlyDone } from "./failure.ts";
-import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, onceOnly, withLimit } from "./management-api.ts";
+import { asking, digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, YES } from "./management-api.ts";
 import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-files-and-factors.ts";
@@ -29,10 +29,9 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
       output(await action(admin, await recordId(admin, name, options), options)),
     );
 
-  withLimit(command("list", "list clients, newest first", list)).option(
-    "--search <text>",
-    "only those with this text in name or client_id",
-  );
+  command("list", "list clients, newest first", list)
+    .addOption(LIMIT)
+    .option("--search <text>", "only those with this text in name or client_id");
   named(
     "show <client>",
     "show one client",
@@ -55,25 +54,22 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
   named("disable <client>", "disable a client everywhere, at once", (admin, id, options) =>
     updated(admin, id, { ...options, disable: true }),
   );
-  const deletion = command(
-    "delete <client>",
-    "delete a client with its keys, grants and tokens",
-    async (admin, name: string, options: Common) => {
-      const id = await recordId(admin, name, options);
-      await (options.operator ? admin.operator : admin).clients.delete.mutate({ id });
-      return { value: { deleted: id }, text: `deleted ${id}` };
-    },
-  );
-  asksFirst(deletion, terminal, "The client is deleted with its keys, grants and tokens.");
-  const regeneration = named(
+  command("delete <client>", "delete a client with its keys, grants and tokens", async (admin, name: string, options: Common) => {
+    const id = await recordId(admin, name, options);
+    await (options.operator ? admin.operator : admin).clients.delete.mutate({ id });
+    return { value: { deleted: id }, text: `deleted ${id}` };
+  })
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "The client is deleted with its keys, grants and tokens."));
+  named(
     "regenerate-secret <client>",
     "give a client a new secret, which is shown only once; the old one is invalid at once",
     (admin, id, { operator }): Promise<Shown> =>
       onceOnly((operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }), SECRET_LOST),
-  );
-  asksFirst(regeneration, terminal, "The client's present secret stops working at once.");
-  const unused = registerClientDetails(managed, terminal);
-  asksFirst(unused, terminal, "Clients that registered themselves and were not used are deleted with their grants and tokens.");
+  )
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "The client's present secret stops working at once."));
+  registerClientDetails(managed, terminal);
 }
 
 function clientLost({ operator }: Common): string {
@@ -187,12 +183,6 @@ const DAY = 86_400_000;
 /** Clients that one call deletes (docs/protocol.md#deleting-many-clients). */
 const MANY = 100;
 
-const days = (value: string): number => {
-  if (!/^[1-9]\d{0,3}$/.test(value)) throw new InvalidArgumentError("must be a number of days, at least 1");
-  return Number(value);
-};
-
-/** `countersign clients document`, `consents` and `delete-unused`. */
 function registerClientDetails(command: ReturnType<typeof managementCommands>, terminal: Terminal) {
   command(
     "document <client_id>",
@@ -208,11 +198,14 @@ function registerClientDetails(command: ReturnType<typeof managementCommands>, t
     async (admin, named: string, options: Common) =>
       options.operator ? whoAllowed(admin, named) : counted(admin, await recordId(admin, named, options)),
   ).option("--operator", "as an operator: any client, named by its client_id");
-  return command(
+  command(
     "delete-unused",
     "for operators: delete clients that registered themselves and were not used for so many days",
     async (admin, given: number) => deleteUnused(admin, terminal.clock() * 1000 - given * DAY),
-  ).argument("<days>", "days without a token", days);
+  )
+    .argument("<days>", "days without a token", digits(/^[1-9]\d{0,3}$/, "a number of days, at least 1"))
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "Clients that registered themselves and were not used are deleted with their grants and tokens."));
 }
 
 function documentText(versions: Versions): string {

@@ -3,8 +3,8 @@ import { type Command, Option } from "commander";
 import { CONNECTION_AUTH_METHODS, PRESETS } from "../upstream/connection.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
-import { asksFirst, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
-import { inRealm, realmNamed } from "./scopes.ts";
+import { asking, LIMIT, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
+import { REALM, realmNamed } from "./scopes.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-files-and-factors.ts";
@@ -33,7 +33,6 @@ const withSettings = (command: Command): Command =>
     .option("--no-trust-acr", "do not believe it (default)")
     .option("--secret-file <file>", "read the client secret from a file, or from standard input with -");
 
-/** `countersign connections …`, for operators. */
 export function registerConnectionCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "connections", "identity providers that users sign in by, for operators");
 
@@ -43,7 +42,7 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
     const text = table(items, { NAME: "name", TITLE: "title", ISSUER: "issuer", DOMAINS: "domains", ENABLED: "enabled" });
     return { value: items, text, total, whenEmpty: "No connections yet. Add one: countersign connections add google --client-id ID" };
   };
-  inRealm(withLimit(command("list", "list connections", list)));
+  command("list", "list connections", list).addOption(LIMIT).addOption(REALM);
   registerAdd(command, terminal);
   command("show <name>", "show a connection", async (admin, name: string) => shown(await admin.operator.connections.get.query({ name })));
   withSettings(
@@ -63,18 +62,16 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
     return { value: identities, text, whenEmpty: "No account elsewhere signs in to this one." };
   });
   command("test <name>", "read the provider's metadata, and try the client id and secret", test);
-  asksFirst(
-    command("remove <name>", "remove a connection; users who can only sign in by it need a new password", async (admin, name: string) => {
-      await admin.operator.connections.remove.mutate({ name });
-      return { value: { name }, text: `removed ${printable(name)}` };
-    }),
-    terminal,
-    "Remove this connection?",
-  );
+  command("remove <name>", "remove a connection; users who can only sign in by it need a new password", async (admin, name: string) => {
+    await admin.operator.connections.remove.mutate({ name });
+    return { value: { name }, text: `removed ${printable(name)}` };
+  })
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "Remove this connection?"));
 }
 
 function registerAdd(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
-  const adding = withSettings(
+  withSettings(
     command(
       "add <name>",
       "add a connection: a preset by its name, or any provider by --issuer",
@@ -85,8 +82,8 @@ function registerAdd(command: ReturnType<typeof managementCommands>, terminal: T
     .option("--issuer <url>", "the provider's issuer identifier")
     .addOption(new Option("--preset <preset>", "a known provider; default: the name").choices(PRESETS))
     .option("--tenant <id>", "the directory (tenant) id, for microsoft")
-    .addOption(new Option("--auth-method <method>", "how this server authenticates at the provider").choices(CONNECTION_AUTH_METHODS));
-  inRealm(adding);
+    .addOption(new Option("--auth-method <method>", "how this server authenticates at the provider").choices(CONNECTION_AUTH_METHODS))
+    .addOption(REALM);
 }
 
 const settingsOf = ({ title, scope, domain, trustAcr, clientId }: Settings) => ({

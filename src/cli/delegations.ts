@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asksFirst, everyPage, type Listed, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { asking, everyPage, LIMIT, type Listed, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
 import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { asId, userId } from "./user-files-and-factors.ts";
@@ -16,7 +16,6 @@ type CutOptions = { readonly user?: string; readonly agent?: string; readonly gr
 
 type Filter = CutOptions & { readonly live?: true; readonly ended?: true };
 
-/** `countersign delegations …`, for operators. */
 export function registerDelegationCommands(program: Command, terminal: Terminal): void {
   const description = "which agents act for which users, for operators; kept for a day after they expire";
   const command = managementCommands(program, terminal, "delegations", description);
@@ -34,7 +33,8 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
       warning: () => (unknown ? `${printable(agent)}: no agent has this client_id` : undefined),
     };
   };
-  withLimit(command("list", "list delegations, newest first", list))
+  command("list", "list delegations, newest first", list)
+    .addOption(LIMIT)
     .option("--user <user>", "only for this user, by id or e-mail address")
     .option("--agent <client_id>", "only those of this agent")
     .option("--grant <id>", "only those derived from this grant")
@@ -44,15 +44,16 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     const tree = await operator.delegations.tree.query({ grantId, live });
     return { value: tree, text: shown(tree) };
   }).option("--live", "only valid delegations");
-  const cutting = command(
+  command(
     "cut [id]",
     "end a delegation, all of an agent, or a grant, with everything below it, at once and permanently",
     async (admin, id: string | undefined, options: CutOptions) => {
       const cut = await admin.operator.delegations.cut.mutate(await cutOf(admin, id, options));
       return { value: cut, text: `ended: ${cut.ended}` };
     },
-  );
-  asksFirst(cutting, terminal, "The delegation ends with everything below it.")
+  )
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "The delegation ends with everything below it."))
     .option("--agent <client_id>", "all delegations of this agent, for all users or for one")
     .option("--user <user>", "with --agent: for this user only, by id or e-mail address")
     .option("--grant <id>", "this grant, with the application's own tokens");
@@ -134,7 +135,6 @@ function shown({ root, delegations, complete }: Tree): string {
 
 type Pause = ManagementOutputs["operator"]["agents"]["pauses"]["pauses"][number];
 
-/** `countersign agents …`, for operators. */
 export function registerAgentCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "agents", "agents that act for users, for operators; named by client_id");
   const report = (value: { readonly changed: boolean }, done: string, idle: string): Output => ({

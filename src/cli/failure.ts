@@ -1,6 +1,5 @@
 import { readFileSync, readSync } from "node:fs";
 
-/** Exit codes of the command line. */
 export const EXIT = {
   /** The server refused, or something else went wrong. */
   failed: 1,

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
-import { addCommand, asksFirst, managementCommands, managing, onceOnly } from "./management-api.ts";
+import { addCommand, asking, managementCommands, managing, onceOnly, YES } from "./management-api.ts";
 import { printable, record, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -14,12 +14,13 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
     return { value: signingKeys, text, whenEmpty };
   });
   const description = "withdraw a key that somebody else may have: what it signed is refused";
-  const withdrawal = addCommand(keys, terminal, "withdraw <kid>", description, async (kid: string) => {
+  addCommand(keys, terminal, "withdraw <kid>", description, async (kid: string) => {
     const withdrawn = await (await managing(terminal)).operator.signingKeys.withdraw.mutate({ kid });
     const text = `Withdrew ${printable(kid)}. Cores stop accepting it within 30 seconds; resource servers when they next fetch the keys.`;
     return { value: withdrawn, text };
-  });
-  asksFirst(withdrawal, terminal, "Everything that the key has signed is refused, and the key can never be used again.");
+  })
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "Everything that the key has signed is refused, and the key can never be used again."));
 }
 
 const KEY_LOST =
@@ -43,13 +44,14 @@ export function registerApiKeyCommands(program: Command, terminal: Terminal): vo
     const value = { id, name, key };
     return { value, text: record(value), shownOnce: "key" };
   });
-  const revocation = command(
+  command(
     "revoke <client> <key>",
     "revoke a key, named by its id, at once and permanently",
     async (admin, client: string, keyId: string) => {
       const revoked = await admin.apiKeys.revoke.mutate({ clientId: await recordId(admin, client), keyId });
       return { value: revoked, text: `revoked ${revoked.id}` };
     },
-  );
-  asksFirst(revocation, terminal, "The key stops working at once.");
+  )
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "The key stops working at once."));
 }

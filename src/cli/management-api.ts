@@ -1,5 +1,5 @@
 import type { AdminClient } from "@countersign/admin";
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES, PartlyDone } from "./failure.ts";
 import { asJson } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
@@ -69,9 +69,10 @@ export async function confirm(terminal: Terminal, question: string, yes: true | 
   if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure(EXIT.failed, "Nothing was changed.");
 }
 
-/** Lets a command ask first, whatever it is called with. */
-export const asksFirst = (command: Command, terminal: Terminal, question: string): Command =>
-  command.option("-y, --yes", "do not ask first").hook("preAction", () => confirm(terminal, question, command.opts().yes));
+export const YES = new Option("-y, --yes", "do not ask first");
+
+/** A hook of a command with YES that asks first, whatever the command is called with. */
+export const asking = (terminal: Terminal, question: string) => (command: Command) => confirm(terminal, question, command.opts().yes);
 
 /**
  * A call whose answer the server gives only once.
@@ -118,16 +119,16 @@ export async function listed<Name extends string, Page extends ListPage<Name>>(
   }
 }
 
-/** All items of a paged list. */
 export const everyPage = async <Name extends string, Page extends ListPage<Name>>(name: Name, page: FetchPage<Page>) =>
   (await listed(name, page)).items;
 
-/** The option `--limit` of a list. */
-export type Most = { readonly limit?: number };
-
-export const withLimit = (command: Command): Command => command.option("--limit <count>", "how many to list; without it: all", itemCount);
-
-function itemCount(value: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError("must be a whole number above 0");
+/** Reads digits. @param what they must be */
+export const digits = (form: RegExp, what: string) => (value: string) => {
+  if (!form.test(value)) throw new InvalidArgumentError(`must be ${what}`);
   return Number(value);
-}
+};
+
+export type Most = { readonly limit?: number };
+export const LIMIT = new Option("--limit <count>", "how many to list; without it: all").argParser(
+  digits(/^[1-9]\d{0,8}$/, "a whole number above 0"),
+);

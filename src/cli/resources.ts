@@ -4,8 +4,8 @@ import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { collect } from "./client-options.ts";
 import { reportText } from "./doctor/finding.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asksFirst, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
-import { inRealm, realmNamed } from "./scopes.ts";
+import { asking, LIMIT, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
+import { REALM, realmNamed } from "./scopes.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -39,7 +39,8 @@ const kind = (value: string, before: readonly ClientKind[] = []): readonly Clien
 };
 
 const withSettings = (command: Command): Command =>
-  inRealm(command)
+  command
+    .addOption(REALM)
     .option("--name <name>", "what users see")
     .option("--scope <scope>", "a scope that it has; repeat for more. Replaces the list", collect)
     .option("--client <kind>", `clients that may request its scopes: ${CLIENT_KINDS.join(", ")}; repeat for more`, kind)
@@ -50,11 +51,13 @@ const withSettings = (command: Command): Command =>
     )
     .option("--lifetime <seconds>", "of its access tokens, at most the server's; default: the server's", lifetime);
 
-/** `countersign resources …`, for operators. */
 export function registerResourceCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "resources", "protected resources and their scopes, for operators");
 
-  withLimit(inRealm(command("list", "list resources", list)).option("--search <text>", "only those with this text in URI or name"));
+  command("list", "list resources", list)
+    .addOption(REALM)
+    .option("--search <text>", "only those with this text in URI or name")
+    .addOption(LIMIT);
   withSettings(
     command(
       "add <url>",
@@ -62,23 +65,21 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
       async (admin, url: string, options: Options) => shown(await add(admin, url, options)),
     ),
   );
-  inRealm(
-    command("show <url>", "show a resource", async (admin, resource: string, { realm }: Options) =>
-      shown(await admin.operator.resources.get.query({ ...(await realmNamed(admin, realm)), resource })),
-    ),
-  );
+  command("show <url>", "show a resource", async (admin, resource: string, { realm }: Options) =>
+    shown(await admin.operator.resources.get.query({ ...(await realmNamed(admin, realm)), resource })),
+  ).addOption(REALM);
   withSettings(command("update <url>", "change a resource", update))
     .addOption(new Option("--enable", "accept requests for it").conflicts("disable"))
     .option("--disable", "refuse requests for it");
-  inRealm(command("diff <url>", "compare the record of a resource with its metadata document", diff));
+  command("diff <url>", "compare the record of a resource with its metadata document", diff).addOption(REALM);
   registerResourceReports(command, terminal);
-  const removal = inRealm(
-    command("remove <url>", "remove the record of a resource", async (admin, resource: string, { realm }: Options) => {
-      const removed = await admin.operator.resources.remove.mutate({ ...(await realmNamed(admin, realm)), resource });
-      return { value: removed, text: `removed ${printable(removed.resource)}` };
-    }),
-  );
-  asksFirst(removal, terminal, "The record goes with its scopes, their words and its settings.");
+  command("remove <url>", "remove the record of a resource", async (admin, resource: string, { realm }: Options) => {
+    const removed = await admin.operator.resources.remove.mutate({ ...(await realmNamed(admin, realm)), resource });
+    return { value: removed, text: `removed ${printable(removed.resource)}` };
+  })
+    .addOption(REALM)
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "The record goes with its scopes, their words and its settings."));
 }
 
 async function list(admin: AdminClient, { realm, search, limit }: Options & Most & { readonly search?: string }): Promise<Output> {
@@ -188,9 +189,10 @@ async function diff(admin: AdminClient, resource: string, { realm }: Options): P
   return { value: found, text: lines.length === 0 ? "The record has the scopes of the metadata document." : lines.join("\n") };
 }
 
-/** `countersign resources refusals` and `examine`. */
 function registerResourceReports(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
-  withLimit(inRealm(command("refusals <url>", "list the refused token requests that named a resource, newest first", refusals)));
+  command("refusals <url>", "list the refused token requests that named a resource, newest first", refusals)
+    .addOption(REALM)
+    .addOption(LIMIT);
   command("examine <url>", "check a resource as `countersign doctor` does, by requests of the server", async (admin, resource: string) => {
     const report = await admin.operator.resources.examine.query({ resource });
     if (report.verdict === "fault") terminal.end(1);

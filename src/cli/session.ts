@@ -10,7 +10,6 @@ import type { Tokens } from "./token/server.ts";
 const CallTokens = z.object({ access_token: z.string(), expires_in: z.number() });
 const TokenSet = CallTokens.extend({ refresh_token: z.string() });
 type TokenSet = z.infer<typeof TokenSet>;
-/** An access token and its user. */
 type Acting = { readonly email: string; readonly token: string };
 type Credentials = { readonly email: string; readonly password: string };
 type Account = ManagementOutputs["account"]["get"];

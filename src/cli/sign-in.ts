@@ -4,7 +4,6 @@ import { addCommand, type Output } from "./management-api.ts";
 import { printable, record } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** `countersign login`, `logout`, `whoami`. */
 export function registerSignInCommands(program: Command, terminal: Terminal): void {
   const command = <Options>(
     name: string,

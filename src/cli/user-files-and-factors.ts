@@ -132,7 +132,6 @@ function namedTwice(lines: readonly Line[]): string[] {
 
 const MOST_SHOWN = 100;
 
-/** Faults as lines of a message. */
 function shown(faults: readonly string[]): string {
   const more = faults.length - MOST_SHOWN;
   return [...faults.slice(0, MOST_SHOWN), ...(more > 0 ? [`and ${more} more`] : [])].map((fault) => `\n  ${fault}`).join("");
@@ -196,7 +195,6 @@ async function sessionsOf({ operator }: AdminClient, of: string): Promise<Output
   return { value, text: value.sessions.length === 0 ? "This user is not signed in." : text };
 }
 
-/** `countersign users factors` and `users sessions`. */
 export function registerUserFactorCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
   command(
     "factors <user>",

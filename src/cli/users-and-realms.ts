@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Language } from "../texts/languages.ts";
 import { collectOr } from "./client-options.ts";
 import { CommandFailure, contentOf, EXIT, secretIn } from "./failure.ts";
-import { listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { digits, LIMIT, listed, type Most, managementCommands, type Output } from "./management-api.ts";
 import { realmId } from "./scopes.ts";
 import { SIGN_INS, signInClass } from "./sign-in-class.ts";
 import { printable, record, table, whenOf } from "./table.ts";
@@ -30,17 +30,11 @@ function address(value: string): string {
   return value;
 }
 
-function wholeNumber(value: string): number {
-  if (!/^\d{1,4}$/.test(value)) throw new InvalidArgumentError("must be a whole number");
-  return Number(value);
-}
-
 const output = (listed: readonly User[], value: unknown): Output => ({
   value,
   text: table(listed, { ID: "id", "E-MAIL": "email", VERIFIED: "emailVerified", ROLE: "role", ENABLED: "enabled" }),
 });
 
-/** `countersign users invite`, `create` and `delete`. */
 function registerNewcomerCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
   const withRole = (one: Command) => one.option("--role <role>", "user, developer or operator; default: that of users who sign up", role);
   withRole(
@@ -57,7 +51,11 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
       },
     )
       .argument("<email>", "whom to invite", address)
-      .option("--hours <number>", "hours for which the link works; default: 168 (7 days), at most 720 (30 days)", wholeNumber)
+      .option(
+        "--hours <number>",
+        "hours for which the link works; default: 168 (7 days), at most 720 (30 days)",
+        digits(/^\d{1,4}$/, "a whole number"),
+      )
       .option("--language <language>", "language of the mail; default: en"),
   );
   withRole(
@@ -92,18 +90,15 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
   ).option("--yes", "without asking");
 }
 
-/** `countersign users invitations` and `withdraw`. */
 function registerInvitationCommands(command: ReturnType<typeof managementCommands>): void {
   const open = ({ operator }: AdminClient, search?: string, most?: number) =>
     listed("invitations", (at) => operator.invitations.list.query({ search: search || undefined, ...at }), most);
-  withLimit(
-    command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
-      const { items, total } = await open(admin, undefined, limit);
-      const text = table(items, { "E-MAIL": "email", ROLE: "role", SENT: whenOf("createdAt"), EXPIRES: whenOf("expiresAt") });
-      const whenEmpty = "No invitation waits. Send one with `countersign users invite`.";
-      return { value: items, text, total, whenEmpty };
-    }),
-  );
+  command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
+    const { items, total } = await open(admin, undefined, limit);
+    const text = table(items, { "E-MAIL": "email", ROLE: "role", SENT: whenOf("createdAt"), EXPIRES: whenOf("expiresAt") });
+    const whenEmpty = "No invitation waits. Send one with `countersign users invite`.";
+    return { value: items, text, total, whenEmpty };
+  }).addOption(LIMIT);
   command("withdraw <email>", "withdraw an invitation: its link stops working", async (admin, email: string) => {
     const invitation = (await open(admin, email.slice(0, 200))).items.find((one) => one.email.toLowerCase() === email.toLowerCase());
     if (invitation === undefined) throw new CommandFailure(EXIT.notFound, `No invitation of ${printable(email)} waits.`);
@@ -112,7 +107,6 @@ function registerInvitationCommands(command: ReturnType<typeof managementCommand
   });
 }
 
-/** `countersign users …`, for operators. */
 export function registerUserCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "users", "users, for operators; named by id or e-mail address");
   const changing =
@@ -122,12 +116,12 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
       return output([user], user);
     };
 
-  withLimit(
-    command("list", "list users, newest first", async (admin, { search, limit }: Most & { readonly search?: string }) => {
-      const { items, total } = await usersFound(admin, search, limit);
-      return { ...output(items, items), total };
-    }),
-  ).option("--search <text>", "only those with this text in name or address");
+  command("list", "list users, newest first", async (admin, { search, limit }: Most & { readonly search?: string }) => {
+    const { items, total } = await usersFound(admin, search, limit);
+    return { ...output(items, items), total };
+  })
+    .addOption(LIMIT)
+    .option("--search <text>", "only those with this text in name or address");
   registerNewcomerCommands(command, terminal);
   registerInvitationCommands(command);
   registerUserFileCommands(command);
@@ -149,7 +143,6 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
   ).argument("<role>", "user, developer or operator", role);
 }
 
-/** `countersign realms …`, for operators. */
 export function registerRealmCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "realms", "realms, for operators");
   const scopesOf = ({ dynamicRegistrationScopes: scopes }: Realm) => (scopes?.length === 0 ? "none" : scopes);
@@ -158,12 +151,10 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
     text: table(listed, { ID: "id", NAME: "name", "REGISTRATION SCOPES": scopesOf }),
   });
 
-  withLimit(
-    command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }, { limit }: Most) => {
-      const { items, total } = await listed("realms", (at) => operator.realms.list.query(at), limit);
-      return { ...output(items, items), total };
-    }),
-  );
+  command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }, { limit }: Most) => {
+    const { items, total } = await listed("realms", (at) => operator.realms.list.query(at), limit);
+    return { ...output(items, items), total };
+  }).addOption(LIMIT);
   command(
     "update <realm>",
     "set the scopes that open registration may grant in a realm, named by id or name",

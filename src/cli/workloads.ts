@@ -5,7 +5,7 @@ import { isOpenIdentity, WORKLOAD_KINDS } from "../clients/workload.ts";
 import { collect } from "./client-options.ts";
 import { ruleColumns } from "./explain.ts";
 import { textIn } from "./failure.ts";
-import { asksFirst, everyPage, listed, type Most, managementCommands, type Output, withLimit } from "./management-api.ts";
+import { asking, digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -24,11 +24,6 @@ interface Settings {
   readonly allowPrivate?: boolean;
 }
 
-const seconds = (text: string): number => {
-  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError("must be a number of seconds");
-  return Number(text);
-};
-
 /** `name=value`. */
 function claim(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const at = text.indexOf("=");
@@ -41,17 +36,16 @@ const withSettings = (command: Command): Command =>
     .option("--jwks-uri <url>", "where its keys are, if not where its discovery document says; none removes it")
     .option("--bundle-endpoint <url>", "of a SPIFFE trust domain: where its bundle is")
     .option("--algorithm <name>", `a signature algorithm, of ${CLIENT_ASSERTION_ALGORITHMS.join(", ")}; repeatable`, collect)
-    .option("--max-lifetime <seconds>", "the longest life of a token", seconds)
+    .option("--max-lifetime <seconds>", "the longest life of a token", digits(/^\d{1,6}$/, "a number of seconds"))
     .option("--single-use", "accept each token once, by its jti")
     .option("--no-single-use", "accept a token until it expires")
     .option("--allow-private", "its keys may be at a private address")
     .option("--no-allow-private", "only at public addresses");
 
-/** `countersign workloads …`, for operators. */
 export function registerWorkloadCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "workloads", "platforms whose tokens authenticate clients, for operators");
 
-  withLimit(command("list", "list the platforms that are trusted", list));
+  command("list", "list the platforms that are trusted", list).addOption(LIMIT);
   withSettings(
     command("add <issuer>", "trust a platform: a URL, or spiffe://trust-domain", (admin, issuer: string, options: Settings & Kind) =>
       admin.operator.workloadIssuers.create.mutate({ issuer, kind: options.kind, ...settingsOf(options) }).then(shown),
@@ -63,14 +57,12 @@ export function registerWorkloadCommands(program: Command, terminal: Terminal): 
       admin.operator.workloadIssuers.update.mutate({ issuer, ...settingsOf(options) }).then(shown),
     ),
   );
-  asksFirst(
-    command("remove <issuer>", "trust a platform no longer, and remove all identities on it", async (admin, issuer: string) => {
-      await admin.operator.workloadIssuers.remove.mutate({ issuer });
-      return { value: { issuer }, text: `removed ${printable(issuer)}` };
-    }),
-    terminal,
-    "Remove this platform with all identities on it?",
-  );
+  command("remove <issuer>", "trust a platform no longer, and remove all identities on it", async (admin, issuer: string) => {
+    await admin.operator.workloadIssuers.remove.mutate({ issuer });
+    return { value: { issuer }, text: `removed ${printable(issuer)}` };
+  })
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "Remove this platform with all identities on it?"));
   registerIdentityCommands(command, terminal);
   command(
     "test <token>",
@@ -89,14 +81,12 @@ function registerIdentityCommands(command: ReturnType<typeof managementCommands>
     .requiredOption("--issuer <issuer>", "the platform")
     .requiredOption("--subject <subject>", "what the platform calls it; a SPIFFE ID may end in /*")
     .option("--claim <name=value>", "a claim that its token must have; repeatable", claim);
-  asksFirst(
-    command("unassign <id>", "let a workload be a client no longer, by the identity's id", async (admin, id: string) => {
-      await admin.operator.workloadIdentities.remove.mutate({ id });
-      return { value: { id }, text: `removed ${printable(id)}` };
-    }),
-    terminal,
-    "Remove this identity?",
-  );
+  command("unassign <id>", "let a workload be a client no longer, by the identity's id", async (admin, id: string) => {
+    await admin.operator.workloadIdentities.remove.mutate({ id });
+    return { value: { id }, text: `removed ${printable(id)}` };
+  })
+    .addOption(YES)
+    .hook("preAction", asking(terminal, "Remove this identity?"));
 }
 
 const settingsOf = ({ jwksUri, bundleEndpoint, algorithm, maxLifetime, singleUse, allowPrivate }: Settings) => ({

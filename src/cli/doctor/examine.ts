@@ -136,7 +136,6 @@ export interface CountersignObservations {
 
 const NOTEWORTHY_SECONDS = 5;
 
-/** Whether a response of `/health` is a Countersign's. */
 const isCountersign = ({ body }: Answer): boolean =>
   isObject(body?.services) && ["database", "redis", "core"].every((service) => service in (body.services as object));
 

@@ -3,7 +3,6 @@ import { asJson, printable } from "../table.ts";
 
 export type { Finding, Report };
 
-/** Makes the findings about one thing. */
 export function findingsAbout(about: string) {
   const ok = (check: string, found: string): Finding => ({ check, verdict: "ok", about, found });
   const warning = (check: string, found: string, change: string): Finding => ({ check, verdict: "warning", about, found, change });

@@ -2,7 +2,6 @@ import { isWebResource, sameResource } from "../../protocol/access.ts";
 import { type Finding, findingsAbout, shown } from "./finding.ts";
 import { type Answer, type Json, stringsOf } from "./web.ts";
 
-/** What is known about a protected resource. */
 export interface ResourceObservations {
   /** The URL that clients use. */
   readonly url: string;

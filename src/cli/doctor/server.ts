@@ -2,7 +2,6 @@ import { isWebResource } from "../../protocol/access.ts";
 import { type Finding, findingsAbout, shown } from "./finding.ts";
 import { type Answer, type Json, stringsOf } from "./web.ts";
 
-/** What is known about an authorization server. */
 export interface ServerObservations {
   /** The issuer that clients expect. */
   readonly issuer: string;

@@ -18,7 +18,6 @@ const Metadata = z.object({
 /** The members of an authorization server's metadata that commands read (RFC 8414 §2). */
 export type Server = z.infer<typeof Metadata>;
 
-/** What a command asks a user for. */
 export interface TokenRequest {
   readonly server: Server;
   readonly clientId: string;
