@@ -208,13 +208,11 @@ const storageConfig = (s: Settings) =>
     migrateOnStart: s.MIGRATE_ON_START,
   }) as const;
 
-/** Where the audit trail is sent, and how long it stays. */
 const auditTrailOf = (s: Settings) => ({
   auditStream: { url: s.AUDIT_STREAM, secret: s.AUDIT_STREAM_SECRET },
   auditRetention: { days: s.AUDIT_KEEP_DAYS, folder: s.AUDIT_ARCHIVE },
 });
 
-/** What requests of clients must fulfil. */
 const requestConfig = (s: Settings) => ({
   requireKnownResources: s.REQUIRE_KNOWN_RESOURCES,
   requirePushedRequests: s.REQUIRE_PAR,

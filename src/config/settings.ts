@@ -29,7 +29,6 @@ export const SETTING_NAMES = Object.keys(SETTINGS.shape) as SettingName[]; // zo
 
 export const metaOf = (name: SettingName): SettingMeta => SETTINGS.shape[name].meta() as unknown as SettingMeta; // every setting above has one
 
-/** The settings that take certificates, one or several. */
 export const CERTIFICATE_SETTINGS = [
   "GRPC_TLS_CERT",
   "GRPC_TLS_CLIENT_CA",

@@ -70,7 +70,6 @@ export interface Deployment {
   readonly unsafe: readonly string[];
 }
 
-/** The settings of the process that answers. */
 export interface ShownSettings {
   readonly settings: readonly {
     readonly name: string;

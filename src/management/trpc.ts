@@ -60,7 +60,6 @@ interface PublicError {
   readonly maxAge?: number;
 }
 
-/** Error codes for malformed calls. */
 const CALL_FAULTS: { readonly [Code in TRPCError["code"]]?: RefusalCode } = {
   NOT_FOUND: "not_found",
   BAD_REQUEST: "invalid_request",

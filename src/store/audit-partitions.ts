@@ -226,7 +226,6 @@ async function change(tx: Tx, keepDays: number): Promise<true> {
 
 const linksOf = (name: string): string => name.replace("audit_records", "audit_links");
 
-/** Whether a range has records of the trail. */
 const holdsKept = async (tx: Tx, name: string): Promise<boolean> => {
   const links = linksOf(name);
   const [row] = await tx.query<{ kept: boolean }>(

@@ -57,7 +57,6 @@ const SIGN = statement(
    values ($1::float8::bigint, decode(translate($2::text, '-_', '+/') || '=', 'base64'), $3::text, $4::text) on conflict (seq) do nothing`,
 );
 
-/** Held by the process that seals. */
 export const SEAL_LOCK = 7_235_107_483;
 const TAKE_LOCK = statement("audit_seal_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
 

@@ -27,7 +27,6 @@ const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
 /** Whether the transaction conflicted with another. It had no effect, and a retry would see what the other did. */
 export const mayBeRepeated = (error: unknown): boolean => COLLIDED.has(stateBehind(error) ?? "");
 
-/** Whether another row has the key already. */
 export const isUniqueViolation = (error: unknown): boolean => stateBehind(error) === "23505";
 
 /** Retries work once after a conflict. A second conflict is temporarily_unavailable: it had no effect, and a later call may succeed. */

@@ -36,14 +36,12 @@ export const connections = (sql: Tx): Connections => ({
   byName: async (name) => (isStorable(name) ? records.one(sql, name) : undefined),
 });
 
-/** An audit record that names the provider. */
 const naming = (audit: AuditEntry, { issuer }: Pick<Connection, "issuer">): AuditEntry => ({ ...audit, resources: [issuer] });
 
 /** Stores a connection. @returns undefined for a name that is taken, or an unknown realm */
 export const addConnection = (tx: Tx, ...[connection, audit]: Parameters<ManagedConnections["add"]>) =>
   records.add(tx, connection, naming(audit, connection));
 
-/** Changes a connection within a transaction. */
 export const changeConnection = (tx: Tx, ...[name, decide, audit]: Parameters<ManagedConnections["change"]>) =>
   records.change(tx, [name], decide, (_, connection) => naming(audit, connection));
 

@@ -99,7 +99,6 @@ export const consents = (sql: Sql): Consents => ({
   },
 });
 
-/** Consents as the token core reads them. */
 export function consentRepository(sql: Sql): ConsentRepository {
   type Key = readonly [userId: string, clientId: string];
   const keyOf = (key: Key): string => key.join(" ");

@@ -5,7 +5,6 @@ import { seconds, statement, type Tx } from "./sql.ts";
 /** Seconds between a refresh and a second use of the same token that still look like two requests of one client at once. */
 const RACE = 10;
 
-/** Events that are counted. */
 const COUNTED = [
   "token.issued",
   "token.refused",

@@ -77,7 +77,6 @@ export interface ListDescription<Sort extends string> {
 /** SQL with a `?` for each value. */
 export type Fragment = readonly [text: string, values: readonly unknown[]];
 
-/** What narrows a list down. */
 export interface ListFilter {
   /** Conditions by member, as MikroORM reads them; undefined ones are left out. */
   readonly where?: Readonly<Record<string, unknown>>;
@@ -205,7 +204,6 @@ export async function listPage<Row extends { readonly id: string }, Sort extends
   };
 }
 
-/** The condition for what follows a cursor. */
 function following(cursor: string, sort: NamedSort, id: string): Fragment {
   const { by, type, order } = sort;
   const position = positionOf(cursor, sort);

@@ -44,7 +44,6 @@ export class Overtaken extends Error {
   override readonly name = "Overtaken";
 }
 
-/** Password hashing, as provisioning uses it. */
 export interface ProvisioningPasswords {
   hash(password: string, turn: string): Promise<string>;
   verify(hash: string | null | undefined, password: string, turn: string): Promise<{ readonly kind: string }>;

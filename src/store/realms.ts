@@ -74,7 +74,6 @@ const BRANDINGS = statement(
   `select id::text as id, name = 'default' as "isDefault", branding from realms where branding is not null or name = 'default'`,
 );
 
-/** Reads the branding of every realm that has its own. */
 export const realmBrandings =
   (sql: Tx): RealmBrandings =>
   async () => {

@@ -47,7 +47,6 @@ const IS_PENDING = statement("removal_is_pending", "select 1 as one from removal
 export const enqueueRemoval = (tx: Tx, { kind, key, epoch, afterClientId, afterId }: Removal): Promise<unknown> =>
   tx.query(ENQUEUE, [kind, key, epoch, afterClientId, afterId]);
 
-/** Whether a removal of a client or user is unfinished. */
 export const isRemovalPending = async (tx: Tx, kinds: readonly RemovalKind[], key: string): Promise<boolean> =>
   (await tx.query(IS_PENDING, [kinds, key])).length > 0;
 

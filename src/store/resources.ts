@@ -78,7 +78,6 @@ const records = managedRecords("resource", RESOURCES, {
   joined: "join realms on realms.id = input.realm_id",
 });
 
-/** An audit record that names the resource, and its scopes. */
 const naming = (audit: AuditEntry, resource: string, scopes: ResourceRecord["scopes"] = []): AuditEntry => ({
   ...audit,
   resources: [resource],
@@ -102,7 +101,6 @@ const LIST: ListDescription<ResourceSort> = {
     created: { by: null, order: "desc" },
   },
 };
-/** Changes a record within a transaction. */
 export const changeResource = (tx: Tx, ...[realmId, resource, decide, audit]: Parameters<ManagedResources["change"]>) =>
   records.change(tx, [resourceKey(resource), realmId], decide, ({ scopes }, { resource: key }) => naming(audit, key, scopes));
 

@@ -36,7 +36,6 @@ const CONFIGURED = statement("workloads_configured", "select 1 as one from workl
 
 type Token = { readonly issuers: readonly string[]; readonly subject: string };
 
-/** Trusted platforms and the identities on them. */
 export function workloadDirectory(sql: Sql): Pick<WorkloadPorts, "find" | "configured"> {
   const keyOf = ({ issuers, subject }: Token): string => JSON.stringify([issuers, subject]);
   const load = coalesceReads(async (tokens: readonly Token[]) => {
@@ -134,7 +133,6 @@ const naming = (audit: AuditEntry, issuer: string): AuditEntry => ({ ...audit, w
 /** Stores a platform. @returns undefined for one that is known */
 export const addWorkloadIssuer = (tx: Tx, trust: WorkloadTrust, audit: AuditEntry) => issuers.add(tx, trust, naming(audit, trust.issuer));
 
-/** Changes a platform within a transaction. */
 export const changeWorkloadIssuer = (tx: Tx, ...[issuer, decide, audit]: Parameters<ManagedWorkloads["change"]>) =>
   issuers.change(tx, [issuer], decide, () => naming(audit, issuer));
 

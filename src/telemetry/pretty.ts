@@ -35,7 +35,6 @@ function errorLines(error: unknown): readonly string[] {
   return [[kind, code, where && `at ${where}`].filter(Boolean).join(" "), ...errorLines(cause)];
 }
 
-/** Writes lines for a developer's terminal. */
 export const prettySink = (sink: LogSink, colours: boolean): LogSink => ({
   ...sink,
   write: (line) => sink.write(prettyLine(line, colours)),

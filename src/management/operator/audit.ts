@@ -6,7 +6,6 @@ import { identifier, inParts, listing, moment, paging, search, secondsOf } from 
 import { operatorProcedure, router } from "../trpc.ts";
 import { auditChainView, auditView, pageView } from "../views.ts";
 
-/** The members by which audit records are filtered. */
 export const auditFilter = {
   event: z.enum(AUDIT_EVENTS).optional(),
   outcome: z.enum(["success", "failure"]).optional(),

@@ -28,7 +28,6 @@ const resourceView = ({ createdAt, updatedAt, ...record }: ResourceRecord) => ({
   updatedAt: milliseconds(updatedAt ?? createdAt),
 });
 
-/** The scopes by which a record and the metadata of its resource differ. */
 function differenceOf(record: ResourceRecord, { scopes }: ResourceMetadata) {
   const names = record.scopes.map(({ name }) => name);
   return { added: scopes.filter((name) => !names.includes(name)), removed: names.filter((name) => !scopes.includes(name)) };

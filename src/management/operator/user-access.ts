@@ -57,7 +57,6 @@ export const operatorFactorsRouter = router({
     }),
 });
 
-/** Browser sessions of a user. */
 export const operatorSessionsRouter = router({
   list: operatorProcedure.input(OfUser).query(async ({ ctx: { ports }, input: { userId } }) => {
     await userOf(ports, userId);
