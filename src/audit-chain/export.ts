@@ -16,10 +16,8 @@ const Line = z.discriminatedUnion("type", [
 
 /** A line of an export (NDJSON): the header, then keys, then records in order, each checkpoint after the record that it signs. */
 export type ExportLine =
-  | { readonly type: "header"; readonly format: typeof EXPORT_FORMAT; readonly after: number; readonly previous: string }
-  | { readonly type: "key"; readonly jwk: Readonly<Record<string, unknown>> }
-  | ({ readonly type: "record"; readonly record: SealedRecord } & Link)
-  | ({ readonly type: "checkpoint" } & SignedCheckpoint);
+  | Readonly<Exclude<z.output<typeof Line>, { type: "record" }>>
+  | ({ readonly type: "record"; readonly record: SealedRecord } & Link);
 
 /** Undefined for an invalid line. Duplicate members and other spellings are invalid too: a reader may not show what was sealed. */
 export function parseLine(text: string): ExportLine | undefined {

@@ -35,12 +35,6 @@ export interface Proof {
 
 export type Verdict = { readonly kind: "sound"; readonly proof: Proof } | { readonly kind: "unsound"; readonly fault: Fault };
 
-export interface Verification {
-  /** Verifies the next line. @returns the first fault so far */
-  take(text: string): Fault | undefined;
-  end(): Verdict;
-}
-
 interface State {
   readonly trusted: ReadonlySet<string> | undefined;
   readonly keys: Map<string, KeyObject>;
@@ -118,25 +112,18 @@ function takeLine(state: State, text: string): Fault | undefined {
  * Verifies an export line by line: each record must follow from the one before it, each checkpoint must be signed and match the records.
  * @param trusted thumbprints (RFC 7638) of the keys that may sign; when left out, the keys in the export
  */
-export function verification(trusted?: ReadonlySet<string>): Verification {
-  const state: State = {
-    trusted,
-    keys: new Map(),
-    lines: 0,
-    start: undefined,
-    last: GENESIS,
-    signedTo: 0,
-    anchored: false,
-    checkpoints: 0,
-  };
+export function verification(trusted?: ReadonlySet<string>) {
+  const counts = { lines: 0, signedTo: 0, checkpoints: 0 };
+  const state: State = { trusted, keys: new Map(), start: undefined, last: GENESIS, anchored: false, ...counts };
   let found: Fault | undefined;
   return {
-    take(text) {
+    /** Verifies the next line. @returns the first fault so far */
+    take(text: string): Fault | undefined {
       state.lines += 1;
       found ??= takeLine(state, text);
       return found;
     },
-    end() {
+    end(): Verdict {
       const { start, last, checkpoints, signedTo, anchored } = state;
       const first = (start?.seq ?? 0) + 1;
       if (found === undefined && start === undefined) found = faultAt(state, "malformed", 1);

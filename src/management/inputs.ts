@@ -97,21 +97,6 @@ export const realmInput = { realmId: RecordId.optional() };
 /** Of a mail or page. */
 export const language = z.enum(LANGUAGES).default(DEFAULT_LANGUAGE);
 
-export const CreateClientInput = z.strictObject({
-  name: DisplayName,
-  description: description.default(null),
-  redirectUris: redirectUris.default([]),
-  scopes: scopes.default([]),
-  grantTypes: selfServiceGrants.default(["authorization_code"]),
-  responseTypes: responseTypes.optional(),
-  tokenEndpointAuthMethod: tokenEndpointAuthMethod.default("client_secret_basic"),
-  requirePushedAuthorizationRequests: requirePushedAuthorizationRequests.optional(),
-  securityProfile: operatorsOnly,
-  requirePkce,
-});
-
-export const RedirectUrisInput = z.strictObject({ redirectUris, tokenEndpointAuthMethod });
-
 /** client_id and secret cannot be changed. */
 export const ClientPatch = z.strictObject({
   name: DisplayName.optional(),
@@ -127,6 +112,17 @@ export const ClientPatch = z.strictObject({
   requirePkce,
 });
 export type ClientPatch = z.output<typeof ClientPatch>;
+
+export const CreateClientInput = ClientPatch.omit({ enabled: true }).extend({
+  name: DisplayName,
+  description: description.default(null),
+  redirectUris: redirectUris.default([]),
+  scopes: scopes.default([]),
+  grantTypes: selfServiceGrants.default(["authorization_code"]),
+  tokenEndpointAuthMethod: tokenEndpointAuthMethod.default("client_secret_basic"),
+});
+
+export const RedirectUrisInput = z.strictObject({ redirectUris, tokenEndpointAuthMethod });
 
 export const OperatorCreateClientInput = z.strictObject({
   ...CreateClientInput.shape,

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { Refusal } from "../errors.ts";
 import { shared } from "../load-once.ts";
 import { isOperator } from "./acts.ts";
-import type { AuditFilter, AuditRecord, LiveAudit, LiveBatch, LiveRecord } from "./audit-ports.ts";
 import { auditFilter, auditFilterOf } from "./operator/audit.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
+import type { AuditFilter, AuditRecord, LiveAudit, LiveBatch, LiveRecord } from "./report-ports.ts";
 import { bearerToken, developerProcedure, router, streamOf } from "./trpc.ts";
 import { auditView } from "./views.ts";
 

@@ -21,12 +21,20 @@ import type { ManagedResources } from "../resources/ports.ts";
 import type { SecretBox } from "../secret-box.ts";
 import type { Language } from "../texts/languages.ts";
 import type { IdentityLinks, ManagedConnections, Providers } from "../upstream/ports.ts";
-import type { AuditTrail, LiveAudit } from "./audit-ports.ts";
-import type { Explainer } from "./explainer.ts";
 import type { ImportedUser } from "./inputs.ts";
 import type { ProvisionFile } from "./provision.ts";
 import type { BrandingChange } from "./record-inputs.ts";
-import type { ClientConsents, Deployment, DocumentHistory, ResourceDoctor, ResourceRefusals, ShownSettings } from "./report-ports.ts";
+import type {
+  AuditTrail,
+  ClientConsents,
+  Deployment,
+  DocumentHistory,
+  Explainer,
+  LiveAudit,
+  ResourceDoctor,
+  ResourceRefusals,
+  ShownSettings,
+} from "./report-ports.ts";
 
 /** The user of a valid management token, and the client that it was issued to. */
 export interface Bearer {

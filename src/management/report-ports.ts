@@ -1,8 +1,12 @@
 import type { Consent } from "../accounts/ports.ts";
 import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
+import type { AuditEntry } from "../audit.ts";
+import type { Link, SealedRecord, SignedCheckpoint } from "../audit-chain/chain.ts";
 import type { Page, Part } from "../paging.ts";
+import type { parseAuthorizationRequest } from "../protocol/authorization-request.ts";
+import type { parseClientCredential } from "../protocol/form.ts";
+import type { parseGrant } from "../protocol/grants.ts";
 import type { Report } from "../resources/ports.ts";
-import type { AuditRecord } from "./audit-ports.ts";
 
 /** A consent, and the address of the user who gave it. */
 export type ClientConsent = Consent & { readonly email: string };
@@ -108,3 +112,126 @@ export interface ResourceRefusals {
 
 /** Examines a resource as its clients see it, by guarded requests, within seconds. */
 export type ResourceDoctor = (resource: string) => Promise<Report>;
+
+/** `at`: seconds since the epoch, with their fraction. `link`: null until the record is sealed, within a second. */
+export type AuditRecord = AuditEntry & { readonly id: string; readonly at: number; readonly link: Link | null };
+
+type FilteredMember = "event" | "outcome" | "reason" | "userId" | "clientId" | "grantId" | "jti" | "requestId";
+
+export interface AuditFilter extends Readonly<{ [Member in FilteredMember]?: AuditEntry[Member] | undefined }> {
+  readonly actorId?: string | undefined;
+  /** The exact value of any identifier of a record: of the actor, user, client, grant, token or request. */
+  readonly search?: string | undefined;
+  /** Seconds since the epoch; `since` is inclusive, `until` exclusive. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+export interface AuditChainState {
+  /** The number after which the trail begins: 0, or the last record of the last archive. */
+  readonly start: number;
+  /** Null before the first record is sealed. */
+  readonly head: Link | null;
+  /** Records that wait to be sealed. */
+  readonly waiting: number;
+  /** The last signed record, and when it was signed, in seconds since the epoch. */
+  readonly signed: { readonly seq: number; readonly at: number } | null;
+}
+
+export interface AuditChainPart {
+  /** The link before the first record; undefined when the chain is shorter. */
+  readonly start: Link | undefined;
+  readonly records: readonly (Link & { readonly record: SealedRecord })[];
+  readonly checkpoints: readonly SignedCheckpoint[];
+}
+
+/** A sealed record, and the user who owns the client that it names. */
+export type LiveRecord = AuditRecord & { readonly link: Link; readonly ownerId: string | null };
+
+export interface AuditTrail {
+  /** Newest first, unless sorted otherwise. */
+  list(filter: AuditFilter, part: Part<"created">): Promise<Page<AuditRecord>>;
+  /** Sealed records in the order of the chain. @param after a number in it @returns also `reached`, the next call's `after` */
+  follow(filter: AuditFilter, limit: number, after: number): Promise<{ readonly items: readonly AuditRecord[]; readonly reached: number }>;
+  /** Sealed records in the order of the chain, in one statement. @param after a number in it; undefined: the newest records */
+  live(after: number | undefined, limit: number): Promise<readonly LiveRecord[]>;
+  chain(): Promise<AuditChainState>;
+  /** @param after a number in the chain, 0 for its start */
+  part(limit: number, after: number): Promise<AuditChainPart>;
+}
+
+/** What a listener gets at once: the records since the last time, in the order of the chain. */
+export interface LiveBatch {
+  readonly records: readonly LiveRecord[];
+  /** Records that the listener was too slow for, or away too long: they are in the log only. */
+  readonly missed: number;
+  /** The listener goes on after this number. */
+  readonly reached: number;
+}
+
+export interface LiveAudit {
+  /**
+   * Batches for one listener: the first at once, the others whenever the process has looked.
+   * @param from number of the last record that the listener has; undefined: only later records
+   * @param developerId the user who listens; undefined for an operator, whose listeners are not limited by user
+   * @throws {Refusal} temporarily_unavailable when the process or the developer has too many listeners, or the process shuts down
+   */
+  listen(from: number | undefined, developerId?: string): AsyncGenerator<LiveBatch, void>;
+}
+
+export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";
+
+/** How the core evaluates a token request, rule by rule. */
+export interface Explanation {
+  readonly rules: readonly {
+    readonly rule: string;
+    readonly demand: string;
+    readonly source: string;
+    readonly verdict: RuleVerdict;
+    readonly error?: string | undefined;
+    readonly reason?: string | undefined;
+  }[];
+  readonly granted?: {
+    readonly sub?: string | undefined;
+    readonly scope: string;
+    readonly aud: readonly string[];
+    /** Seconds. */
+    readonly expiresIn: number;
+    readonly issuedTokenType: string;
+    readonly refreshToken: boolean;
+    readonly idToken: boolean;
+    /** Client ids of the delegation chain, the current actor first. */
+    readonly actors: readonly string[];
+  };
+  /** Requested scopes that the client may not have, of an authorization request. */
+  readonly droppedScope?: readonly string[];
+  /** The client that the token of a platform stands for. */
+  readonly clientId?: string | undefined;
+  readonly refused?: {
+    readonly clientId: string;
+    readonly grantType: string;
+    readonly error?: string | undefined;
+    readonly reason: string;
+    /** Seconds since the epoch, with their fraction. */
+    readonly at: number;
+  };
+}
+
+/** A token request; `proof` is its `DPoP` header. */
+export interface ExplainedRequest {
+  readonly client: ReturnType<typeof parseClientCredential>;
+  readonly grant: ReturnType<typeof parseGrant>;
+  readonly proof: string | undefined;
+}
+
+/** Evaluates requests without writing anything. */
+export interface Explainer {
+  /** A token request, evaluated now. */
+  ofRequest(request: ExplainedRequest, signal?: AbortSignal): Promise<Explanation>;
+  /** An authorization request, as if the user allowed it. */
+  ofAuthorization(request: ReturnType<typeof parseAuthorizationRequest>, address: string, signal?: AbortSignal): Promise<Explanation>;
+  /** The token of a platform. @param verifySignature whether the platform's keys may be fetched */
+  ofWorkloadToken(token: string, verifySignature: boolean, signal?: AbortSignal): Promise<Explanation>;
+  /** A refused request, by its id. @throws {Refusal} not_found when there is no record of it */
+  ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
+}

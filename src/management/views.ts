@@ -7,10 +7,9 @@ import type { ApiKey } from "../clients/api-key.ts";
 import { type Client, mayHoldApiKey } from "../clients/client.ts";
 import { milliseconds } from "../clock.ts";
 import { type Page, TOTAL_LIMIT } from "../paging.ts";
-import type { AuditChainState, AuditRecord } from "./audit-ports.ts";
 import { operatorAttributes } from "./inputs.ts";
 import type { Figure, PublishedKey } from "./ports.ts";
-import type { ConsentCounts } from "./report-ports.ts";
+import type { AuditChainState, AuditRecord, ConsentCounts } from "./report-ports.ts";
 
 export const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 

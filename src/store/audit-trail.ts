@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import { GENESIS, type Link, type SealedRecord, type SignedCheckpoint } from "../audit-chain/chain.ts";
-import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/audit-ports.ts";
+import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/report-ports.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { type Sql, seconds, statement } from "./sql.ts";

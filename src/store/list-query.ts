@@ -86,74 +86,37 @@ export interface ListFilter {
   readonly search?: string | undefined;
 }
 
-interface Composition {
-  readonly table: string;
-  readonly select: string;
-  readonly joins: Readonly<Record<string, string>>;
-  readonly where: Readonly<Record<string, unknown>>;
-  readonly conditions: readonly Fragment[];
-  /** Where the page begins; not part of the count. */
-  readonly after?: Fragment | undefined;
-  /** SQL of what is sorted by. */
-  readonly by: readonly string[];
-  readonly order: Order;
-  readonly limit: number;
-  readonly count?: boolean | undefined;
-}
-
-/** A composed statement; each `?` and each `«n»` stands for a value. */
-interface Composed {
-  readonly sql: string;
-  readonly params: readonly unknown[];
-  readonly values: readonly unknown[];
-}
-
 /** MikroORM's query builder over all tables. It opens no connection. */
 const composer = loadOnce(async () => {
   const [{ MikroORM, raw }, { entities }] = await Promise.all([import("@mikro-orm/postgresql"), import("./tables/entities.ts")]);
   const { em } = new MikroORM({ entities: [...entities.values()], dbName: "none", ignoreUndefinedInQuery: true, logger: () => {} });
-  const narrowed = ({ table, joins, where, conditions }: Composition, select: string, bound: (fragment: Fragment) => string) => {
-    const query = em.createQueryBuilder(entities.get(table) as EntitySchema<object>, table).select(raw(select));
-    for (const [member, alias] of Object.entries(joins)) query.join(`${table}.${member}` as never, alias);
-    query.where(where as FilterQuery<object>);
-    for (const condition of conditions) query.andWhere(raw(bound(condition)));
-    return query;
-  };
-  return (list: Composition): Composed => {
-    // MikroORM would write the values of raw SQL into its text.
-    const values: unknown[] = [];
-    const bound = ([text, given]: Fragment): string => {
-      let at = 0;
-      return text.replaceAll("?", () => `«${values.push(given[at++]) - 1}»`);
-    };
-    const total = (): string => {
-      const { sql, params } = narrowed(list, "1 as one", bound)
-        .limit(TOTAL_LIMIT + 1)
-        .toQuery();
-      return `, (select count(*)::int from (${bound([sql, params])}) as counted) as "total"`;
-    };
-    const query = narrowed(list, `${list.select}${list.count ? total() : ""}`, bound);
-    if (list.after !== undefined) query.andWhere(raw(bound(list.after)));
-    query.orderBy(list.by.map((by) => ({ [raw(by)]: list.order })));
-    return { ...query.limit(list.limit).toQuery(), values };
-  };
+  return { raw, from: (table: string) => em.createQueryBuilder(entities.get(table) as EntitySchema<object>, table) };
 });
 
 const asParameter = (value: unknown): Parameter => (value instanceof Date ? value.toISOString() : (value as Parameter));
 
-/**
- * Runs a statement that MikroORM composes. It has no name, so that the database plans it for its values: one plan for all of them would read
- * a large table for a rare value.
- */
-async function run<Row>(sql: Tx, list: Composition): Promise<Row[]> {
-  const composed = (await composer())(list);
-  const parameters: Parameter[] = [];
-  const place = (value: unknown): string => `$${parameters.push(asParameter(value))}`;
-  let at = 0;
-  const text = composed.sql
-    .replaceAll("?", () => place(composed.params[at++]))
-    .replaceAll(/«(\d+)»/g, (_, index: string) => place(composed.values[Number(index)]));
-  return sql.query<Row>({ name: "", text }, parameters);
+/** The values of raw SQL, which MikroORM would write into its text: each stands there as `«n»`. */
+function rawValues() {
+  const values: unknown[] = [];
+  return {
+    bound: ([text, given]: Fragment): string => {
+      let at = 0;
+      return text.replaceAll("?", () => `«${values.push(given[at++]) - 1}»`);
+    },
+    /**
+     * Runs a statement that MikroORM composed. It has no name, so that the database plans it for its values: one plan for all of them would
+     * read a large table for a rare value.
+     */
+    run<Row>(sql: Tx, composed: { readonly sql: string; readonly params: readonly unknown[] }): Promise<Row[]> {
+      const parameters: Parameter[] = [];
+      const place = (value: unknown): string => `$${parameters.push(asParameter(value))}`;
+      let at = 0;
+      const text = composed.sql
+        .replaceAll("?", () => place(composed.params[at++]))
+        .replaceAll(/«(\d+)»/g, (_, index: string) => place(values[Number(index)]));
+      return sql.query<Row>({ name: "", text }, parameters);
+    },
+  };
 }
 
 /** Below three letters only beginnings match: an index on parts of words finds no shorter parts. */
@@ -183,18 +146,25 @@ export async function listPage<Row extends { readonly id: string }, Sort extends
   const name = sort ?? (Object.keys(sorts)[0] as Sort);
   const sorted: NamedSort = { ...sorts[name], name, ...(order && { order }) };
   const { by } = sorted;
-  const rows = await run<Row & { readonly [VALUE]?: string; readonly total?: number }>(sql, {
-    table,
-    select: by === null ? select : `${select}, to_jsonb(${by}) #>> '{}' as "${VALUE}"`,
-    joins,
-    where: { $and: [where, ...(search === undefined ? [] : [searching(searched, search)])] },
-    conditions,
-    after: cursor === undefined ? undefined : following(cursor, sorted, `${table}.id`),
-    by: [...(by === null ? [] : [by]), `${table}.id`],
-    order: sorted.order,
-    limit: limit + 1,
-    count,
-  });
+  const { raw, from } = await composer();
+  const { bound, run } = rawValues();
+  const narrowed = (columns: readonly string[], fragments: readonly Fragment[]) => {
+    const query = from(table).select(raw(columns.join(", ")));
+    for (const [member, alias] of Object.entries(joins)) query.join(`${table}.${member}` as never, alias);
+    query.where({ $and: [where, ...(search === undefined ? [] : [searching(searched, search)])] } as FilterQuery<object>);
+    for (const fragment of fragments) query.andWhere(raw(bound(fragment)));
+    return query;
+  };
+  const total = (): string => {
+    const counted = narrowed(["1 as one"], conditions).limit(TOTAL_LIMIT + 1);
+    const { sql: text, params } = counted.toQuery();
+    return `(select count(*)::int from (${bound([text, params])}) as counted) as "total"`;
+  };
+  const columns = [select, ...(by === null ? [] : [`to_jsonb(${by}) #>> '{}' as "${VALUE}"`]), ...(count ? [total()] : [])];
+  const after = cursor === undefined ? [] : [following(cursor, sorted, `${table}.id`)];
+  const query = narrowed(columns, [...conditions, ...after]).limit(limit + 1);
+  query.orderBy([...(by === null ? [] : [by]), `${table}.id`].map((key) => ({ [raw(key)]: sorted.order })));
+  const rows = await run<Row & { readonly [VALUE]?: string; readonly total?: number }>(sql, query.toQuery());
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {

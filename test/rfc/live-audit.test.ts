@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
-import type { LiveRecord } from "../../src/management/audit-ports.ts";
 import { liveAudit } from "../../src/management/live.ts";
+import type { LiveRecord } from "../../src/management/report-ports.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { eventsOf, nextEvent, type StreamEvent } from "../support/event-stream.ts";

@@ -9,8 +9,8 @@ import {
   type WouldBeGranted,
 } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import type { Explainer, Explanation, RuleVerdict } from "../../management/explainer.ts";
 import type { Bearers, ManagementPorts } from "../../management/ports.ts";
+import type { Explainer, Explanation, RuleVerdict } from "../../management/report-ports.ts";
 import { managementCaller } from "../../management/router.ts";
 import { authenticateCaller, type ManagementContext, refusalBehind } from "../../management/trpc.ts";
 import { jsonBody } from "../http/body.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { AUDIT_EVENTS } from "../../audit.ts";
 import { Refusal } from "../../errors.ts";
-import type { AuditFilter } from "../audit-ports.ts";
 import { identifier, inParts, listing, moment, paging, search, secondsOf } from "../inputs.ts";
+import type { AuditFilter } from "../report-ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { auditChainView, auditView, pageView } from "../views.ts";
 

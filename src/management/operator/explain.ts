@@ -4,7 +4,7 @@ import { isRefusal, Refusal } from "../../errors.ts";
 import { parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
 import { parseClientCredential, parseForm } from "../../protocol/form.ts";
 import { GRANT_TYPES, parseGrant } from "../../protocol/grants.ts";
-import type { Explanation } from "../explainer.ts";
+import type { Explanation } from "../report-ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 
 const value = z.string().max(20_000);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { LiveBatch, LiveRecord } from "../../../src/management/audit-ports.ts";
 import { batchAfter, liveAudit, matches } from "../../../src/management/live.ts";
+import type { LiveBatch, LiveRecord } from "../../../src/management/report-ports.ts";
 
 const aRecord = (seq: number, members: Partial<LiveRecord> = {}): LiveRecord => ({
   ...{ id: `id-${seq}`, at: seq, event: "token.issued", outcome: "success", actor: { type: "client", id: "notes" } },
