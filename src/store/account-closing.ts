@@ -8,72 +8,62 @@ import { MAIL_INPUT, NOTICE_TTL, queueMail } from "./outbox.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";
 import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
 import { endAllSessions } from "./session-revocation.ts";
-import { deleteInOrder, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { deleteInOrder, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
 
-const ROLE = statement("account_role", "select role from users where id = $1::uuid");
-// Locked in one order: of two operators who close their accounts, or disable or demote each other, at once, the second is refused. The values
-// are those after the wait, also of the user $1, who may just be becoming an operator.
-const LOCK_OPERATORS = statement(
-  "account_lock_operators",
-  `select id::text, role = 'operator' and enabled as "isOperator" from users
+/** Consents that the user gave, and those that others gave the user's clients. */
+const CONCERNED = "(user_id = $1::uuid or client_id = any($2::text[]))";
+/** What the user's clients hold as agents: a client that gets such a client_id later inherits none of it. */
+const HELD = "actor = any($2::text[]) and cut_at is null and expires_at > now()";
+
+/** In the order in which they run. */
+const WAYS_IN = statements("account", {
+  dropWalletLinks: deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"),
+  dropReset: "delete from password_resets where user_id = $1::uuid",
+  // In the lock order of sign-ins and new passwords; without a password, passkey or linked identity no session can start. Left to the foreign
+  // keys, a challenge or code that is being used would be waited for with the user locked as for a deletion.
+  dropIdentities: "delete from identity_links where user_id = $1::uuid",
+  dropChallenges: deleteInOrder("proof_challenges", "id_hash", "user_id = $1::uuid"),
+  dropCredentials: "delete from credentials where user_id = $1::uuid",
+  dropPasskeys: deleteInOrder("passkeys", "id", "user_id = $1::uuid"),
+  dropRecoveryCodes: deleteInOrder("recovery_codes", "code_hash", "user_id = $1::uuid"),
+});
+const AFTER_SESSIONS = statements("account", {
+  cutHeld: `update delegations set cut_at = now() where $1::uuid is not null
+   and id = any(array(select id from delegations where ${HELD} order by path for no key update))`,
+  // Runs after the end of the sessions and clients, so that it sees what was being stored for them (Sessions.endAll, ManagedClients.delete).
+  dropConsents: dropConsents(CONCERNED),
+  dropCodes: dropCodes(CONCERNED),
+  endGrants: `with ${endGrants(CONCERNED)} select 1 as one from ended`,
+});
+const ROWS = statements("account", {
+  // Storing a delegation locks its parent, then its grant and user (Delegations.record).
+  dropDelegations: deleteInOrder("delegations", "id", "user_id = $1::uuid", "path"),
+  dropGrants: deleteInOrder("grants", "id", "user_id = $1::uuid"),
+  dropMails: deleteInOrder("outbox", "id", "user_id = $1::uuid"),
+  // Foreign keys delete all other rows of the user. A trigger writes the revocation event (migration 0001).
+  deleteUser: "delete from users where id = $1::uuid",
+});
+
+const SQL = statements("account", {
+  role: "select role from users where id = $1::uuid",
+  // Locked in one order: of two operators who close their accounts, or disable or demote each other, at once, the second is refused. The values
+  // are those after the wait, also of the user $1, who may just be becoming an operator.
+  lockOperators: `select id::text, role = 'operator' and enabled as "isOperator" from users
    where id = any(array(select id from users where role = 'operator' and enabled union all select $1::uuid)) order by id for no key update`,
-);
-
-// Locks in the order of docs/decisions/0014, the user first and last: as for a change, so that rows that refer to the user can still be
-// inserted, and then as for a deletion, once no other transaction holds any of its rows.
-const HOLD = statement("account_hold", "select role from users where id = $1::uuid and deleted_at is null for no key update");
-const DROP_LINKS = statement("account_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", "user_id = $1::uuid"));
-const DROP_RESET = statement("account_drop_reset", "delete from password_resets where user_id = $1::uuid");
-// In the lock order of sign-ins and new passwords; without a password, passkey or linked identity no session can start. Left to the foreign
-// keys, a challenge or code that is being used would be waited for with the user locked as for a deletion.
-const DROP_IDENTITIES = statement("account_drop_identities", "delete from identity_links where user_id = $1::uuid");
-const DROP_CHALLENGES = statement("account_drop_challenges", deleteInOrder("proof_challenges", "id_hash", "user_id = $1::uuid"));
-const DROP_CREDENTIALS = statement("account_drop_credentials", "delete from credentials where user_id = $1::uuid");
-const DROP_PASSKEYS = statement("account_drop_passkeys", deleteInOrder("passkeys", "id", "user_id = $1::uuid"));
-const DROP_RECOVERY_CODES = statement("account_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", "user_id = $1::uuid"));
-const DROP_PROOFS = [DROP_IDENTITIES, DROP_CHALLENGES, DROP_CREDENTIALS, DROP_PASSKEYS, DROP_RECOVERY_CODES];
-
-const LAST_MAIL = statement(
-  "account_last_mail",
-  `with mail as (
+  // Locks in the order of docs/decisions/0014, the user first and last: as for a change, so that rows that refer to the user can still be
+  // inserted, and then as for a deletion, once no other transaction holds any of its rows.
+  hold: "select role from users where id = $1::uuid and deleted_at is null for no key update",
+  lastMail: `with mail as (
      select input.*, null::uuid as user_id, users.email as recipient
      from jsonb_to_recordset($2::jsonb) as input(${MAIL_INPUT}, ttl int), users where users.id = $1::uuid)
    ${queueMail("mail", "notice")}`,
-);
-
-const DELETE_CLIENTS = statement(
-  "account_delete_clients",
-  `with deleted as (${deleteInOrder("clients", "id", "owner_id = $1::uuid")} returning client_id),
+  deleteClients: `with deleted as (${deleteInOrder("clients", "id", "owner_id = $1::uuid")} returning client_id),
    logged as (
      insert into audit_records (event, outcome, reason, actor_type, actor_id, user_id, client_id)
      select 'client.deleted', 'success', 'owner_deleted', 'user', $1::text, $1::text, client_id from deleted)
    select client_id from deleted`,
-);
-/** Consents that the user gave, and those that others gave the user's clients. */
-const CONCERNED = "(user_id = $1::uuid or client_id = any($2::text[]))";
-// Runs after the end of the sessions and clients, so that it sees what was being stored for them (Sessions.endAll, ManagedClients.delete).
-const DROP_CONSENTS = statement("account_drop_consents", dropConsents(CONCERNED));
-const DROP_CODES = statement("account_drop_codes", dropCodes(CONCERNED));
-const END_GRANTS = statement("account_end_grants", `with ${endGrants(CONCERNED)} select 1 as one from ended`);
-/** What the user's clients hold as agents: a client that gets such a client_id later inherits none of it. */
-const HELD = "actor = any($2::text[]) and cut_at is null and expires_at > now()";
-const CUT_HELD = statement(
-  "account_cut_held",
-  `update delegations set cut_at = now() where $1::uuid is not null
-   and id = any(array(select id from delegations where ${HELD} order by path for no key update))`,
-);
-// Storing a delegation locks its parent, then its grant and user (Delegations.record).
-const DROP_DELEGATIONS = statement("account_drop_delegations", deleteInOrder("delegations", "id", "user_id = $1::uuid", "path"));
-const DROP_GRANTS = statement("account_drop_grants", deleteInOrder("grants", "id", "user_id = $1::uuid"));
-const DROP_MAIL = statement("account_drop_mails", deleteInOrder("outbox", "id", "user_id = $1::uuid"));
-
-// Foreign keys delete all other rows of the user. A trigger writes the revocation event (migration 0001).
-const DELETE_USER = statement("account_delete_user", "delete from users where id = $1::uuid");
-
-/** Whether one transaction can delete everything, well within the deadline of a statement. */
-const IS_SMALL = statement(
-  "account_is_small",
-  `select not exists (${[
+  /** Whether one transaction can delete everything, well within the deadline of a statement. */
+  isSmall: `select not exists (${[
     `select 1 from grants where ${CONCERNED}`,
     `select 1 from consents where ${CONCERNED}`,
     "select 1 from sessions where user_id = $1::uuid",
@@ -84,45 +74,39 @@ const IS_SMALL = statement(
   ]
     .map((rows) => `(${rows} offset ${REMOVAL_BATCH} limit 1)`)
     .join(" union all ")}) as small`,
-);
-// Addresses and names are gone at once; all else of a large account is inactive until it is deleted after the commit.
-const MARK_DELETED = statement(
-  "account_mark_deleted",
-  `with tokens as (delete from verification_tokens where user_id = $1::uuid),
+  // Addresses and names are gone at once; all else of a large account is inactive until it is deleted after the commit.
+  markDeleted: `with tokens as (delete from verification_tokens where user_id = $1::uuid),
    changes as (delete from address_changes where user_id = $1::uuid)
    update users set enabled = false, epoch = epoch + 1, deleted_at = now(), updated_at = now(), role = 'developer', email_verified = false,
      email = id || '@deleted.invalid', email_key = id || '@deleted.invalid', first_name = null, last_name = null
    where id = $1::uuid`,
-);
-/** Mails whose links work no more. */
-const DROP_LINK_MAILS = statement(
-  "account_drop_link_mails",
-  deleteInOrder("outbox", "id", "user_id = $1::uuid and about in ('verification', 'reset')"),
-);
+  /** Mails whose links work no more. */
+  dropLinkMails: deleteInOrder("outbox", "id", "user_id = $1::uuid and about in ('verification', 'reset')"),
+});
 
 export const accountClosing = (sql: Sql): AccountClosing => ({
   close: async (userId, sessionId, mail, audit) => {
     if (!isUuid(userId)) return "gone";
     return sql.transaction(async (tx) => {
       const isLast = async ([user]: readonly { role: string }[]) => user?.role === "operator" && (await isLastOperator(tx, userId));
-      if (await isLast(await tx.query(ROLE, [userId]))) return "last_operator";
-      const held = await tx.query<{ role: string }>(HOLD, [userId]);
+      if (await isLast(await tx.query(SQL.role, [userId]))) return "last_operator";
+      const held = await tx.query<{ role: string }>(SQL.hold, [userId]);
       if (held.length === 0) return "gone";
       if (await isLast(held)) return "last_operator"; // became an operator after the first look
-      const clients = (await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId])).map(({ client_id }) => client_id);
-      for (const each of [DROP_LINKS, DROP_RESET, ...DROP_PROOFS]) await tx.query(each, [userId]);
+      const clients = (await tx.query<{ client_id: string }>(SQL.deleteClients, [userId])).map(({ client_id }) => client_id);
+      for (const each of Object.values(WAYS_IN)) await tx.query(each, [userId]);
       await holdSessionsOf(tx, userId); // after what a sign-in locks before its session
       await holdRemover(tx, userId, sessionId);
-      const [size] = await tx.query<{ small: boolean }>(IS_SMALL, [userId, clients]);
+      const [size] = await tx.query<{ small: boolean }>(SQL.isSmall, [userId, clients]);
       if (size?.small !== true) {
         await leaveToBackground(tx, userId, clients, mail);
         await record(tx, audit);
         return "closed";
       }
       await endAllSessions(tx, userId);
-      for (const each of [CUT_HELD, DROP_CONSENTS, DROP_CODES, END_GRANTS]) await tx.query(each, [userId, clients]);
+      for (const each of Object.values(AFTER_SESSIONS)) await tx.query(each, [userId, clients]);
       await queueLastMail(tx, userId, mail);
-      for (const each of [DROP_DELEGATIONS, DROP_GRANTS, DROP_MAIL, DELETE_USER]) await tx.query(each, [userId]);
+      for (const each of Object.values(ROWS)) await tx.query(each, [userId]);
       await record(tx, audit);
       return "closed";
     });
@@ -130,14 +114,14 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
 });
 
 const queueLastMail = (tx: Tx, userId: string, mail: MailMessage): Promise<unknown> =>
-  tx.query(LAST_MAIL, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
+  tx.query(SQL.lastMail, [userId, jsonRows([{ ...mail, ttl: NOTICE_TTL }])]);
 
 /** Closes an account of any size at once; its rows, and the consents that others gave its clients, are deleted after the commit. */
 async function leaveToBackground(tx: Tx, userId: string, clients: readonly string[], mail: MailMessage): Promise<void> {
   await queueLastMail(tx, userId, mail);
-  for (const each of [MARK_DELETED, DROP_LINK_MAILS]) await tx.query(each, [userId]);
+  for (const each of [SQL.markDeleted, SQL.dropLinkMails]) await tx.query(each, [userId]);
   // Clients that were being registered when the first were deleted; from here on the mark keeps others out.
-  const late = await tx.query<{ client_id: string }>(DELETE_CLIENTS, [userId]);
+  const late = await tx.query<{ client_id: string }>(SQL.deleteClients, [userId]);
   for (const clientId of [...clients, ...late.map(({ client_id }) => client_id)])
     await enqueueRemoval(tx, begun("client_deleted", clientId, EVERY_EPOCH));
   await enqueueRemoval(tx, begun("user_deleted", userId, EVERY_EPOCH));
@@ -145,7 +129,7 @@ async function leaveToBackground(tx: Tx, userId: string, clients: readonly strin
 
 /** Whether no other operator is enabled. Until the transaction ends, all of them stay as they are. */
 export async function isLastOperator(tx: Tx, userId: string): Promise<boolean> {
-  const locked = await tx.query<{ id: string; isOperator: boolean }>(LOCK_OPERATORS, [userId]);
+  const locked = await tx.query<{ id: string; isOperator: boolean }>(SQL.lockOperators, [userId]);
   const operators = locked.filter(({ isOperator }) => isOperator);
   return operators.length === 1 && operators[0]?.id === userId.toLowerCase();
 }

@@ -4,7 +4,7 @@ import { isUniqueViolation } from "./availability.ts";
 import { holdSession } from "./held-sessions.ts";
 import { MAIL_INPUT, notifyUser, queueMail } from "./outbox.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { deleteInOrder, hex, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { deleteInOrder, hex, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
 import { ADDRESS_CHANGES } from "./tables/accounts.ts";
 import { emailKey } from "./users.ts";
 
@@ -14,11 +14,20 @@ const CHANGE = ADDRESS_CHANGES.select(["userId", "email", "formerEmail"]);
 const found = (link: string): string => `from address_changes join users on users.id = user_id and users.enabled where ${link}`;
 const PROOF = "token_hash = $1::bytea and confirmed_at is null and expires_at > now()";
 const STOP = "stop_hash = $1::bytea and stop_until > now()";
+const ADDED = "user_id = $1::uuid and created_at >= $2::timestamptz";
+/** Other ways in that were added since the change was asked for, by the one who asked. In the lock order of what ends an account's proofs. */
+const DROP_ADDED = statements("address", {
+  dropWallet: `delete from credentials where ${ADDED} and type = 'wallet'`,
+  dropPasskeys: deleteInOrder("passkeys", "id", ADDED),
+  // An app counts from its confirmation on. The secret of one without is known to the user who began it.
+  dropApps: "delete from authenticator_apps where user_id = $1::uuid and (confirmed_at is null or confirmed_at >= $2::timestamptz)",
+  dropRecoveryCodes: deleteInOrder("recovery_codes", "code_hash", ADDED),
+  dropIdentities: `delete from identity_links where ${ADDED}`,
+});
 
-// A further request keeps the time of the first: the link to the former address removes what was added since then.
-const REQUEST = statement(
-  "address_change_request",
-  `with input as (
+const SQL = statements("address", {
+  // A further request keeps the time of the first: the link to the former address removes what was added since then.
+  changeRequest: `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        user_id uuid, email text, email_key text, token_hash text, stop_hash text, proof_ttl int, stop_ttl int, audit jsonb)),
    account as (
@@ -39,52 +48,21 @@ const REQUEST = statement(
    queued as (${queueMail("mails", "notice")}),
    logged as (${insertAudit("account join stored using (user_id)")})
    select 1 as one from stored`,
-);
-
-const BY_PROOF = statement("address_change_by_proof", `select ${CHANGE} ${found(PROOF)}`);
-const BY_STOP = statement("address_change_by_stop", `select ${CHANGE} ${found(STOP)}`);
-// Locks the user before the link (docs/decisions/0014).
-const HOLD_STOP = statement("address_change_hold_stop", `select users.id::text ${found(STOP)} for no key update of users`);
-
-const CONFIRM = statement(
-  "address_change_confirm",
-  `update address_changes set confirmed_at = now() where ${PROOF} and user_id = $2::uuid
+  changeByProof: `select ${CHANGE} ${found(PROOF)}`,
+  changeByStop: `select ${CHANGE} ${found(STOP)}`,
+  // Locks the user before the link (docs/decisions/0014).
+  changeHoldStop: `select users.id::text ${found(STOP)} for no key update of users`,
+  changeConfirm: `update address_changes set confirmed_at = now() where ${PROOF} and user_id = $2::uuid
    returning ${CHANGE}, stop_hash is not null as "wasVerified"`,
-);
-const CONSUME_STOP = statement(
-  "address_change_consume_stop",
-  `delete from address_changes where ${STOP} returning ${CHANGE}, created_at::text as since`,
-);
-/** Changes that were asked for with the stopped one, or after it. */
-const DROP_CHANGES = statement("address_change_drop", deleteInOrder("address_changes", "id", "user_id = $1::uuid"));
-
-const SET_ADDRESS = statement(
-  "address_set",
-  "update users set email = $2, email_key = $3, email_verified = true, updated_at = now() where id = $1::uuid",
-);
-const DROP_RESET = statement("address_drop_reset", "delete from password_resets where user_id = $1::uuid");
-const DROP_VERIFICATIONS = statement(
-  "address_drop_verifications",
-  deleteInOrder("verification_tokens", "token_hash", "user_id = $1::uuid"),
-);
-const DROP_PASSWORD = statement("address_drop_password", "delete from credentials where user_id = $1::uuid and type = 'password'");
-/** Other ways in that were added since the change was asked for, by the one who asked. In the lock order of what ends an account's proofs. */
-const ADDED = "user_id = $1::uuid and created_at >= $2::timestamptz";
-const DROP_ADDED = [
-  statement("address_drop_wallet", `delete from credentials where ${ADDED} and type = 'wallet'`),
-  statement("address_drop_passkeys", deleteInOrder("passkeys", "id", ADDED)),
-  // An app counts from its confirmation on. The secret of one without is known to the user who began it.
-  statement(
-    "address_drop_apps",
-    "delete from authenticator_apps where user_id = $1::uuid and (confirmed_at is null or confirmed_at >= $2::timestamptz)",
-  ),
-  statement("address_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", ADDED)),
-  statement("address_drop_identities", `delete from identity_links where ${ADDED}`),
-];
-const DROP_MAILS = statement(
-  "address_drop_mails",
-  deleteInOrder("outbox", "id", "user_id = $1::uuid and about in ('verification', 'reset')"),
-);
+  changeConsumeStop: `delete from address_changes where ${STOP} returning ${CHANGE}, created_at::text as since`,
+  /** Changes that were asked for with the stopped one, or after it. */
+  changeDrop: deleteInOrder("address_changes", "id", "user_id = $1::uuid"),
+  set: "update users set email = $2, email_key = $3, email_verified = true, updated_at = now() where id = $1::uuid",
+  dropReset: "delete from password_resets where user_id = $1::uuid",
+  dropVerifications: deleteInOrder("verification_tokens", "token_hash", "user_id = $1::uuid"),
+  dropPassword: "delete from credentials where user_id = $1::uuid and type = 'password'",
+  dropMails: deleteInOrder("outbox", "id", "user_id = $1::uuid and about in ('verification', 'reset')"),
+});
 
 /** Undoes the transaction, so that the link stays unused, where another account has the address. */
 const unlessTaken = <Outcome>(work: Promise<Outcome>): Promise<Outcome | "taken"> =>
@@ -95,9 +73,9 @@ const unlessTaken = <Outcome>(work: Promise<Outcome>): Promise<Outcome | "taken"
 
 /** Links that were mailed to the address before must not work any more. */
 async function setAddress(tx: Tx, userId: string, email: string): Promise<void> {
-  await tx.query(SET_ADDRESS, [userId, email, emailKey(email)]);
-  await tx.query(DROP_RESET, [userId]);
-  await tx.query(DROP_VERIFICATIONS, [userId]);
+  await tx.query(SQL.set, [userId, email, emailKey(email)]);
+  await tx.query(SQL.dropReset, [userId]);
+  await tx.query(SQL.dropVerifications, [userId]);
 }
 
 export const addressChanges = (sql: Sql): AddressChanges => ({
@@ -118,39 +96,39 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
     ];
     return sql.transaction(async (tx) => {
       await holdSession(tx, session);
-      return (await tx.query(REQUEST, [jsonRows([row]), jsonRows(mails)])).length === 1;
+      return (await tx.query(SQL.changeRequest, [jsonRows([row]), jsonRows(mails)])).length === 1;
     });
   },
-  byProof: async (tokenHash) => (await sql.query<AddressChange>(BY_PROOF, [tokenHash]))[0],
+  byProof: async (tokenHash) => (await sql.query<AddressChange>(SQL.changeByProof, [tokenHash]))[0],
   confirm: (tokenHash, session, mail, audit) =>
     unlessTaken(
       sql.transaction(async (tx) => {
         await holdSession(tx, session);
         const { userId } = session;
-        const [change] = await tx.query<AddressChange & { readonly wasVerified: boolean }>(CONFIRM, [tokenHash, userId]);
+        const [change] = await tx.query<AddressChange & { readonly wasVerified: boolean }>(SQL.changeConfirm, [tokenHash, userId]);
         if (change === undefined) return undefined;
         await setAddress(tx, userId, change.email);
-        await tx.query(DROP_MAILS, [userId]);
+        await tx.query(SQL.dropMails, [userId]);
         if (change.wasVerified) await notifyUser(tx, userId, mail, change.formerEmail);
         await record(tx, audit);
         return "changed" as const;
       }),
     ),
-  byStop: async (tokenHash) => (await sql.query<AddressChange>(BY_STOP, [tokenHash]))[0],
+  byStop: async (tokenHash) => (await sql.query<AddressChange>(SQL.changeByStop, [tokenHash]))[0],
   stop: (tokenHash, audit) =>
     unlessTaken(
       sql.transaction(async (tx) => {
-        await tx.query(HOLD_STOP, [tokenHash]);
-        const [stopped] = await tx.query<AddressChange & { readonly since: string }>(CONSUME_STOP, [tokenHash]);
+        await tx.query(SQL.changeHoldStop, [tokenHash]);
+        const [stopped] = await tx.query<AddressChange & { readonly since: string }>(SQL.changeConsumeStop, [tokenHash]);
         if (stopped === undefined) return undefined;
         const { since, ...change } = stopped;
         const { userId, formerEmail } = change;
-        await tx.query(DROP_CHANGES, [userId]);
+        await tx.query(SQL.changeDrop, [userId]);
         await setAddress(tx, userId, formerEmail);
-        await tx.query(DROP_PASSWORD, [userId]);
-        for (const each of DROP_ADDED) await tx.query(each, [userId, since]);
+        await tx.query(SQL.dropPassword, [userId]);
+        for (const each of Object.values(DROP_ADDED)) await tx.query(each, [userId, since]);
         await endSignIns(tx, userId);
-        await tx.query(DROP_MAILS, [userId]);
+        await tx.query(SQL.dropMails, [userId]);
         await record(tx, audit);
         return change;
       }),

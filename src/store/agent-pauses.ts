@@ -3,7 +3,7 @@ import { EMPTY_PAGE } from "../paging.ts";
 import { insertAudit } from "./audit-log.ts";
 import { userOf } from "./delegations.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, jsonRows, type Sql, statement } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statements } from "./sql.ts";
 import { AGENT_PAUSES } from "./tables/delegations.ts";
 
 const LIST: ListDescription<"created"> = {
@@ -25,9 +25,8 @@ const logged = (rows: string): string =>
       from ${rows}, jsonb_array_elements($3::jsonb)) as entries`,
   )})`;
 
-const PAUSE = statement(
-  "agent_pause",
-  `with agent as (
+const SQL = statements("agent", {
+  pause: `with agent as (
      select client_id from clients
      where client_id = $1 and is_agent and ($2::uuid is null or exists (select 1 from users where users.id = $2::uuid)) for share),
    paused as (
@@ -36,14 +35,10 @@ const PAUSE = statement(
      on conflict do nothing returning agent, user_id),
    ${logged("paused")}
    select exists (select 1 from paused) as changed from agent`,
-);
-
-const RESUME = statement(
-  "agent_resume",
-  `with resumed as (delete from agent_pauses where agent = $1 and user_id is not distinct from $2::uuid returning agent, user_id),
+  resume: `with resumed as (delete from agent_pauses where agent = $1 and user_id is not distinct from $2::uuid returning agent, user_id),
    ${logged("resumed")}
    select 1 as changed from resumed`,
-);
+});
 
 export const agentPauses = (sql: Sql): AgentPauses => ({
   list: async (whose, where, part) => {
@@ -54,11 +49,11 @@ export const agentPauses = (sql: Sql): AgentPauses => ({
   },
   pause: async (whose, agent, audit) => {
     if (!isStorable(agent)) return undefined;
-    const [row] = await sql.query<{ changed: boolean }>(PAUSE, [agent, userOf(whose), jsonRows([audit])]);
+    const [row] = await sql.query<{ changed: boolean }>(SQL.pause, [agent, userOf(whose), jsonRows([audit])]);
     return row?.changed;
   },
   resume: async (whose, agent, audit) => {
     if (!isStorable(agent)) return false;
-    return (await sql.query(RESUME, [agent, userOf(whose), jsonRows([audit])])).length === 1;
+    return (await sql.query(SQL.resume, [agent, userOf(whose), jsonRows([audit])])).length === 1;
   },
 });

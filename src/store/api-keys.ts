@@ -4,7 +4,7 @@ import type { ApiKeyDirectory, ApiKeys, Reach } from "../clients/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { CLIENT, ownerOf, reaching } from "./clients.ts";
-import { jsonRows, type Sql, type Statement, statement } from "./sql.ts";
+import { jsonRows, type Sql, type Statement, statements } from "./sql.ts";
 import { API_KEYS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -48,20 +48,17 @@ const REVOKED = onTarget(
     `with ${target} select ${API_KEYS.select(API_KEY)} from api_keys where id = $3::uuid and client_id in (select id from target) and revoked_at is not null`,
 );
 
-const BY_HASH = statement(
-  "api_key_by_hash",
-  `select "keyId", stale, client.* from (
+const SQL = statements("api_key", {
+  byHash: `select "keyId", stale, client.* from (
      select id::text as "keyId", client_id as of_client, (last_used_at is null or last_used_at <= now() - interval '1 minute') as stale
      from api_keys where key_hash = $1::bytea and revoked_at is null) as key,
    lateral (
      select ${CLIENTS.select(CLIENT)} from clients
      where clients.id = key.of_client and enabled and environment = 'development'
        and (owner_id is null or exists (select 1 from users where users.id = clients.owner_id and users.enabled))) as client`,
-);
-const TOUCH = statement(
-  "api_key_touch",
-  "update api_keys set last_used_at = now() where id = $1::uuid and (last_used_at is null or last_used_at <= now() - interval '1 minute')",
-);
+  touch:
+    "update api_keys set last_used_at = now() where id = $1::uuid and (last_used_at is null or last_used_at <= now() - interval '1 minute')",
+});
 
 export const apiKeys = (sql: Sql): ApiKeys => ({
   create: async ({ id, clientId, name, prefix, last4, hash }, reach, audit) => {
@@ -82,10 +79,10 @@ export const apiKeys = (sql: Sql): ApiKeys => ({
 
 export const apiKeyDirectory = (sql: Sql): ApiKeyDirectory => ({
   byHash: async (hash) => {
-    const [row] = await sql.query<Client & { readonly keyId: string; readonly stale: boolean }>(BY_HASH, [hash]);
+    const [row] = await sql.query<Client & { readonly keyId: string; readonly stale: boolean }>(SQL.byHash, [hash]);
     if (row === undefined) return undefined;
     const { keyId, stale, ...client } = row;
-    if (stale) await sql.query(TOUCH, [keyId]);
+    if (stale) await sql.query(SQL.touch, [keyId]);
     return { keyId, client };
   },
 });

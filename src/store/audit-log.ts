@@ -7,7 +7,7 @@ import type { AuditLog, RefusedRequest } from "../core/ports.ts";
 import { newId, pooled } from "../random.ts";
 import { coalesceWrites } from "./coalesce.ts";
 import { touchClients } from "./grant-rows.ts";
-import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import { without } from "./tables/table.ts";
 
@@ -64,33 +64,24 @@ export function sealedOf({ record, at }: { readonly record: SealedRecord; readon
   return sealed;
 }
 
-const RECORD = statement(
-  "audit_record",
-  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, audit jsonb)),
-   ${touchClients("input")}
-   ${insertAudit("input")}`,
-);
-
 /** An IPv6 host can use its whole /64, which counts as one address. */
 const network = "coalesce(host(network(set_masklen($3::inet, 64))) || '/64', $2)";
 
-const UNPROVEN = statement(
-  "audit_record_unproven",
-  `with counted as (
+const SQL = statements("audit", {
+  record: `with input as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, audit jsonb)),
+   ${touchClients("input")}
+   ${insertAudit("input")}`,
+  recordUnproven: `with counted as (
      insert into refused_exchanges as counter (client_id, address, reason, minute)
      select client_id, ${network}, $4, date_trunc('minute', now()) from clients where client_id = $1 and is_agent
      on conflict (client_id, address, reason, minute) do update set requests = counter.requests + 1
      returning requests),
    entries as (select value as audit from jsonb_array_elements($5::jsonb), counted where requests = 1)
    ${insertAudit("entries")}`,
-);
-
-const REFUSAL = statement(
-  "audit_refusal_of_request",
-  `select ${AUDIT_RECORDS.select(["clientId", "grantType", "reason", "rule", "error", "at", "workloadIssuer"])} from audit_records
+  refusalOfRequest: `select ${AUDIT_RECORDS.select(["clientId", "grantType", "reason", "rule", "error", "at", "workloadIssuer"])} from audit_records
    where request_id = $1 and outcome = 'failure' and client_id is not null and grant_type is not null and reason is not null
    order by audit_records.id limit 1`,
-);
+});
 
 type RefusalRow = { readonly [Member in keyof RefusedRequest]: RefusedRequest[Member] | null } & Pick<
   RefusedRequest,
@@ -106,7 +97,7 @@ const byProof = (a: LoggedRow, b: LoggedRow): number => Number(proofOf(a) > proo
 
 export function auditLog(sql: Sql): AuditLog {
   const record = coalesceWrites(async (rows: readonly LoggedRow[]) => {
-    await sql.query(RECORD, [jsonRows(rows.toSorted(byProof))]);
+    await sql.query(SQL.record, [jsonRows(rows.toSorted(byProof))]);
     return Array<void>(rows.length).fill(undefined);
   });
   return {
@@ -117,10 +108,10 @@ export function auditLog(sql: Sql): AuditLog {
       const { clientId = "", reason = "" } = entry;
       if (!isStorable(clientId)) return;
       const audit = jsonRows([newAuditEntry({ ...entry, ...(bare !== "" && { address: bare }) })]);
-      await sql.query(UNPROVEN, [clientId, bare, isIPv6(bare) ? bare : null, reason, audit]);
+      await sql.query(SQL.recordUnproven, [clientId, bare, isIPv6(bare) ? bare : null, reason, audit]);
     },
     refusalOf: async (requestId) => {
-      const [row] = isStorable(requestId) ? await sql.query<RefusalRow>(REFUSAL, [requestId]) : [];
+      const [row] = isStorable(requestId) ? await sql.query<RefusalRow>(SQL.refusalOfRequest, [requestId]) : [];
       return row && { ...row, rule: row.rule ?? undefined, error: row.error ?? undefined, workloadIssuer: row.workloadIssuer ?? undefined };
     },
   };

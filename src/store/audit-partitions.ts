@@ -1,6 +1,6 @@
 import { SEAL_LOCK } from "./audit-sealer.ts";
 import { firstId } from "./audit-trail.ts";
-import { type Sql, seconds, statement, type Tx } from "./sql.ts";
+import { type Sql, seconds, statement, statements, type Tx } from "./sql.ts";
 
 /** Seconds. */
 const DAY = 86_400;
@@ -76,9 +76,10 @@ const UNDEFINED_OBJECT = "42704";
 const momentIn = (definition: string): string =>
   `('x' || lpad(replace(substring(${definition} from '.*''([0-9a-f]{8}-[0-9a-f]{4})'), '-', ''), 16, '0'))::bit(64)::bigint / 1000.0`;
 
-const STATE = statement(
-  "audit_partitions",
-  `with ranges as (
+const LOCK = 7_235_107_485;
+
+const SQL = statements("audit", {
+  partitions: `with ranges as (
      select max(${momentIn("pg_get_expr(child.relpartbound, child.oid)")})::float8 as end
      from pg_inherits join pg_class child on child.oid = inhrelid
      where inhparent = 'audit_records'::regclass and pg_get_expr(child.relpartbound, child.oid) <> 'DEFAULT'),
@@ -91,27 +92,20 @@ const STATE = statement(
         'isProven', convalidated and exists (select from of_links where convalidated)) from pg_constraint
       where conrelid = rest.oid and conname = '${LIMIT}') as limit
    from rest, ranges`,
-);
-
-const FILLED = statement("audit_partitions_filled", `select exists (select from ${DEFAULT} where id >= $1::uuid) as filled`);
-
-const LOCK = 7_235_107_485;
-const TAKE_LOCK = statement("audit_partitions_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
-/** The sealer locks links before records, and steps the other way round. */
-const STOP_SEALING = statement("audit_partitions_stop_sealing", "select 1 as one from pg_advisory_xact_lock($1::float8::bigint)");
-
-/** The oldest range whose days have passed. */
-const PASSED = statement(
-  "audit_partitions_passed",
-  `select child.relname as name from pg_inherits join pg_class child on child.oid = inhrelid
+  partitionsFilled: `select exists (select from ${DEFAULT} where id >= $1::uuid) as filled`,
+  partitionsLock: "select pg_try_advisory_xact_lock($1::float8::bigint) as taken",
+  /** The sealer locks links before records, and steps the other way round. */
+  partitionsStopSealing: "select 1 as one from pg_advisory_xact_lock($1::float8::bigint)",
+  /** The oldest range whose days have passed. */
+  partitionsPassed: `select child.relname as name from pg_inherits join pg_class child on child.oid = inhrelid
    where inhparent = 'audit_records'::regclass and child.relname not in ('${FIRST}', '${DEFAULT}')
      and ${momentIn("pg_get_expr(child.relpartbound, child.oid)")} < extract(epoch from now()) order by 1 limit 1`,
-);
+});
 
 async function stateOf(tx: Tx): Promise<Partitions> {
-  const [state] = await tx.query<Omit<Partitions, "isFilled">>(STATE, []);
+  const [state] = await tx.query<Omit<Partitions, "isFilled">>(SQL.partitions, []);
   if (state === undefined) throw new Error("the audit trail has no default partition");
-  const [rest] = state.isWhole ? [] : await tx.query<{ filled: boolean }>(FILLED, [firstId(state.end ?? 0)]);
+  const [rest] = state.isWhole ? [] : await tx.query<{ filled: boolean }>(SQL.partitionsFilled, [firstId(state.end ?? 0)]);
   return { ...state, isFilled: rest?.filled === true };
 }
 
@@ -156,9 +150,9 @@ function textsOf(table: Name, step: Exclude<Step, { kind: "prove" }>, isWhole: b
 /** Runs work as the only process that changes partitions. @returns undefined in the others */
 const alone = <Result>(sql: Sql, work: (tx: Tx) => Promise<Result>): Promise<Result | undefined> =>
   sql.transaction(async (tx) => {
-    const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [LOCK]);
+    const [lock] = await tx.query<{ taken: boolean }>(SQL.partitionsLock, [LOCK]);
     if (lock?.taken !== true) return undefined;
-    await tx.query(STOP_SEALING, [SEAL_LOCK]);
+    await tx.query(SQL.partitionsStopSealing, [SEAL_LOCK]);
     return work(tx);
   });
 
@@ -240,7 +234,7 @@ const holdsKept = async (tx: Tx, name: string): Promise<boolean> => {
 
 /** @returns how many records were in it; undefined when no range can go */
 async function dropOldest(tx: Tx): Promise<number | undefined> {
-  const [oldest] = await tx.query<{ name: string }>(PASSED, []);
+  const [oldest] = await tx.query<{ name: string }>(SQL.partitionsPassed, []);
   if (oldest === undefined || (await holdsKept(tx, oldest.name))) return undefined;
   const links = linksOf(oldest.name);
   // So that nothing is written between question and answer. The tables, for dropping a range locks them too: one that was locked before them

@@ -2,7 +2,7 @@ import { type CheckpointSigner, GENESIS, type Link, linkAll, type SealedRecord, 
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { countRecords } from "./figures.ts";
 import { countResourceRefusals } from "./resource-refusals.ts";
-import { amongKeys, jsonRows, readRows, type Sql, statement } from "./sql.ts";
+import { amongKeys, jsonRows, readRows, type Sql, statements } from "./sql.ts";
 
 /** Records sealed in one transaction; few on the embedded database, whose one connection it holds. */
 export const SEAL_BATCH = { embedded: 50, postgresql: 500 } as const;
@@ -22,43 +22,30 @@ interface ChainState {
   readonly now: number;
 }
 
-const STATE = statement(
-  "audit_seal_state",
-  `select exists (select 1 from audit_links where seq is null) as waiting,
+export const SEAL_LOCK = 7_235_107_483;
+
+const SQL = statements("audit", {
+  sealState: `select exists (select 1 from audit_links where seq is null) as waiting,
      coalesce(head.seq, 0)::float8 as seq, coalesce(${hashText("head.hash")}, '') as hash,
      coalesce(signed.seq, 0)::float8 as signed, ${hashText("signed.hash")} as "signedHash",
      extract(epoch from now() - signed.at)::float8 as "signedAgo", floor(extract(epoch from now()))::float8 as now
    from (select 1) as one
      left join (select seq, hash from audit_links where seq is not null order by seq desc limit 1) as head on true
      left join (select seq, hash, at from audit_checkpoints order by seq desc limit 1) as signed on true`,
-);
-
-// Each record is found by its id, also while the statistics are of an empty table.
-const UNSEALED = statement(
-  "audit_unsealed",
-  `select coalesce(json_agg(rows), '[]')::text as rows from (
+  // Each record is found by its id, also while the statistics are of an empty table.
+  unsealed: `select coalesce(json_agg(rows), '[]')::text as rows from (
      select r.id, ${sealable("r", "to_json")}
      from (select id from audit_links where seq is null order by id limit $1::int) as waiting
        cross join lateral (select * from audit_records where audit_records.id = waiting.id offset 0) as r
      order by r.id) as rows`,
-);
-
-const SEAL = statement(
-  "audit_seal",
-  `with sealed as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, seq bigint, hash text))
+  seal: `with sealed as (select * from jsonb_to_recordset($1::jsonb) as i(id uuid, seq bigint, hash text))
    update audit_links set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
    from sealed where ${amongKeys("audit_links.id", "id", "sealed")} and audit_links.id = sealed.id and audit_links.seq is null
      and audit_links.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
-);
-
-const SIGN = statement(
-  "audit_checkpoint",
-  `insert into audit_checkpoints (seq, hash, kid, jws)
+  checkpoint: `insert into audit_checkpoints (seq, hash, kid, jws)
    values ($1::float8::bigint, decode(translate($2::text, '-_', '+/') || '=', 'base64'), $3::text, $4::text) on conflict (seq) do nothing`,
-);
-
-export const SEAL_LOCK = 7_235_107_483;
-const TAKE_LOCK = statement("audit_seal_lock", "select pg_try_advisory_xact_lock($1::float8::bigint) as taken");
+  sealLock: "select pg_try_advisory_xact_lock($1::float8::bigint) as taken",
+});
 
 /** The link that the next record follows. A checkpoint beyond the last record shows that records were removed: no number is reused. */
 function headOf({ seq, hash, signed, signedHash }: ChainState): Link {
@@ -79,17 +66,17 @@ function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): bool
 export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size: number = SEAL_BATCH.embedded) {
   const batch = (): Promise<number> =>
     sql.transaction(async (tx) => {
-      const [lock] = await tx.query<{ taken: boolean }>(TAKE_LOCK, [SEAL_LOCK]);
+      const [lock] = await tx.query<{ taken: boolean }>(SQL.sealLock, [SEAL_LOCK]);
       if (lock?.taken !== true) return 0;
       // Read under the lock, so that no other process moves the head.
-      const [state] = await tx.query<ChainState>(STATE, []);
+      const [state] = await tx.query<ChainState>(SQL.sealState, []);
       if (state === undefined) return 0;
       let head = headOf(state);
-      const rows = state.waiting ? await readRows<{ id: string; record: SealedRecord; at: number }>(tx, UNSEALED, [size]) : [];
+      const rows = state.waiting ? await readRows<{ id: string; record: SealedRecord; at: number }>(tx, SQL.unsealed, [size]) : [];
       const links = linkAll(head, rows.map(sealedOf));
       if (links.length > 0) {
         const seals = links.map(({ seq, hash }, index) => ({ id: rows[index]?.id, seq, hash }));
-        await tx.query(SEAL, [jsonRows(seals), seals[0]?.id ?? null, seals.at(-1)?.id ?? null]);
+        await tx.query(SQL.seal, [jsonRows(seals), seals[0]?.id ?? null, seals.at(-1)?.id ?? null]);
         const counted = rows.map(({ id, record: { event, resources } }) => ({ id, event, resources }));
         await countRecords(tx, counted);
         await countResourceRefusals(tx, counted);
@@ -97,7 +84,7 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
       head = links.at(-1) ?? head;
       if (signer !== undefined && checkpointIsDue(state, head)) {
         const { seq, kid, jws } = signCheckpoint(head, state.now, signer);
-        await tx.query(SIGN, [seq, head.hash, kid, jws]);
+        await tx.query(SQL.checkpoint, [seq, head.hash, kid, jws]);
       }
       return rows.length;
     });
@@ -105,7 +92,7 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
   return {
     /** Runs one cheap query when there is nothing to do. @returns how many records were sealed */
     async seal(): Promise<number> {
-      const [state] = await sql.query<ChainState>(STATE, []);
+      const [state] = await sql.query<ChainState>(SQL.sealState, []);
       if (state === undefined) return 0;
       if (!state.waiting && !(signer !== undefined && checkpointIsDue(state, headOf(state)))) return 0;
       let sealed = 0;

@@ -3,7 +3,7 @@ import { GENESIS, type Link, type SealedRecord, type SignedCheckpoint } from "..
 import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/report-ports.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { type Sql, seconds, statement } from "./sql.ts";
+import { type Sql, seconds, statement, statements } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -45,18 +45,16 @@ const filtering = ({ since, until, outcome, search, ...members }: AuditFilter) =
   conditions: outcome === "failure" ? [["audit_records.outcome = 'failure'", []] satisfies Fragment] : [],
 });
 
-const HEAD = statement("audit_head", "select coalesce(max(seq), 0)::float8 as seq from audit_links");
-
 /** Sealed records, in the order of the chain, and their select list. */
 const SEALED = "audit_records join audit_links on audit_links.id = audit_records.id";
 const SEALED_RECORD = `${AUDIT_RECORDS.select()}, ${LINK} as link`;
 
-const LIVE = statement(
-  "audit_live",
-  `select ${SEALED_RECORD}, (select owner_id::text from clients where clients.client_id = audit_records.client_id) as "ownerId"
+const SQL = statements("audit", {
+  head: "select coalesce(max(seq), 0)::float8 as seq from audit_links",
+  live: `select ${SEALED_RECORD}, (select owner_id::text from clients where clients.client_id = audit_records.client_id) as "ownerId"
    from ${SEALED}
    where seq > coalesce($1::float8::bigint, (select coalesce(max(seq), 0) from audit_links) - $2::int) order by seq limit $2::int`,
-);
+});
 
 const columnsOf = (members: readonly (typeof MATCHED)[number][]): readonly string[] =>
   members.map((member) => `audit_records.${AUDIT_RECORDS.column(member)}`);
@@ -82,41 +80,28 @@ export function recordOf({ actorType, actorId, link, ...row }: AuditRow): AuditR
   return { ...members, actor: { type: actorType, id: actorId }, link };
 }
 
-const STATE = statement(
-  "audit_chain_state",
-  `select (select audit_start.seq from audit_start)::float8 as start, case when head.seq is not null then json_build_object('seq', head.seq, 'hash', ${hashText("head.hash")}) end as head,
+const CHAIN_SQL = statements("audit", {
+  chainState: `select (select audit_start.seq from audit_start)::float8 as start, case when head.seq is not null then json_build_object('seq', head.seq, 'hash', ${hashText("head.hash")}) end as head,
      case when signed.seq is not null then json_build_object('seq', signed.seq, 'at', signed.at) end as signed,
      (select count(*) from audit_links where seq is null)::float8 as waiting
    from (select 1) as one
      left join (select seq, hash from audit_links where seq is not null order by seq desc limit 1) as head on true
      left join (select seq, ${seconds("audit_checkpoints.at")} as at from audit_checkpoints order by seq desc limit 1) as signed on true`,
-);
-
-const AT = statement(
-  "audit_link_at",
-  `select seq::float8 as seq, ${hashText("hash")} as hash from audit_links where seq = $1::float8::bigint`,
-);
-
-// The columns sorted as in exports of earlier releases, so that an archive made again has the same bytes.
-const PART = statement(
-  "audit_part",
-  `select audit_links.seq::float8 as seq, ${hashText("audit_links.hash")} as hash, ${sealable("audit_records", "to_jsonb")}
+  linkAt: `select seq::float8 as seq, ${hashText("hash")} as hash from audit_links where seq = $1::float8::bigint`,
+  // The columns sorted as in exports of earlier releases, so that an archive made again has the same bytes.
+  part: `select audit_links.seq::float8 as seq, ${hashText("audit_links.hash")} as hash, ${sealable("audit_records", "to_jsonb")}
    from ${SEALED} where audit_links.seq > $1::float8::bigint order by audit_links.seq limit $2::int`,
-);
-
-const CHECKPOINTS = statement(
-  "audit_part_checkpoints",
-  `select seq::float8 as seq, kid, jws from audit_checkpoints
+  partCheckpoints: `select seq::float8 as seq, kid, jws from audit_checkpoints
    where audit_checkpoints.seq >= $1::float8::bigint order by audit_checkpoints.seq limit $2::int`,
-);
+});
 
 const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
-  chain: async () => (await sql.query<AuditChainState>(STATE, []))[0] ?? { start: 0, head: null, waiting: 0, signed: null },
+  chain: async () => (await sql.query<AuditChainState>(CHAIN_SQL.chainState, []))[0] ?? { start: 0, head: null, waiting: 0, signed: null },
   part: async (limit, after) => {
-    const start = after === 0 ? GENESIS : (await sql.query<Link>(AT, [after]))[0];
+    const start = after === 0 ? GENESIS : (await sql.query<Link>(CHAIN_SQL.linkAt, [after]))[0];
     // Read before the records, so that each has its record. A page has at most one for each record, and the anchor.
-    const checkpoints = await sql.query<SignedCheckpoint>(CHECKPOINTS, [after, limit + 1]);
-    const rows = await sql.query<Link & { record: SealedRecord; at: number }>(PART, [after, limit]);
+    const checkpoints = await sql.query<SignedCheckpoint>(CHAIN_SQL.partCheckpoints, [after, limit + 1]);
+    const rows = await sql.query<Link & { record: SealedRecord; at: number }>(CHAIN_SQL.part, [after, limit]);
     const records = rows.map(({ seq, hash, ...row }) => ({ seq, hash, record: sealedOf(row) }));
     // The last page includes checkpoints beyond the chain: one without a record shows that records were removed.
     const to = records.length === limit ? (records.at(-1)?.seq ?? after) : Number.MAX_SAFE_INTEGER;
@@ -133,14 +118,14 @@ export const auditTrail = (sql: Sql): AuditTrail => ({
   },
   // Numbers are given under a lock and become visible in order, so that no record appears behind `reached`.
   follow: async ({ since, until, search, ...members }, limit, after) => {
-    const [head] = await sql.query<{ seq: number }>(HEAD, []);
+    const [head] = await sql.query<{ seq: number }>(SQL.head, []);
     const to = head?.seq ?? 0;
     const given = [since, until, search, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
     const rows = await sql.query<AuditRow>(FOLLOW, [after, to, limit, ...given]);
     return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.link?.seq ?? to) : Math.max(after, to) };
   },
   live: async (after, limit) => {
-    const rows = await sql.query<AuditRow & { readonly ownerId: string | null }>(LIVE, [after ?? null, limit]);
+    const rows = await sql.query<AuditRow & { readonly ownerId: string | null }>(SQL.live, [after ?? null, limit]);
     return rows.map(({ ownerId, ...row }) => ({ ...recordOf(row), ownerId }) as LiveRecord); // sealed, by the condition
   },
   ...auditChain(sql),

@@ -1,69 +1,51 @@
 import type { PendingRequest, PendingRequests } from "../accounts/ports.ts";
 import type { PushedRequests } from "../core/ports.ts";
-import { type Sql, statement } from "./sql.ts";
+import { type Sql, statements } from "./sql.ts";
 import { PENDING_REQUESTS } from "./tables/accounts.ts";
 
-// Deletes the holder's oldest requests above the limit, but skips those that another call is deleting.
-const PUT = statement(
-  "pending_put",
-  `with surplus as (
+const PENDING = ["query", "createdAt"] as const;
+
+const PENDING_SQL = statements("pending", {
+  // Deletes the holder's oldest requests above the limit, but skips those that another call is deleting.
+  put: `with surplus as (
      delete from pending_requests where id_hash = any(array(
        select id_hash from pending_requests where holder = $4 order by created_at desc offset $5::int - 1 for update skip locked)))
    insert into pending_requests (id_hash, query, expires_at, holder) values ($1::bytea, $2, now() + make_interval(secs => $3::int), $4)`,
-);
-
-const PENDING = ["query", "createdAt"] as const;
-const BY_ID = statement(
-  "pending_by_id",
-  `select ${PENDING_REQUESTS.select(PENDING)} from pending_requests where id_hash = $1::bytea and expires_at > now()`,
-);
-const EXTEND = statement(
-  "pending_extend",
-  `update pending_requests set expires_at = created_at + make_interval(secs => $2::int)
+  byId: `select ${PENDING_REQUESTS.select(PENDING)} from pending_requests where id_hash = $1::bytea and expires_at > now()`,
+  extend: `update pending_requests set expires_at = created_at + make_interval(secs => $2::int)
    where id_hash = $1::bytea and expires_at > now() and expires_at < created_at + make_interval(secs => $2::int)`,
-);
-const TAKE = statement(
-  "pending_take",
-  `with taken as (
+  take: `with taken as (
      delete from pending_requests where id_hash = $1::bytea and expires_at > now() returning query, holder, pending_requests.created_at),
    answered as (
      insert into pending_requests (id_hash, query, created_at, expires_at, holder)
      select $2::bytea, query, created_at, now() + make_interval(secs => $3::int), holder from taken)
    select ${PENDING_REQUESTS.select(PENDING, "taken")} from taken`,
-);
+});
 
 export const pendingRequests = (sql: Sql): PendingRequests => ({
   put: async (idHash, query, ttl, { holder, limit }) => {
-    await sql.query(PUT, [idHash, query, ttl, holder, limit]);
+    await sql.query(PENDING_SQL.put, [idHash, query, ttl, holder, limit]);
   },
-  byId: async (idHash) => (await sql.query<PendingRequest>(BY_ID, [idHash]))[0],
+  byId: async (idHash) => (await sql.query<PendingRequest>(PENDING_SQL.byId, [idHash]))[0],
   extend: async (idHash, ttl) => {
-    await sql.query(EXTEND, [idHash, ttl]);
+    await sql.query(PENDING_SQL.extend, [idHash, ttl]);
   },
-  take: async (idHash, answeredHash, ttl) => (await sql.query<PendingRequest>(TAKE, [idHash, answeredHash, ttl]))[0],
+  take: async (idHash, answeredHash, ttl) => (await sql.query<PendingRequest>(PENDING_SQL.take, [idHash, answeredHash, ttl]))[0],
 });
 
-const PUSH = statement(
-  "pushed_put",
-  `insert into pushed_requests (id_hash, client_id, query, expires_at) values ($1::bytea, $2, $3, now() + make_interval(secs => $4::int))`,
-);
-
-const OPEN = statement(
-  "pushed_open",
-  `update pushed_requests set browser = $3, expires_at = greatest(expires_at, created_at + make_interval(secs => $4::int))
+const PUSHED_SQL = statements("pushed", {
+  put: `insert into pushed_requests (id_hash, client_id, query, expires_at) values ($1::bytea, $2, $3, now() + make_interval(secs => $4::int))`,
+  open: `update pushed_requests set browser = $3, expires_at = greatest(expires_at, created_at + make_interval(secs => $4::int))
    where id_hash = $1::bytea and client_id = $2 and expires_at > now() and code_hash is null and (browser is null or browser = $3)
    returning query`,
-);
-
-const OPENED = statement(
-  "pushed_opened",
-  `select query, code_hash is not null as "isUsed" from pushed_requests where id_hash = $1::bytea and client_id = $2 and expires_at > now() and browser is not null`,
-);
+  opened: `select query, code_hash is not null as "isUsed" from pushed_requests where id_hash = $1::bytea and client_id = $2 and expires_at > now() and browser is not null`,
+});
 
 export const pushedRequests = (sql: Sql): PushedRequests => ({
   put: async (hash, clientId, query, ttl) => {
-    await sql.query(PUSH, [hash, clientId, query, ttl]);
+    await sql.query(PUSHED_SQL.put, [hash, clientId, query, ttl]);
   },
-  open: async (hash, clientId, browser, ttl) => (await sql.query<{ query: string }>(OPEN, [hash, clientId, browser, ttl]))[0]?.query,
-  opened: async (hash, clientId) => (await sql.query<{ query: string; isUsed: boolean }>(OPENED, [hash, clientId]))[0],
+  open: async (hash, clientId, browser, ttl) =>
+    (await sql.query<{ query: string }>(PUSHED_SQL.open, [hash, clientId, browser, ttl]))[0]?.query,
+  opened: async (hash, clientId) => (await sql.query<{ query: string; isUsed: boolean }>(PUSHED_SQL.opened, [hash, clientId]))[0],
 });

@@ -13,7 +13,7 @@ import { dropCodes, endGrants } from "./grant-rows.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { removing } from "./managed-records.ts";
 import type { Outcome } from "./provisioned-users.ts";
-import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
+import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { CONSENTS, SCOPE_DESCRIPTIONS } from "./tables/accounts.ts";
 import { without } from "./tables/table.ts";
 
@@ -23,13 +23,6 @@ const OF = rowsStatement(
    from jsonb_to_recordset($1::jsonb) as i(n int, user_id uuid, client_id text)
      join consents on consents.user_id = i.user_id and consents.client_id = i.client_id
    where ${amongKeys("consents.user_id", "(key ->> 'user_id')::uuid", "jsonb_array_elements($1::jsonb) as key")}`,
-);
-
-// Voids consents to a client whose document has changed since. The row stays, so that the user still finds it and can revoke it.
-const VOID = statement(
-  "consent_void",
-  `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_fingerprint = null, updated_at = now()
-   where user_id = $1::uuid and client_id = $2 and client_fingerprint <> $3`,
 );
 
 /** What users and operators see of a consent. */
@@ -50,11 +43,13 @@ const ADDED_BY_RESOURCE = `consents.allowed || (
 const NEW = ["id", "userId", "clientId", "clientName", "scopes", "resources", "allowed"] as const;
 const newRow = CONSENTS.writer(NEW);
 
-// Locks client and session: what deletes or ends one waits for the consent, and then deletes it where it has to. The client of a metadata
-// document has no row.
-const GIVE = statement(
-  "consent_give",
-  `with input as (
+const CONSENT_SQL = statements("consent", {
+  // Voids consents to a client whose document has changed since. The row stays, so that the user still finds it and can revoke it.
+  void: `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_fingerprint = null, updated_at = now()
+   where user_id = $1::uuid and client_id = $2 and client_fingerprint <> $3`,
+  // Locks client and session: what deletes or ends one waits for the consent, and then deletes it where it has to. The client of a metadata
+  // document has no row.
+  give: `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(${CONSENTS.recordset(NEW)}, session_id uuid, audit jsonb)),
    registered as materialized (
      select client_id from clients where client_id = any(array(select client_id from input)) for key share),
@@ -69,31 +64,27 @@ const GIVE = statement(
      set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_RESOURCE}, client_name = excluded.client_name, updated_at = now()
      returning user_id)
    ${insertAudit("written join input using (user_id)")}`,
-);
-
-// Issuing a code locks its consent: the first statement waits, and the later ones see the code and its grant.
-const END = statement("consent_end", "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id");
-const DROP_CODES = statement("consent_drop_codes", dropCodes("user_id = $1::uuid and client_id = $2"));
-const END_GRANTS = statement(
-  "consent_end_grants",
-  `with ${endGrants("user_id = $1::uuid and client_id = $2")},
+  // Issuing a code locks its consent: the first statement waits, and the later ones see the code and its grant.
+  end: "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id",
+  dropCodes: dropCodes("user_id = $1::uuid and client_id = $2"),
+  endGrants: `with ${endGrants("user_id = $1::uuid and client_id = $2")},
    entries as (select value as audit from jsonb_array_elements($3::jsonb))
    ${insertAudit("entries")}`,
-);
+});
 
 export const consents = (sql: Sql): Consents => ({
   ofUser: async (userId) => (isUuid(userId) ? sql.query<Consent>(OF_USER, [userId]) : []),
   give: async (consent, audit) => {
     const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
-    await sql.query(GIVE, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);
+    await sql.query(CONSENT_SQL.give, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);
   },
   revoke: async (id, userId, audit) => {
     if (!isUuid(id) || !isUuid(userId)) return false;
     return sql.transaction(async (tx) => {
-      const [consent] = await tx.query<{ client_id: string }>(END, [id, userId]);
+      const [consent] = await tx.query<{ client_id: string }>(CONSENT_SQL.end, [id, userId]);
       if (consent === undefined) return false;
-      await tx.query(DROP_CODES, [userId, consent.client_id]);
-      await tx.query(END_GRANTS, [userId, consent.client_id, jsonRows([audit])]);
+      await tx.query(CONSENT_SQL.dropCodes, [userId, consent.client_id]);
+      await tx.query(CONSENT_SQL.endGrants, [userId, consent.client_id, jsonRows([audit])]);
       return true;
     });
   },
@@ -110,16 +101,11 @@ export function consentRepository(sql: Sql): ConsentRepository {
   return {
     of: async (userId, clientId, fingerprint) => {
       if (!isUuid(userId) || !isStorable(clientId)) return undefined;
-      if (fingerprint !== undefined) await sql.query(VOID, [userId, clientId, fingerprint]);
+      if (fingerprint !== undefined) await sql.query(CONSENT_SQL.void, [userId, clientId, fingerprint]);
       return load([userId, clientId]);
     },
   };
 }
-
-const DESCRIPTIONS = statement(
-  "scope_descriptions_of",
-  "select name, title, detail from scope_descriptions where realm_id = $1::uuid and name = any ($2::text[])",
-);
 
 const DESCRIPTION_LIST: ListDescription<"name"> = {
   table: SCOPE_DESCRIPTIONS,
@@ -128,10 +114,10 @@ const DESCRIPTION_LIST: ListDescription<"name"> = {
   sorts: { name: { by: 'scope_descriptions.name collate "C"', type: "text", order: "asc" } },
 };
 
-// An unchanged description is neither written nor recorded.
-const DESCRIBE = statement(
-  "scope_describe",
-  `with realm as (select id from realms where id = $1::uuid),
+const SCOPE_SQL = statements("scope", {
+  descriptionsOf: "select name, title, detail from scope_descriptions where realm_id = $1::uuid and name = any ($2::text[])",
+  // An unchanged description is neither written nor recorded.
+  describe: `with realm as (select id from realms where id = $1::uuid),
      before as (select from scope_descriptions where realm_id = $1::uuid and name = $2),
      written as (
        insert into scope_descriptions (realm_id, name, title, detail) select id, $2, $3::jsonb, $4::jsonb from realm
@@ -141,7 +127,7 @@ const DESCRIBE = statement(
      logged as (${insertAudit(`written, ${entriesIn("$5")}`)})
    select case when not exists (select from written) then 'unchanged' when exists (select from before) then 'changed' else 'created' end as outcome
    from realm`,
-);
+});
 
 const REMOVE = removing("scope_description_remove", "scope_descriptions", "realm_id = $1::uuid and name = $2", "$3");
 
@@ -153,14 +139,15 @@ export async function describeScope(
   audit: AuditEntry,
 ): Promise<Outcome | undefined> {
   const texts = [JSON.stringify(title), JSON.stringify(detail)];
-  const [row] = await tx.query<{ outcome: Outcome }>(DESCRIBE, [realmId, name, ...texts, jsonRows([{ ...audit, scope: name }])]);
+  const [row] = await tx.query<{ outcome: Outcome }>(SCOPE_SQL.describe, [realmId, name, ...texts, jsonRows([{ ...audit, scope: name }])]);
   return row?.outcome;
 }
 
 export const scopeDescriptions = (sql: Sql): ScopeDescriptions => ({
   of: async (realmId, names) => {
     const storable = names.filter(isStorable);
-    const rows = isUuid(realmId) && storable.length > 0 ? await sql.query<ScopeDescription>(DESCRIPTIONS, [realmId, storable]) : [];
+    const rows =
+      isUuid(realmId) && storable.length > 0 ? await sql.query<ScopeDescription>(SCOPE_SQL.descriptionsOf, [realmId, storable]) : [];
     return new Map(rows.map((row) => [row.name, row]));
   },
 });

@@ -1,50 +1,37 @@
 import type { DeviceRequests, DeviceState, NewDeviceRequest } from "../core/grants/device-code/ports.ts";
 import { isUuid, type SecretHash } from "../random.ts";
 import { documentClientOf, storedClient } from "./grant-rows.ts";
-import { jsonRows, type Sql, seconds, statement } from "./sql.ts";
+import { jsonRows, type Sql, seconds, statements } from "./sql.ts";
 import { DEVICE_REQUESTS, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 
 const NEW = without(DEVICE_REQUESTS.members, ["createdAt", "expiresAt", "polledAt", "deniedAt"]);
 const STATE = without(DEVICE_REQUESTS.members, ["userCodeHash", "createdAt", "pollInterval", "polledAt"]);
 
-const OPEN = statement(
-  "device_open",
-  `insert into device_requests (${DEVICE_REQUESTS.names(NEW)}, expires_at)
-   select ${DEVICE_REQUESTS.values(NEW)}, now() + make_interval(secs => ttl)
-   from jsonb_to_recordset($1::jsonb) as i(${DEVICE_REQUESTS.recordset(NEW)}, ttl int)
-   on conflict do nothing returning 1 as opened`,
-);
-
 const select = `select ${DEVICE_REQUESTS.select(STATE)}, ${seconds("now()")} as now from device_requests`;
-const BY_DEVICE_CODE = statement("device_by_code", `${select} where device_code_hash = $1::bytea`);
-const BY_ID = statement("device_by_id", `${select} where id = $1::uuid`);
 
 const PENDING = `denied_at is null and expires_at > now()
      and not exists (select 1 from authorization_codes where code_hash = device_requests.device_code_hash)`;
 
-const BY_USER_CODE = statement(
-  "device_by_user_code",
-  `select id::text as id from device_requests where user_code_hash = $1::bytea and ${PENDING}`,
-);
-
-// The row lock orders parallel polls: the later ones see the time of the first. Requests are on their way for different times, so that a
-// second less than the interval is not too soon.
-const POLL = statement(
-  "device_poll",
-  `with before as materialized (
+const SQL = statements("device", {
+  open: `insert into device_requests (${DEVICE_REQUESTS.names(NEW)}, expires_at)
+   select ${DEVICE_REQUESTS.values(NEW)}, now() + make_interval(secs => ttl)
+   from jsonb_to_recordset($1::jsonb) as i(${DEVICE_REQUESTS.recordset(NEW)}, ttl int)
+   on conflict do nothing returning 1 as opened`,
+  byCode: `${select} where device_code_hash = $1::bytea`,
+  byId: `${select} where id = $1::uuid`,
+  byUserCode: `select id::text as id from device_requests where user_code_hash = $1::bytea and ${PENDING}`,
+  // The row lock orders parallel polls: the later ones see the time of the first. Requests are on their way for different times, so that a
+  // second less than the interval is not too soon.
+  poll: `with before as materialized (
      select id, coalesce(polled_at > now() - make_interval(secs => poll_interval - 1), false) as too_soon from device_requests
      where device_code_hash = $1::bytea for no key update)
    update device_requests set polled_at = now(), poll_interval = poll_interval + case when before.too_soon then $2::int else 0 end
    from before where device_requests.id = before.id returning before.too_soon as "tooSoon"`,
-);
-
-const DENY = statement(
-  "device_deny",
-  `with denied as (update device_requests set denied_at = now() where id = $1::uuid and ${PENDING})
+  deny: `with denied as (update device_requests set denied_at = now() where id = $1::uuid and ${PENDING})
    select 1 as approved from device_requests join authorization_codes on code_hash = device_code_hash
    where device_requests.id = $1::uuid and denied_at is null`,
-);
+});
 
 type Row = Omit<DeviceState, "documentClient"> & { readonly documentClient: DocumentClient | null };
 
@@ -56,12 +43,12 @@ export function deviceRequests(sql: Sql): DeviceRequests {
   return {
     open: async (request: NewDeviceRequest, ttl) => {
       const row = { ...newRow({ ...request, documentClient: request.documentClient ? storedClient(request.documentClient) : null }), ttl };
-      return (await sql.query(OPEN, [jsonRows([row])])).length === 1;
+      return (await sql.query(SQL.open, [jsonRows([row])])).length === 1;
     },
-    byDeviceCode: async (hash: SecretHash) => stateOf((await sql.query<Row>(BY_DEVICE_CODE, [hash]))[0]),
-    byId: async (id) => (isUuid(id) ? stateOf((await sql.query<Row>(BY_ID, [id]))[0]) : undefined),
-    pendingByUserCode: async (hash: SecretHash) => (await sql.query<{ id: string }>(BY_USER_CODE, [hash]))[0]?.id,
-    poll: async (hash, step) => (await sql.query<{ tooSoon: boolean }>(POLL, [hash, step]))[0]?.tooSoon === true,
-    deny: async (id) => !isUuid(id) || (await sql.query(DENY, [id])).length === 0,
+    byDeviceCode: async (hash: SecretHash) => stateOf((await sql.query<Row>(SQL.byCode, [hash]))[0]),
+    byId: async (id) => (isUuid(id) ? stateOf((await sql.query<Row>(SQL.byId, [id]))[0]) : undefined),
+    pendingByUserCode: async (hash: SecretHash) => (await sql.query<{ id: string }>(SQL.byUserCode, [hash]))[0]?.id,
+    poll: async (hash, step) => (await sql.query<{ tooSoon: boolean }>(SQL.poll, [hash, step]))[0]?.tooSoon === true,
+    deny: async (id) => !isUuid(id) || (await sql.query(SQL.deny, [id])).length === 0,
   };
 }

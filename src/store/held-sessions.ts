@@ -1,20 +1,19 @@
 import type { OwnSession } from "../accounts/ports.ts";
 import { SESSION_ENDED } from "../accounts/sessions.ts";
 import { Refusal } from "../errors.ts";
-import { statement, type Tx } from "./sql.ts";
+import { statements, type Tx } from "./sql.ts";
 
-/** Locks the user, so that two changes of their ways to sign in do not cross. */
-const HOLD_USER = statement("hold_user", "select enabled from users where id = $1::uuid for no key update");
-
-/** @returns whether the user exists and is enabled */
-export const holdUser = async (tx: Tx, userId: string): Promise<boolean> =>
-  (await tx.query<{ enabled: boolean }>(HOLD_USER, [userId]))[0]?.enabled === true;
-
-const HOLD_SESSION = statement(
-  "hold_session",
-  `select 1 as one from sessions join users on users.id = user_id and users.epoch = user_epoch
+const SQL = statements("hold", {
+  user: "select enabled from users where id = $1::uuid for no key update",
+  session: `select 1 as one from sessions join users on users.id = user_id and users.epoch = user_epoch
    where sessions.id = $1::uuid and user_id = $2::uuid and ended_at is null and expires_at > now() for no key update of sessions`,
-);
+  sessionsOfUser:
+    "select 1 as one from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() order by id for no key update",
+});
+
+/** Locks the user, so that two changes of their ways to sign in do not cross. @returns whether the user exists and is enabled */
+export const holdUser = async (tx: Tx, userId: string): Promise<boolean> =>
+  (await tx.query<{ enabled: boolean }>(SQL.user, [userId]))[0]?.enabled === true;
 
 /**
  * Locks user and session for what only a living session may do, such as a change of the ways to sign in. What ends the user's sessions waits
@@ -23,17 +22,12 @@ const HOLD_SESSION = statement(
  * @throws {Refusal} login_required when the session has ended
  */
 export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<void> {
-  if ((await holdUser(tx, userId)) && (await tx.query(HOLD_SESSION, [id, userId])).length === 1) return;
+  if ((await holdUser(tx, userId)) && (await tx.query(SQL.session, [id, userId])).length === 1) return;
   throw new Refusal("login_required", SESSION_ENDED, { description: "The session has ended. Sign in again." });
 }
 
-const HOLD_ALL = statement(
-  "hold_sessions_of_user",
-  "select 1 as one from sessions where user_id = $1::uuid and ended_at is null and expires_at > now() order by id for no key update",
-);
-
 /** Locks all living sessions of a user, for who holds one of them and then ends them all (docs/decisions/0014). */
-export const holdSessionsOf = (tx: Tx, userId: string): Promise<unknown> => tx.query(HOLD_ALL, [userId]);
+export const holdSessionsOf = (tx: Tx, userId: string): Promise<unknown> => tx.query(SQL.sessionsOfUser, [userId]);
 
 /**
  * Locks the user for a removal, and the session of a user who removes.

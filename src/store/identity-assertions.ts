@@ -7,45 +7,32 @@ import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { pausedFor } from "./delegations.ts";
 import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
-import { isStorable, jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, type Statement, statements, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
 type LinkedUser = Pick<User, "id" | "enabled">;
 
-const LINKED = statement(
-  "identity_linked",
-  `select users.id::text, users.enabled from identity_links join users on users.id = identity_links.user_id where issuer = $1 and subject = $2`,
-);
+const VERIFIED = "select id::text, enabled from users where email_key = $1 and email_verified and realm_id = $2::uuid";
 
-const BY_VERIFIED_EMAIL = statement(
-  "identity_by_email",
-  `select id::text, enabled from users where email_key = $1 and email_verified and realm_id = $2::uuid`,
-);
-// Locked as by OPEN: the foreign key of a new link locks less, and to raise that later could deadlock with the deletion of the account.
-const HOLD_BY_VERIFIED_EMAIL = statement("identity_hold_by_email", `${BY_VERIFIED_EMAIL.text} for share`);
-
-/** A parallel caller waits here for the first, and then finds the link. Only an identity that has opened the account may sign in to it. */
-const LINK = statement(
-  "identity_link",
-  `with linked as (
+const SQL = statements("identity", {
+  linked: `select users.id::text, users.enabled from identity_links join users on users.id = identity_links.user_id where issuer = $1 and subject = $2`,
+  byEmail: VERIFIED,
+  // Locked as by OPEN: the foreign key of a new link locks less, and to raise that later could deadlock with the deletion of the account.
+  holdByEmail: `${VERIFIED} for share`,
+  /** A parallel caller waits here for the first, and then finds the link. Only an identity that has opened the account may sign in to it. */
+  link: `with linked as (
      insert into identity_links (issuer, subject, user_id, confirmed) values ($1, $2, $3::uuid, $5::boolean) on conflict (issuer, subject) do nothing returning user_id::text),
    logged as (
      insert into audit_records (event, outcome, actor_type, actor_id, user_id)
      select event, 'success', 'service', 'identity-assertion', user_id from linked, unnest($4::text[]) as event)
    select 1 as linked from linked`,
-);
-
-// The inserted address can belong to no one: the one that the other issuer asserts is not verified here, so no account gets it.
-const ADD = statement("identity_add_user", `insert into users (id, realm_id, email, email_key) values ($1::uuid, $2::uuid, $3, $3)`);
-
-const DROP = statement("identity_drop_user", "delete from users where id = $1::uuid");
-
-// User and client are read again here, together with their epochs: one who was disabled since gets no grant. The locks let one who is
-// disabled or deleted from now on wait for the grant, which then ends with all others. Only conditions on the locked rows themselves count
-// after a wait; the user's is locked first (docs/decisions/0014).
-const OPEN = statement(
-  "identity_open",
-  `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${GRANT_INPUT}, audit jsonb)),
+  // The inserted address can belong to no one: the one that the other issuer asserts is not verified here, so no account gets it.
+  addUser: `insert into users (id, realm_id, email, email_key) values ($1::uuid, $2::uuid, $3, $3)`,
+  dropUser: "delete from users where id = $1::uuid",
+  // User and client are read again here, together with their epochs: one who was disabled since gets no grant. The locks let one who is
+  // disabled or deleted from now on wait for the grant, which then ends with all others. Only conditions on the locked rows themselves count
+  // after a wait; the user's is locked first (docs/decisions/0014).
+  open: `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${GRANT_INPUT}, audit jsonb)),
    owned as materialized (
      select input.*, null::jsonb as document_client, users.epoch as user_epoch
      from input join users on users.id = input.user_id and users.enabled for share of users),
@@ -57,9 +44,8 @@ const OPEN = statement(
    ${touchClients("valid")},
    logged as (${insertAudit("valid")})
    select 1 as opened from valid`,
-);
-
-const PAUSED = statement("identity_agent_paused", `select 1 as one where ${pausedFor("$1", "$2::uuid")}`);
+  agentPaused: `select 1 as one where ${pausedFor("$1", "$2::uuid")}`,
+});
 
 /** Rolls the transaction back. */
 const refuse = (reason: string, rule: string): never => {
@@ -77,24 +63,24 @@ async function ownerOf(
 
 async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | undefined> {
   const { issuer, subject, realmId, newUserId } = identity;
-  const linked = async () => (await tx.query<LinkedUser>(LINKED, [issuer, subject]))[0];
+  const linked = async () => (await tx.query<LinkedUser>(SQL.linked, [issuer, subject]))[0];
   const existing = await linked();
   if (existing !== undefined) return existing;
-  const owner = await ownerOf(tx, identity, HOLD_BY_VERIFIED_EMAIL);
-  if (owner === undefined) await tx.query(ADD, [newUserId, realmId, `${newUserId}@identity.invalid`]);
+  const owner = await ownerOf(tx, identity, SQL.holdByEmail);
+  if (owner === undefined) await tx.query(SQL.addUser, [newUserId, realmId, `${newUserId}@identity.invalid`]);
   const user = owner ?? { id: newUserId, enabled: true };
   const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
-  if ((await tx.query(LINK, [issuer, subject, user.id, events, owner === undefined])).length === 1) return user;
-  if (owner === undefined) await tx.query(DROP, [newUserId]);
+  if ((await tx.query(SQL.link, [issuer, subject, user.id, events, owner === undefined])).length === 1) return user;
+  if (owner === undefined) await tx.query(SQL.dropUser, [newUserId]);
   return linked();
 }
 
 export const identityAssertions = (sql: Sql): IdentityAssertions => ({
   outlook: async ({ issuer, subject, verifiedEmail, realmId, jti }, clientId) => {
-    const [linked] = await sql.query<LinkedUser>(LINKED, [issuer, subject]);
-    const user = linked ?? (await ownerOf(sql, { verifiedEmail, realmId }, BY_VERIFIED_EMAIL));
+    const [linked] = await sql.query<LinkedUser>(SQL.linked, [issuer, subject]);
+    const user = linked ?? (await ownerOf(sql, { verifiedEmail, realmId }, SQL.byEmail));
     const [paused, used] = await Promise.all([
-      sql.query(PAUSED, [clientId, user?.id ?? null]),
+      sql.query(SQL.agentPaused, [clientId, user?.id ?? null]),
       isConsumed(sql, "identity_assertion", issuer, jti),
     ]);
     return { enabled: user?.enabled ?? true, agentPaused: paused.length === 1, used };
@@ -104,10 +90,10 @@ export const identityAssertions = (sql: Sql): IdentityAssertions => ({
     sql.transaction(async (tx) => {
       const userId = (await userOf(tx, identity))?.id;
       const row = userId !== undefined && { ...grantRow({ ...grant, userId }, undefined), audit: { ...audit, userId } };
-      if (!row || (await tx.query(OPEN, [jsonRows([row])])).length === 0) {
-        const [user] = await tx.query<LinkedUser>(LINKED, [identity.issuer, identity.subject]);
+      if (!row || (await tx.query(SQL.open, [jsonRows([row])])).length === 0) {
+        const [user] = await tx.query<LinkedUser>(SQL.linked, [identity.issuer, identity.subject]);
         if (user?.enabled !== true) return refuse("user_disabled", USER_ENABLED.name);
-        const paused = (await tx.query(PAUSED, [grant.clientId, user.id])).length === 1;
+        const paused = (await tx.query(SQL.agentPaused, [grant.clientId, user.id])).length === 1;
         return paused ? refuse("agent_paused", NOT_PAUSED.name) : refuse("client_disabled", "client_enabled");
       }
       if (!(await consume(tx, "identity_assertion", identity.issuer, identity.jti, identity.remember)))

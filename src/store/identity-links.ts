@@ -7,71 +7,50 @@ import { holdSession, holdUser } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { deleteInOrder, isStorable, type Sql, statement } from "./sql.ts";
+import { deleteInOrder, isStorable, type Sql, statements } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { IDENTITY_LINKS } from "./tables/delegations.ts";
 import { emailKey, HAS_SECOND_FACTOR, USER } from "./users.ts";
-
-// The connection may have been disabled or removed while the user was at the provider, or looked for a code.
-const HOLD_LINK = statement(
-  "identity_hold",
-  `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed
-     and exists (select 1 from connections where connections.issuer = $1 and connections.enabled) for key share`,
-);
-// By itself: waits for sign-ins that hold the link, and holds nothing while sessions end.
-const AWAIT_STARTS = statement(
-  "identity_await_starts",
-  "select 1 as one from identity_links where issuer = $1 and subject = $2 for update",
-);
-const OF_SESSION = statement(
-  "identity_session",
-  "insert into upstream_sessions (session_id, issuer, subject, sid) values ($1::uuid, $2, $3, $4)",
-);
-const OF_CONTINUED_SESSION = statement(
-  "identity_continued_session",
-  "update upstream_sessions set sid = $4 where session_id = $1::uuid and issuer = $2 and subject = $3",
-);
 
 const BATCH = 500;
 // Without a session of the provider in the token, all that its user started end.
 const LIVE = `from upstream_sessions
      join sessions on sessions.id = upstream_sessions.session_id and ended_at is null and expires_at > now()
    where issuer = $1 and (subject = $2 or $2 is null) and (sid = $3 or $3 is null)`;
-const SESSIONS_OF = statement(
-  "identity_sessions",
-  `select sessions.id::text, sessions.user_id::text as "userId" ${LIVE} order by sessions.user_id, sessions.id limit ${BATCH}`,
-);
 
-/** Before the first of their sessions (docs/decisions/0014). */
-const HOLD_USERS = statement(
-  "identity_hold_users",
-  `select 1 as one from users where id = any(array(select sessions.user_id ${LIVE})) order by id for no key update`,
-);
-
-// By itself too: waits for starts that complete such a sign-in, and then finds their sessions.
-const END_HALVES = statement(
-  "identity_end_halves",
-  deleteInOrder(
+const SESSION_SQL = statements("identity", {
+  // The connection may have been disabled or removed while the user was at the provider, or looked for a code.
+  hold: `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed
+     and exists (select 1 from connections where connections.issuer = $1 and connections.enabled) for key share`,
+  // By itself: waits for sign-ins that hold the link, and holds nothing while sessions end.
+  awaitStarts: "select 1 as one from identity_links where issuer = $1 and subject = $2 for update",
+  session: "insert into upstream_sessions (session_id, issuer, subject, sid) values ($1::uuid, $2, $3, $4)",
+  continuedSession: "update upstream_sessions set sid = $4 where session_id = $1::uuid and issuer = $2 and subject = $3",
+  sessions: `select sessions.id::text, sessions.user_id::text as "userId" ${LIVE} order by sessions.user_id, sessions.id limit ${BATCH}`,
+  /** Before the first of their sessions (docs/decisions/0014). */
+  holdUsers: `select 1 as one from users where id = any(array(select sessions.user_id ${LIVE})) order by id for no key update`,
+  // By itself too: waits for starts that complete such a sign-in, and then finds their sessions.
+  endHalves: deleteInOrder(
     "proof_challenges",
     "id_hash",
     "upstream ->> 'issuer' = $1 and (upstream ->> 'subject' = $2 or $2 is null) and (upstream ->> 'sid' = $3 or $3 is null)",
   ),
-);
+});
 
 /** Sessions that an identity started, and that end with the provider's. */
 const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSessions"> => ({
   endSessions: async (issuer, { jti, subject, sid, remember }, audit) => {
     const whose = [subject, sid].every((value) => value === undefined || isStorable(value)) && [issuer, subject ?? null, sid ?? null];
     if (whose) {
-      await sql.query(AWAIT_STARTS, [issuer, subject ?? null]);
-      await sql.query(END_HALVES, whose);
+      await sql.query(SESSION_SQL.awaitStarts, [issuer, subject ?? null]);
+      await sql.query(SESSION_SQL.endHalves, whose);
     }
     return sql.transaction(async (tx) => {
       if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
       if (!whose) return true;
-      await tx.query(HOLD_USERS, whose);
+      await tx.query(SESSION_SQL.holdUsers, whose);
       for (let more = true; more; ) {
-        const found = await tx.query<{ id: string; userId: string }>(SESSIONS_OF, whose);
+        const found = await tx.query<{ id: string; userId: string }>(SESSION_SQL.sessions, whose);
         for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
         more = found.length === BATCH;
       }
@@ -82,44 +61,17 @@ const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSe
   startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
     sql.transaction(async (tx) => {
       if (session.factor !== undefined) await holdUser(tx, session.userId); // before the link, as startSession does before the rest
-      if ((await tx.query(HOLD_LINK, [issuer, subject, session.userId])).length === 0) return undefined;
+      if ((await tx.query(SESSION_SQL.hold, [issuer, subject, session.userId])).length === 0) return undefined;
       const started = await startSession(tx, session, audit);
       if (started === undefined) return undefined;
       // A session that goes on is the provider's only if its user has started it there.
-      const upstream = started.id === session.id ? OF_SESSION : OF_CONTINUED_SESSION;
+      const upstream = started.id === session.id ? SESSION_SQL.session : SESSION_SQL.continuedSession;
       await tx.query(upstream, [started.id, issuer, subject, sid !== undefined && isStorable(sid) ? sid : null]);
       return started;
     }),
 });
 
 const OF_IDENTITY = "identity_links.issuer = $1 and identity_links.subject = $2";
-
-const USER_OF = statement(
-  "identity_user",
-  `select ${USERS.select(USER)}, confirmed, ${HAS_SECOND_FACTOR} from identity_links join users on users.id = identity_links.user_id
-   where ${OF_IDENTITY} and users.deleted_at is null`,
-);
-
-const OPEN = statement(
-  "identity_open_account",
-  `insert into users (id, realm_id, email, email_key, email_verified, first_name, last_name, role)
-   select $1::uuid, $2::uuid, $3, $4, true, $5, $6, $7
-   where not exists (select from identity_links where issuer = $8 and subject = $9)
-   on conflict (email_key) do nothing returning id::text`,
-);
-const DROP = statement("identity_drop_account", "delete from users where id = $1::uuid");
-
-// A link by an identity assertion to an account of the same user becomes one to sign in by. The connection may have been disabled or removed
-// while the provider answered.
-const LINK = statement(
-  "identity_link_user",
-  `insert into identity_links as link (issuer, subject, user_id, email, confirmed)
-   select $1, $2, $3::uuid, $4, true where exists (select 1 from connections where connections.issuer = $1 and connections.enabled)
-   on conflict (issuer, subject) do update set confirmed = true, email = excluded.email
-   where link.user_id = excluded.user_id and not link.confirmed
-   returning 1 as linked`,
-);
-const OWN = statement("identity_own", `select user_id::text as id from identity_links where ${OF_IDENTITY}`);
 
 /**
  * Whether a user can sign in: by a password, a passkey, or an identity of a provider. A caller that removes one locks the user's row first, so that
@@ -133,16 +85,30 @@ export const hasWayIn = (userId: string, but = "false"): string =>
      select from identity_links as other join connections using (issuer)
      where other.user_id = ${userId} and other.confirmed and connections.enabled and not (${but}))`;
 
-const WAYS_LEFT = statement("identity_ways_left", `select (${hasWayIn("$3::uuid", "other.issuer = $1 and other.subject = $2")}) as left`);
-const UNLINK = statement("identity_unlink", `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`);
-
 const LINKED = ["issuer", "subject", "email", "createdAt", "confirmed"] as const;
-const OF_USER = statement(
-  "identities_of_user",
-  `select ${IDENTITY_LINKS.select(LINKED)},
+
+const LINK_SQL = statements("identity", {
+  ofUser: `select ${IDENTITY_LINKS.select(LINKED)},
      (select connections.title from connections where connections.issuer = identity_links.issuer order by connections.created_at, connections.name limit 1) as title
    from identity_links where user_id = $1::uuid order by identity_links.created_at`,
-);
+  user: `select ${USERS.select(USER)}, confirmed, ${HAS_SECOND_FACTOR} from identity_links join users on users.id = identity_links.user_id
+   where ${OF_IDENTITY} and users.deleted_at is null`,
+  openAccount: `insert into users (id, realm_id, email, email_key, email_verified, first_name, last_name, role)
+   select $1::uuid, $2::uuid, $3, $4, true, $5, $6, $7
+   where not exists (select from identity_links where issuer = $8 and subject = $9)
+   on conflict (email_key) do nothing returning id::text`,
+  dropAccount: "delete from users where id = $1::uuid",
+  // A link by an identity assertion to an account of the same user becomes one to sign in by. The connection may have been disabled or removed
+  // while the provider answered.
+  linkUser: `insert into identity_links as link (issuer, subject, user_id, email, confirmed)
+   select $1, $2, $3::uuid, $4, true where exists (select 1 from connections where connections.issuer = $1 and connections.enabled)
+   on conflict (issuer, subject) do update set confirmed = true, email = excluded.email
+   where link.user_id = excluded.user_id and not link.confirmed
+   returning 1 as linked`,
+  own: `select user_id::text as id from identity_links where ${OF_IDENTITY}`,
+  waysLeft: `select (${hasWayIn("$3::uuid", "other.issuer = $1 and other.subject = $2")}) as left`,
+  unlink: `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`,
+});
 
 /** An e-mail address to show, if it can be stored. */
 const shownEmail = (email: string | undefined): string | null => (email !== undefined && isStorable(email) ? email : null);
@@ -152,7 +118,7 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
 
   userOf: async ({ issuer, subject }) => {
     if (!isStorable(subject)) return undefined;
-    const [row] = await sql.query<User & Omit<LinkedUser, "user">>(USER_OF, [issuer, subject]);
+    const [row] = await sql.query<User & Omit<LinkedUser, "user">>(LINK_SQL.user, [issuer, subject]);
     if (row === undefined) return undefined;
     const { confirmed, hasSecondFactor, ...user } = row;
     return { user, confirmed, hasSecondFactor };
@@ -163,11 +129,11 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
       const { id, realmId, email, firstName, lastName, role } = user;
       if (!isStorable(email) || !isStorable(subject)) return false;
       const names = [firstName, lastName].map((name) => (name !== null && isStorable(name) ? name : null));
-      const opened = await tx.query(OPEN, [id, realmId, email, emailKey(email), ...names, role, issuer, subject]);
+      const opened = await tx.query(LINK_SQL.openAccount, [id, realmId, email, emailKey(email), ...names, role, issuer, subject]);
       if (opened.length === 0) return false;
       // A caller with another address but the same identity may have linked it in between.
-      if ((await tx.query(LINK, [issuer, subject, id, email])).length === 0) {
-        await tx.query(DROP, [id]);
+      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, id, email])).length === 0) {
+        await tx.query(LINK_SQL.dropAccount, [id]);
         return false;
       }
       for (const audit of audits) await record(tx, audit);
@@ -178,8 +144,8 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
     sql.transaction(async (tx) => {
       if (!isStorable(subject)) return "taken";
       await holdSession(tx, { id, userId });
-      if ((await tx.query(LINK, [issuer, subject, userId, shownEmail(email)])).length === 0) {
-        const [owner] = await tx.query<{ id: string }>(OWN, [issuer, subject]);
+      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, userId, shownEmail(email)])).length === 0) {
+        const [owner] = await tx.query<{ id: string }>(LINK_SQL.own, [issuer, subject]);
         return owner?.id === userId ? "known" : "taken";
       }
       await record(tx, audit);
@@ -192,16 +158,16 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
     sql.transaction(async (tx) => {
       if (!isStorable(issuer) || !isStorable(subject)) return "unknown";
       await holdUser(tx, userId);
-      const [ways] = await tx.query<{ left: boolean }>(WAYS_LEFT, [issuer, subject, userId]);
-      const [owner] = await tx.query<{ id: string }>(OWN, [issuer, subject]);
+      const [ways] = await tx.query<{ left: boolean }>(LINK_SQL.waysLeft, [issuer, subject, userId]);
+      const [owner] = await tx.query<{ id: string }>(LINK_SQL.own, [issuer, subject]);
       if (owner?.id !== userId) return "unknown";
       if (ways?.left !== true) return "last";
-      await tx.query(UNLINK, [issuer, subject, userId]);
+      await tx.query(LINK_SQL.unlink, [issuer, subject, userId]);
       await holdSession(tx, { id, userId }); // after the link, as a sign-in locks them
       await record(tx, audit);
       await notifyUser(tx, userId, mail);
       return "unlinked";
     }),
 
-  ofUser: async (userId) => (isUuid(userId) ? sql.query<LinkedIdentity>(OF_USER, [userId]) : []),
+  ofUser: async (userId) => (isUuid(userId) ? sql.query<LinkedIdentity>(LINK_SQL.ofUser, [userId]) : []),
 });

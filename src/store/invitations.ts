@@ -4,7 +4,7 @@ import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
-import { hex, jsonRows, type Sql, statement, undoable } from "./sql.ts";
+import { hex, jsonRows, type Sql, statements, undoable } from "./sql.ts";
 import { INVITATIONS, USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 
@@ -15,9 +15,12 @@ const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where us
 const unsentMail = (rows: string): string =>
   `delete from outbox using ${rows} where outbox.user_id is null and outbox.recipient = ${rows}.email and outbox.created_at = ${rows}.created_at`;
 
-const ISSUE = statement(
-  "invitation_issue",
-  `with input as (
+const HAS_OPERATOR = "exists (select 1 from users where role = 'operator')";
+/** The link of the first operator, which has no address, works only while there is no operator. */
+const USABLE = `token_hash = $1::bytea and expires_at > now() and (email is not null or not ${HAS_OPERATOR})`;
+
+const SQL = statements("invitation", {
+  issue: `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        token_hash text, email text, email_key text, role text, inviter_id uuid, ttl int, ${MAIL_INPUT}, audit jsonb)
      where ${INVITER_MAY}),
@@ -34,67 +37,50 @@ const ISSUE = statement(
    queued as (${queueMail("free where subject is not null", "notice")}),
    logged as (${insertAudit("free")})
    select exists (select 1 from link) as issued from input`,
-);
-
-const HAS_OPERATOR = "exists (select 1 from users where role = 'operator')";
-/** The link of the first operator, which has no address, works only while there is no operator. */
-const USABLE = `token_hash = $1::bytea and expires_at > now() and (email is not null or not ${HAS_OPERATOR})`;
-
-const BY_TOKEN = statement("invitation_by_token", `select email, role from invitations where ${USABLE} and ${INVITER_MAY}`);
-/** Locks the inviter: a change of them that is under way counts before or after, not beside. */
-const CONSUME = statement(
-  "invitation_consume",
-  `with inviter as materialized (
+  byToken: `select email, role from invitations where ${USABLE} and ${INVITER_MAY}`,
+  /** Locks the inviter: a change of them that is under way counts before or after, not beside. */
+  consume: `with inviter as materialized (
      select users.id from invitations join users on users.id = inviter_id where token_hash = $1::bytea and ${MAY_INVITE} for share of users)
    delete from invitations where ${USABLE} and (inviter_id is null or inviter_id in (select id from inviter))
    returning coalesce(email, $2) as email, role`,
-);
-
-const OPEN_ACCOUNT = statement(
-  "invitation_open_account",
-  `with added as (
+  openAccount: `with added as (
      insert into users (id, realm_id, email, email_key, email_verified, role)
      select $1::uuid, realms.id, $2, $3, true, $4 from realms where name = 'default'
      on conflict (email_key) do nothing returning *),
    with_password as (insert into credentials (user_id, type, password_hash) select id, 'password', $5 from added)
    select ${USERS.select(USER, "added")} from added`,
-);
-
-const OPERATOR = statement("invitation_has_operator", `select ${HAS_OPERATOR} as found`);
-
-const WITHDRAW = statement(
-  "invitation_withdraw",
-  `with withdrawn as (
+  hasOperator: `select ${HAS_OPERATOR} as found`,
+  withdraw: `with withdrawn as (
      delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email, created_at),
    unsent as (${unsentMail("withdrawn")}),
    logged as (${insertAudit(`withdrawn, ${entriesIn("$2")}`)})
    select email from withdrawn`,
-);
+});
 
 export const invitations = (sql: Sql): Invitations => ({
   issue: async ({ tokenHash, email, role, ttl, inviterId }, mail, audit) => {
     const key = email === null ? "" : emailKey(email);
     const link = { token_hash: hex(tokenHash), email, email_key: key, role, inviter_id: inviterId, ttl };
-    const [row] = await sql.query<{ issued: boolean }>(ISSUE, [jsonRows([{ ...link, ...mail, audit }])]);
+    const [row] = await sql.query<{ issued: boolean }>(SQL.issue, [jsonRows([{ ...link, ...mail, audit }])]);
     return row && (row.issued ? "issued" : "taken");
   },
-  byToken: async (tokenHash) => (await sql.query<Invitation>(BY_TOKEN, [tokenHash]))[0],
+  byToken: async (tokenHash) => (await sql.query<Invitation>(SQL.byToken, [tokenHash]))[0],
   accept: (tokenHash, { id, email, passwordHash }, audit) =>
     undoable(sql, async (tx, undo) => {
-      const [link] = await tx.query<{ email: string; role: string }>(CONSUME, [tokenHash, email]);
+      const [link] = await tx.query<{ email: string; role: string }>(SQL.consume, [tokenHash, email]);
       if (link === undefined) return undefined;
-      const [user] = await tx.query<User>(OPEN_ACCOUNT, [id, link.email, emailKey(link.email), link.role, passwordHash]);
+      const [user] = await tx.query<User>(SQL.openAccount, [id, link.email, emailKey(link.email), link.role, passwordHash]);
       if (user === undefined) return undo("taken"); // the link stays unused
       await record(tx, audit);
       return user;
     }),
   open: ({ id, email, role, passwordHash }, audit) =>
     sql.transaction(async (tx) => {
-      const [user] = await tx.query<User>(OPEN_ACCOUNT, [id, email, emailKey(email), role, passwordHash]);
+      const [user] = await tx.query<User>(SQL.openAccount, [id, email, emailKey(email), role, passwordHash]);
       if (user !== undefined) await record(tx, audit);
       return user;
     }),
-  hasOperator: async () => (await sql.query<{ found: boolean }>(OPERATOR, []))[0]?.found === true,
+  hasOperator: async () => (await sql.query<{ found: boolean }>(SQL.hasOperator, []))[0]?.found === true,
 });
 
 const SENT = ["id", "email", "role", "createdAt", "expiresAt"] as const;
@@ -114,5 +100,5 @@ const LIST: ListDescription<InvitationSort> = {
 export const sentInvitations = (sql: Sql): SentInvitations => ({
   list: (search, part) => listPage(sql, LIST, { conditions: [[WAITING, []]], search }, part),
   withdraw: async (id, audit) =>
-    isUuid(id) ? (await sql.query<{ email: string }>(WITHDRAW, [id, jsonRows([audit])]))[0]?.email : undefined,
+    isUuid(id) ? (await sql.query<{ email: string }>(SQL.withdraw, [id, jsonRows([audit])]))[0]?.email : undefined,
 });

@@ -1,17 +1,16 @@
 import type { KeyRegister, ServedKey } from "../core/signing/key-ring.ts";
 import type { PublishedKey, PublishedKeys } from "../management/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { jsonRows, type Sql, statement, statements } from "./sql.ts";
 import { SIGNING_KEYS } from "./tables/records.ts";
 
 /** When a core last had the key in its configuration. */
 const LAST_SEEN = "greatest(published_at, in_use_at, configured_at)";
 
-// Locks rows in the order of their keys, so that cores that publish the same keys at once cannot deadlock. A key that was no longer served
-// is published as a new one, for clients no longer have it; one that an operator has withdrawn is not published again.
-const PUBLISH = statement(
-  "key_publish_configured",
-  `with entries as (select value ->> 'kid' as kid, value as jwk from jsonb_array_elements($1::jsonb)),
+const SQL = statements("key", {
+  // Locks rows in the order of their keys, so that cores that publish the same keys at once cannot deadlock. A key that was no longer served
+  // is published as a new one, for clients no longer have it; one that an operator has withdrawn is not published again.
+  publishConfigured: `with entries as (select value ->> 'kid' as kid, value as jwk from jsonb_array_elements($1::jsonb)),
    added as (
      insert into signing_keys (kid, jwk, in_use_at, configured_at) select kid, jwk, case when kid = any($2::text[]) then now() end, now() from entries order by kid
      on conflict (kid) do nothing returning kid),
@@ -25,19 +24,15 @@ const PUBLISH = statement(
      from existing where signing_keys.kid = existing.kid)
    insert into audit_records (event, outcome, actor_type, actor_id)
    select 'key.published', 'success', 'service', kid from (select kid from added union all select kid from existing where forgotten) as news`,
-);
-
-const SERVED = statement(
-  "key_served_with_age",
-  `select jwk, extract(epoch from now() - published_at)::float8 as age, withdrawn_at is not null as withdrawn
+  servedWithAge: `select jwk, extract(epoch from now() - published_at)::float8 as age, withdrawn_at is not null as withdrawn
    from signing_keys where ${LAST_SEEN} > now() - make_interval(secs => $1::int) or withdrawn_at is not null order by published_at, kid`,
-);
+});
 
 /** @param retention seconds that a key is served after a core last signed with it or had it configured; longer than any token lives */
 export const keyRegister = (sql: Sql, retention: number): KeyRegister => ({
   publish: async (keys, inUse) => {
-    await sql.query(PUBLISH, [jsonRows(keys.map((key) => ({ ...key }))), inUse, retention]);
-    return sql.query<ServedKey>(SERVED, [retention]);
+    await sql.query(SQL.publishConfigured, [jsonRows(keys.map((key) => ({ ...key }))), inUse, retention]);
+    return sql.query<ServedKey>(SQL.servedWithAge, [retention]);
   },
 });
 

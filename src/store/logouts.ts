@@ -1,46 +1,35 @@
 import type { LogoutDeliveries, LogoutDelivery } from "../core/logout.ts";
 import type { LogoutSubscriptions } from "../core/ports.ts";
-import { execute, statement, type Tx } from "./sql.ts";
+import { execute, statements, type Tx } from "./sql.ts";
 
-// Waits for a session that is being ended, whose trigger would not see the new row.
-const SUBSCRIBE = statement(
-  "logout_subscribe",
-  `with session as materialized (select id, user_id, ended_at from sessions where id = $1::uuid for share),
+const SQL = statements("logout", {
+  // Waits for a session that is being ended, whose trigger would not see the new row.
+  subscribe: `with session as materialized (select id, user_id, ended_at from sessions where id = $1::uuid for share),
    noted as (
      insert into session_clients (session_id, client_id) select id, $2 from session where ended_at is null
      on conflict (session_id, client_id) do nothing)
    insert into logout_deliveries (client_id, user_id, session_id) select $2, user_id, id from session where ended_at is not null`,
-);
-
-// A lease is a due time in the future: when a process dies, its notifications are due again after it.
-const CLAIM = statement(
-  "logout_claim",
-  `with claimed as (
+  // A lease is a due time in the future: when a process dies, its notifications are due again after it.
+  claim: `with claimed as (
      update logout_deliveries set due_at = now() + make_interval(secs => $2::int)
      where id in (select id from logout_deliveries where due_at <= now() order by due_at limit $1::int for update skip locked)
      returning *)
    select claimed.id::text, claimed.client_id as "clientId", claimed.user_id::text as "userId", claimed.session_id::text as "sessionId",
      claimed.attempts, clients.backchannel_logout_uri as uri, clients.security_profile as "securityProfile"
    from claimed left join clients on clients.client_id = claimed.client_id and clients.enabled`,
-);
-const REMOVE = statement("logout_remove", "delete from logout_deliveries where id = $1::uuid");
-const POSTPONE = statement(
-  "logout_postpone",
-  "update logout_deliveries set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int) where id = $1::uuid",
-);
-const UNANSWERED = statement(
-  "logout_unanswered",
-  `update logout_deliveries set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int)
+  remove: "delete from logout_deliveries where id = $1::uuid",
+  postpone: "update logout_deliveries set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int) where id = $1::uuid",
+  unanswered: `update logout_deliveries set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int)
    where id in (select id from logout_deliveries where client_id = $1 and due_at <= now() for update skip locked)`,
-);
+});
 
 export const logoutSubscriptions = (sql: Tx): LogoutSubscriptions => ({
-  subscribe: (sessionId, clientId) => execute(sql, SUBSCRIBE, [sessionId, clientId]),
+  subscribe: (sessionId, clientId) => execute(sql, SQL.subscribe, [sessionId, clientId]),
 });
 
 export const logoutDeliveries = (sql: Tx): LogoutDeliveries => ({
-  claim: (limit, lease) => sql.query<LogoutDelivery>(CLAIM, [limit, lease]),
-  done: (id) => execute(sql, REMOVE, [id]),
-  postponed: (id, seconds) => execute(sql, POSTPONE, [id, seconds]),
-  unanswered: (clientId, seconds) => execute(sql, UNANSWERED, [clientId, seconds]),
+  claim: (limit, lease) => sql.query<LogoutDelivery>(SQL.claim, [limit, lease]),
+  done: (id) => execute(sql, SQL.remove, [id]),
+  postponed: (id, seconds) => execute(sql, SQL.postpone, [id, seconds]),
+  unanswered: (clientId, seconds) => execute(sql, SQL.unanswered, [clientId, seconds]),
 });

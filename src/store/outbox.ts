@@ -1,6 +1,6 @@
 import type { MailMessage, Outbox, QueuedMail } from "../accounts/ports.ts";
 import type { Notices } from "../management/ports.ts";
-import { deleteInOrder, execute, type Sql, statement, type Tx } from "./sql.ts";
+import { deleteInOrder, execute, type Sql, statement, statements, type Tx } from "./sql.ts";
 
 /** The members of a MailMessage, for jsonb_to_recordset. */
 export const MAIL_INPUT = "subject text, text text, html text";
@@ -34,33 +34,28 @@ export async function notifyUser(tx: Tx, userId: string, { subject, text, html }
 
 export const notices = (sql: Sql): Notices => ({ send: (userId, to, mail) => notifyUser(sql, userId, mail, to) });
 
-// A lease is a due time in the future: when a process dies, its mails are due again after it.
-const CLAIM = statement(
-  "outbox_claim",
-  `update outbox set due_at = now() + make_interval(secs => $2::int)
+const SQL = statements("outbox", {
+  // A lease is a due time in the future: when a process dies, its mails are due again after it.
+  claim: `update outbox set due_at = now() + make_interval(secs => $2::int)
    where id in (select id from outbox where due_at <= now() order by due_at limit $1::int for update skip locked)
    returning id::text, recipient as "to", subject, text, html, attempts, floor(extract(epoch from expires_at - now()))::float8 as left`,
-);
-const REMOVE = statement("outbox_remove", "delete from outbox where id = $1::uuid");
-const POSTPONE = statement(
-  "outbox_postpone",
-  "update outbox set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int) where id = $1::uuid",
-);
-
-const POSTPONED = statement("outbox_postponed", "select count(*)::int as count from outbox where attempts > 0");
+  remove: "delete from outbox where id = $1::uuid",
+  postpone: "update outbox set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int) where id = $1::uuid",
+  postponed: "select count(*)::int as count from outbox where attempts > 0",
+});
 
 /** How many mails wait that could not be sent at least once. */
 export async function postponedMails(sql: Tx): Promise<number> {
-  const [row] = await sql.query<{ count: number }>(POSTPONED, []);
+  const [row] = await sql.query<{ count: number }>(SQL.postponed, []);
   return row?.count ?? 0;
 }
 
 export function outbox(sql: Sql): Outbox {
-  const remove = (id: string): Promise<void> => execute(sql, REMOVE, [id]);
+  const remove = (id: string): Promise<void> => execute(sql, SQL.remove, [id]);
   return {
-    claim: (limit, lease) => sql.query<QueuedMail>(CLAIM, [limit, lease]),
+    claim: (limit, lease) => sql.query<QueuedMail>(SQL.claim, [limit, lease]),
     delivered: remove,
-    postponed: (id, afterSeconds) => execute(sql, POSTPONE, [id, afterSeconds]),
+    postponed: (id, afterSeconds) => execute(sql, SQL.postpone, [id, afterSeconds]),
     abandoned: remove,
   };
 }

@@ -1,25 +1,21 @@
 import type { ProofChallenge, ProofChallenges, UpstreamProof } from "../accounts/factors.ts";
-import { execute, isStorable, type Sql, statement } from "./sql.ts";
+import { execute, isStorable, type Sql, statements } from "./sql.ts";
 import { PROOF_CHALLENGES } from "./tables/sign-in.ts";
 
-// Deletes the holder's oldest challenges above the limit, but skips those that another call is deleting.
-const PUT = statement(
-  "proof_challenge_put",
-  `with surplus as (
+const ABOUT = ["userId", "generation", "upstream"] as const;
+const USABLE = "id_hash = $1::bytea and kind = $2 and expires_at > now()";
+
+const SQL = statements("proof_challenge", {
+  // Deletes the holder's oldest challenges above the limit, but skips those that another call is deleting.
+  put: `with surplus as (
      delete from proof_challenges where id_hash = any(array(
        select id_hash from proof_challenges where holder = $6 order by created_at desc offset $7::int - 1 for update skip locked)))
    insert into proof_challenges (id_hash, kind, user_id, generation, expires_at, holder, upstream)
    values ($1::bytea, $2, $3::uuid, $4::int, now() + make_interval(secs => $5::int), $6, $8::jsonb)`,
-);
-
-const ABOUT = ["userId", "generation", "upstream"] as const;
-const USABLE = "id_hash = $1::bytea and kind = $2 and expires_at > now()";
-const BY_ID = statement("proof_challenge_by_id", `select ${PROOF_CHALLENGES.select(ABOUT)} from proof_challenges where ${USABLE}`);
-const TAKE = statement(
-  "proof_challenge_take",
-  `with taken as (delete from proof_challenges where ${USABLE} returning user_id, generation, upstream)
+  byId: `select ${PROOF_CHALLENGES.select(ABOUT)} from proof_challenges where ${USABLE}`,
+  take: `with taken as (delete from proof_challenges where ${USABLE} returning user_id, generation, upstream)
    select ${PROOF_CHALLENGES.select(ABOUT, "taken")} from taken`,
-);
+});
 
 /** A session of the provider that cannot be stored is left out, as by UpstreamSessions. */
 const storable = ({ sid, ...identity }: UpstreamProof): UpstreamProof =>
@@ -27,7 +23,7 @@ const storable = ({ sid, ...identity }: UpstreamProof): UpstreamProof =>
 
 export const proofChallenges = (sql: Sql): ProofChallenges => ({
   put: (idHash, kind, { userId, generation, upstream }, ttl, { holder, limit }) =>
-    execute(sql, PUT, [idHash, kind, userId, generation, ttl, holder, limit, upstream && JSON.stringify(storable(upstream))]),
-  byId: async (idHash, kind) => (await sql.query<ProofChallenge>(BY_ID, [idHash, kind]))[0],
-  take: async (idHash, kind) => (await sql.query<ProofChallenge>(TAKE, [idHash, kind]))[0],
+    execute(sql, SQL.put, [idHash, kind, userId, generation, ttl, holder, limit, upstream && JSON.stringify(storable(upstream))]),
+  byId: async (idHash, kind) => (await sql.query<ProofChallenge>(SQL.byId, [idHash, kind]))[0],
+  take: async (idHash, kind) => (await sql.query<ProofChallenge>(SQL.take, [idHash, kind]))[0],
 });

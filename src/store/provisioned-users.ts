@@ -5,7 +5,7 @@ import type { ProvisionFile } from "../management/provision.ts";
 import { record } from "./audit-log.ts";
 import { SET_PASSWORD } from "./password-changes.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
-import { statement, type Tx } from "./sql.ts";
+import { statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey } from "./users.ts";
 
@@ -15,26 +15,19 @@ export type Outcome = "created" | "changed" | "unchanged";
 type AccountRow = Pick<User, (typeof ACCOUNT)[number]> & { readonly passwordHash: string | null };
 
 const ACCOUNT = ["id", "emailVerified", "firstName", "lastName", "role"] as const;
-const ACCOUNT_BY_EMAIL = statement(
-  "provision_account",
-  `select ${USERS.select(ACCOUNT)}, password_hash as "passwordHash"
-   from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
-);
 
-const INSERT = statement(
-  "provision_insert_user",
-  `with account as (
+const SQL = statements("provision", {
+  account: `select ${USERS.select(ACCOUNT)}, password_hash as "passwordHash"
+   from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
+  insertUser: `with account as (
      insert into users (realm_id, email, email_key, email_verified, first_name, last_name, role)
      select id, $1, $7, $2::boolean, $3, $4, $5 from realms where name = 'default'
      on conflict (email_key) do nothing returning id),
    secret as (insert into credentials (user_id, type, password_hash) select id, 'password', $6 from account)
    select id::text as id from account`,
-);
-
-const UPDATE = statement(
-  "provision_update_user",
-  "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
-);
+  updateUser:
+    "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
+});
 
 /** A user of the file, with the hash that was stored, and the one to store; undefined where the stored one matches. */
 export type PreparedUser = { readonly user: FileUser; readonly stored: string | null; readonly passwordHash: string | undefined };
@@ -54,7 +47,7 @@ const TURN = "provisioning";
 
 /** Hashes before the transaction begins, since hashing takes long. */
 export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, user: FileUser): Promise<PreparedUser> {
-  const [before] = await sql.query<AccountRow>(ACCOUNT_BY_EMAIL, [emailKey(user.email)]);
+  const [before] = await sql.query<AccountRow>(SQL.account, [emailKey(user.email)]);
   const stored = before?.passwordHash ?? null;
   const isCurrent = stored !== null && (await passwords.verify(stored, user.password, TURN)).kind !== "wrong";
   return { user, stored, passwordHash: isCurrent ? undefined : await passwords.hash(user.password, TURN) };
@@ -62,7 +55,7 @@ export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, use
 
 /** Creates or changes a user of the file. @throws {Overtaken}  @throws {Refusal} temporarily_unavailable for an account that its user just opened */
 export async function applyUser({ user, stored, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const [before] = await tx.query<AccountRow>(ACCOUNT_BY_EMAIL, [emailKey(user.email)]);
+  const [before] = await tx.query<AccountRow>(SQL.account, [emailKey(user.email)]);
   if ((before?.passwordHash ?? null) !== stored) throw new Overtaken();
   const verified = user.emailVerified ?? before?.emailVerified ?? false;
   const firstName = user.firstName === undefined ? (before?.firstName ?? null) : user.firstName;
@@ -71,7 +64,7 @@ export async function applyUser({ user, stored, passwordHash }: PreparedUser, ac
   const provisioned = { event: "user.provisioned", outcome: "success", actor } as const;
   if (before === undefined) {
     const parameters = [user.email, verified, firstName, lastName, role, passwordHash ?? null, emailKey(user.email)];
-    const [added] = await tx.query<{ id: string }>(INSERT, parameters);
+    const [added] = await tx.query<{ id: string }>(SQL.insertUser, parameters);
     if (added === undefined) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
     await record(tx, { ...provisioned, reason: "created", userId: added.id });
     return "created";
@@ -79,7 +72,7 @@ export async function applyUser({ user, stored, passwordHash }: PreparedUser, ac
   const same = before.emailVerified === verified && before.firstName === firstName && before.lastName === lastName && before.role === role;
   if (passwordHash !== undefined) await tx.query(SET_PASSWORD, [before.id, passwordHash]); // before sessions, as a sign-in locks them
   if (verified && !before.emailVerified) await endUnproven(tx, before.id); // the file verifies the address
-  if (!same) await tx.query(UPDATE, [before.id, verified, firstName, lastName, role]);
+  if (!same) await tx.query(SQL.updateUser, [before.id, verified, firstName, lastName, role]);
   if (passwordHash !== undefined) await endSignIns(tx, before.id); // a new password ends sessions of the old one
   if (same && passwordHash === undefined) return "unchanged";
   await record(tx, { ...provisioned, userId: before.id, reason: passwordHash === undefined ? "changed" : "password_replaced" });

@@ -19,7 +19,7 @@ import { applyUser, type Outcome, Overtaken, type PreparedUser, type Provisionin
 import { differencesMade } from "./provisioning-preview.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { changeResource, resourceRegistry } from "./resources.ts";
-import { type Sql, statement, type Tx } from "./sql.ts";
+import { type Sql, statements, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
 /** The actor for a file applied at start or by the command line. */
@@ -29,26 +29,16 @@ type FileRealm = ProvisionFile["realms"][number];
 type FileClient = ProvisionFile["clients"][number];
 type FileResource = ProvisionFile["resources"][number];
 
-/** Processes that start with the same file at once apply it one after the other. */
-const LOCK = statement("provision_lock", "select pg_advisory_xact_lock(7226471) is null as locked");
-
-// Locks all named users, clients and realms before any change, in the order of docs/decisions/0014.
-const LOCK_USERS = statement(
-  "provision_lock_users",
-  "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
-);
-const LOCK_CLIENTS = statement(
-  "provision_lock_clients",
-  "select 1 as one from clients where client_id = any($1::text[]) order by id for no key update",
-);
-const LOCK_REALMS = statement(
-  "provision_lock_realms",
-  "select 1 as one from realms where name = any($1::text[]) order by id for no key update",
-);
-
-const UPSERT_REALM = statement(
-  "provision_realm",
-  `with before as (select dynamic_registration_scopes as scopes, branding, required_acr from realms where name = $1),
+const SQL = statements("provision", {
+  owner: "select id::text as id from users where email_key = $1",
+  realmNamed: "select id::text as id from realms where name = $1",
+  /** Processes that start with the same file at once apply it one after the other. */
+  lock: "select pg_advisory_xact_lock(7226471) is null as locked",
+  // Locks all named users, clients and realms before any change, in the order of docs/decisions/0014.
+  lockUsers: "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
+  lockClients: "select 1 as one from clients where client_id = any($1::text[]) order by id for no key update",
+  lockRealms: "select 1 as one from realms where name = any($1::text[]) order by id for no key update",
+  realm: `with before as (select dynamic_registration_scopes as scopes, branding, required_acr from realms where name = $1),
      written as (
        insert into realms (name, dynamic_registration_scopes, branding, required_acr)
        values ($1, $2::text[], jsonb_strip_nulls($3::jsonb), $4)
@@ -61,11 +51,11 @@ const UPSERT_REALM = statement(
      when (select row(scopes, branding, required_acr) from before) is distinct from row(scopes, branding, required_acr) then 'changed'
      else 'unchanged' end as outcome
    from written`,
-);
+});
 
 async function applyRealm(realm: FileRealm, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const { name, dynamicRegistrationScopes: scopes, branding, requiredAcr } = realm;
-  const [done] = await tx.query<{ id: string; outcome: Outcome }>(UPSERT_REALM, [
+  const [done] = await tx.query<{ id: string; outcome: Outcome }>(SQL.realm, [
     name,
     scopes ?? null,
     branding ? JSON.stringify(branding) : null,
@@ -80,12 +70,10 @@ async function applyRealm(realm: FileRealm, actor: AuditActor, tx: Tx): Promise<
 
 type Issue = NonNullable<Refusal["detail"]["issues"]>[number];
 
-const OWNER = statement("provision_owner", "select id::text as id from users where email_key = $1");
-
 /** @returns undefined where the file leaves the owner out, null where it names none, false for an unknown address */
 async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined | false> {
   if (email === null || email === undefined) return email;
-  const [owner] = await tx.query<{ id: string }>(OWNER, [emailKey(email)]);
+  const [owner] = await tx.query<{ id: string }>(SQL.owner, [emailKey(email)]);
   return owner?.id ?? false;
 }
 
@@ -145,8 +133,6 @@ const atEntry = <Applied>(entry: string, applying: Promise<Applied>): Promise<Ap
     throw refused(issuesOf(error, entry));
   });
 
-const REALM_NAMED = statement("provision_realm_named", "select id::text as id from realms where name = $1");
-
 /** Applies the entries of a section, each to its realm. @throws {Refusal} invalid_request, also for an unknown realm */
 const inRealms = <Entry extends { readonly realm?: string | undefined }>(
   section: string,
@@ -156,7 +142,7 @@ const inRealms = <Entry extends { readonly realm?: string | undefined }>(
 ): Promise<readonly Outcome[]> =>
   Array.fromAsync(entries, async (entry, index) => {
     const place = `${section}.${index}`;
-    const [realm] = await tx.query<{ id: string }>(REALM_NAMED, [entry.realm ?? "default"]);
+    const [realm] = await tx.query<{ id: string }>(SQL.realmNamed, [entry.realm ?? "default"]);
     const outcome = realm && (await atEntry(place, apply(entry, realm.id)));
     if (outcome === undefined) throw refused([{ path: `${place}.realm`, message: "names no realm" }], "realm_unknown");
     return outcome;
@@ -170,10 +156,10 @@ type Server = { readonly issuer: string; readonly box: SecretBox };
 
 async function applyFile(prepared: Prepared, actor: AuditActor, { issuer, box }: Server, tx: Tx): Promise<ProvisionSummary> {
   const { file, users, clientIds } = prepared;
-  await tx.query(LOCK, []);
-  await tx.query(LOCK_USERS, [file.users.map(({ email }) => emailKey(email))]);
-  await tx.query(LOCK_CLIENTS, [clientIds]);
-  await tx.query(LOCK_REALMS, [file.realms.map(({ name }) => name)]);
+  await tx.query(SQL.lock, []);
+  await tx.query(SQL.lockUsers, [file.users.map(({ email }) => emailKey(email))]);
+  await tx.query(SQL.lockClients, [clientIds]);
+  await tx.query(SQL.lockRealms, [file.realms.map(({ name }) => name)]);
   const realms = await Array.fromAsync(file.realms, (realm) => applyRealm(realm, actor, tx));
   const accounts = await Array.fromAsync(users, (user) => applyUser(user, actor, tx));
   const event: Event = { outcome: "success", actor };

@@ -1,37 +1,22 @@
 import { insertAudit } from "./audit-log.ts";
 import { storageUnavailable } from "./availability.ts";
 import { type Removal, removeBatch } from "./removal-steps.ts";
-import { type Sql, statement, type Tx } from "./sql.ts";
+import { type Sql, statements, type Tx } from "./sql.ts";
 import { REMOVALS, type RemovalKind } from "./tables/records.ts";
 import { type RowOf, without } from "./tables/table.ts";
 
 /** Above every epoch: all rows of a deleted client or user are removed. */
 export const EVERY_EPOCH = 2_147_483_647;
 
-const END_USER_EPOCH = statement("removal_end_user_epoch", "update users set epoch = epoch + 1 where id = $1::uuid returning epoch");
-
-// A second removal of the same kind restarts at the first grant, with the later epoch.
-const ENQUEUE = statement(
-  "removal_enqueue",
-  `insert into removals (kind, key, epoch, after_client_id, after_id) values ($1, $2, $3::int, $4, $5::uuid)
+const SQL = statements("removal", {
+  pending: `select id::text from removals where $1::text[] is null or (kind = 'client_deleted' and key = any($1::text[])) order by id limit 100`,
+  endUserEpoch: "update users set epoch = epoch + 1 where id = $1::uuid returning epoch",
+  // A second removal of the same kind restarts at the first grant, with the later epoch.
+  enqueue: `insert into removals (kind, key, epoch, after_client_id, after_id) values ($1, $2, $3::int, $4, $5::uuid)
    on conflict (kind, key) do update set epoch = greatest(removals.epoch, excluded.epoch), after_client_id = null, after_id = null`,
-);
-
-const PENDING = statement(
-  "removals_pending",
-  `select id::text from removals where $1::text[] is null or (kind = 'client_deleted' and key = any($1::text[])) order by id limit 100`,
-);
-const TAKE = statement(
-  "removal_take",
-  `select ${REMOVALS.select(without(REMOVALS.members, ["createdAt"]))} from removals where id = $1::uuid for update skip locked`,
-);
-const GO_ON = statement(
-  "removal_go_on",
-  "update removals set after_client_id = $2, after_id = $3::uuid, removed = $4::jsonb where id = $1::uuid",
-);
-const FINISH = statement(
-  "removal_finish",
-  `with finished as (delete from removals where id = $1::uuid returning kind, key),
+  take: `select ${REMOVALS.select(without(REMOVALS.members, ["createdAt"]))} from removals where id = $1::uuid for update skip locked`,
+  goOn: "update removals set after_client_id = $2, after_id = $3::uuid, removed = $4::jsonb where id = $1::uuid",
+  finish: `with finished as (delete from removals where id = $1::uuid returning kind, key),
    audited as (
      select jsonb_build_object(
        'event', case when kind like 'client%' then 'client.access_removed' else 'user.access_removed' end, 'outcome', 'success', 'reason', kind,
@@ -39,16 +24,15 @@ const FINISH = statement(
        'resources', (select jsonb_agg(name || ':' || count order by name) from jsonb_each_text($2::jsonb) as counts(name, count))) as audit
      from finished)
    ${insertAudit("audited")}`,
-);
-
-const IS_PENDING = statement("removal_is_pending", "select 1 as one from removals where kind = any($1::text[]) and key = $2");
+  isPending: "select 1 as one from removals where kind = any($1::text[]) and key = $2",
+});
 
 /** Leaves a removal to the background, which continues it. */
 export const enqueueRemoval = (tx: Tx, { kind, key, epoch, afterClientId, afterId }: Removal): Promise<unknown> =>
-  tx.query(ENQUEUE, [kind, key, epoch, afterClientId, afterId]);
+  tx.query(SQL.enqueue, [kind, key, epoch, afterClientId, afterId]);
 
 export const isRemovalPending = async (tx: Tx, kinds: readonly RemovalKind[], key: string): Promise<boolean> =>
-  (await tx.query(IS_PENDING, [kinds, key])).length > 0;
+  (await tx.query(SQL.isPending, [kinds, key])).length > 0;
 
 export const begun = (kind: RemovalKind, key: string, epoch: number): Removal => ({ kind, key, epoch, afterClientId: null, afterId: null });
 
@@ -63,7 +47,7 @@ export async function removeOfClient(tx: Tx, kind: "client_disabled" | "client_d
  * is storing and that no statement sees yet; the background removes them.
  */
 export async function removeOfUser(tx: Tx, kind: "user_signed_out" | "user_disabled", userId: string): Promise<void> {
-  const [user] = await tx.query<{ epoch: number }>(END_USER_EPOCH, [userId]);
+  const [user] = await tx.query<{ epoch: number }>(SQL.endUserEpoch, [userId]);
   if (user === undefined) return;
   const { next } = await removeBatch(tx, begun(kind, userId, user.epoch));
   if (next !== undefined) await enqueueRemoval(tx, next);
@@ -82,7 +66,7 @@ export type RemovalProgress = { readonly kind: RemovalKind; readonly rows: numbe
 
 /** Ids of unfinished removals, oldest first. @param clientIds limits them to these deleted clients */
 export const pendingRemovals = async (sql: Sql, clientIds?: readonly string[]): Promise<readonly string[]> =>
-  (await sql.query<{ id: string }>(PENDING, [clientIds ?? null])).map(({ id }) => id);
+  (await sql.query<{ id: string }>(SQL.pending, [clientIds ?? null])).map(({ id }) => id);
 
 /**
  * Runs one batch of a removal. It locks the removal's row until the commit, so that another process continues when this one dies.
@@ -90,13 +74,13 @@ export const pendingRemovals = async (sql: Sql, clientIds?: readonly string[]): 
  */
 export const continueRemoval = (sql: Sql, id: string): Promise<RemovalProgress | undefined> =>
   sql.transaction(async (tx) => {
-    const [row] = await tx.query<RemovalRow>(TAKE, [id]);
+    const [row] = await tx.query<RemovalRow>(SQL.take, [id]);
     if (row === undefined) return undefined;
     const { id: _, removed: before, ...removal } = row;
     const { removed, next } = await removeBatch(tx, removal);
     const total = JSON.stringify(sum(before, removed));
-    if (next === undefined) await tx.query(FINISH, [id, total]);
-    else await tx.query(GO_ON, [id, next.afterClientId, next.afterId, total]);
+    if (next === undefined) await tx.query(SQL.finish, [id, total]);
+    else await tx.query(SQL.goOn, [id, next.afterClientId, next.afterId, total]);
     const rows = Object.values(removed).reduce((all, count) => all + count, 0);
     return { kind: row.kind, rows, finished: next === undefined };
   });

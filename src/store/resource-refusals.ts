@@ -4,7 +4,7 @@ import { isUuid } from "../random.ts";
 import { resourceKey } from "../resources/resource.ts";
 import { AUDIT_RECORD, type AuditRow, recordOf } from "./audit-trail.ts";
 import { positionOf } from "./list-query.ts";
-import { isStorable, statement, type Tx } from "./sql.ts";
+import { isStorable, statement, statements, type Tx } from "./sql.ts";
 
 // A resource is named as its record is, in the realm of the client.
 const COUNT = statement(
@@ -30,26 +30,17 @@ export async function countResourceRefusals(tx: Tx, records: readonly SealedRefu
 
 const OF = "resource_refusals.realm_id = $1::uuid and resource_refusals.resource = $2";
 
-const LIST = statement(
-  "resource_refusals_list",
-  `select ${AUDIT_RECORD} from resource_refusals join audit_records on audit_records.id = resource_refusals.record_id
+const SQL = statements("resource_refusals", {
+  list: `select ${AUDIT_RECORD} from resource_refusals join audit_records on audit_records.id = resource_refusals.record_id
    where ${OF} and ($3::uuid is null or resource_refusals.record_id < $3::uuid)
    order by resource_refusals.record_id desc limit $4::int`,
-);
-
-const TOTAL = statement(
-  "resource_refusals_total",
-  `select count(*)::int as total from (
+  total: `select count(*)::int as total from (
      select from resource_refusals join audit_records on audit_records.id = resource_refusals.record_id where ${OF} limit ${TOTAL_LIMIT + 1}) as counted`,
-);
-
-const REASONS = statement(
-  "resource_refusals_reasons",
-  `select coalesce(reason, '') as reason, count(*)::int as count from (
+  reasons: `select coalesce(reason, '') as reason, count(*)::int as count from (
      select audit_records.reason from resource_refusals join audit_records on audit_records.id = resource_refusals.record_id
      where ${OF} and resource_refusals.at > now() - interval '24 hours' limit ${TOTAL_LIMIT}) as recent
    group by 1 order by 2 desc, 1`,
-);
+});
 
 const BY_AGE = { by: null, name: "created", order: "desc" } as const;
 
@@ -60,11 +51,11 @@ export const resourceRefusals = (sql: Tx): ResourceRefusals => {
       if (!isKnown(realmId, named)) return EMPTY_PAGE;
       const after = cursor === undefined ? null : positionOf(cursor, BY_AGE).id;
       const whose = [realmId, resourceKey(named)];
-      const rows = await sql.query<AuditRow>(LIST, [...whose, after, limit + 1]);
-      const [counted] = count ? await sql.query<{ total: number }>(TOTAL, whose) : [];
+      const rows = await sql.query<AuditRow>(SQL.list, [...whose, after, limit + 1]);
+      const [counted] = count ? await sql.query<{ total: number }>(SQL.total, whose) : [];
       const items = rows.slice(0, limit).map(recordOf);
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total: counted?.total ?? null };
     },
-    reasons: async (realmId, named) => (isKnown(realmId, named) ? sql.query(REASONS, [realmId, resourceKey(named)]) : []),
+    reasons: async (realmId, named) => (isKnown(realmId, named) ? sql.query(SQL.reasons, [realmId, resourceKey(named)]) : []),
   };
 };

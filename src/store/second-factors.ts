@@ -4,54 +4,35 @@ import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { holdRemover, holdSession } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
-import { hex, preciseSeconds, type Sql, seconds, statement, type Tx } from "./sql.ts";
+import { hex, preciseSeconds, type Sql, seconds, statements, type Tx } from "./sql.ts";
 
 const CONFIRMED = "user_id = $1::uuid and confirmed_at is not null";
 
-const STATE = statement(
-  "second_factor_state",
-  `select (select ${preciseSeconds("confirmed_at")} from authenticator_apps where ${CONFIRMED}) as "appAddedAt",
+const SQL = statements("second_factor", {
+  state: `select (select ${preciseSeconds("confirmed_at")} from authenticator_apps where ${CONFIRMED}) as "appAddedAt",
      (select count(*)::int from recovery_codes where user_id = $1::uuid) as "recoveryCodes"`,
-);
-const APP = statement(
-  "second_factor_app",
-  `select secret, confirmed_at is not null as confirmed, session_id::text as "sessionId", ${seconds("now()")} as now from authenticator_apps where user_id = $1::uuid`,
-);
-const BEGIN = statement(
-  "second_factor_begin",
-  `insert into authenticator_apps as app (user_id, secret, session_id) values ($1::uuid, $2, $3::uuid)
+  app: `select secret, confirmed_at is not null as confirmed, session_id::text as "sessionId", ${seconds("now()")} as now from authenticator_apps where user_id = $1::uuid`,
+  begin: `insert into authenticator_apps as app (user_id, secret, session_id) values ($1::uuid, $2, $3::uuid)
    on conflict (user_id) do update set secret = excluded.secret, session_id = excluded.session_id, created_at = now(), last_step = 0 where app.confirmed_at is null
    returning 1 as one`,
-);
-const CONFIRM = statement(
-  "second_factor_confirm",
-  `update authenticator_apps set confirmed_at = now(), last_step = $2::bigint
+  confirm: `update authenticator_apps set confirmed_at = now(), last_step = $2::bigint
    where user_id = $1::uuid and secret = $3 and confirmed_at is null and last_step < $2::bigint returning 1 as one`,
-);
-const USE_STEP = statement(
-  "second_factor_use_step",
-  `update authenticator_apps set last_step = $2::bigint where ${CONFIRMED} and last_step < $2::bigint returning 1 as one`,
-);
-const USE_CODE = statement(
-  "second_factor_use_code",
-  "delete from recovery_codes where code_hash = $2::bytea and user_id = $1::uuid returning 1 as one",
-);
-const HAS_APP = statement("second_factor_confirmed", `select 1 as one from authenticator_apps where ${CONFIRMED}`);
-const DROP_CODES = statement("second_factor_drop_codes", "delete from recovery_codes where user_id = $1::uuid");
-const ADD_CODES = statement(
-  "second_factor_add_codes",
-  `insert into recovery_codes (code_hash, user_id) select decode(hash, 'hex'), $1::uuid from unnest($2::text[]) as hash`,
-);
-const DROP_APP = statement("second_factor_drop_app", `delete from authenticator_apps where ${CONFIRMED} returning 1 as one`);
+  useStep: `update authenticator_apps set last_step = $2::bigint where ${CONFIRMED} and last_step < $2::bigint returning 1 as one`,
+  useCode: "delete from recovery_codes where code_hash = $2::bytea and user_id = $1::uuid returning 1 as one",
+  confirmed: `select 1 as one from authenticator_apps where ${CONFIRMED}`,
+  dropCodes: "delete from recovery_codes where user_id = $1::uuid",
+  addCodes: `insert into recovery_codes (code_hash, user_id) select decode(hash, 'hex'), $1::uuid from unnest($2::text[]) as hash`,
+  dropApp: `delete from authenticator_apps where ${CONFIRMED} returning 1 as one`,
+});
 
 const replaceCodes = async (tx: Tx, userId: string, codes: readonly SecretHash[]): Promise<void> => {
-  await tx.query(DROP_CODES, [userId]);
-  await tx.query(ADD_CODES, [userId, codes.map(hex)]);
+  await tx.query(SQL.dropCodes, [userId]);
+  await tx.query(SQL.addCodes, [userId, codes.map(hex)]);
 };
 
 /** Uses up a code of a second factor. @throws {Refusal} unauthenticated when it was used, or is unknown */
 export async function useFactor(tx: Tx, userId: string, factor: FactorUse): Promise<void> {
-  const [how, what] = factor.kind === "otp" ? [USE_STEP, factor.step] : [USE_CODE, factor.code];
+  const [how, what] = factor.kind === "otp" ? [SQL.useStep, factor.step] : [SQL.useCode, factor.code];
   if ((await tx.query(how, [userId, what])).length === 0) throw wrongCode();
   if (factor.kind === "otp") return;
   await notifyUser(tx, userId, factor.message);
@@ -59,17 +40,17 @@ export async function useFactor(tx: Tx, userId: string, factor: FactorUse): Prom
 }
 
 export const secondFactors = (sql: Sql): SecondFactors => ({
-  stateOf: async (userId) => (await sql.query<SecondFactorState>(STATE, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
-  appOf: async (userId) => (await sql.query<AuthenticatorApp>(APP, [userId]))[0],
+  stateOf: async (userId) => (await sql.query<SecondFactorState>(SQL.state, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
+  appOf: async (userId) => (await sql.query<AuthenticatorApp>(SQL.app, [userId]))[0],
   begin: ({ id, userId }, secret) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      return (await tx.query(BEGIN, [userId, secret, id])).length === 1;
+      return (await tx.query(SQL.begin, [userId, secret, id])).length === 1;
     }),
   confirm: ({ id, userId }, { secret, step }, codes, message, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      if ((await tx.query(CONFIRM, [userId, step, secret])).length === 0) return false;
+      if ((await tx.query(SQL.confirm, [userId, step, secret])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
       await notifyUser(tx, userId, message);
       await record(tx, audit);
@@ -78,7 +59,7 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   replaceCodes: ({ id, userId }, codes, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      if ((await tx.query(HAS_APP, [userId])).length === 0) return false;
+      if ((await tx.query(SQL.confirmed, [userId])).length === 0) return false;
       await replaceCodes(tx, userId, codes);
       await record(tx, audit);
       return true;
@@ -86,8 +67,8 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   remove: (userId, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
       await holdRemover(tx, userId, sessionId);
-      if ((await tx.query(DROP_APP, [userId])).length === 0) return false;
-      await tx.query(DROP_CODES, [userId]);
+      if ((await tx.query(SQL.dropApp, [userId])).length === 0) return false;
+      await tx.query(SQL.dropCodes, [userId]);
       await notifyUser(tx, userId, message);
       await record(tx, audit);
       return true;

@@ -6,7 +6,7 @@ import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { holdUser } from "./held-sessions.ts";
 import { removeOfUser } from "./removals.ts";
-import { deleteInOrder, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { deleteInOrder, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
 
 const living = "user_id = $1::uuid and expires_at > now()";
 /** Ends the sessions for which `which` holds, in the order of ids (docs/decisions/0014). */
@@ -14,30 +14,23 @@ const endSessions = (which: string): string =>
   `update sessions set ended_at = now()
    where id = any(array(select id from sessions where ${which} and ended_at is null order by id for no key update))`;
 const endedOnes = (which: string): string => `with ended as (${endSessions(`${living} and ${which}`)} returning id, grant_id)`;
-const END_ONE = statement(
-  "session_end_one",
-  `${endedOnes("id = $2::uuid")}, logged as (${insertAudit(`ended, ${entriesIn("$3")}`)})
+
+const SQL = statements("session", {
+  endOne: `${endedOnes("id = $2::uuid")}, logged as (${insertAudit(`ended, ${entriesIn("$3")}`)})
    select id::text, grant_id::text from ended`,
-);
-const END_OTHERS = statement("session_end_others", `${endedOnes("id <> $2::uuid")} select id::text, grant_id::text from ended`);
-const DROP_THEIR_CODES = statement(
-  "session_drop_their_codes",
-  dropCodes("user_id = $1::uuid and session_id = any(select id::uuid from unnest($2::text[]) as id)"),
-);
-const END_THEIR_GRANTS = statement(
-  "session_end_their_grants",
-  `with ${endGrants(
+  endOthers: `${endedOnes("id <> $2::uuid")} select id::text, grant_id::text from ended`,
+  dropTheirCodes: dropCodes("user_id = $1::uuid and session_id = any(select id::uuid from unnest($2::text[]) as id)"),
+  endTheirGrants: `with ${endGrants(
     `id = any(select id::uuid from unnest($3::text[]) as id
        union all select grant_id from authorization_codes
          where user_id = $1::uuid and session_id = any(select id::uuid from unnest($2::text[]) as id) and client_id = '${CONSOLE_CLIENT_ID}')`,
     "signed_out_at",
   )} select 1 as one from ended`,
-);
-
-const END_ALL = statement("session_end_all", endSessions("user_id = $1::uuid"));
+  endAll: endSessions("user_id = $1::uuid"),
+});
 
 /** Ends a user's sessions. Waits for codes and grants that are being stored for them, which later statements see. */
-export const endAllSessions = (tx: Tx, userId: string): Promise<unknown> => tx.query(END_ALL, [userId]);
+export const endAllSessions = (tx: Tx, userId: string): Promise<unknown> => tx.query(SQL.endAll, [userId]);
 
 /**
  * Ends a user's sessions, codes and refresh families. Sessions end first: storing a code or grant locks its session (Grants.open,
@@ -49,7 +42,7 @@ export type EndedColumns = { readonly id: string; readonly grant_id: string | nu
 
 /** Ends one session of a user, with its codes, its token set and those of the console, within a transaction. @returns false for any other session */
 export async function endSession(tx: Tx, id: string, userId: string, audit: AuditEntry): Promise<boolean> {
-  const ended = await tx.query<EndedColumns>(END_ONE, [userId, id, jsonRows([audit])]);
+  const ended = await tx.query<EndedColumns>(SQL.endOne, [userId, id, jsonRows([audit])]);
   if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
   return ended.length > 0;
 }
@@ -57,8 +50,8 @@ export async function endSession(tx: Tx, id: string, userId: string, audit: Audi
 /** Runs after the end of the sessions, so that it sees the codes and grants that were being stored for them. */
 export async function endCodesAndGrants(tx: Tx, userId: string, ended: readonly EndedColumns[]): Promise<void> {
   const sessionIds = ended.map(({ id }) => id);
-  await tx.query(DROP_THEIR_CODES, [userId, sessionIds]);
-  await tx.query(END_THEIR_GRANTS, [userId, sessionIds, ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
+  await tx.query(SQL.dropTheirCodes, [userId, sessionIds]);
+  await tx.query(SQL.endTheirGrants, [userId, sessionIds, ended.flatMap(({ grant_id }) => (grant_id === null ? [] : [grant_id]))]);
 }
 
 export const sessionEndings = (sql: Sql): Pick<Sessions, "endAll" | "endOne" | "endOthers"> => ({
@@ -77,7 +70,7 @@ export const sessionEndings = (sql: Sql): Pick<Sessions, "endAll" | "endOne" | "
     if (!isUuid(keep) || !isUuid(userId)) return;
     await sql.transaction(async (tx) => {
       await holdUser(tx, userId); // a change of the password locks its own session before the others
-      await endCodesAndGrants(tx, userId, await tx.query<EndedColumns>(END_OTHERS, [userId, keep]));
+      await endCodesAndGrants(tx, userId, await tx.query<EndedColumns>(SQL.endOthers, [userId, keep]));
       await record(tx, audit);
     });
   },
@@ -85,18 +78,23 @@ export const sessionEndings = (sql: Sql): Pick<Sessions, "endAll" | "endOne" | "
 
 const OF_USER = "user_id = $1::uuid";
 
-const DROP_LINKS = statement("unproven_drop_wallet_links", deleteInOrder("wallet_links", "handle_hash", OF_USER));
-const DROP_VERIFICATIONS = statement("unproven_drop_verifications", deleteInOrder("verification_tokens", "token_hash", OF_USER));
-// Runs after the end of the links, so that it sees a wallet that is being linked.
-const DROP_WALLETS = statement("unproven_drop_wallets", `delete from credentials where ${OF_USER} and type = 'wallet'`);
-const DROP_CONSENTS = statement("unproven_drop_consents", dropConsents(OF_USER));
-const DROP_CODES = statement("unproven_drop_codes", dropCodes(OF_USER));
-const END_GRANTS = statement("unproven_end_grants", `with ${endGrants(OF_USER)} select 1 as one from ended`);
-const DROP_PASSKEYS = statement("unproven_drop_passkeys", deleteInOrder("passkeys", "id", OF_USER));
-const DROP_APPS = statement("unproven_drop_apps", deleteInOrder("authenticator_apps", "user_id", OF_USER));
-const DROP_RECOVERY_CODES = statement("unproven_drop_recovery_codes", deleteInOrder("recovery_codes", "code_hash", OF_USER));
-const DROP_IDENTITIES = statement("unproven_drop_identities", `delete from identity_links where ${OF_USER}`);
-const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id", `${OF_USER} and about = 'verification'`));
+/** In the order in which they run. */
+const BEFORE_SESSIONS = statements("unproven", {
+  dropWalletLinks: deleteInOrder("wallet_links", "handle_hash", OF_USER),
+  dropVerifications: deleteInOrder("verification_tokens", "token_hash", OF_USER),
+  // Runs after the end of the links, so that it sees a wallet that is being linked.
+  dropWallets: `delete from credentials where ${OF_USER} and type = 'wallet'`,
+  dropPasskeys: deleteInOrder("passkeys", "id", OF_USER),
+  dropApps: deleteInOrder("authenticator_apps", "user_id", OF_USER),
+  dropRecoveryCodes: deleteInOrder("recovery_codes", "code_hash", OF_USER),
+  dropIdentities: `delete from identity_links where ${OF_USER}`,
+});
+const AFTER_SESSIONS = statements("unproven", {
+  dropConsents: dropConsents(OF_USER),
+  dropCodes: dropCodes(OF_USER),
+  endGrants: `with ${endGrants(OF_USER)} select 1 as one from ended`,
+  dropMails: deleteInOrder("outbox", "id", `${OF_USER} and about = 'verification'`),
+});
 
 /**
  * Ends everything that was started before an account's address was verified, for it may be the work of someone who signed up with another
@@ -105,8 +103,7 @@ const DROP_MAILS = statement("unproven_drop_mails", deleteInOrder("outbox", "id"
  * the user, and others may rely on them.
  */
 export async function endUnproven(tx: Tx, userId: string): Promise<void> {
-  for (const each of [DROP_LINKS, DROP_VERIFICATIONS, DROP_WALLETS, DROP_PASSKEYS, DROP_APPS, DROP_RECOVERY_CODES, DROP_IDENTITIES])
-    await tx.query(each, [userId]);
+  for (const each of Object.values(BEFORE_SESSIONS)) await tx.query(each, [userId]);
   await endAllSessions(tx, userId);
-  for (const each of [DROP_CONSENTS, DROP_CODES, END_GRANTS, DROP_MAILS]) await tx.query(each, [userId]);
+  for (const each of Object.values(AFTER_SESSIONS)) await tx.query(each, [userId]);
 }

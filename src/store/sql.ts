@@ -3,6 +3,15 @@ export type Statement = { readonly name: string; readonly text: string };
 
 export const statement = (name: string, text: string): Statement => ({ name, text });
 
+/** In snake case. */
+export const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Statements by member; each has the name of its member behind a prefix. */
+export const statements = <Member extends string>(prefix: string, texts: Readonly<Record<Member, string>>) =>
+  Object.fromEntries(
+    Object.entries<string>(texts).map(([member, text]) => [member, statement(`${prefix}_${snake(member)}`, text)]),
+  ) as Readonly<Record<Member, Statement>>;
+
 /** Values that the driver encodes. Times are passed as seconds (`to_timestamp($1)`), UUIDs as text. */
 export type Parameter = string | number | boolean | null | Uint8Array | readonly string[];
 

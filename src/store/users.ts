@@ -10,7 +10,7 @@ import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { hex, isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { hex, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 
 /** The members of an account that leave the store. */
@@ -38,9 +38,12 @@ export const emailKey = (email: string): string => email.normalize("NFC").toLowe
 const NEW = ["id", "realmId", "email", "emailKey", "emailVerified", "firstName", "lastName", "role"] as const;
 const newRow = USERS.writer(NEW);
 
-const REGISTER = statement(
-  "user_register",
-  `with input as (
+/** Of a row of `users`. */
+export const HAS_SECOND_FACTOR =
+  'exists (select 1 from authenticator_apps where authenticator_apps.user_id = users.id and confirmed_at is not null) as "hasSecondFactor"';
+
+const SQL = statements("user", {
+  register: `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        ${USERS.recordset(NEW)}, password_hash text, token_hash text, ttl int, recipient text, ${MAIL_INPUT}, audit jsonb)),
    added as (
@@ -56,39 +59,19 @@ const REGISTER = statement(
    queued as (${queueMail("addressed", "verification")}),
    logged as (${insertAudit("added join input using (id)")})
    select ${USERS.select(USER, "added")} from added`,
-);
-
-const BY_ID = statement("user_by_id", `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`);
-
-const userById = async (sql: Tx, id: string): Promise<User | undefined> =>
-  isUuid(id) ? (await sql.query<User>(BY_ID, [id]))[0] : undefined;
-
-/** Of a row of `users`. */
-export const HAS_SECOND_FACTOR =
-  'exists (select 1 from authenticator_apps where authenticator_apps.user_id = users.id and confirmed_at is not null) as "hasSecondFactor"';
-
-const BY_EMAIL = statement(
-  "user_by_email",
-  `select ${USERS.select(USER)}, password_hash as "passwordHash", coalesce(generation, 0) as generation,
+  byId: `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`,
+  byEmail: `select ${USERS.select(USER)}, password_hash as "passwordHash", coalesce(generation, 0) as generation,
      ${HAS_SECOND_FACTOR}
    from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
-);
-
-const ISSUE_VERIFICATION = statement(
-  "user_issue_verification",
-  `with account as (select id from users where id = $1::uuid and not email_verified and deleted_at is null for no key update),
+  issueVerification: `with account as (select id from users where id = $1::uuid and not email_verified and deleted_at is null for no key update),
    earlier as (delete from verification_tokens using account where user_id = account.id and used_at is null),
    unsent as (delete from outbox using account where user_id = account.id and about = 'verification'),
    queued as (
      insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
      select $4, $5, $6, $7, account.id, 'verification', now() + make_interval(secs => $3::int) from account)
    insert into verification_tokens (token_hash, user_id, expires_at) select $2::bytea, id, now() + make_interval(secs => $3::int) from account`,
-);
-
-// Locks the user before their tokens, as issuing a token does (docs/decisions/0014).
-const VERIFY_EMAIL = statement(
-  "user_verify_email",
-  `with account as materialized (
+  // Locks the user before their tokens, as issuing a token does (docs/decisions/0014).
+  verifyEmail: `with account as materialized (
      select users.id from verification_tokens join users on users.id = user_id
      where token_hash = $1::bytea and used_at is null and expires_at > now() for no key update of users),
    token as (
@@ -100,27 +83,20 @@ const VERIFY_EMAIL = statement(
      insert into audit_records (event, outcome, actor_type, actor_id, user_id, address, request_id)
      select 'user.verified', 'success', 'user', id::text, id::text, $2, $3 from verified)
    select ${USERS.select(USER, "verified")} from verified`,
-);
-
-const VERIFIED_BY = statement(
-  "user_verified_by",
-  `select ${USERS.select(USER)} from verification_tokens join users on users.id = user_id and users.email_verified
+  verifiedBy: `select ${USERS.select(USER)} from verification_tokens join users on users.id = user_id and users.email_verified
    where token_hash = $1::bytea and used_at is not null and expires_at > now()`,
-);
-
-const REPLACE_PASSWORD = statement(
-  "user_replace_password",
-  "update credentials set password_hash = $3, updated_at = now() where user_id = $1::uuid and type = 'password' and password_hash = $2",
-);
-
-const RENAME = statement(
-  "user_rename",
-  `with changed as (
+  replacePassword:
+    "update credentials set password_hash = $3, updated_at = now() where user_id = $1::uuid and type = 'password' and password_hash = $2",
+  rename: `with changed as (
      update users set first_name = $2, last_name = $3, updated_at = now()
      where id = $1::uuid and deleted_at is null and (first_name, last_name) is distinct from ($2::text, $3::text) returning id),
    logged as (${insertAudit(`changed, ${entriesIn("$4")}`)})
    select 1 as one from changed`,
-);
+  addresses: `select ${USERS.select(["id", "email"])} from users where id = any($1::uuid[]) and deleted_at is null`,
+});
+
+const userById = async (sql: Tx, id: string): Promise<User | undefined> =>
+  isUuid(id) ? (await sql.query<User>(SQL.byId, [id]))[0] : undefined;
 
 export const users = (sql: Sql): Users => ({
   register: async (user, verification, mail, audit) => {
@@ -133,27 +109,27 @@ export const users = (sql: Sql): Users => ({
       ...mail,
       audit,
     };
-    return (await sql.query<User>(REGISTER, [jsonRows([row])]))[0];
+    return (await sql.query<User>(SQL.register, [jsonRows([row])]))[0];
   },
   byId: (id) => userById(sql, id),
   byEmail: async (email) => {
     if (!isStorable(email)) return undefined;
-    const [row] = await sql.query<User & Pick<Account, "passwordHash" | "generation" | "hasSecondFactor">>(BY_EMAIL, [emailKey(email)]);
+    const [row] = await sql.query<User & Pick<Account, "passwordHash" | "generation" | "hasSecondFactor">>(SQL.byEmail, [emailKey(email)]);
     if (row === undefined) return undefined;
     const { passwordHash, generation, hasSecondFactor, ...user } = row;
     return { user, passwordHash, generation, hasSecondFactor };
   },
   issueVerification: async (userId, { tokenHash, ttl }, mail) => {
-    if (isUuid(userId)) await sql.query(ISSUE_VERIFICATION, [userId, tokenHash, ttl, mail.to, mail.subject, mail.text, mail.html]);
+    if (isUuid(userId)) await sql.query(SQL.issueVerification, [userId, tokenHash, ttl, mail.to, mail.subject, mail.text, mail.html]);
   },
   verifyEmail: async (tokenHash, { address = null, requestId = null }) =>
-    (await sql.query<User>(VERIFY_EMAIL, [tokenHash, address, requestId]))[0],
-  verifiedBy: async (tokenHash) => (await sql.query<User>(VERIFIED_BY, [tokenHash]))[0],
+    (await sql.query<User>(SQL.verifyEmail, [tokenHash, address, requestId]))[0],
+  verifiedBy: async (tokenHash) => (await sql.query<User>(SQL.verifiedBy, [tokenHash]))[0],
   replacePasswordHash: async (userId, replaced, passwordHash) => {
-    if (isUuid(userId)) await sql.query(REPLACE_PASSWORD, [userId, replaced, passwordHash]);
+    if (isUuid(userId)) await sql.query(SQL.replacePassword, [userId, replaced, passwordHash]);
   },
   rename: async (userId, { firstName, lastName }, audit) => {
-    if (isUuid(userId)) await sql.query(RENAME, [userId, firstName, lastName, jsonRows([audit])]);
+    if (isUuid(userId)) await sql.query(SQL.rename, [userId, firstName, lastName, jsonRows([audit])]);
   },
 });
 
@@ -175,11 +151,6 @@ async function assertNotLastOperator(tx: Tx, id: string): Promise<void> {
   if (await isLastOperator(tx, id)) throw lastOperator();
 }
 
-const ADDRESSES = statement(
-  "user_addresses",
-  `select ${USERS.select(["id", "email"])} from users where id = any($1::uuid[]) and deleted_at is null`,
-);
-
 const LIST: ListDescription<UserSort> = {
   table: USERS,
   select: USERS.select(USER),
@@ -195,7 +166,7 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
 
   byId: (id) => userById(sql, id),
 
-  addresses: (ids) => sql.query<Pick<User, "id" | "email">>(ADDRESSES, [ids.filter(isUuid)]),
+  addresses: (ids) => sql.query<Pick<User, "id" | "email">>(SQL.addresses, [ids.filter(isUuid)]),
 
   setEnabled: async (id, enabled, audit) => {
     if (!isUuid(id)) return undefined;
@@ -224,19 +195,14 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
   },
 });
 
-// Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.
-const TAKEN = statement(
-  "import_taken",
-  `select email_key as key, true as "isAccount" from users where email_key = any($1::text[])
+const IMPORT_SQL = statements("import", {
+  // Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.
+  taken: `select email_key as key, true as "isAccount" from users where email_key = any($1::text[])
    union all select id::text, deleted_at is null from users where id = any($2::uuid[])
    union all select key, false from revocation_events
      where kind = 'user' and key = any($2::text[]) and not exists (select from users where id::text = key)
    union all select client_id, false from clients where client_id = any($2::text[])`,
-);
-
-const IMPORT = statement(
-  "import_users",
-  `with input as (
+  users: `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
        id uuid, email text, email_key text, "emailVerified" boolean, "firstName" text, "lastName" text, role text, enabled boolean,
        "passwordHash" text)),
@@ -250,13 +216,13 @@ const IMPORT = statement(
      select added.id, 'password', "passwordHash" from added join input using (id) where "passwordHash" is not null),
    logged as (${insertAudit(entriesIn("$2"))})
    select count(*)::int as added from added`,
-);
+});
 
 export const importedUsers = (sql: Sql): ImportedUsers => ({
   import: (users, audits: readonly AuditEntry[], dryRun) =>
     sql.transaction(async (tx) => {
       const [keys, ids] = [users.map(({ email }) => emailKey(email)), users.map(({ id }) => id)];
-      const found = await tx.query<{ key: string; isAccount: boolean }>(TAKEN, [keys, ids]);
+      const found = await tx.query<{ key: string; isAccount: boolean }>(IMPORT_SQL.taken, [keys, ids]);
       const reserved = new Set(found.flatMap(({ key, isAccount }) => (isAccount ? [] : [key])));
       const takenIn = (values: readonly string[], member: "email" | "id") => {
         const seen = new Set(found.map(({ key }) => key));
@@ -266,7 +232,7 @@ export const importedUsers = (sql: Sql): ImportedUsers => ({
       const taken = [...takenIn(keys, "email"), ...takenIn(ids, "id")];
       if (dryRun || taken.length > 0) return taken;
       const rows = users.map((user, index) => ({ ...user, email_key: keys[index] }));
-      const [done] = await tx.query<{ added: number }>(IMPORT, [jsonRows(rows), jsonRows(audits)]);
+      const [done] = await tx.query<{ added: number }>(IMPORT_SQL.users, [jsonRows(rows), jsonRows(audits)]);
       if (done?.added !== users.length) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
       return [];
     }),

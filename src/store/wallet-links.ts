@@ -2,109 +2,63 @@ import { isUuid } from "../random.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { holdSession } from "./held-sessions.ts";
-import { deleteInOrder, execute, jsonRows, preciseSeconds, type Sql, statement, type Tx } from "./sql.ts";
+import { deleteInOrder, execute, jsonRows, preciseSeconds, type Sql, statements, type Tx } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
 /** The most links kept of one user, in any state; the oldest is deleted. */
 const KEPT = 16;
 
-// Locks the user, so that each start sees earlier links.
-const HOLD_USER = statement(
-  "wallet_link_hold_user",
-  "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update",
-);
-const DROP_OLDER = statement(
-  "wallet_link_drop_older",
-  deleteInOrder(
+const LINK = ["handleHash", "userId", "sessionId", "state", "reason", "expiresAt", "sameDevice", "returnHash"] as const;
+const link = `${WALLET_LINKS.select(LINK)}, expires_at <= now() as expired`;
+
+type Presented = WalletIdentity & Pick<WalletLink, "userId" | "sessionId">;
+
+const SQL = statements("wallet", {
+  // Locks the user, so that each start sees earlier links.
+  linkHoldUser: "select 1 as one from users where id = $1::uuid and deleted_at is null for no key update",
+  linkDropOlder: deleteInOrder(
     "wallet_links",
     "handle_hash",
     `handle_hash in (select handle_hash from wallet_links where user_id = $1::uuid order by created_at desc, handle_hash offset ${KEPT - 1})`,
   ),
-);
-const START = statement(
-  "wallet_link_start",
-  `with logged as (${insertAudit(entriesIn("$7"))})
+  linkStart: `with logged as (${insertAudit(entriesIn("$7"))})
    insert into wallet_links (handle_hash, state_hash, user_id, session_id, same_device, expires_at)
    values ($1::bytea, $2::bytea, $3::uuid, $4::uuid, $5::boolean, now() + make_interval(secs => $6::int))
    returning ${WALLET_LINKS.select(["expiresAt"])}`,
-);
-
-const LINK = ["handleHash", "userId", "sessionId", "state", "reason", "expiresAt", "sameDevice", "returnHash"] as const;
-const link = `${WALLET_LINKS.select(LINK)}, expires_at <= now() as expired`;
-const BY_HANDLE = statement("wallet_link_by_handle", `select ${link} from wallet_links where handle_hash = $1::bytea`);
-const BY_RETURN = statement("wallet_link_by_return", `select ${link} from wallet_links where return_hash = $1::bytea`);
-
-const UNANSWERED = statement(
-  "wallet_link_unanswered",
-  `select ${WALLET_LINKS.select(["expiresAt"])} from wallet_links where state_hash = $1::bytea and state = 'pending' and expires_at > now()`,
-);
-const ANSWER = statement(
-  "wallet_link_answer",
-  `update wallet_links set state = 'answered' where state_hash = $1::bytea and state = 'pending' and expires_at > now()
+  linkByHandle: `select ${link} from wallet_links where handle_hash = $1::bytea`,
+  linkByReturn: `select ${link} from wallet_links where return_hash = $1::bytea`,
+  linkUnanswered: `select ${WALLET_LINKS.select(["expiresAt"])} from wallet_links where state_hash = $1::bytea and state = 'pending' and expires_at > now()`,
+  linkAnswer: `update wallet_links set state = 'answered' where state_hash = $1::bytea and state = 'pending' and expires_at > now()
    returning ${WALLET_LINKS.select(["userId", "sameDevice"])}`,
-);
-const PRESENT = statement(
-  "wallet_link_present",
-  `update wallet_links set state = 'presented', issuer = $2, subject = $3, return_hash = $4::bytea
+  linkPresent: `update wallet_links set state = 'presented', issuer = $2, subject = $3, return_hash = $4::bytea
    where state_hash = $1::bytea and state = 'answered'`,
-);
-const REJECT = statement(
-  "wallet_link_reject",
-  `with rejected as (
+  linkReject: `with rejected as (
      update wallet_links set state = 'rejected', reason = $2, return_hash = $3::bytea where state_hash = $1::bytea and state = 'answered' returning 1),
    logged as (${insertAudit(`rejected, ${entriesIn("$4")}`)})
    select 1 as one from rejected`,
-);
-const EXPIRE = statement(
-  "wallet_link_expire",
-  `with expired as (
+  linkExpire: `with expired as (
      update wallet_links set state = 'expired', reason = 'link_expired', issuer = null, subject = null
      where handle_hash = $1::bytea and state in ('pending', 'answered', 'presented') and expires_at <= now() returning 1),
    logged as (${insertAudit(`expired, ${entriesIn("$2")}`)})
    select 1 as one from expired`,
-);
-
-type Presented = WalletIdentity & Pick<WalletLink, "userId" | "sessionId">;
-
-// Locks the user before the link (docs/decisions/0014).
-const HOLD_OWNER = statement(
-  "wallet_link_hold_owner",
-  `select 1 as one from wallet_links join users on users.id = user_id
+  // Locks the user before the link (docs/decisions/0014).
+  linkHoldOwner: `select 1 as one from wallet_links join users on users.id = user_id
    where handle_hash = $1::bytea and state = 'presented' for no key update of users`,
-);
-// The caller that locks the row completes the link. Later statements see what others have written since; this one would not.
-const HOLD = statement(
-  "wallet_link_hold",
-  `select ${WALLET_LINKS.select(["userId", "sessionId", "issuer", "subject"])} from wallet_links
+  // The caller that locks the row completes the link. Later statements see what others have written since; this one would not.
+  linkHold: `select ${WALLET_LINKS.select(["userId", "sessionId", "issuer", "subject"])} from wallet_links
    where handle_hash = $1::bytea and state = 'presented' and expires_at > now() for update`,
-);
-const ADD = statement(
-  "wallet_credential_add",
-  `insert into credentials (user_id, type, issuer, subject) values ($1::uuid, 'wallet', $2, $3) on conflict do nothing returning 1 as added`,
-);
-const OWNER = statement(
-  "wallet_credential_owner",
-  `select ${CREDENTIALS.select(["userId"])} from credentials where type = 'wallet' and issuer = $1 and subject = $2`,
-);
-const DECIDE = statement(
-  "wallet_link_decide",
-  `with decided as (
+  credentialAdd: `insert into credentials (user_id, type, issuer, subject) values ($1::uuid, 'wallet', $2, $3) on conflict do nothing returning 1 as added`,
+  credentialOwner: `select ${CREDENTIALS.select(["userId"])} from credentials where type = 'wallet' and issuer = $1 and subject = $2`,
+  linkDecide: `with decided as (
      update wallet_links set state = $2, reason = $3, issuer = null, subject = null where handle_hash = $1::bytea),
    logged as (${insertAudit(entriesIn("$4"))})
    select 1 as one`,
-);
-
-const OF_USER = statement(
-  "wallet_credential_of_user",
-  `select issuer, ${preciseSeconds("created_at")} as "linkedAt" from credentials where user_id = $1::uuid and type = 'wallet'`,
-);
-const UNLINK = statement(
-  "wallet_credential_remove",
-  `with removed as (delete from credentials where user_id = $1::uuid and type = 'wallet' returning 1),
+  credentialOfUser: `select issuer, ${preciseSeconds("created_at")} as "linkedAt" from credentials where user_id = $1::uuid and type = 'wallet'`,
+  credentialRemove: `with removed as (delete from credentials where user_id = $1::uuid and type = 'wallet' returning 1),
    logged as (${insertAudit(`removed, ${entriesIn("$2")}`)})
    select 1 as one from removed`,
-);
+});
 
 type LinkRow = Pick<RowOf<typeof WALLET_LINKS>, (typeof LINK)[number]> & Pick<WalletLink, "expired">;
 
@@ -112,8 +66,8 @@ const linkOf = ([row]: readonly LinkRow[]): WalletLink | undefined =>
   row && { ...row, reason: row.reason ?? undefined, returnHash: row.returnHash ?? undefined };
 
 async function addCredential(tx: Tx, { userId, issuer, subject }: Presented): Promise<Completion> {
-  if ((await tx.query(ADD, [userId, issuer, subject])).length === 1) return { state: "linked" };
-  const [owner] = await tx.query<{ userId: string }>(OWNER, [issuer, subject]);
+  if ((await tx.query(SQL.credentialAdd, [userId, issuer, subject])).length === 1) return { state: "linked" };
+  const [owner] = await tx.query<{ userId: string }>(SQL.credentialOwner, [issuer, subject]);
   if (owner?.userId === userId) return { state: "linked" };
   return { state: "conflict", reason: owner === undefined ? "account_has_wallet" : "identity_of_another" };
 }
@@ -121,37 +75,38 @@ async function addCredential(tx: Tx, { userId, issuer, subject }: Presented): Pr
 export const walletLinks = (sql: Sql): WalletLinks => ({
   start: ({ handleHash, stateHash, userId, sessionId, sameDevice, ttl }, audit) =>
     sql.transaction(async (tx) => {
-      if ((await tx.query(HOLD_USER, [userId])).length === 0) return 0; // the account was just deleted
-      await tx.query(DROP_OLDER, [userId]);
+      if ((await tx.query(SQL.linkHoldUser, [userId])).length === 0) return 0; // the account was just deleted
+      await tx.query(SQL.linkDropOlder, [userId]);
       const parameters = [handleHash, stateHash, userId, sessionId, sameDevice, ttl, jsonRows([audit])];
-      const [row] = await tx.query<{ expiresAt: number }>(START, parameters);
+      const [row] = await tx.query<{ expiresAt: number }>(SQL.linkStart, parameters);
       return row?.expiresAt ?? 0;
     }),
-  byHandle: async (handleHash) => linkOf(await sql.query<LinkRow>(BY_HANDLE, [handleHash])),
-  byReturn: async (returnHash) => linkOf(await sql.query<LinkRow>(BY_RETURN, [returnHash])),
-  unanswered: async (stateHash) => (await sql.query<{ expiresAt: number }>(UNANSWERED, [stateHash]))[0]?.expiresAt,
-  answer: async (stateHash) => (await sql.query<{ userId: string; sameDevice: boolean }>(ANSWER, [stateHash]))[0],
-  present: (stateHash, { issuer, subject }, returnHash) => execute(sql, PRESENT, [stateHash, issuer, subject, returnHash ?? null]),
-  reject: (stateHash, reason, returnHash, audit) => execute(sql, REJECT, [stateHash, reason, returnHash ?? null, jsonRows([audit])]),
+  byHandle: async (handleHash) => linkOf(await sql.query<LinkRow>(SQL.linkByHandle, [handleHash])),
+  byReturn: async (returnHash) => linkOf(await sql.query<LinkRow>(SQL.linkByReturn, [returnHash])),
+  unanswered: async (stateHash) => (await sql.query<{ expiresAt: number }>(SQL.linkUnanswered, [stateHash]))[0]?.expiresAt,
+  answer: async (stateHash) => (await sql.query<{ userId: string; sameDevice: boolean }>(SQL.linkAnswer, [stateHash]))[0],
+  present: (stateHash, { issuer, subject }, returnHash) => execute(sql, SQL.linkPresent, [stateHash, issuer, subject, returnHash ?? null]),
+  reject: (stateHash, reason, returnHash, audit) =>
+    execute(sql, SQL.linkReject, [stateHash, reason, returnHash ?? null, jsonRows([audit])]),
   complete: (handleHash, audit) =>
     sql.transaction(async (tx) => {
-      await tx.query(HOLD_OWNER, [handleHash]);
-      const [presented] = await tx.query<Presented>(HOLD, [handleHash]);
+      await tx.query(SQL.linkHoldOwner, [handleHash]);
+      const [presented] = await tx.query<Presented>(SQL.linkHold, [handleHash]);
       if (presented === undefined) return undefined;
       const completion = await addCredential(tx, presented);
       await holdSession(tx, { id: presented.sessionId, userId: presented.userId });
       const reason = completion.state === "conflict" ? completion.reason : null;
-      await tx.query(DECIDE, [handleHash, completion.state, reason, jsonRows([audit(completion)])]);
+      await tx.query(SQL.linkDecide, [handleHash, completion.state, reason, jsonRows([audit(completion)])]);
       return completion;
     }),
-  expire: (handleHash, audit) => execute(sql, EXPIRE, [handleHash, jsonRows([audit])]),
+  expire: (handleHash, audit) => execute(sql, SQL.linkExpire, [handleHash, jsonRows([audit])]),
 });
 
 export const linkedWallets = (sql: Sql): LinkedWallets => ({
-  ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LinkedWallet>(OF_USER, [userId]))[0] : undefined),
+  ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LinkedWallet>(SQL.credentialOfUser, [userId]))[0] : undefined),
   unlink: ({ id, userId }, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      return (await tx.query(UNLINK, [userId, jsonRows([audit])])).length === 1;
+      return (await tx.query(SQL.credentialRemove, [userId, jsonRows([audit])])).length === 1;
     }),
 });

@@ -16,7 +16,7 @@ import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { managedRecords } from "./managed-records.ts";
-import { isStorable, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { WORKLOAD_IDENTITIES, WORKLOAD_ISSUERS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -76,11 +76,6 @@ const identityColumns = (identity: string): string =>
    workload_issuers.issuer, clients.client_id as "clientId"`;
 const IDENTITY = identityColumns("identity");
 const JOINED = "join workload_issuers on workload_issuers.id = identity.issuer_id join clients on clients.id = identity.client_id";
-const IDENTITIES = statement(
-  "workload_identities_of_client",
-  `select ${IDENTITY} from workload_identities as identity ${JOINED}
-   where clients.client_id = $1 order by workload_issuers.issuer collate "C", identity.subject collate "C", identity.id`,
-);
 
 const IDENTITY_LIST: ListDescription<IdentitySort> = {
   table: WORKLOAD_IDENTITIES,
@@ -99,25 +94,20 @@ const filteredBy = (column: "issuer_id" | "client_id", table: string, name: stri
     ? []
     : [[`workload_identities.${column} = (select named.id from ${table} as named where named.${name} = ?)`, [value]]];
 
-/** Locked, so that of many identities at once no more than a client may have are added. */
-const LOCK_CLIENT = statement(
-  "workload_client_lock",
-  "select id::text as id, token_endpoint_auth_method as method from clients where clients.client_id = $1 for no key update",
-);
-/** A statement of its own, so that it sees what was added while the lock was waited for. */
-const COUNT = statement("workload_identities_count", "select count(*)::int as n from workload_identities where client_id = $1::uuid");
-const ASSIGN = statement(
-  "workload_identity_assign",
-  `with added as (
+const SQL = statements("workload", {
+  identitiesOfClient: `select ${IDENTITY} from workload_identities as identity ${JOINED}
+   where clients.client_id = $1 order by workload_issuers.issuer collate "C", identity.subject collate "C", identity.id`,
+  /** Locked, so that of many identities at once no more than a client may have are added. */
+  clientLock: "select id::text as id, token_endpoint_auth_method as method from clients where clients.client_id = $1 for no key update",
+  /** A statement of its own, so that it sees what was added while the lock was waited for. */
+  identitiesCount: "select count(*)::int as n from workload_identities where client_id = $1::uuid",
+  identityAssign: `with added as (
      insert into workload_identities (issuer_id, client_id, subject, claims)
      select workload_issuers.id, $1::uuid, $3, $4::jsonb from workload_issuers where workload_issuers.issuer = $2
      on conflict (issuer_id, subject, hashtextextended(claims::text, 0)) do nothing returning *),
    logged as (${insertAudit(`added, ${entriesIn("$5")}`)})
    select ${IDENTITY} from added as identity ${JOINED}`,
-);
-const UNASSIGN = statement(
-  "workload_identity_unassign",
-  `with removed as (
+  identityUnassign: `with removed as (
      delete from workload_identities as identity using workload_issuers, clients
      where identity.id = $1::uuid and workload_issuers.id = identity.issuer_id and clients.id = identity.client_id
      returning identity.id, identity.subject, workload_issuers.issuer, clients.client_id),
@@ -126,7 +116,7 @@ const UNASSIGN = statement(
      from removed, jsonb_array_elements($2::jsonb) as entry),
    logged as (${insertAudit("entries")})
    select id::text as id from removed`,
-);
+});
 
 const naming = (audit: AuditEntry, issuer: string): AuditEntry => ({ ...audit, workloadIssuer: issuer });
 
@@ -148,27 +138,27 @@ const invalid = (path: string, message: string) =>
  */
 export async function assignIdentity(tx: Tx, clientId: string, identity: WorkloadIdentity, audit: AuditEntry): Promise<StoredIdentity> {
   const { issuer, subject, claims } = identity;
-  const [client] = await tx.query<{ id: string; method: string }>(LOCK_CLIENT, [clientId]);
+  const [client] = await tx.query<{ id: string; method: string }>(SQL.clientLock, [clientId]);
   if (client === undefined) throw new Refusal("not_found", "client_unknown", { description: "There is no such client." });
   if (client.method !== "workload_jwt") throw invalid("clientId", "is a client of another tokenEndpointAuthMethod than workload_jwt");
-  const [counted] = await tx.query<{ n: number }>(COUNT, [client.id]);
+  const [counted] = await tx.query<{ n: number }>(SQL.identitiesCount, [client.id]);
   if ((counted?.n ?? 0) >= MAX_IDENTITIES) throw invalid("clientId", `has ${MAX_IDENTITIES} identities, the most that a client may have`);
   const trusted = await issuers.one(tx, issuer);
   if (trusted === undefined) throw invalid("issuer", "is not a trusted issuer of workloads; add it first");
   const fault = identityFault(identity, trusted);
   if (fault !== undefined) throw invalid("subject", fault);
   const logged = jsonRows([{ ...audit, clientId, workloadIssuer: issuer, workloadSubject: subject }]);
-  const [added] = await tx.query<StoredIdentity>(ASSIGN, [client.id, issuer, subject, JSON.stringify(claims), logged]);
+  const [added] = await tx.query<StoredIdentity>(SQL.identityAssign, [client.id, issuer, subject, JSON.stringify(claims), logged]);
   if (added === undefined)
     throw new Refusal("conflict", "workload_identity_taken", { description: "This identity stands for a client already." });
   return added;
 }
 
-export const identitiesOf = (tx: Tx, clientId: string) => tx.query<StoredIdentity>(IDENTITIES, [clientId]);
+export const identitiesOf = (tx: Tx, clientId: string) => tx.query<StoredIdentity>(SQL.identitiesOfClient, [clientId]);
 
 /** @returns whether it existed */
 export const unassignIdentity = async (tx: Tx, id: string, audit: AuditEntry): Promise<boolean> =>
-  isUuid(id) && (await tx.query(UNASSIGN, [id, jsonRows([audit])])).length > 0;
+  isUuid(id) && (await tx.query(SQL.identityUnassign, [id, jsonRows([audit])])).length > 0;
 
 export const managedWorkloads = (sql: Sql): ManagedWorkloads => ({
   issuers: ({ search, ...where }, part) => listPage<WorkloadIssuer, WorkloadIssuerSort>(sql, ISSUERS, { where, search }, part),

@@ -1,4 +1,4 @@
-import { hex, type Json, preciseSeconds, seconds } from "../sql.ts";
+import { hex, type Json, preciseSeconds, seconds, snake } from "../sql.ts";
 
 /** `seconds` and `preciseSeconds` are timestamptz, read as seconds since the epoch: whole, or with milliseconds. */
 type ColumnType =
@@ -81,8 +81,6 @@ type Row<C extends Columns> = { readonly [Member in keyof C]: C[Member] extends 
 export type RowOf<T extends Pick<Table, "columns">> = Row<T["columns"]>;
 export type Table<C extends Columns = Columns> = ReturnType<typeof table<C>>;
 export type AnyTable = Pick<Table, "name" | "columns" | "extras" | "members" | "column">;
-
-const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** SQL that reads a column as a type that a statement may select (Sql). */
 function reading({ type }: Column, column: string): string {
