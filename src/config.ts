@@ -161,15 +161,14 @@ function configOf(s: Settings) {
   } as const;
 }
 
-const grpcConfig = (s: Settings) =>
-  ({
-    host: s.GRPC_HOST,
-    port: s.GRPC_PORT,
-    tlsCert: s.GRPC_TLS_CERT,
-    tlsKey: s.GRPC_TLS_KEY,
-    clientCa: s.GRPC_TLS_CLIENT_CA,
-    trustProxy: s.GRPC_TRUST_PROXY,
-  }) as const;
+const grpcConfig = (s: Settings) => ({
+  host: s.GRPC_HOST,
+  port: s.GRPC_PORT,
+  tlsCert: s.GRPC_TLS_CERT,
+  tlsKey: s.GRPC_TLS_KEY,
+  clientCa: s.GRPC_TLS_CLIENT_CA,
+  trustProxy: s.GRPC_TRUST_PROXY,
+});
 
 /** The settings that hold certificates, and when the first of each expires, in seconds since the epoch. */
 const certificatesOf = (s: Settings) =>
@@ -178,35 +177,33 @@ const certificatesOf = (s: Settings) =>
     return pem === undefined ? [] : [{ setting, expiresAt: firstExpiry(pem) }];
   });
 
-const otlpConfig = (s: Settings) =>
-  ({
-    endpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT,
-    headers: s.OTEL_EXPORTER_OTLP_HEADERS ?? {},
-    attributes: { ...s.OTEL_RESOURCE_ATTRIBUTES, ...(s.OTEL_SERVICE_NAME !== undefined && { "service.name": s.OTEL_SERVICE_NAME }) },
-    traces: s.OTEL_TRACES_EXPORTER === "otlp",
-    ratio: s.OTEL_TRACES_SAMPLER_ARG,
-    metrics: s.OTEL_METRICS_EXPORTER === "otlp",
-    metricsEvery: s.OTEL_METRIC_EXPORT_INTERVAL,
-  }) as const;
+const otlpConfig = (s: Settings) => ({
+  endpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT,
+  headers: s.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+  attributes: { ...s.OTEL_RESOURCE_ATTRIBUTES, ...(s.OTEL_SERVICE_NAME !== undefined && { "service.name": s.OTEL_SERVICE_NAME }) },
+  traces: s.OTEL_TRACES_EXPORTER === "otlp",
+  ratio: s.OTEL_TRACES_SAMPLER_ARG,
+  metrics: s.OTEL_METRICS_EXPORTER === "otlp",
+  metricsEvery: s.OTEL_METRIC_EXPORT_INTERVAL,
+});
 
 /** What the driver does with these modes of libpq anyway, and otherwise warns about: it verifies the server's certificate and name. */
 const VERIFIED = /(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/;
 
 const verifyingUrl = (url: string): string => (url.includes("uselibpqcompat=true") ? url : url.replace(VERIFIED, "verify-full"));
 
-const storageConfig = (s: Settings) =>
-  ({
-    databaseUrl: s.DATABASE_URL && verifyingUrl(s.DATABASE_URL),
-    databasePool: {
-      /** Connections of one process. */
-      size: Math.floor((s.DATABASE_CONNECTIONS ?? 8 * s.WORKERS) / s.WORKERS),
-      pooler: s.DATABASE_POOLER,
-    },
-    workers: s.WORKERS,
-    redisUrl: s.REDIS_URL,
-    dataDir: s.DATA_DIR,
-    migrateOnStart: s.MIGRATE_ON_START,
-  }) as const;
+const storageConfig = (s: Settings) => ({
+  databaseUrl: s.DATABASE_URL && verifyingUrl(s.DATABASE_URL),
+  databasePool: {
+    /** Connections of one process. */
+    size: Math.floor((s.DATABASE_CONNECTIONS ?? 8 * s.WORKERS) / s.WORKERS),
+    pooler: s.DATABASE_POOLER,
+  },
+  workers: s.WORKERS,
+  redisUrl: s.REDIS_URL,
+  dataDir: s.DATA_DIR,
+  migrateOnStart: s.MIGRATE_ON_START,
+});
 
 const auditTrailOf = (s: Settings) => ({
   auditStream: { url: s.AUDIT_STREAM, secret: s.AUDIT_STREAM_SECRET },
@@ -221,15 +218,14 @@ const requestConfig = (s: Settings) => ({
   cimdEnabled: s.CIMD_ENABLED,
 });
 
-const brandingConfig = (s: Settings) =>
-  ({
-    name: s.BRAND_NAME,
-    logo: s.BRAND_LOGO,
-    accent: s.BRAND_ACCENT,
-    termsUrl: s.BRAND_TERMS_URL,
-    privacyUrl: s.BRAND_PRIVACY_URL,
-    support: s.BRAND_SUPPORT,
-  }) as const;
+const brandingConfig = (s: Settings) => ({
+  name: s.BRAND_NAME,
+  logo: s.BRAND_LOGO,
+  accent: s.BRAND_ACCENT,
+  termsUrl: s.BRAND_TERMS_URL,
+  privacyUrl: s.BRAND_PRIVACY_URL,
+  support: s.BRAND_SUPPORT,
+});
 
 /** The address of the service with its name, quoted where it is more than one word (RFC 5322 §3.4). */
 const mailFrom = (name: string, issuer: string): string => {
@@ -237,28 +233,26 @@ const mailFrom = (name: string, issuer: string): string => {
   return `${shown} <no-reply@${new URL(issuer).hostname}>`;
 };
 
-const tokenCoreConfig = (s: Settings) =>
-  ({
-    url: s.TOKEN_CORE_URL,
-    secret: s.TOKEN_CORE_SECRET,
-    previousSecret: s.TOKEN_CORE_SECRET_PREVIOUS,
-    ca: s.TOKEN_CORE_CA,
-    tlsCert: s.TOKEN_CORE_TLS_CERT,
-    tlsKey: s.TOKEN_CORE_TLS_KEY,
-  }) as const;
+const tokenCoreConfig = (s: Settings) => ({
+  url: s.TOKEN_CORE_URL,
+  secret: s.TOKEN_CORE_SECRET,
+  previousSecret: s.TOKEN_CORE_SECRET_PREVIOUS,
+  ca: s.TOKEN_CORE_CA,
+  tlsCert: s.TOKEN_CORE_TLS_CERT,
+  tlsKey: s.TOKEN_CORE_TLS_KEY,
+});
 
-const walletConfig = (s: Settings) =>
-  ({
-    enabled: s.WALLET_FEDERATION_ENABLED,
-    trustedIssuers: s.WALLET_TRUSTED_ISSUERS as readonly string[],
-    credentialTypes: s.WALLET_CREDENTIAL_TYPES as readonly string[],
-    subjectClaim: s.WALLET_SUBJECT_CLAIM,
-    issuerRoots: s.WALLET_ISSUER_ROOTS,
-    status: s.WALLET_CREDENTIAL_STATUS,
-    verifierCert: s.WALLET_VERIFIER_CERT,
-    verifierKey: s.WALLET_VERIFIER_KEY,
-    clientIdPrefix: s.WALLET_CLIENT_ID_PREFIX,
-  }) as const;
+const walletConfig = (s: Settings) => ({
+  enabled: s.WALLET_FEDERATION_ENABLED,
+  trustedIssuers: s.WALLET_TRUSTED_ISSUERS as readonly string[],
+  credentialTypes: s.WALLET_CREDENTIAL_TYPES as readonly string[],
+  subjectClaim: s.WALLET_SUBJECT_CLAIM,
+  issuerRoots: s.WALLET_ISSUER_ROOTS,
+  status: s.WALLET_CREDENTIAL_STATUS,
+  verifierCert: s.WALLET_VERIFIER_CERT,
+  verifierKey: s.WALLET_VERIFIER_KEY,
+  clientIdPrefix: s.WALLET_CLIENT_ID_PREFIX,
+});
 
 const printable = (name: string) => name.replace(/[^\w.-]/g, "?").slice(0, 80);
 
