@@ -14,17 +14,18 @@ export type RemovalBatch = { readonly removed: Readonly<Record<string, number>>;
 /** Repeated until it deletes fewer rows than a batch. Parameters: key, epoch. */
 type Deletion = { readonly name: string; readonly statement: Statement };
 
-const deletion = (of: "client" | "user", name: string, table: string, key: string, which: string): Deletion => ({
+const counted = (of: "client" | "user", name: string, effect: string): Deletion => ({
   name,
-  statement: statement(
-    `removal_${of}_${name}`,
-    `with gone as (
-       delete from ${table} where ${key} = any(array(
-         select ${key} from ${table} where ${which} and $2::int is not null order by ${key} limit ${REMOVAL_BATCH} for update))
-       returning 1)
-     select count(*)::int as n from gone`,
-  ),
+  statement: statement(`removal_${of}_${name}`, `with gone as (${effect} returning 1) select count(*)::int as n from gone`),
 });
+
+const deletion = (of: "client" | "user", name: string, table: string, key: string, which: string): Deletion =>
+  counted(
+    of,
+    name,
+    `delete from ${table} where ${key} = any(array(
+       select ${key} from ${table} where ${which} and $2::int is not null order by ${key} limit ${REMOVAL_BATCH} for update))`,
+  );
 
 // Redeeming a code locks it until its grant is stored: this waits for it, and the pages of grants that follow see the grant.
 const CLIENT_CODES = deletion(
@@ -39,17 +40,13 @@ const ofUser = (name: string, table: string, key: string, which = "user_id = $1:
 const USER_CODES = ofUser("codes", "authorization_codes", "code_hash", "user_id = $1::uuid and user_epoch < $2::int and grant_id is null");
 const CLIENT_CONSENTS = deletion("client", "consents", "consents", "id", "client_id = $1");
 /** Rows with an id that are ended, and stay. */
-const ending = (of: "client" | "user", name: string, end: string, which: string, order = "id"): Deletion => ({
-  name,
-  statement: statement(
-    `removal_${of}_${name}`,
-    `with gone as (
-       update ${name} set ${end} = now() where id = any(array(
-         select id from ${name} where ${which} and ${end} is null order by ${order} limit ${REMOVAL_BATCH} for no key update))
-       returning 1)
-     select count(*)::int as n from gone`,
-  ),
-});
+const ending = (of: "client" | "user", name: string, end: string, which: string, order = "id"): Deletion =>
+  counted(
+    of,
+    name,
+    `update ${name} set ${end} = now() where id = any(array(
+       select id from ${name} where ${which} and ${end} is null order by ${order} limit ${REMOVAL_BATCH} for no key update))`,
+  );
 const USER_SESSIONS = ending("user", "sessions", "ended_at", "user_id = $1::uuid and user_epoch < $2::int");
 // What the client held of users as an agent: a client that gets its client_id later inherits none of it.
 const CLIENT_DELEGATIONS = ending("client", "delegations", "cut_at", "actor = $1 and $2::int is not null and expires_at > now()", "path");

@@ -169,27 +169,18 @@ export async function sweep(sql: Sql, options: SweepOptions = {}): Promise<{ rea
   const outcome = { gone: 0, more: false };
   const began = performance.now();
   for (const stage of STAGES) {
-    const { gone, more } = await sweepStage(sql, stage, began, options);
-    outcome.gone += gone;
-    outcome.more ||= more;
+    let tables: readonly TableSweep[] = stage.map((one) => ({ sweep: one, began, failures: 0 }));
+    while (tables.length > 0) {
+      const left: TableSweep[] = [];
+      for (const table of tables) {
+        if (options.signal?.aborted) return { ...outcome, more: true };
+        const { gone, more } = await advance(sql, table, options);
+        outcome.gone += gone;
+        if (more) left.push(table);
+        else outcome.more ||= table.failures > 0;
+      }
+      tables = left;
+    }
   }
   return outcome;
-}
-
-async function sweepStage(sql: Sql, stage: readonly Sweep[], began: number, options: SweepOptions): ReturnType<typeof sweep> {
-  let tables: readonly TableSweep[] = stage.map((one) => ({ sweep: one, began, failures: 0 }));
-  let total = 0;
-  let incomplete = false;
-  while (tables.length > 0) {
-    const left: TableSweep[] = [];
-    for (const table of tables) {
-      if (options.signal?.aborted) return { gone: total, more: true };
-      const { gone, more } = await advance(sql, table, options);
-      total += gone;
-      if (more) left.push(table);
-      else incomplete ||= table.failures > 0;
-    }
-    tables = left;
-  }
-  return { gone: total, more: incomplete };
 }
