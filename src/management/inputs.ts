@@ -22,13 +22,12 @@ const text = (min: number, max: number) => storable(z.string().min(min).max(max)
 
 const distinct = <Item extends string>(items: Item[]): Item[] => [...new Set(items)];
 
-export const description = text(0, 2000).nullable();
-export const redirectUris = z.array(text(1, 2000)).max(50).transform(distinct);
+const description = text(0, 2000).nullable();
+const redirectUris = z.array(text(1, 2000)).max(50).transform(distinct);
 export const scopes = z.array(text(1, 256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)")).max(200).transform(distinct);
-export const responseTypes = z.array(z.enum(["code"])).transform(distinct);
+const responseTypes = z.array(z.enum(["code"])).transform(distinct);
 const tokenEndpointAuthMethod = z.enum(AUTH_METHODS);
 export const operatorAuthMethod = z.enum(OPERATOR_AUTH_METHODS);
-export const requirePushedAuthorizationRequests = z.boolean();
 export const allGrants = z.array(z.enum(GRANT_TYPES)).min(1).transform(distinct);
 
 /** Any text without control characters, for instance a URN. */
@@ -107,7 +106,7 @@ export const ClientPatch = z.strictObject({
   responseTypes: responseTypes.optional(),
   tokenEndpointAuthMethod: tokenEndpointAuthMethod.optional(),
   enabled: z.boolean().optional(),
-  requirePushedAuthorizationRequests: requirePushedAuthorizationRequests.optional(),
+  requirePushedAuthorizationRequests: z.boolean().optional(),
   securityProfile: operatorsOnly,
   requirePkce,
 });

@@ -6,18 +6,7 @@ import { isRefusal } from "../errors.ts";
 import { DisplayName } from "../protocol/display-name.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
 import { resourceKey } from "../resources/resource.ts";
-import {
-  allGrants,
-  clientId,
-  description,
-  operatorAttributes,
-  operatorAuthMethod,
-  redirectUris,
-  requiredAcr,
-  requirePushedAuthorizationRequests,
-  responseTypes,
-  scopes,
-} from "./inputs.ts";
+import { allGrants, clientId, OperatorClientPatch, operatorAuthMethod, requiredAcr, scopes } from "./inputs.ts";
 import {
   BrandingInput,
   newConnection,
@@ -47,22 +36,15 @@ const user = z.strictObject({
 });
 
 /** Validates members one by one; provisionedChange validates the client as a whole. */
-const client = z
-  .strictObject({
-    ...operatorAttributes,
+const client = OperatorClientPatch.omit({ ownerId: true, requirePkce: true })
+  .extend({
     clientId,
     clientSecret: z.string().min(1).max(512).optional(),
     name: DisplayName,
-    description: description.optional(),
-    redirectUris: redirectUris.optional(),
-    scopes: scopes.optional(),
     grantTypes: allGrants,
-    responseTypes: responseTypes.optional(),
     tokenEndpointAuthMethod: operatorAuthMethod,
     workloadIdentities: workloadIdentities.optional(),
-    requirePushedAuthorizationRequests: requirePushedAuthorizationRequests.optional(),
     ownerEmail: email.nullable().optional(),
-    enabled: z.boolean().optional(),
   })
   .check(({ value, issues }) => {
     const { clientSecret, workloadIdentities: identities = [], tokenEndpointAuthMethod: method } = value;
