@@ -64,8 +64,9 @@ export const WALLET_ALGORITHMS = ["ES256", "EdDSA"] as const;
 
 export const isWalletAlgorithm = (alg: unknown): boolean => WALLET_ALGORITHMS.some((name) => name === alg);
 
-/** Whether this one key made the signature. Callers have checked the algorithm. */
-export const isSignedBy = async (jwt: ParsedJwt, key: PublishedKey): Promise<boolean> => (await verifySignature(jwt, [key])) === "valid";
+/** Whether this one key made the signature, whatever `kid` says. Callers have checked the algorithm. */
+export const isSignedBy = async (jwt: ParsedJwt, key: PublishedKey): Promise<boolean> =>
+  (await verifySignature({ ...jwt, header: { alg: jwt.header.alg } }, [key])) === "valid";
 
 /** Without roots, certificates in a credential are ignored. */
 export type IssuerTrust = { readonly keys: RemoteKeys; readonly roots: readonly X509Certificate[] };

@@ -1,11 +1,13 @@
-import { createHash } from "node:crypto";
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { FetchFailure } from "../../../src/clients/guarded-fetch.ts";
 import { Refusal } from "../../../src/errors.ts";
 import type { CredentialPolicy } from "../../../src/wallet/ports.ts";
 import { credentialQuery } from "../../../src/wallet/query.ts";
+import { certificatesOf } from "../../../src/wallet/signatures.ts";
 import { verifyPresentation } from "../../../src/wallet/verify.ts";
+import { privateCa } from "../../support/private-ca.ts";
 import { bind, encoded, issueCredential, nowSeconds, sha256, signedJwt, VCT, type WalletKey, walletKey } from "../../support/wallet.ts";
 
 const ISSUER = "https://issuer.example.test";
@@ -20,12 +22,13 @@ interface Setting {
   readonly policy?: Partial<CredentialPolicy>;
   readonly keys?: readonly WalletKey["jwk"][];
   readonly renewed?: readonly WalletKey["jwk"][];
+  readonly roots?: readonly X509Certificate[];
   readonly status?: number | FetchFailure;
 }
 
 async function verdict(
   presentation: unknown,
-  { policy = {}, keys = [by.jwk], renewed = keys, status = 0 }: Setting = {},
+  { policy = {}, keys = [by.jwk], renewed = keys, roots = [], status = 0 }: Setting = {},
 ): Promise<unknown> {
   const whole: CredentialPolicy = {
     trustedIssuers: [ISSUER],
@@ -42,7 +45,7 @@ async function verdict(
       {
         policy: whole,
         query: credentialQuery(whole),
-        trust: { keys: { current: async () => keys, refreshed: async () => renewed }, roots: [] },
+        trust: { keys: { current: async () => keys, refreshed: async () => renewed }, roots },
         lists: {
           statusOf: async () => {
             if (status instanceof FetchFailure) throw status;
@@ -119,6 +122,16 @@ describe("1. the issuer-signed JWT", () => {
     });
     expect(await verdict(bound(await shown({ header: { kid: undefined } })), { keys: [by.jwk, other.jwk] })).toBe("issuer_key_ambiguous");
     expect(await verdict(bound(good), { keys: [walletKey("EdDSA", "k1").jwk] })).toBe("issuer_key_unknown");
+  });
+
+  test("RFC 7515 §4.1.4: the key of a certificate counts whatever kid says", async () => {
+    const ca = privateCa();
+    const { key, cert } = ca.serverFor("issuer.example.test");
+    const signer: WalletKey = { alg: "ES256", privateKey: createPrivateKey(key), jwk: {} };
+    const x5c = [new X509Certificate(cert).raw.toString("base64")];
+    const setting = { keys: [], roots: certificatesOf(ca.certificatePem) };
+    expect(await verdict(bound(await shown({ signer, header: { x5c } })), setting)).toMatchObject({ subject: "user-1" });
+    expect(await verdict(bound(await shown({ header: { x5c } })), setting)).toBe("issuer_signature_wrong");
   });
 
   test("a claim that was changed after signing is refused", async () => {
@@ -228,6 +241,11 @@ describe("4. key binding", () => {
   ];
   test.for(cases)("a key binding %s is refused", async ([, make, found]) => {
     expect(await verdict(make())).toBe(found);
+  });
+
+  test("RFC 9901 §4.3: a key binding is by the key in cnf, whatever kid says", async () => {
+    expect(await verdict(bound(good, {}, holder, { typ: "kb+jwt", kid: "of the wallet" }))).toMatchObject({ subject: "user-1" });
+    expect(await verdict(bound(good, {}, other, { typ: "kb+jwt", kid: "of the wallet" }))).toBe("key_binding_signature_wrong");
   });
 
   test("disclosures removed after the holder signed are refused", async () => {
