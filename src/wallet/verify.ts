@@ -67,17 +67,14 @@ const MAX_BINDING_AGE = 300;
 /** Older wallets use the second type (SD-JWT VC §2.1). */
 const CREDENTIAL_TYPES = ["dc+sd-jwt", "vc+sd-jwt"];
 
-/** A NumericDate claim (RFC 7519 §2); undefined if absent. @throws {Refusal} access_denied for anything else */
-function timeOf(claims: ParsedJwt["claims"], name: string): number | undefined {
-  const value = claims[name];
-  if (value === undefined) return undefined;
-  return typeof value === "number" && Number.isFinite(value) ? value : refuse("credential_time_malformed");
-}
-
-function assertCurrent({ claims }: ParsedJwt, now: number): void {
-  const [exp, nbf, iat] = ["exp", "nbf", "iat"].map((name) => timeOf(claims, name));
-  if (exp !== undefined && exp <= now - SKEW) refuse("credential_expired");
-  for (const start of [nbf, iat]) if (start !== undefined && start > now + SKEW) refuse("credential_not_yet_valid");
+/** Checks the optional times (RFC 7519 §4.1). @param begins the claims before which it is not valid @throws {Refusal} access_denied */
+function assertCurrent({ claims }: ParsedJwt, what: "credential" | "key_binding", begins: readonly string[], now: number): void {
+  const timeOf = (name: string, absent: number): number => {
+    const { [name]: value = absent } = claims;
+    return Number.isFinite(value) ? (value as number) : refuse(`${what}_time_malformed`);
+  };
+  if (timeOf("exp", now) <= now - SKEW) refuse(`${what}_expired`);
+  for (const name of begins) if (timeOf(name, now) > now + SKEW) refuse(`${what}_not_yet_valid`);
 }
 
 /**
@@ -93,7 +90,7 @@ function checkCredential(credential: ParsedJwt, policy: CredentialPolicy, now: n
   const { iss, vct, cnf } = claims;
   if (typeof iss !== "string" || !policy.trustedIssuers.includes(iss)) return refuse("issuer_not_trusted");
   if (typeof vct !== "string" || !policy.types.includes(vct)) return refuse("credential_type_not_asked_for");
-  assertCurrent(credential, now);
+  assertCurrent(credential, "credential", ["nbf", "iat"], now);
   const [holderKey] = asPublicKeySet({ keys: isMembers(cnf) ? [cnf.jwk] : [] }) ?? [];
   if (holderKey === undefined) return refuse("holder_key_missing");
   return { issuer: iss, holderKey };
@@ -112,6 +109,7 @@ async function assertKeyBinding(presentation: Presentation, holderKey: Published
   if (typ !== "kb+jwt") refuse("key_binding_of_another_kind");
   if (!isWalletAlgorithm(alg)) refuse("key_binding_algorithm_not_accepted");
   if (!(await isSignedBy(binding, holderKey))) refuse("key_binding_signature_wrong");
+  assertCurrent(binding, "key_binding", ["nbf"], expected.now);
   const { aud, nonce, iat, sd_hash } = binding.claims;
   if (aud !== expected.clientId) refuse("key_binding_for_another");
   if (nonce !== expected.nonce) refuse("key_binding_nonce_wrong");

@@ -236,6 +236,8 @@ describe("4. key binding", () => {
     ["with an iat in the future", () => bound(good, { iat: now + 600 }), "key_binding_not_fresh"],
     ["without iat", () => bound(good, { iat: undefined }), "key_binding_not_fresh"],
     ["with an iat that is a string", () => bound(good, { iat: String(now) }), "key_binding_not_fresh"],
+    ["that has expired", () => bound(good, { exp: now - 120 }), "key_binding_expired"],
+    ["that is not valid yet", () => bound(good, { nbf: now + 120 }), "key_binding_not_yet_valid"],
     ["without sd_hash", () => bound(good, { sd_hash: undefined }), "key_binding_hash_wrong"],
     ["over the credential without its last tilde", () => bound(good, { sd_hash: sha256(good.slice(0, -1)) }), "key_binding_hash_wrong"],
   ];
