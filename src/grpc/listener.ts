@@ -80,12 +80,16 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall, addre
 /** Bytes that a stream takes beside its message, of which a caller may open a hundred on each connection. */
 const STREAM_BYTES = 4096;
 
+/** Messages of a stream that wait for their answers to be sent; of further ones each waits unread for one of these. */
+const UNANSWERED = 16;
+
 const CORE_STREAM = methodPath(TokenCoreService.method.converse);
 
 /**
  * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
  * decompression is work that strangers could cause. A request that arrives too slowly is refused, and so is one for which there is no room
- * beside the others that are arriving. The stream of a front, which its handler admits before anything is read, has neither limit.
+ * beside the others that are arriving. Reflection writes answers to a caller that does not read them, so its messages have to wait. The stream of
+ * a front, which its handler admits before anything is read, has none of these limits.
  * @param arrival milliseconds within which a request must arrive whole
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
@@ -98,6 +102,8 @@ export const intake =
     const share = bodies();
     let isAnswered = false;
     let timer: NodeJS.Timeout | undefined;
+    let unanswered = 0;
+    let held: (() => void) | undefined;
     const arrived = () => {
       clearTimeout(timer);
       share.giveBack();
@@ -127,6 +133,11 @@ export const intake =
         count({ length: STREAM_BYTES });
         if (stream.closed) return;
         next({
+          onReceiveMessage(message, pass) {
+            unanswered += 1;
+            if (unanswered > UNANSWERED) held = () => pass(message);
+            else pass(message);
+          },
           onReceiveHalfClose(pass) {
             arrived();
             pass();
@@ -137,6 +148,13 @@ export const intake =
         isAnswered = true;
         metadata.set("grpc-accept-encoding", "identity");
         next(metadata);
+      },
+      sendMessage(message, next) {
+        next(message);
+        unanswered -= 1;
+        const pass = held;
+        held = undefined;
+        pass?.();
       },
       sendStatus(answer, next) {
         next(answer);

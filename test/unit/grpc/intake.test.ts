@@ -83,6 +83,35 @@ test.for(["/echo.Echo/Echo", "/grpc.test.Echo/Echo"])("an incomplete request to 
   session.destroy();
 });
 
+test("messages of a caller that does not read its answers wait, and are answered once it does", async () => {
+  const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0))] });
+  onTestFinished(() => patient.forceShutdown());
+  let [received, answered, mostUnanswered] = [0, 0, 0];
+  // As @grpc/reflection answers: without waiting for its caller.
+  const answer = (call: ServerDuplexStream<Buffer, Buffer>) => {
+    call.on("data", () => {
+      received += 1;
+      mostUnanswered = Math.max(mostUnanswered, received - answered);
+      call.write(Buffer.alloc(1_000), () => (answered += 1));
+    });
+  };
+  patient.register("/grpc.test.Echo/Answer", answer, bytes, bytes, "bidi");
+  const itsPort = await new Promise<number>((resolve) =>
+    patient.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)),
+  );
+  const session = connect(`http://127.0.0.1:${itsPort}`, { settings: { initialWindowSize: 0 } });
+  onTestFinished(() => session.destroy());
+  const stream = session.request({ ":method": "POST", ":path": "/grpc.test.Echo/Answer", "content-type": "application/grpc" });
+  stream.on("error", () => undefined);
+  stream.write(Buffer.concat(Array(2_000).fill(MESSAGE)));
+  await expect.poll(() => received).toBeGreaterThan(10);
+  let bytesRead = 0;
+  stream.on("data", ({ length }: Buffer) => (bytesRead += length));
+  session.settings({ initialWindowSize: 65_535 });
+  await expect.poll(() => bytesRead, { timeout: 10_000 }).toBe(2_000 * 1_005);
+  expect(mostUnanswered).toBeLessThan(20);
+});
+
 test("requests for which there is no room beside those that are arriving are refused and closed, until there is", async () => {
   const session = connect(`http://127.0.0.1:${port}`);
   const large = Buffer.alloc(48_000); // there is room for one
