@@ -1,6 +1,6 @@
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
-import { changedNothing } from "./availability.ts";
+import { changedNothing, mayBeRepeated } from "./availability.ts";
 
 /** The most calls of a batch, and the most that may wait; further ones are refused. */
 export type CoalesceLimits = { readonly batch: number; readonly queue: number };
@@ -11,12 +11,12 @@ const LIMITS: CoalesceLimits = { batch: 256, queue: 4_096 };
  * Runs one batch at a time. Calls that arrive while it runs form the next one, so that no call is answered by a query that began before it;
  * calls of one turn of the event loop share the first. There is no timer: an idle store adds no latency.
  * @param answer returns one answer for each item, in order
- * @param isDivisible whether the items of a failed batch are tried one by one
+ * @param part how many items of a failed batch are tried again together; all: none is
  */
 function coalesce<Item, Answer>(
   limits: CoalesceLimits,
   answer: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  isDivisible: (error: unknown) => boolean,
+  part: (error: unknown, length: number) => number,
 ): (item: Item) => Promise<Answer> {
   const queue: Item[] = [];
   const waiting: PromiseWithResolvers<Answer>[] = []; // one for each item of the queue
@@ -28,9 +28,9 @@ function coalesce<Item, Answer>(
       if (answers.length !== items.length) throw new Error("a batch was answered with another number of verdicts");
       for (const [index, { resolve }] of callers.entries()) resolve(answers[index] as Answer);
     } catch (error) {
-      if (items.length > 1 && isDivisible(error))
-        for (const [index, item] of items.entries()) await settle([item], callers.slice(index, index + 1));
-      else for (const { reject } of callers) reject(error);
+      const size = part(error, items.length);
+      if (size === items.length) for (const { reject } of callers) reject(error);
+      else for (let at = 0; at < items.length; at += size) await settle(items.slice(at, at + size), callers.slice(at, at + size));
     }
   };
   const drain = async (): Promise<void> => {
@@ -72,18 +72,20 @@ export function coalesceReads<Key, Value>(
     for (const text of texts) values.push(found.get(text));
     return values;
   };
-  return coalesce(limits, loadAll, () => false);
+  return coalesce(limits, loadAll, (_error, length) => length);
 }
 
 /**
- * Batches state transitions of one kind into one conditional statement. A failed batch has changed nothing, so its rows are tried one by
- * one, and no call fails because of another. If the database is out of reach the batch may have taken effect, and nothing is repeated.
+ * Batches state transitions of one kind into one conditional statement. A failed batch has changed nothing, so its rows are tried again, and no
+ * call fails because of another: in halves, since a caller may make them fail at will, by a used proof; after a conflict, for which each
+ * statement waits, one by one. If the database is out of reach the batch may have taken effect, and nothing is repeated.
  * @param apply one statement for all rows; returns a verdict for each, in order
  */
 export const coalesceWrites = <Row, Verdict>(
   apply: (rows: readonly Row[]) => Promise<readonly Verdict[]>,
   limits: CoalesceLimits = LIMITS,
-): ((row: Row) => Promise<Verdict>) => coalesce(limits, apply, changedNothing);
+): ((row: Row) => Promise<Verdict>) =>
+  coalesce(limits, apply, (error, length) => (!changedNothing(error) ? length : mayBeRepeated(error) ? 1 : Math.ceil(length / 2)));
 
 /** A verdict for each row of a batch. @param won the numbers of the rows that took effect */
 export function verdicts(rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] {

@@ -104,23 +104,31 @@ describe("coalesced writes", () => {
     expect(batches).toEqual([[1, 2, 3, 4]]);
   });
 
-  test("a failed batch is retried row by row, so that only the faulty row fails", async () => {
+  test("a failed batch is retried in halves, so that only the faulty row fails, and it costs the others few statements", async () => {
+    let statements = 0;
     const write = coalesceWrites(async (rows: readonly number[]) => {
+      statements += 1;
       if (rows.includes(13)) throw new Error("unlucky");
       return rows.map((row) => row);
     });
-    const outcomes = await Promise.allSettled([1, 13, 2].map(write));
-    expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : "failed"))).toEqual([1, "failed", 2]);
+    const rows = Array.from({ length: 256 }, (_, row) => row);
+    const outcomes = await Promise.allSettled(rows.map(write));
+    expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : 13))).toEqual(rows);
+    expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    expect(statements).toBe(1 + 2 * 8);
   });
 
-  test("a batch with a lock timeout is retried row by row, so that only the locked row fails", async () => {
+  test("a batch with a lock timeout is retried row by row, so that only the locked row fails, and is waited for once more", async () => {
     const lockTimeout = Object.assign(new Error("lock timeout"), { code: "55P03", severity: "ERROR" });
+    let waits = 0;
     const write = coalesceWrites(async (rows: readonly number[]) => {
-      if (rows.includes(2)) throw asRefusedBy(lockTimeout);
-      return rows.map((row) => row * 10);
+      if (!rows.includes(2)) return rows.map((row) => row * 10);
+      waits += 1;
+      throw asRefusedBy(lockTimeout);
     });
-    const settled = await Promise.allSettled([write(1), write(2), write(3)]);
-    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    const settled = await Promise.allSettled([1, 2, 3, 4, 5].map(write));
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled", "fulfilled"]);
+    expect(waits).toBe(2);
   });
 
   test("a batch is not retried when the database is unreachable, since it may have been committed", async () => {
