@@ -208,11 +208,15 @@ const BY_CLIENT_ID = statement(
 
 type FoundRow = { readonly key: string; readonly secret: string | null; readonly row: string };
 
-const REMEMBERED_ROWS = 10_000;
+/** Characters of the rows that are remembered parsed: registered clients can have rows of 16 KiB, and there is no bound to their number. */
+const REMEMBERED = 16 * 1_048_576;
 
 /** Clients by client_id. Every look-up reads the rows; a parsed row is reused while its text is the same. */
 export function clientDirectory(sql: Sql): ClientDirectory {
-  const parsed = new LRUCache<string, { readonly row: string; readonly client: Client }>({ max: REMEMBERED_ROWS });
+  const parsed = new LRUCache<string, { readonly row: string; readonly client: Client }>({
+    maxSize: REMEMBERED,
+    sizeCalculation: ({ row }) => row.length,
+  });
 
   const entryOf = ({ key, secret, row }: FoundRow): [clientId: string, client: Client] => {
     const earlier = parsed.get(key);
