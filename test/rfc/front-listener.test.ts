@@ -10,6 +10,8 @@ import { ISSUER, rawRequest } from "../support/front.ts";
 
 let listener: FrontListener | undefined;
 let largeRequests = 0;
+/** Requests of /counted: all, those that run, and the most that ran at a time. */
+let [counted, running, most] = [0, 0, 0];
 afterEach(() => listener?.drain(0, 0));
 
 async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<{ port: number; life: Lifecycle; front: FrontListener }> {
@@ -27,6 +29,19 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
       },
     },
     { method: "GET", path: "/never", print, answer: () => new Promise<void>(() => {}) },
+    {
+      method: "GET",
+      path: "/counted",
+      print,
+      async answer(ctx) {
+        counted += 1;
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        sendJson(ctx, {});
+      },
+    },
     {
       method: "GET",
       path: "/large",
@@ -109,6 +124,20 @@ describe("the listener", () => {
     // A paused socket does not notice that it was closed; drain() resolves once the server has closed it.
     await listener?.drain(0, 120_000);
     void ended;
+  });
+
+  test("RFC 9112 §9.3.2: answers a few requests that are sent ahead one by one, and closes a connection with more of them", async () => {
+    const { port } = await start("127.0.0.1");
+    const request = "GET /counted HTTP/1.1\r\nHost: x\r\n\r\n";
+    const few = await rawRequest(port, `${request.repeat(15)}GET /counted HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect([few.split("HTTP/1.1 200 ").length - 1, counted, most]).toEqual([16, 16, 1]);
+    let sent = false;
+    await untilClosed(port, (write) => {
+      if (!sent) write(request.repeat(5_000));
+      sent = true;
+    });
+    expect(counted).toBeLessThan(16 + 10);
+    expect((await fetch(`http://127.0.0.1:${port}/quick`)).status).toBe(200);
   });
 
   test("accepts 99 headers and returns 431 to 102", async () => {

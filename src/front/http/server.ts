@@ -18,6 +18,27 @@ const TIMES = {
 /** Connections that wait in the kernel while the event loop is in a turn. A full queue costs a client a second, until it sends again. */
 const BACKLOG = 4096;
 
+/** Requests of a connection that wait for the response to an earlier one. Few clients send any; one read of a socket can bring 1,600. */
+const SENT_AHEAD = 16;
+
+/** Begins one request of a connection after the other, and closes a connection with more ahead: they cost their sender next to nothing. */
+function oneByOne(handler: RequestListener): RequestListener {
+  const waiting = new WeakMap<Socket, number>();
+  return (req, res) => {
+    const { socket } = req;
+    if (res.socket !== null) return handler(req, res);
+    if (socket.destroyed) return;
+    const ahead = (waiting.get(socket) ?? 0) + 1;
+    if (ahead > SENT_AHEAD) return void socket.destroy();
+    waiting.set(socket, ahead);
+    // A response gets the socket once it is its turn.
+    res.once("socket", () => {
+      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      process.nextTick(handler, req, res); // Node is not done with the response
+    });
+  };
+}
+
 export type ListenerTimes = Readonly<typeof TIMES>;
 
 export interface ListenOptions {
@@ -80,7 +101,7 @@ async function openAll(options: ListenOptions): Promise<readonly Opened[]> {
 function open({ handler, times }: ListenOptions, host: string, port: number): Promise<Opened> {
   const { checking, headers, request, keepAlive, idle } = { ...TIMES, ...times };
   const limits = { connectionsCheckingInterval: checking, headersTimeout: headers, requestTimeout: request, keepAliveTimeout: keepAlive };
-  const server = createServer({ ...limits, maxHeaderSize: 16 * 1024 }, handler);
+  const server = createServer({ ...limits, maxHeaderSize: 16 * 1024 }, oneByOne(handler));
   server.maxHeadersCount = 100;
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = idle;
