@@ -21,6 +21,7 @@ export interface LiveAuditPorts {
 const KEPT = 1_000;
 /** Milliseconds between two looks. */
 const EVERY = 1_000;
+/** Of developers, and of operators: any user may be a developer, and developers are not to keep operators out. */
 const MOST_LISTENERS = 2_000;
 /** The most of one developer: as many consoles as a user may have open, far from all that the process has. */
 const MOST_OF_ONE = 50;
@@ -57,8 +58,9 @@ export function liveAudit({ read, draining, failed }: LiveAuditPorts, every = EV
 
   return {
     async *listen(from, developerId) {
-      const ofDeveloper = developerId === undefined ? 0 : [...open.values()].filter((other) => other === developerId).length;
-      if (open.size >= MOST_LISTENERS || ofDeveloper >= MOST_OF_ONE)
+      const alike = [...open.values()].filter((other) => (other === undefined) === (developerId === undefined));
+      const ofDeveloper = developerId === undefined ? 0 : alike.filter((other) => other === developerId).length;
+      if (alike.length >= MOST_LISTENERS || ofDeveloper >= MOST_OF_ONE)
         throw new Refusal("temporarily_unavailable", "too_many_listeners", { retryAfter: 5 });
       const listener = Symbol();
       open.set(listener, developerId);

@@ -147,3 +147,14 @@ test("a developer has at most 50 listeners at a time, and no other user is refus
   await listeners[0]?.return();
   await nextOf(live.listen(undefined, "ada"));
 });
+
+test("however many listeners developers have, an operator has a place", async () => {
+  const { log, live } = aLog({ length: 5 });
+  const listeners = Array.from({ length: 2_000 }, (_, n) => live.listen(undefined, `developer-${n % 40}`));
+  await Promise.all(listeners.map(nextOf));
+  await expect(live.listen(undefined, "one more").next()).rejects.toMatchObject({ reason: "too_many_listeners" });
+  const operator = live.listen(undefined);
+  await nextOf(operator);
+  log.draining = true;
+  await Promise.all([...listeners, operator].map((listener) => listener.next().catch(() => undefined)));
+});
