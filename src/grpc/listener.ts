@@ -80,31 +80,51 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall, addre
 /** Bytes that a stream takes beside its message, of which a caller may open a hundred on each connection. */
 const STREAM_BYTES = 4096;
 
-/** Messages of a stream that wait for their answers to be sent; of further ones each waits unread for one of these. */
+/** Messages of a stream that wait for their answers to be sent; each further one waits unread for one of these. */
 const UNANSWERED = 16;
+
+function messageTurns() {
+  let unanswered = 0;
+  let held: (() => void) | undefined;
+  return {
+    received(pass: () => void): void {
+      unanswered += 1;
+      if (unanswered > UNANSWERED) held = pass;
+      else pass();
+    },
+    answered(): void {
+      unanswered -= 1;
+      const pass = held;
+      held = undefined;
+      pass?.();
+    },
+  };
+}
 
 const CORE_STREAM = methodPath(TokenCoreService.method.converse);
 
 /**
  * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
- * decompression is work that strangers could cause. A request that arrives too slowly is refused, and so is one for which there is no room
- * beside the others that are arriving. Reflection writes answers to a caller that does not read them, so its messages have to wait. The stream of
- * a front, which its handler admits before anything is read, has none of these limits.
+ * decompression is work that strangers could cause. A request that arrives too slowly is refused; where there is no room for another one, that
+ * is the one that has been arriving for longest, so that a stranger with many keeps no caller out. Reflection writes answers to a caller that
+ * does not read them, so its messages have to wait. The stream of a front, which its handler admits before anything is read, has none of these
+ * limits.
  * @param arrival milliseconds within which a request must arrive whole
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
-export const intake =
-  (arrival: number, bodies: BodyBudget): ServerInterceptor =>
-  (method, call) => {
+export function intake(arrival: number, bodies: BodyBudget): ServerInterceptor {
+  /** Gives a request up that is arriving; the oldest first. */
+  const arriving = new Set<() => void>();
+  return (method, call) => {
     // grpc-js removes the header before interceptors run, and keeps its value here.
     const encoding: unknown = Reflect.get(call, "incomingEncoding");
     const stream = Reflect.get(call, "stream") as Http2Stream;
     const share = bodies();
     let isAnswered = false;
     let timer: NodeJS.Timeout | undefined;
-    let unanswered = 0;
-    let held: (() => void) | undefined;
+    const turns = messageTurns();
     const arrived = () => {
+      arriving.delete(giveUp);
       clearTimeout(timer);
       share.giveBack();
     };
@@ -114,8 +134,17 @@ export const intake =
       stream.close(constants.NGHTTP2_NO_ERROR);
     };
     const count = ({ length }: Pick<Buffer, "length">) => {
-      if (share.take(length)) return;
+      let fits = share.take(length);
+      for (const giveOldestUp of arriving) {
+        if (fits || giveOldestUp === giveUp) break;
+        giveOldestUp();
+        fits = share.take(0); // it has counted the length
+      }
+      if (!fits) giveUp();
+    };
+    const giveUp = () => {
       stream.off("data", count);
+      arrived();
       refuse(status.UNAVAILABLE, "too much is arriving");
     };
     return new ServerInterceptingCall(call, {
@@ -129,15 +158,12 @@ export const intake =
           return;
         }
         timer = setTimeout(refuse, arrival, status.DEADLINE_EXCEEDED, "the request did not arrive in time");
+        arriving.add(giveUp);
         stream.on("data", count).once("close", arrived);
         count({ length: STREAM_BYTES });
         if (stream.closed) return;
         next({
-          onReceiveMessage(message, pass) {
-            unanswered += 1;
-            if (unanswered > UNANSWERED) held = () => pass(message);
-            else pass(message);
-          },
+          onReceiveMessage: (message, pass) => turns.received(() => pass(message)),
           onReceiveHalfClose(pass) {
             arrived();
             pass();
@@ -151,10 +177,7 @@ export const intake =
       },
       sendMessage(message, next) {
         next(message);
-        unanswered -= 1;
-        const pass = held;
-        held = undefined;
-        pass?.();
+        turns.answered();
       },
       sendStatus(answer, next) {
         next(answer);
@@ -162,6 +185,7 @@ export const intake =
       },
     });
   };
+}
 
 export type GrpcListener = Awaited<ReturnType<typeof startGrpcListener>>;
 

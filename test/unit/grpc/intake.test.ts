@@ -11,15 +11,10 @@ import { smallCore } from "./small-core.ts";
 
 const server = new Server({ interceptors: [intake(150, bodyBudget(64 * 1024, 0))] });
 const bytes = (buffer: Buffer) => buffer;
+const echo = (call: { request: Buffer }, done: (error: null, answer: Buffer) => void) => done(null, call.request);
 let port = 0;
 beforeAll(async () => {
-  server.register(
-    "/echo.Echo/Echo",
-    (call: { request: Buffer }, done: (error: null, answer: Buffer) => void) => done(null, call.request),
-    bytes,
-    bytes,
-    "unary",
-  );
+  server.register("/echo.Echo/Echo", echo, bytes, bytes, "unary");
   server.register("/grpc.test.Echo/Echo", (call: ServerDuplexStream<Buffer, Buffer>) => void call.resume(), bytes, bytes, "bidi");
   port = await new Promise<number>((resolve) =>
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)),
@@ -27,8 +22,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.forceShutdown());
 
-async function statusOf(headers: Record<string, string>, send: (write: (chunk: Buffer) => void, end: () => void) => void) {
-  const session = connect(`http://127.0.0.1:${port}`);
+async function statusOf(
+  headers: Record<string, string>,
+  send: (write: (chunk: Buffer) => void, end: () => void) => void,
+  at: number = port,
+) {
+  const session = connect(`http://127.0.0.1:${at}`);
   const stream = session.request({
     [constants.HTTP2_HEADER_METHOD]: "POST",
     [constants.HTTP2_HEADER_PATH]: "/echo.Echo/Echo",
@@ -83,9 +82,28 @@ test.for(["/echo.Echo/Echo", "/grpc.test.Echo/Echo"])("an incomplete request to 
   session.destroy();
 });
 
-test("messages of a caller that does not read its answers wait, and are answered once it does", async () => {
+/** A server for which a request may arrive slowly. */
+async function aPatientServer(offer: (server: Server) => void): Promise<number> {
   const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0))] });
   onTestFinished(() => patient.forceShutdown());
+  offer(patient);
+  return new Promise((resolve) => patient.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)));
+}
+
+test("requests that have been arriving for longest make room for others, which a stranger with many streams does not keep out", async () => {
+  const itsPort = await aPatientServer((patient) => patient.register("/echo.Echo/Echo", echo, bytes, bytes, "unary"));
+  const session = connect(`http://127.0.0.1:${itsPort}`);
+  onTestFinished(() => session.destroy());
+  const refused: unknown[] = [];
+  for (let count = 0; count < 40; count += 1) {
+    const stream = session.request({ ":method": "POST", ":path": "/echo.Echo/Echo", "content-type": "application/grpc" });
+    stream.on("error", () => undefined).on("response", (headers) => refused.push(headers["grpc-status"]));
+  }
+  await expect.poll(() => refused).toEqual(Array(24).fill(String(status.UNAVAILABLE)));
+  expect((await statusOf({}, whole, itsPort)).status).toBe(status.OK);
+});
+
+test("messages of a caller that does not read its answers wait, and are answered once it does", async () => {
   let [received, answered, mostUnanswered] = [0, 0, 0];
   // As @grpc/reflection answers: without waiting for its caller.
   const answer = (call: ServerDuplexStream<Buffer, Buffer>) => {
@@ -95,10 +113,7 @@ test("messages of a caller that does not read its answers wait, and are answered
       call.write(Buffer.alloc(1_000), () => (answered += 1));
     });
   };
-  patient.register("/grpc.test.Echo/Answer", answer, bytes, bytes, "bidi");
-  const itsPort = await new Promise<number>((resolve) =>
-    patient.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)),
-  );
+  const itsPort = await aPatientServer((patient) => patient.register("/grpc.test.Echo/Answer", answer, bytes, bytes, "bidi"));
   const session = connect(`http://127.0.0.1:${itsPort}`, { settings: { initialWindowSize: 0 } });
   onTestFinished(() => session.destroy());
   const stream = session.request({ ":method": "POST", ":path": "/grpc.test.Echo/Answer", "content-type": "application/grpc" });
