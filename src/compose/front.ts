@@ -1,11 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage, RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { bodyBudget } from "../body-budget.ts";
 import { realmBrandings } from "../branding/branding.ts";
 import type { Config } from "../config.ts";
-import { clientAddress } from "../front/http/address.ts";
 import { createApp } from "../front/http/app.ts";
 import { loadBodyReader } from "../front/http/body.ts";
 import { pathsOf } from "../front/http/routes.ts";
@@ -77,7 +75,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const introspection = connectRoutes({
     core,
     issuer,
-    addressOf: (request) => clientAddress(request, config.trustProxy),
+    addressOf: callers.addressOf,
     bodies,
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
@@ -86,7 +84,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     routes,
     listeners: new Map([...CONNECT_PATHS].map((path) => [path, introspection])),
     lifecycle: alive,
-    trustProxy: config.trustProxy,
+    addressOf: callers.addressOf,
     bodies,
     page: pageErrorPrinter(siteOf(issuer, brandings)),
     requestId: requestIds(randomBytes),
@@ -100,7 +98,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       },
     },
   });
-  const handler = tracedRequests(watched(callers.see, app), around.routes, around.tracing);
+  const handler = tracedRequests(app, around.routes, around.tracing);
   around.background.push(resealing(config, sql, log, around.failed));
   await waitWhileOthersServe(ready);
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
@@ -113,14 +111,6 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
   };
 }
-
-/** A listener whose requests `see` sees first. */
-const watched =
-  (see: (request: IncomingMessage) => void, listener: RequestListener): RequestListener =>
-  (request, response) => {
-    see(request);
-    listener(request, response);
-  };
 
 function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing, log }: FrontSurroundings) {
   if (core !== undefined) return { core, ready: async () => true };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
+import { clientAddress } from "../../src/front/http/address.ts";
 import { formBody, jsonBody } from "../../src/front/http/body.ts";
 import { apiErrorPrinter, oauthErrorPrinter } from "../../src/front/http/errors.ts";
 import { sendJson } from "../../src/front/http/headers.ts";
@@ -49,7 +50,7 @@ const routes: readonly Route[] = [
 let front: TestFront;
 let withoutHot: TestFront;
 beforeAll(async () => {
-  front = await startFront({ routes, cap: 2, deadline: 400, trustProxy: true });
+  front = await startFront({ routes, cap: 2, deadline: 400, addressOf: (req) => clientAddress(req, true) });
   withoutHot = await startFront({ routes, hot: false });
 });
 afterAll(async () => {

@@ -53,7 +53,7 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
     },
   ];
   const telemetry = { observe: () => {}, fault: () => {}, refused: () => {} };
-  const app = createApp({ issuer: ISSUER, routes, telemetry, lifecycle: life, requestId: () => "r" });
+  const app = createApp({ issuer: ISSUER, routes, telemetry, lifecycle: life, requestId: () => "r", addressOf: () => "" });
   const front = await listen({ handler: app, host, port: 0, lifecycle: life, times });
   listener = front;
   return { port: front.addresses[0]?.port ?? 0, life, front };

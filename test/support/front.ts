@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { clientAddress } from "../../src/front/http/address.ts";
 import { type AppOptions, createApp } from "../../src/front/http/app.ts";
 
 export const ISSUER = "http://localhost:3000";
@@ -26,6 +27,7 @@ export async function startFront(options: Partial<AppOptions> & Pick<AppOptions,
     },
     lifecycle: { draining: false },
     requestId: () => `r${++count}`,
+    addressOf: (req) => clientAddress(req, false),
     ...options,
   });
   const server: Server = createServer(app);

@@ -43,19 +43,18 @@ export function nextLimit(limit: number, { elapsed, idle, turns, peak }: LoopLoa
   return Math.min(terms.most, limit + Math.ceil(((limit / 16) * elapsed) / terms.interval));
 }
 
-/** The limit on requests in flight, adjusted while requests arrive. @param now monotonic  @param idle that the loop has spent so far */
-export function admission(now = () => performance.now(), idle = () => performance.eventLoopUtilization().idle) {
-  let limit: number = ADMISSION.most;
+/** The limit on requests in flight, adjusted while requests arrive. */
+export function admission(loop: Pick<typeof performance, "now" | "eventLoopUtilization"> = performance) {
   let turns = 0;
   let peak = 0;
   let inTurn = false;
-  let since = now();
-  let idleBefore = idle();
+  let since = loop.now();
+  let idleBefore = loop.eventLoopUtilization().idle;
   const endTurn = (): void => {
     inTurn = false;
   };
-  return {
-    limit: (): number => limit,
+  const admitted = {
+    limit: ADMISSION.most as number,
     /** To be called for every request. @param size requests in flight */
     arrived(size: number): void {
       peak = Math.max(peak, size);
@@ -63,11 +62,12 @@ export function admission(now = () => performance.now(), idle = () => performanc
       inTurn = true;
       setImmediate(endTurn);
       turns += 1;
-      const at = now();
+      const at = loop.now();
       if (at - since < ADMISSION.interval) return;
-      const idleAt = idle();
-      limit = nextLimit(limit, { elapsed: at - since, idle: idleAt - idleBefore, turns, peak });
+      const idleAt = loop.eventLoopUtilization().idle;
+      admitted.limit = nextLimit(admitted.limit, { elapsed: at - since, idle: idleAt - idleBefore, turns, peak });
       [since, idleBefore, turns, peak] = [at, idleAt, 0, 0];
     },
   };
+  return admitted;
 }

@@ -3,7 +3,6 @@ import { Router } from "@koa/router";
 import Koa from "koa";
 import { type BodyBudget, bodyBudget } from "../../body-budget.ts";
 import { Refusal } from "../../errors.ts";
-import { clientAddress } from "./address.ts";
 import { ADMISSION } from "./admission.ts";
 import { apiErrorPrinter } from "./errors.ts";
 import { openToScripts } from "./headers.ts";
@@ -19,7 +18,7 @@ import {
   pathText,
   type Route,
 } from "./routes.ts";
-import { commonHeaders, type EdgeOptions, inFlight, OVERLOADED, observing, refuseMethod, routeSteps, type Step } from "./steps.ts";
+import { commonHeaders, type EdgeOptions, inFlight, OVERLOADED, refuseMethod, routeSteps, type Step } from "./steps.ts";
 
 export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly issuer: string;
@@ -28,8 +27,8 @@ export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly listeners?: ReadonlyMap<string, RequestListener>;
   /** A fresh id for each request. */
   readonly requestId: () => string;
-  /** Whether X-Forwarded-For is believed. */
-  readonly trustProxy?: boolean;
+  /** The address that a request comes from; called once for each. */
+  readonly addressOf: (req: IncomingMessage) => string;
   /** Requests in flight above which others are answered 503; by default 512, and of hot routes as many as the event loop bears (admission.ts). */
   readonly cap?: number;
   /** Of the bodies that are arriving, shared with other listeners of the process; by default a budget of its own. */
@@ -55,7 +54,7 @@ export function createApp(options: AppOptions): RequestListener {
   const stateOf = (req: IncomingMessage): FrontState => ({
     ...NO_STATE,
     requestId: options.requestId(),
-    address: clientAddress(req, options.trustProxy ?? false),
+    address: options.addressOf(req),
     bodies,
   });
   const reportResponse = (error: unknown): void => {
@@ -64,15 +63,15 @@ export function createApp(options: AppOptions): RequestListener {
 
   const koa = new Koa<FrontState>();
   koa.on("error", reportResponse);
-  koa.use((ctx, next) => {
-    Object.assign(ctx.state, stateOf(ctx.req));
-    return next();
-  });
   const routed = routerOf(routes, edge).routes();
-  // Koa's parser throws for some targets that are no path, and drops a fragment and some white space: such targets match no route.
-  const isPath = (ctx: FrontContext): boolean => pathText(ctx).startsWith("/") && ctx.path === pathText(ctx);
-  koa.use(observing<FrontContext>((ctx, next) => (isPath(ctx) ? routed(ctx, next) : next()), edge) as Koa.Middleware);
-  koa.use(routeSteps<FrontContext>({ name: "unknown", print: unroutedPrinter(options), answer: refusePath }, edge) as Koa.Middleware);
+  const unrouted = routeSteps<FrontContext>({ name: "unknown", print: unroutedPrinter(options), answer: refusePath }, edge);
+  koa.use((context) => {
+    const ctx = context as FrontContext; // the router adds what is missing
+    Object.assign(ctx.state, stateOf(ctx.req));
+    const path = pathText(ctx);
+    // Koa's parser throws for some targets that are no path, and drops a fragment and some white space: such targets match no route.
+    return path.startsWith("/") && ctx.path === path ? routed(ctx, () => unrouted(ctx)) : unrouted(ctx);
+  });
   const viaKoa = koa.callback();
 
   // Counted apart: a flood of sign-ins that wait for their hashes keeps no client from its tokens, and is itself not refused for busy clients.
@@ -98,7 +97,8 @@ function routerOf(routes: readonly Route[], edge: EdgeOptions): Router<FrontStat
   const paths = [...byPath].sort(([one], [other]) => Number(hasParameter(one)) - Number(hasParameter(other)));
   for (const [path, ofPath] of paths) {
     for (const route of ofPath) {
-      const steps = routeSteps<FrontContext>({ ...route, name: path, answer: unencoded(route.answer) }, edge);
+      const answer = hasParameter(path) ? unencoded(route.answer) : route.answer;
+      const steps = routeSteps<FrontContext>({ ...route, name: path, answer }, edge);
       router.register(patternOf(path), [route.method], steps);
     }
     const allow = allowedMethods(ofPath, path);
@@ -121,28 +121,20 @@ function allowedMethods(routes: readonly Route[], path: string): readonly string
 
 /** A hot route: what answers it, and what refuses a request above the limit; an essential one is never refused. */
 interface HotRoute {
-  readonly answer: (ctx: LightContext) => Promise<void>;
+  readonly answer: (ctx: HotContext) => Promise<void>;
   readonly refuse: ((res: ServerResponse) => void) | undefined;
 }
 
 /** The hot routes by path and method. */
 function hotRoutesOf(options: AppOptions, edge: EdgeOptions): Map<string, Map<string, HotRoute>> {
   const byPath = new Map<string, Map<string, HotRoute>>();
-  const routed = async (): Promise<void> => undefined; // nothing comes after the route
   for (const route of options.routes.filter((one): one is Extract<Route, { hot: true }> => one.hot === true))
     for (const name of pathsOf(route)) {
-      const answer = observing(routeSteps<HotContext>({ ...route, name }, edge), edge);
+      const answer = routeSteps<HotContext>({ ...route, name }, edge);
       const refuse = route.essential ? undefined : refusing({ ...route, name }, options.requestId, edge);
       const byMethod = byPath.get(name) ?? new Map();
       byPath.set(name, byMethod);
-      for (const method of route.method === "GET" ? ["GET", "HEAD"] : [route.method])
-        byMethod.set(method, {
-          async answer(ctx: LightContext) {
-            await answer(ctx, routed);
-            ctx.send();
-          },
-          refuse,
-        });
+      for (const method of route.method === "GET" ? ["GET", "HEAD"] : [route.method]) byMethod.set(method, { answer, refuse });
     }
   return byPath;
 }

@@ -76,8 +76,9 @@ async function readText(ctx: FrontContext | HotContext, type: string, limit: num
     throw new Refusal("unsupported_media_type", "content_encoding", { description: "The body must not be encoded." });
   }
   if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
-  const read = "request" in ctx ? await koaBodyReader(ctx, type, limit) : () => readBytes(req, limit);
-  const bytes = await state.receive(() => withinBudget(ctx, read));
+  // Reading begins in this turn: what is counted is lost to listeners that come later.
+  const reading = "request" in ctx ? (await koaBodyReader(ctx, type, limit))() : readBytes(req, limit);
+  const bytes = await state.receive(withinBudget(ctx, reading));
   let text: string;
   try {
     text = utf8.decode(bytes);
@@ -90,12 +91,10 @@ async function readText(ctx: FrontContext | HotContext, type: string, limit: num
 
 /**
  * Reads a body while the process has room for it. Closes the connection of one that it refuses, whose rest stays unread.
- * @param read begins to listen before it returns: what is counted is lost to listeners that come later
  * @throws {Refusal} temporarily_unavailable
  */
-function withinBudget(ctx: HotContext, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
+function withinBudget(ctx: HotContext, reading: Promise<Uint8Array>): Promise<Uint8Array> {
   const { req, state } = ctx;
-  const reading = read();
   if (Number(req.headers["content-length"]) <= UNCOUNTED) return reading;
   const share = state.bodies();
   const refused = Promise.withResolvers<never>();
@@ -135,24 +134,25 @@ function refuseBody(error: Error): never {
 }
 
 /** The whole body; stops reading as soon as it is longer than `limit`. */
-const readBytes = (req: IncomingMessage, limit: number): Promise<Uint8Array> =>
-  new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    req.on("data", (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > limit) {
-        req.pause();
-        req.removeAllListeners("data");
-        reject(tooLarge());
-      } else chunks.push(chunk);
-    });
-    req.on("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
-    req.on("error", (cause) => reject(interrupted(cause)));
-    req.on("close", () => {
-      if (!req.complete) reject(interrupted(undefined));
-    });
+function readBytes(req: IncomingMessage, limit: number): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  req.on("data", (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > limit) {
+      req.pause();
+      req.removeAllListeners("data");
+      reject(tooLarge());
+    } else chunks.push(chunk);
   });
+  req.on("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+  req.on("error", (cause) => reject(interrupted(cause)));
+  req.on("close", () => {
+    if (!req.complete) reject(interrupted(undefined));
+  });
+  return promise;
+}
 
 const wrongType = (type: string, code: RefusalCode): Refusal =>
   new Refusal(code, "media_type", { description: `The body must be ${type}.` });

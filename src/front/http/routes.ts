@@ -5,7 +5,7 @@ import { type BodyBudget, bodyBudget } from "../../body-budget.ts";
 import type { Refusal } from "../../errors.ts";
 
 /** Waits for a request's body. Until it has arrived, the request does not count towards the cap: slow senders must not keep others out. */
-export type Receive = <T>(body: () => Promise<T>) => Promise<T>;
+export type Receive = <T>(body: Promise<T>) => Promise<T>;
 
 /** What is known about a request before its route runs. */
 export interface FrontState {
@@ -19,8 +19,6 @@ export interface FrontState {
   receive: Receive;
   /** Counts what has arrived of the request's body. */
   bodies: BodyBudget;
-  /** The path of the route as it is registered, for logs and metrics; "unknown" without one. */
-  route: string;
   /** The address of the same page up to a language, where it can be shown in another one. */
   sameInLanguage?: string;
   /** The realm of the signed-in user, whose branding the page has. */
@@ -36,9 +34,8 @@ export const NO_STATE: FrontState = {
   requestId: "",
   address: "",
   signal: new AbortController().signal,
-  receive: (body) => body(),
+  receive: (body) => body,
   bodies: bodyBudget(),
-  route: "unknown",
 };
 
 export type FrontContext = RouterContext<FrontState>;
@@ -53,6 +50,8 @@ export interface HotContext {
   body: unknown;
   set(name: string, value: string): void;
   remove(name: string): void;
+  /** Sends the response; absent where Koa does. */
+  readonly send?: () => void;
 }
 
 /** Answers one method of one path. What it throws is printed by the route's `print`. */

@@ -5,7 +5,7 @@ import { admission } from "./admission.ts";
 import { answerPreflight, openToScripts } from "./headers.ts";
 import type { Handler, HotContext, Receive, RouteOf } from "./routes.ts";
 
-/** The middleware that each request passes, whether Koa's context or a `LightContext` carries it. */
+/** The steps that each request passes, whether Koa's context or a `LightContext` carries it. */
 
 interface Where {
   readonly requestId: string;
@@ -30,9 +30,6 @@ export interface EdgeOptions {
   readonly https: boolean;
 }
 
-/** One step of an answer, as Koa composes them. */
-type Middleware<Context> = (ctx: Context, next: () => Promise<unknown>) => Promise<unknown>;
-
 /** The part of a route that its middleware needs. */
 export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essential" | "cors"> & { readonly name: string };
 
@@ -45,31 +42,16 @@ export function commonHeaders(ctx: HotContext, { https }: Pick<EdgeOptions, "htt
   if (https) ctx.set("Strict-Transport-Security", A_YEAR);
 }
 
-/** Sets the headers of every response, and observes the response once it is complete. */
-export const observing =
-  <Context extends HotContext>(answer: Middleware<Context>, edge: EdgeOptions): Middleware<Context> =>
-  async (ctx, next) => {
+/** What every request of one route passes: limits apply, then the route answers; errors are printed in its shape, and the response is observed. */
+export function routeSteps<Context extends HotContext>(step: Step<Context>, edge: EdgeOptions): (ctx: Context) => Promise<void> {
+  const { name, print, answer, essential = false, cors } = step;
+  const { telemetry, requests, lifecycle } = edge;
+  return async (ctx) => {
     const started = performance.now();
     const { state } = ctx;
     ctx.set("X-Request-Id", state.requestId);
     commonHeaders(ctx, edge);
-    if (edge.lifecycle.leaving) ctx.set("Connection", "close");
-    await answer(ctx, next);
-    edge.telemetry.observe(
-      state.route,
-      METHODS.has(ctx.method) ? ctx.method : "other",
-      ctx.status,
-      (performance.now() - started) / 1000,
-      state.requestId,
-    );
-  };
-
-/** The middleware of one route: limits apply, then it answers; errors are printed in its shape. */
-export function routeSteps<Context extends HotContext>(step: Step<Context>, { telemetry, requests }: EdgeOptions): Middleware<Context> {
-  const { name, print, answer, essential = false, cors } = step;
-  return async (ctx) => {
-    const { state } = ctx;
-    state.route = name;
+    if (lifecycle.leaving) ctx.set("Connection", "close");
     if (cors) openToScripts(ctx); // also on the refusals that precede the route
     try {
       await requests.run((signal, receive) => {
@@ -85,6 +67,9 @@ export function routeSteps<Context extends HotContext>(step: Step<Context>, { te
       print(ctx, refusal);
       if (refusal !== undefined) telemetry.refused(refusal, where);
     }
+    ctx.send?.();
+    const method = METHODS.has(ctx.method) ? ctx.method : "other";
+    telemetry.observe(name, method, ctx.status, (performance.now() - started) / 1000, state.requestId);
   };
 }
 
@@ -147,18 +132,18 @@ export const OVERLOADED = new Refusal("temporarily_unavailable", "front_overload
  * @param deadline milliseconds that each may take
  */
 export function inFlight(cap?: number, deadline = 15_000) {
-  const { limit, arrived } = cap === undefined ? admission() : { limit: () => cap, arrived: () => undefined };
+  const admitted = cap === undefined ? admission() : { limit: cap, arrived: () => undefined };
   let size = 0;
   const deadlines = commonDeadline(deadline);
   const receive: Receive = async (body) => {
     size -= 1;
-    let received: Awaited<ReturnType<typeof body>>;
+    let received: Awaited<typeof body>;
     try {
-      received = await body();
+      received = await body;
     } finally {
       size += 1;
     }
-    if (size > limit()) throw OVERLOADED;
+    if (size > admitted.limit) throw OVERLOADED;
     return received;
   };
   return {
@@ -167,8 +152,8 @@ export function inFlight(cap?: number, deadline = 15_000) {
     },
     /** Whether a request that arrives now is refused, unless it is essential. */
     isFull(): boolean {
-      arrived(size);
-      return size >= limit();
+      admitted.arrived(size);
+      return size >= admitted.limit;
     },
     /** Runs a request, an essential one even above the limit. @throws {Refusal} temporarily_unavailable above the limit, past the deadline */
     async run(work: Work, essential: boolean): Promise<void> {

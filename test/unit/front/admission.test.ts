@@ -21,17 +21,14 @@ describe("the limit on requests in flight", () => {
 
   test("is adjusted once in an interval, by the turns in which requests arrived", async () => {
     let now = 0;
-    const { limit, arrived } = admission(
-      () => now,
-      () => 0,
-    );
-    expect(limit()).toBe(most);
+    const admitted = admission({ now: () => now, eventLoopUtilization: () => ({ idle: 0, active: 0, utilization: 0 }) });
+    expect(admitted.limit).toBe(most);
     for (let turn = 0; turn < 3; turn += 1) {
       now += 24;
-      arrived(most);
-      arrived(0);
+      admitted.arrived(most);
+      admitted.arrived(0);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(limit()).toBe(256);
+    expect(admitted.limit).toBe(256);
   });
 });

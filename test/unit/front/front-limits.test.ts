@@ -27,7 +27,7 @@ describe("requests in flight", () => {
   test("does not count a request while its body arrives, and checks the cap again afterwards", async () => {
     const requests = inFlight(1, 1000);
     const body = Promise.withResolvers<string>();
-    const slow = requests.run(async (_signal, receive) => void (await receive(() => body.promise)), false);
+    const slow = requests.run(async (_signal, receive) => void (await receive(body.promise)), false);
     expect(requests.size).toBe(0);
     const held = Promise.withResolvers<void>();
     const other = requests.run(() => held.promise, false);
@@ -35,13 +35,13 @@ describe("requests in flight", () => {
     await expect(slow).rejects.toEqual(overloaded);
     held.resolve();
     await other;
-    await requests.run(async (_signal, receive) => void (await receive(async () => "a=1")), false);
+    await requests.run(async (_signal, receive) => void (await receive(Promise.resolve("a=1"))), false);
     expect(requests.size).toBe(0);
   });
 
   test("stops counting a request whose body failed", async () => {
     const requests = inFlight(1, 1000);
-    const failing = requests.run((_signal, receive) => receive(() => Promise.reject(new Error("interrupted"))), false);
+    const failing = requests.run((_signal, receive) => receive(Promise.reject(new Error("interrupted"))), false);
     await expect(failing).rejects.toThrow("interrupted");
     expect(requests.size).toBe(0);
   });

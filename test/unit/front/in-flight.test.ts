@@ -6,7 +6,7 @@ import { inFlight } from "../../../src/front/http/steps.ts";
 /** A body that arrives when the test says so. */
 function lateBody() {
   const { promise, resolve } = Promise.withResolvers<string>();
-  return { body: () => promise, arrive: () => resolve("body") };
+  return { body: promise, arrive: () => resolve("body") };
 }
 
 test("a request whose body is still arriving is not counted", async () => {
@@ -27,7 +27,7 @@ test("a request whose body arrives while the cap is reached is refused with 503"
     await receive(late.body);
     answered = true;
   }, false);
-  const second = requests.run(async () => void (await held.body()), false);
+  const second = requests.run(async () => void (await held.body), false);
   late.arrive();
   await expect(first).rejects.toMatchObject({ code: "temporarily_unavailable", reason: "front_overloaded" });
   expect(answered).toBe(false);
@@ -39,7 +39,7 @@ test("a request whose body arrives while the cap is reached is refused with 503"
 test("a request above the cap is refused, unless it is essential", async () => {
   const requests = inFlight(2);
   const held = lateBody();
-  const running = [1, 2].map(() => requests.run(async () => void (await held.body()), false));
+  const running = [1, 2].map(() => requests.run(async () => void (await held.body), false));
   await expect(requests.run(async () => undefined, false)).rejects.toMatchObject({ reason: "front_overloaded" });
   await requests.run(async () => undefined, true);
   held.arrive();
