@@ -10,7 +10,7 @@ export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 export type ClockState = "corrected" | "uncertain";
 
 /** Milliseconds since the epoch, for gRPC deadlines and identifiers only. */
-export const epochMillis = (): number => Date.now();
+export const epochMillis = Date.now;
 
 /** Seconds with their fraction as whole milliseconds. */
 export const milliseconds = (seconds: number): number => Math.round(seconds * 1000);

@@ -218,17 +218,17 @@ export function clientDirectory(sql: Sql): ClientDirectory {
     sizeCalculation: ({ row }) => row.length,
   });
 
-  const entryOf = ({ key, secret, row }: FoundRow): [clientId: string, client: Client] => {
-    const earlier = parsed.get(key);
-    if (earlier?.row === row) return [key, earlier.client];
-    const client = { ...(JSON.parse(row) as Client), secretHash: secret === null ? null : asSecretHash(fromHex(secret)) };
-    parsed.set(key, { row, client });
-    return [key, client];
-  };
-
   const load = coalesceReads(async (clientIds: readonly string[]) => {
-    const rows = await sql.query<FoundRow>(BY_CLIENT_ID, [clientIds]);
-    return new Map(rows.map(entryOf));
+    const found = new Map<string, Client>();
+    for (const { key, secret, row } of await sql.query<FoundRow>(BY_CLIENT_ID, [clientIds])) {
+      let known = parsed.get(key);
+      if (known?.row !== row) {
+        known = { row, client: { ...(JSON.parse(row) as Client), secretHash: secret === null ? null : asSecretHash(fromHex(secret)) } };
+        parsed.set(key, known);
+      }
+      found.set(key, known.client);
+    }
+    return found;
   }, String);
   return { byClientId: async (clientId) => (isStorable(clientId) ? load(clientId) : undefined) };
 }

@@ -65,9 +65,10 @@ export const shownResources = (sql: Tx): ShownResources => ({
     const asked = [...new Set(resources.filter(isStorable))];
     if (asked.length === 0) return [];
     const found = await sql.query<ShownRecord>(SHOWN, [realmId, asked.map(resourceKey)]);
-    return asked.flatMap((resource) =>
-      found.filter((each) => each.resource === resourceKey(resource)).map((each) => ({ ...each, resource })),
-    );
+    const shown: ShownRecord[] = [];
+    for (const resource of found.length === 0 ? [] : asked)
+      for (const record of found) if (record.resource === resourceKey(resource)) shown.push({ ...record, resource });
+    return shown;
   },
 });
 

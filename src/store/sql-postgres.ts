@@ -17,10 +17,8 @@ const bytes = (text: string): Uint8Array => {
 };
 
 /** Bytes as Uint8Array, as the embedded database returns them; all other types as the driver does. */
-export const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: "text" | "binary") =>
-    oid === BYTEA && format !== "binary" ? bytes : pg.types.getTypeParser(oid, format as "text")) as pg.CustomTypesConfig["getTypeParser"],
-};
+export const types = new pg.TypeOverrides();
+types.setTypeParser(BYTEA, bytes);
 
 /** `size`: connections at most. `pooler`: `transaction` where a pooler gives each transaction another connection of the server. */
 export interface PoolOptions {
