@@ -104,8 +104,11 @@ export const disabledAmong = (resources: readonly string[], terms: readonly Reso
   terms.length === 0 ? [] : resources.filter((resource) => termsOf(resource, terms)?.enabled === false);
 
 /** What the scopes at these resources demand of the sign-in. Pure. */
-export const demandOf = (scopes: readonly string[], terms: readonly ResourceTerms[]): AuthenticationDemand | undefined =>
-  strictest(terms.flatMap(({ stepUps = {} }) => scopes.flatMap((scope) => (Object.hasOwn(stepUps, scope) ? [stepUps[scope] ?? {}] : []))));
+export function demandOf(scopes: readonly string[], terms: readonly ResourceTerms[]): AuthenticationDemand | undefined {
+  const demands: AuthenticationDemand[] = [];
+  for (const { stepUps = {} } of terms) for (const scope of scopes) if (Object.hasOwn(stepUps, scope)) demands.push(stepUps[scope] ?? {});
+  return demands.length === 0 ? undefined : strictest(demands);
+}
 
 /** Seconds that an access token for an audience lasts: the least of the server's lifetime and those of the records. Pure. */
 export function lifetimeAt(lifetime: number, audience: readonly string[], terms: readonly ResourceTerms[]): number {

@@ -8,7 +8,6 @@ import {
   exchangedScopes,
   narrowResource,
   narrowScope,
-  possibleClients,
   requestableResources,
   requestableScopes,
   serviceReach,
@@ -231,6 +230,5 @@ test.for<readonly [string, () => unknown, string]>([
 test("docs/protocol.md#resources: ten resources are accepted, and an empty audience stays empty", () => {
   expect(exchangedAudience(many.slice(1), many, clients)).toEqual(many.slice(1));
   expect([narrowResource([], []), narrowResource([], ["on"])]).toEqual([[], ["on"]]);
-  expect(possibleClients(["on", "urn:x:https:y", "http://a", "HTTPS://a"])).toEqual(["on", "urn:x:https:y"]);
   expect(droppedScopes("a b", agent)).toEqual(["b"]);
 });

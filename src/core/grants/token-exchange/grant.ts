@@ -7,7 +7,7 @@ import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { disabledAmong, lifetimeAt } from "../../../resources/resource.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";
-import { boundForm, possibleClients } from "../../policy/access.ts";
+import { boundForm } from "../../policy/access.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, NewDelegation } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
@@ -44,12 +44,15 @@ async function presented(claims: AccessTokenClaims | undefined, core: Core, agen
   return { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
-/** Whether each named client is enabled. Neither the requesting client nor web URIs are looked up. */
+/** A client_id can be a URN, and no web URI: those are resources. */
+const WEB = /^https?:/i;
+
+/** Whether each named client is enabled. The requesting client is not looked up. */
 async function clientsAmong(values: readonly string[], requesting: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
-  const others = possibleClients([...new Set(values)]).filter((clientId) => clientId !== requesting.clientId);
   const enabled = new Map([[requesting.clientId, requesting.enabled]]);
-  for (const client of await Promise.all(others.map(core.clients.byClientId)))
-    if (client !== undefined) enabled.set(client.clientId, client.enabled);
+  const others: Promise<Client | undefined>[] = [];
+  for (const value of new Set(values)) if (value !== requesting.clientId && !WEB.test(value)) others.push(core.clients.byClientId(value));
+  for (const client of await Promise.all(others)) if (client !== undefined) enabled.set(client.clientId, client.enabled);
   return enabled;
 }
 
