@@ -130,7 +130,8 @@ export function tooLong(request: Request): { readonly what: string; readonly lim
 
 /** The redirect URI with parameters. Appends text, since a URL class would change the registered URI. @see RFC 6749 §3.1.2, RFC 9207 §2 */
 export function redirectWith(uri: string, parameters: Readonly<Record<string, string | undefined>>): string {
-  const pairs = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeValue(value)}`]));
+  const pairs: string[] = [];
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) pairs.push(`${name}=${encodeValue(value)}`);
   return `${uri}${uri.includes("?") ? "&" : "?"}${pairs.join("&")}`;
 }
 

@@ -66,7 +66,7 @@ export const shownResources = (sql: Tx): ShownResources => ({
     if (asked.length === 0) return [];
     const found = await sql.query<ShownRecord>(SHOWN, [realmId, asked.map(resourceKey)]);
     const shown: ShownRecord[] = [];
-    for (const resource of found.length === 0 ? [] : asked)
+    for (const resource of asked)
       for (const record of found) if (record.resource === resourceKey(resource)) shown.push({ ...record, resource });
     return shown;
   },

@@ -63,10 +63,12 @@ const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
 export function cookieValues(header: string | undefined, name: string): readonly string[] {
-  return (header ?? "").split(";").flatMap((text) => {
+  const values: string[] = [];
+  for (const text of header?.split(";") ?? []) {
     const pair = text.trim();
-    return pair.startsWith(`${name}=`) ? [pair.slice(name.length + 1)] : [];
-  });
+    if (pair.startsWith(`${name}=`)) values.push(pair.slice(name.length + 1));
+  }
+  return values;
 }
 
 /** The secret in a cookie. @returns undefined without the cookie, for several of the name, and for any other value */

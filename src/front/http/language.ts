@@ -22,9 +22,10 @@ const languageNamed = (name = ""): Language | undefined => (Object.hasOwn(TEXTS,
  */
 export function languageOf({ req }: Pick<FrontContext, "req">): Language {
   const { cookie, "accept-language": accepted } = req.headers;
-  const names = [CHOSEN, REQUESTED].flatMap(({ name }) => cookieValues(cookie, name));
-  const remembered = names.map(languageNamed).find((language) => language !== undefined);
-  if (remembered !== undefined) return remembered;
+  for (const value of [...cookieValues(cookie, CHOSEN.name), ...cookieValues(cookie, REQUESTED.name)]) {
+    const remembered = languageNamed(value);
+    if (remembered !== undefined) return remembered;
+  }
   const preferred = new Negotiator({ headers: { "accept-language": accepted?.slice(0, MAX_ACCEPTED) } }).language([...LANGUAGES]);
   return languageNamed(preferred) ?? DEFAULT_LANGUAGE;
 }

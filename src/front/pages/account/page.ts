@@ -21,9 +21,17 @@ type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "off
 async function show(kit: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
   const { ports, site } = kit;
   const consents = await ports.consents.ofUser(user.id);
-  const described = await ports.scopeDescriptions.of(user.realmId, [...new Set(consents.flatMap(({ scopes }) => scopes))]);
-  const resources = consents.flatMap((consent) => consent.resources);
-  const [targets, records] = await Promise.all([ports.namedTargets(resources), ports.resources.shown(user.realmId, resources)]);
+  const scopes = new Set<string>();
+  const resources: string[] = [];
+  for (const consent of consents) {
+    for (const scope of consent.scopes) scopes.add(scope);
+    resources.push(...consent.resources);
+  }
+  const [described, targets, records] = await Promise.all([
+    ports.scopeDescriptions.of(user.realmId, [...scopes]),
+    ports.namedTargets(resources),
+    ports.resources.shown(user.realmId, resources),
+  ]);
   const page = {
     user,
     consents,

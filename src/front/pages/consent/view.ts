@@ -90,15 +90,15 @@ function identity(language: Language, client: ShownClient): Part {
   const texts = TEXTS[language].client;
   const { verifiedHost, returnHost, onThisDevice, deviceAddress, environment } = client;
   const stage = environment === "development" || environment === "staging" ? texts.stages[environment] : undefined;
-  const parts = [
+  const parts: readonly Part[] = [
     client.nameUnverified && verifiedHost === undefined && html`<span class="tag tag-new">${texts.nameUnverified}</span>`,
     stage !== undefined && html`<span class="tag">${stage}</span>`,
     returnHost !== undefined &&
       returnHost !== verifiedHost &&
       html`<span>${texts.sendsBackTo} <span class="host">${returnHost}</span>${onThisDevice && ` (${texts.thisDevice})`}</span>`,
     deviceAddress !== undefined && html`<span>${texts.askedFrom} <span class="host">${deviceAddress}</span></span>`,
-  ].filter((part) => part !== false);
-  return parts.length > 0 && html`<p class="identity">${parts.map((part) => html`${part} `)}</p>`;
+  ];
+  return parts.some(Boolean) && html`<p class="identity">${parts.map((part) => part && html`${part} `)}</p>`;
 }
 
 /** The permissions: those of no resource first, then those of each resource below its name. */
@@ -127,9 +127,8 @@ function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress
 
 function howLong(language: Language, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
   const { eachTime, lasting } = TEXTS[language].consent;
-  const words = (seconds: number) => shownDuration(language, seconds);
-  if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(words(accessToken));
-  return lasting(words(refreshFamilyMax), words(Math.min(refreshToken, refreshFamilyMax)));
+  if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(shownDuration(language, accessToken));
+  return lasting(shownDuration(language, refreshFamilyMax), shownDuration(language, Math.min(refreshToken, refreshFamilyMax)));
 }
 
 /** One item for each scope with a description; several without one share an item that shows their names, and opens where these are too long. */

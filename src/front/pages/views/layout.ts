@@ -20,8 +20,8 @@ export function siteOf(issuer: string, brandings: Brandings, wallets = false) {
     /** The account pages that this server has, in the order of the navigation. */
     sections: SECTIONS.filter(({ forWallets }) => !forWallets || wallets),
     /** A path below the issuer's path, which may have a query, with the destination of the user. */
-    path(path: string, returnTo: ReturnTo = {}): string {
-      const member = returnToMember(returnTo);
+    path(path: string, returnTo?: ReturnTo): string {
+      const member = returnTo && returnToMember(returnTo);
       if (member === undefined) return base + path;
       return `${base}${path}${path.includes("?") ? "&" : "?"}${member[0]}=${encodeURIComponent(member[1])}`;
     },
@@ -149,16 +149,18 @@ function brandLinks(language: Language, { termsUrl, privacyUrl, support }: Brand
 
 /** Links to the same page in the other languages. */
 function languageChoice(shown: Language, sameInLanguage: string): Markup {
-  const link = (language: Language) =>
-    language === shown
-      ? html`<li><span aria-current="true">${TEXTS[language].name}</span></li>`
-      : html`<li><a href="${sameInLanguage}${language}" lang="${language}" hreflang="${language}">${TEXTS[language].name}</a></li>`;
-  return html`<nav aria-label="${TEXTS[shown].frame.language}"><ul class="foot-links">${LANGUAGES.map(link)}</ul></nav>`;
+  const links: Markup[] = [];
+  for (const language of LANGUAGES) {
+    const { name } = TEXTS[language];
+    if (language === shown) links.push(html`<li><span aria-current="true">${name}</span></li>`);
+    else links.push(html`<li><a href="${sameInLanguage}${language}" lang="${language}" hreflang="${language}">${name}</a></li>`);
+  }
+  return html`<nav aria-label="${TEXTS[shown].frame.language}"><ul class="foot-links">${links}</ul></nav>`;
 }
 
 /** The hidden members that bind a form to this browser and pass on where the user is going. */
-export function hidden(token: string, returnTo: ReturnTo = {}): Markup {
-  const member = returnToMember(returnTo);
+export function hidden(token: string, returnTo?: ReturnTo): Markup {
+  const member = returnTo && returnToMember(returnTo);
   return html`<input type="hidden" name="${FORM_TOKEN}" value="${token}">
 ${member !== undefined && html`<input type="hidden" name="${member[0]}" value="${member[1]}">`}`;
 }
