@@ -27,21 +27,6 @@ export type RequestSession = Pick<IssueCodeRequest, "userId" | "sessionId" | "au
 /** The one code of a decision, however often it is requested. @param decision a secret that stands for one decision of the user */
 const codeOf = (decision: string): string => createHmac("sha256", decision).update("authorization code").digest("base64url");
 
-/** A code if it can be issued at once, else what the request would grant and what the user has to be asked. */
-async function answerTo(
-  request: AuthorizationRequest,
-  valid: ValidRequest,
-  userId: string | undefined,
-  session: RequestSession | undefined,
-  core: Core,
-) {
-  if (session !== undefined && mayHaveCodeAtOnce(valid, session.userId)) {
-    const code = await storeCode(request, valid, session, core);
-    if (code !== undefined) return { case: "code" as const, value: code };
-  }
-  return { case: "authorization" as const, value: await authorizationOf(request, valid, userId, core) };
-}
-
 type AskedAccess = Pick<ValidRequest, "client" | "prompt" | "maxAge" | "acrValues" | "demand" | "hintedSub" | "scopes" | "resources">;
 
 /** What a valid request would grant, and what the user has to be asked. @param userId of the signed-in user, if there is one */
@@ -76,6 +61,7 @@ export async function authorizationOf(
 
 /**
  * Validates a request for the front. Once client and redirect URI are valid, faults are returned, not thrown.
+ * @returns a code if it can be issued at once, else what the request would grant and what the user has to be asked
  * @param session undefined when no code is to be issued yet
  * @throws {Refusal} as answerableClient, temporarily_unavailable, and not_found for a pushed request that is over
  */
@@ -89,7 +75,11 @@ export async function validateAuthorization(
   const request = sent.pushedRequest === undefined ? sent : await reopenedRequest(sent, sent.pushedRequest, core);
   const client = await answerableClient(request, address, core);
   try {
-    return { outcome: await answerTo(request, await loggedRequest(request, client, requestId, core), userId, session, core) };
+    const valid = await loggedRequest(request, client, requestId, core);
+    const atOnce = session !== undefined && mayHaveCodeAtOnce(valid, session.userId);
+    const code = atOnce ? await storeCode(request, valid, session, core) : undefined;
+    if (code !== undefined) return { outcome: { case: "code" as const, value: code } };
+    return { outcome: { case: "authorization" as const, value: await authorizationOf(request, valid, userId, core) } };
   } catch (error) {
     if (!isRefusal(error) || error.code === "temporarily_unavailable") throw error;
     return { outcome: { case: "error" as const, value: { error: error.code, errorDescription: error.detail.description ?? "" } } };

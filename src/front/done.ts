@@ -23,8 +23,7 @@ export function donePath(
 }
 
 /** What was just done in this browser. @param member of the query  @returns undefined without a right token, as in a link of another site */
-export function doneIn(member: string | undefined, guard: FormGuard, ctx: FrontContext): string | undefined {
-  if (member === undefined) return undefined;
+export function doneIn(member: string, guard: FormGuard, ctx: FrontContext): string | undefined {
   const [done = "", token] = member.split(".");
   return guard.isToken(ctx, token, purpose(done)) ? done : undefined;
 }

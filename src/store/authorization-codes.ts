@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
-import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily } from "../core/grants/authorization-code/ports.ts";
+import type { AuthorizationCodes, CodeState, NewFamily } from "../core/grants/authorization-code/ports.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../random.ts";
@@ -130,31 +130,30 @@ type CodeRow = Omit<CodeState, "documentClient"> & { readonly key: string; reado
 
 const newRow = AUTHORIZATION_CODES.writer(NEW);
 
-const issueRow = (n: number, codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry) => ({
-  n,
-  ...newRow({
-    ...binding,
-    codeHash,
-    dpopJkt: binding.dpopJkt ?? null,
-    documentClient: binding.documentClient ? storedClient(binding.documentClient) : null,
-  }),
-  ttl,
-  client_fingerprint: binding.clientFingerprint,
-  requested: scopesByResource(binding.scopes, binding.resources),
-  authentication: binding.stated && { ...binding.stated, requested: [...binding.stated.requested] },
-  pushed_request: binding.pushedRequest && hex(binding.pushedRequest),
-  required_acr: binding.demand?.acr,
-  required_max_age: binding.demand?.maxAge,
-  audit: newAuditEntry(audit),
-});
-
 type Issue = Parameters<AuthorizationCodes["issue"]>;
 type Redemption = readonly [codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry];
 
 export function authorizationCodes(sql: Sql): AuthorizationCodes {
-  const issue = coalesceWrites(async (issues: readonly Issue[]) =>
-    verdicts(issues, await sql.query<{ n: number }>(ISSUE, [jsonRows(issues.map((issued, n) => issueRow(n, ...issued)))])),
-  );
+  const issue = coalesceWrites(async (issues: readonly Issue[]) => {
+    const rows = issues.map(([codeHash, binding, ttl, audit], n) => ({
+      n,
+      ...newRow({
+        ...binding,
+        codeHash,
+        dpopJkt: binding.dpopJkt ?? null,
+        documentClient: binding.documentClient ? storedClient(binding.documentClient) : null,
+      }),
+      ttl,
+      client_fingerprint: binding.clientFingerprint,
+      requested: scopesByResource(binding.scopes, binding.resources),
+      authentication: binding.stated,
+      pushed_request: binding.pushedRequest && hex(binding.pushedRequest),
+      required_acr: binding.demand?.acr,
+      required_max_age: binding.demand?.maxAge,
+      audit: newAuditEntry(audit),
+    }));
+    return verdicts(rows, await sql.query<{ n: number }>(ISSUE, [jsonRows(rows)]));
+  });
   const redeem = coalesceWrites(async (redemptions: readonly Redemption[]) => {
     const rows = redemptions.map(([codeHash, grant, family, audit], n) => ({
       n,

@@ -1,6 +1,5 @@
 import type { Whose } from "../accounts/delegations.ts";
-import type { AuditEntry } from "../audit.ts";
-import type { Delegations, NewDelegation } from "../core/ports.ts";
+import type { Delegations } from "../core/ports.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceWrites, verdicts } from "./coalesce.ts";
 import { isClientEnabled, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
@@ -102,16 +101,14 @@ const RECORD = statement(
 
 const newRow = DELEGATIONS.writer(NEW);
 
-const inputRow = (n: number, { parent, ...delegation }: NewDelegation, audit: AuditEntry) => ({
-  n,
-  client_id: delegation.actor,
-  ...newRow({ ...delegation, cnf: delegation.cnf ?? null, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
-  audit: newAuditEntry(audit),
-});
-
 export function delegations(sql: Sql): Delegations {
   const record = coalesceWrites(async (exchanges: readonly Parameters<Delegations["record"]>[]) => {
-    const rows = exchanges.map(([delegation, audit], n) => inputRow(n, delegation, audit));
+    const rows = exchanges.map(([{ parent, ...delegation }, audit], n) => ({
+      n,
+      client_id: delegation.actor,
+      ...newRow({ ...delegation, cnf: delegation.cnf ?? null, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
+      audit: newAuditEntry(audit),
+    }));
     return verdicts(rows, await sql.query<{ n: number }>(RECORD, [jsonRows(rows)]));
   });
   return { record: (...exchange) => record(exchange) };

@@ -56,7 +56,10 @@ export const browserToken = ({ cookies, ports }: PageKit, ctx: FrontContext, pur
   csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose);
 
 /** What was just done in this browser, from the redirect after a form. @throws {Refusal} invalid_request */
-export const doneOf = ({ guard }: PageKit, ctx: FrontContext): string | undefined => doneIn(queryMember(ctx, DONE_MEMBER), guard, ctx);
+export function doneOf({ guard }: PageKit, ctx: FrontContext): string | undefined {
+  const member = queryMember(ctx, DONE_MEMBER);
+  return member === undefined ? undefined : doneIn(member, guard, ctx);
+}
 
 /** The session of the browser. What follows names its user, and has the branding of their realm and the links that their role gives. */
 export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
