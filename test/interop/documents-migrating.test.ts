@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { pbkdf2Sync, randomUUID, scryptSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,6 +31,12 @@ function follow(section: string, file: string, content: string): Promise<string>
   writeFileSync(join(dir, file), content);
   const env = { COUNTERSIGN_URL: server.url, COUNTERSIGN_EMAIL: OPERATOR.email, COUNTERSIGN_PASSWORD: OPERATOR.password };
   return runAll(commandsOf(DOCUMENT, section, { "npx countersign": COMMAND }), dir, { ...env, XDG_CONFIG_HOME: dir, NODE_ENV: "test" });
+}
+
+/** Runs a program of the document. @returns its status, what it prints, and what it says */
+function convert(program: string, input: string) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program], { cwd: dir, input, encoding: "utf8" });
+  return { status, printed: stdout.trim().split("\n"), said: stderr };
 }
 
 /** The user who signs in with the password of these tests. */
@@ -85,14 +92,49 @@ test("users of Auth0 keep their passwords", async () => {
   expect(await signedIn("ada@auth0.test")).toBe(200);
 });
 
+test("passwords of a Keycloak that are in another form are left out, and their users named", () => {
+  const password = { type: "password", secretData: "{}" };
+  const users = [
+    { username: "ada", email: "ada@form.test", credentials: [{ ...password, hashedSaltedValue: "c2FsdA==", algorithm: "pbkdf2" }] },
+    { username: "bob", email: "bob@form.test", credentials: [{ ...password, credentialData: '{"algorithm":"argon2"}' }] },
+    { username: "eve", email: "eve@form.test", credentials: null },
+  ];
+  const { status, printed, said } = convert("keycloak-users.mjs", JSON.stringify({ users }));
+  expect([status, printed.map((line) => JSON.parse(line).passwordHash)]).toEqual([0, [undefined, undefined, undefined]]);
+  const sentence = "the password is in another form, and is left out";
+  expect(said).toBe(`ada: ${sentence}\nbob: ${sentence}\n`);
+});
+
+test("lines of Auth0 that are no user with an address are named, and the others converted", () => {
+  const lines = ['{"phone_number":"+4930"}', "", "{", "null", '{"email":"last@auth0.test"}'];
+  const { status, printed, said } = convert("auth0-users.mjs", lines.join("\n"));
+  expect([status, printed]).toEqual([1, ['{"email":"last@auth0.test","role":"user"}']]);
+  expect(said).toBe("line 1: has no address, and is left out\nline 3: is not a user as JSON\nline 4: is not a user as JSON\n");
+});
+
+test.for([
+  ["keycloak-users.mjs", '{"realm":"acme"}', /^The file has no users: .+\n$/],
+  ["keycloak-clients.mjs", '{"realm":"acme"}', /^The file has no clients: .+\n$/],
+  ["keycloak-users.mjs", "{", /^.*JSON.*\n$/],
+  ["keycloak-clients.mjs", '{"clients":[{"clientId":"a","enabled":true,"serviceAccountsEnabled":true}]}', /^a: no secret; .+\n$/],
+] as const)("%s refuses %s in one sentence", ([program, input, sentence]) => {
+  expect(convert(program, input)).toEqual({ status: 1, printed: [""], said: expect.stringMatching(sentence) });
+});
+
 test("users of better-auth keep their passwords", async () => {
   const { sql } = server.database;
   const salt = "00112233445566778899aabbccddeeff";
   const key = scryptSync(PASSWORD, salt, 64, { cost: 16_384, blockSize: 16, parallelization: 1, maxmem: 2 ** 26 }).toString("hex");
   await runText(sql, 'create table "user" (id text, name text, email text, "emailVerified" boolean)');
   await runText(sql, 'create table account ("userId" text, "providerId" text, password text)');
-  await runText(sql, "insert into \"user\" values ('a', 'Ada', 'ada@better.test', true), ('b', '', 'bob@better.test', false)");
-  await runText(sql, "insert into account values ('a', 'credential', $1), ('b', 'github', null)", [`${salt}:${key}`]);
+  await runText(
+    sql,
+    "insert into \"user\" values ('a', 'Ada', 'ada@better.test', true), ('b', '', 'bob@better.test', false), ('c', 'Cleo', 'cleo@better.test', true)",
+  );
+  await runText(sql, "insert into account values ('a', 'credential', $1), ('b', 'github', null), ('c', 'credential', $2)", [
+    `${salt}:${key}`,
+    await bcrypt.hash(PASSWORD, 4),
+  ]);
   const query = blocksOf(DOCUMENT).find(({ language }) => language === "sql")?.code ?? "";
   const rows = await runText<Record<string, unknown>>(sql, query.replace(/;\s*$/, ""));
   for (const table of ['"user"', "account"]) await runText(sql, `drop table ${table}`);
@@ -100,7 +142,8 @@ test("users of better-auth keep their passwords", async () => {
   writeFileSync(join(dir, "better.ndjson"), lines.join("\n"));
   const env = { COUNTERSIGN_URL: server.url, COUNTERSIGN_EMAIL: OPERATOR.email, COUNTERSIGN_PASSWORD: OPERATOR.password };
   await runAll([`${COMMAND} users import better.ndjson`], dir, { ...env, XDG_CONFIG_HOME: dir });
-  expect([await signedIn("ada@better.test"), await signedIn("bob@better.test")]).toEqual([200, 401]);
+  const statuses = ["ada", "bob", "cleo"].map((name) => signedIn(`${name}@better.test`));
+  expect(await Promise.all(statuses)).toEqual([200, 401, 200]);
 });
 
 test("clients of a Keycloak keep their ids and secrets", async () => {
