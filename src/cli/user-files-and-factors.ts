@@ -50,7 +50,8 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
   const faults = namedTwice(lines);
   const existing = new Set<Line>();
   for (const chunk of chunksOf(lines)) for (const line of await existingIn(admin, chunk, faults, skipExisting)) existing.add(line);
-  if (faults.length > 0) throw new CommandFailure(EXIT.failed, `${NOTHING}${shown(faults)}`);
+  const next = existing.size > 0 && !skipExisting ? `\n${NEXT}` : "";
+  if (faults.length > 0) throw new CommandFailure(EXIT.failed, `${NOTHING}${shown(faults)}${next}`);
   const others = lines.filter((line) => !existing.has(line));
   let last = 0;
   for (const chunk of chunksOf(others)) {
@@ -70,7 +71,7 @@ async function importFile(admin: AdminClient, file: string, { skipExisting }: { 
 
 const countOf = (users: number): string => `${users} user${users === 1 ? "" : "s"}`;
 
-/** Checks lines, and adds the faults that it finds. @returns the lines with an account, where they are skipped */
+/** Checks lines, and adds the faults that it finds: also of lines with an account, unless they are skipped. @returns those lines */
 async function existingIn(admin: AdminClient, chunk: readonly Line[], faults: string[], skipExisting = false): Promise<readonly Line[]> {
   try {
     await admin.operator.users.import.mutate({ users: chunk.map(({ user }) => user), dryRun: true });
@@ -85,13 +86,11 @@ async function existingIn(admin: AdminClient, chunk: readonly Line[], faults: st
       const halves = [chunk.slice(0, half), chunk.slice(half)];
       return Array.fromAsync(halves, (part) => existingIn(admin, part, faults, skipExisting)).then((found) => found.flat());
     }
-    if (skipExisting && refusal.error === "conflict") {
-      const indexes = new Set(refusal.issues.map(({ path }) => Number(path.split(".")[1])));
-      return chunk.filter((_, index) => indexes.has(index));
-    }
     const { issues, message } = refusal;
-    faults.push(...(issues.length > 0 ? issues : [{ path: "users.0", message }]).map((issue) => faultOf(issue, chunk)));
-    return [];
+    const taken = new Set(refusal.error === "conflict" ? issues.map(({ path }) => Number(path.split(".")[1])) : []);
+    if (!skipExisting || taken.size === 0)
+      faults.push(...(issues.length > 0 ? issues : [{ path: "users.0", message }]).map((issue) => faultOf(issue, chunk)));
+    return chunk.filter((_, index) => taken.has(index));
   }
 }
 

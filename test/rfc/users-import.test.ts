@@ -145,6 +145,17 @@ test("a file that is imported again adds those who came since, and leaves out th
     out: "Imported 1 user. 2 users had an account already.\n",
   });
   expect((await users(["list", "--search", "late@"])).out).toContain("late@example.test");
+  const refused = await users(["import"], [...lines, line("later@example.test")]);
+  expect([refused.code, refused.err.trim().split("\n")]).toEqual([
+    1,
+    [
+      "Nothing was imported.",
+      "  line 1: email has an account already, or is named twice",
+      "  line 3: email has an account already, or is named twice",
+      "  line 2: id has an account already, or is named twice",
+      "Import the file again with --skip-existing, which leaves out the users with an account.",
+    ],
+  ]);
   const faulty = await users(["import", "--skip-existing"], [...lines, line("x")]);
   expect([faulty.code, faulty.err]).toEqual([1, expect.stringContaining("line 4: email is not an e-mail address")]);
 });
