@@ -23,8 +23,18 @@ describe("ASVS 10.7.2: names and hosts of clients are shown without deceptive ch
     expect(shownHost("https://good.test@evil.test/cb")).toBe("evil.test");
     expect(shownHost("cursor://bank.example/cb")).toBe("cursor:");
     expect(shownHost("com.example.app:/cb")).toBe("com.example.app:");
-    expect(shownResource("https://bücher.example/mcp?x=1")).toBe("xn--bcher-kva.example/mcp?x=1");
-    expect(shownResource("urn:mail")).toBe("urn:mail");
+  });
+
+  test.for([
+    ["https://bücher.example/mcp?x=1", "xn--bcher-kva.example/mcp?x=1"],
+    ["http://127.0.0.1:7777/", "127.0.0.1:7777"],
+    ["http://bank.example", "http://bank.example/"],
+    ["x://bank.example", "x://bank.example"],
+    ["x://127.0.0.1/mcp", "x://127.0.0.1/mcp"],
+    ["urn:mail", "urn:mail"],
+    ["mail", "mail"],
+  ] as const)("the resource %s is shown as %s", ([resource, shown]) => {
+    expect(shownResource(resource)).toBe(shown);
   });
 
   test("redirect URIs on the user's device are recognized", () => {

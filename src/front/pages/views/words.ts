@@ -48,6 +48,7 @@ export function shownText(text: string): string {
 /** The name that a client chose, or a replacement where it has no visible characters. */
 export const shownName = (language: Language, name: string): string => shownText(name) || TEXTS[language].client.nameless;
 
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const WEB_PROTOCOLS: ReadonlySet<string> = new Set(["https:", "http:"]);
 
 /** The host of a URI in punycode; the scheme if it is a private-use one, since the app chooses what follows it (`app://bank.example`). */
@@ -57,10 +58,11 @@ export function shownHost(uri: string): string {
   return WEB_PROTOCOLS.has(url.protocol) ? url.host : url.protocol;
 }
 
-/** A resource as it is shown: its host in punycode with the path, or its name if it is not a URL. */
+/** A resource as it is shown: its host in punycode with the path, and the scheme where it is neither https nor on this device; or its name. */
 export function shownResource(resource: string): string {
   const url = URL.canParse(resource) ? new URL(resource) : undefined;
-  if (!url || url.host === "") return shownText(resource);
+  const isPlain = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK.has(url.hostname));
+  if (!isPlain) return shownText(url?.href ?? resource);
   return url.host + (url.pathname === "/" ? "" : url.pathname) + url.search;
 }
 
@@ -90,8 +92,6 @@ export function shownTarget(language: Language, resource: string, targets: Targe
   const { agent, application } = TEXTS[language].client;
   return (target.isAgent ? agent : application)(shownName(language, target.name));
 }
-
-const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** Whether a redirect leads to a program on the user's device: any program there can listen on loopback or claim a private-use scheme. */
 export function isOnThisDevice(uri: string): boolean {
