@@ -155,6 +155,14 @@ describe("tRPC over HTTP", () => {
     expect(api.faults).toEqual([]);
   });
 
+  test.for([
+    ["%7B", "The input in the query is not valid JSON."],
+    ["%22%5Cu0000%22", "The input in the query contains a character that cannot be stored."],
+  ])("the input %s of a query is refused as that", async ([input, message]) => {
+    const answer = await fetch(`${api.url}/trpc/clients.get?input=${input}`, { headers: { authorization: `Bearer ${ada}` } });
+    expect([answer.status, (await answer.json()).error.message]).toEqual([400, message]);
+  });
+
   test("times and texts that the database cannot store return 400 without a fault", async () => {
     const { audit, clients, explain } = admin(operator).operator;
     const beyond = 253_402_300_800_000; // the year 10000

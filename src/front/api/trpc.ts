@@ -100,7 +100,7 @@ async function requestOf(ctx: FrontContext, context: ManagementContext): Promise
   const url = new URL(ctx.req.url ?? "", "http://front.invalid");
   const lastEventId = ctx.req.headers["last-event-id"];
   const input = url.searchParams.get("input");
-  if (input !== null) parseJson(input); // refuses what no body may hold
+  if (input !== null) parseJson(input, "The input in the query"); // refuses what no body may hold
   if (ctx.method !== "POST") return new Request(url, { headers: typeof lastEventId === "string" ? { "last-event-id": lastEventId } : {} });
   const takesFile = TAKE_FILES.some((path) => url.pathname === `${ENDPOINT}/${path}`);
   if (takesFile) await authenticateOperator(context);

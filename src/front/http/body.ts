@@ -38,31 +38,31 @@ export async function jsonBody(ctx: FrontContext, limit = JSON_LIMIT, mediaTypeC
   return parseJson(await readText(ctx, JSON_TYPE, limit, mediaTypeCode));
 }
 
-/** Reads JSON as `jsonBody` does. @throws {Refusal} invalid_request */
-export function parseJson(text: string): unknown {
+/** Reads JSON as `jsonBody` does. @param place where it stands, in words  @throws {Refusal} invalid_request */
+export function parseJson(text: string, place = "The body"): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new Refusal("invalid_request", "bad_json", { description: "The body is not valid JSON.", cause });
+    throw new Refusal("invalid_request", "bad_json", { description: `${place} is not valid JSON.`, cause });
   }
-  return sanitized(value, 1);
+  return sanitized(value, 1, place);
 }
 
 /** Copies the value into objects that inherit nothing, so that `constructor` and `__proto__` are members like any other. */
-function sanitized(value: unknown, depth: number): unknown {
-  if (typeof value === "string") return sanitizedText(value);
+function sanitized(value: unknown, depth: number, place: string): unknown {
+  if (typeof value === "string") return sanitizedText(value, place);
   if (typeof value !== "object" || value === null) return value;
-  if (depth > MAX_DEPTH) throw new Refusal("invalid_request", "json_too_deep", { description: "The body is nested too deeply." });
-  if (Array.isArray(value)) return value.map((item) => sanitized(item, depth + 1));
+  if (depth > MAX_DEPTH) throw new Refusal("invalid_request", "json_too_deep", { description: `${place} is nested too deeply.` });
+  if (Array.isArray(value)) return value.map((item) => sanitized(item, depth + 1, place));
   const copy: Record<string, unknown> = Object.create(null);
-  for (const [name, member] of Object.entries(value)) copy[sanitizedText(name)] = sanitized(member, depth + 1);
+  for (const [name, member] of Object.entries(value)) copy[sanitizedText(name, place)] = sanitized(member, depth + 1, place);
   return copy;
 }
 
-function sanitizedText(text: string): string {
+function sanitizedText(text: string, place: string): string {
   if (text.includes("\0") || !text.isWellFormed()) {
-    throw new Refusal("invalid_request", "unstorable_text", { description: "The body contains a character that cannot be stored." });
+    throw new Refusal("invalid_request", "unstorable_text", { description: `${place} contains a character that cannot be stored.` });
   }
   return text;
 }
