@@ -20,7 +20,11 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     ["status", "signal"],
     "A worker ended by itself, or was killed 90 seconds after it had to end; another one takes its place.",
   ),
-  worker_hangs: event("error", [], "A worker has answered nothing for 30 seconds, and is killed; `worker_ended` follows."),
+  worker_hangs: event(
+    "error",
+    [],
+    "A worker has answered nothing for 30 seconds, at its start for 60, and is killed; `worker_ended` or `worker_did_not_start` follows.",
+  ),
   worker_did_not_start: event("error", ["error"], "A worker did not start while others serve; it is tried again."),
   reload_failed: event("error", ["error"], "After SIGHUP: a new worker did not start, and has printed why; those that are left serve on."),
   close_failed: event("error", ["error"], "Closing did not end in order."),

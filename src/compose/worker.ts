@@ -19,6 +19,9 @@ export const isWorker = (): boolean =>
 const report = (message: FromWorker): void => void process.send?.(message);
 const onMessage = (listener: (message: ToWorker) => void): void => void process.on("message", listener);
 
+// From its start on, so that one that hangs before it is ready is replaced too.
+if (isWorker()) onMessage(({ type }) => type === "alive" && report({ type }));
+
 /**
  * Serves as a worker: the supervisor, not a signal, says when it drains, for a terminal sends its signals to every process. When the
  * supervisor is gone, Node ends the worker.
@@ -28,7 +31,6 @@ export function obeySupervisor(orders: { drain(lingerSeconds: number): void; wel
   onMessage((message) => {
     if (message.type === "drain") orders.drain(message.lingerSeconds);
     if (message.type === "welcome") orders.welcome();
-    if (message.type === "alive") report({ type: "alive" });
   });
   report({ type: "ready" });
 }

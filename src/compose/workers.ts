@@ -15,9 +15,10 @@ const MOMENT = 0.1;
 /** Milliseconds from its order to end until a worker is killed: longer than all that it waits for itself. */
 const PATIENCE = 90_000;
 
-/** Milliseconds between two questions whether a worker lives, and how many it may leave without an answer. */
+/** Milliseconds between two questions whether a worker lives, and how many it may leave without an answer: more while it loads its code. */
 const PULSE = 10_000;
 const UNANSWERED = 3;
+const UNANSWERED_AT_START = 6;
 
 /** Where it is logged that a worker was killed, after how many milliseconds, and the ends of workers that drain. */
 interface Terms {
@@ -61,16 +62,20 @@ const outdated = new WeakSet<Worker>();
 
 class Outdated extends Error {}
 
+/** Workers that are not ready yet. */
+const young = new Set<Worker>();
+
 /** Starts a worker, and waits until it serves. @throws when it ends before, having printed why  @throws {Outdated} */
 async function startWorker(): Promise<Ready> {
   const worker = cluster.fork();
   worker.on("error", () => undefined); // of a message to one that was just killed, whose exit follows
   closeUndelivered(worker);
+  young.add(worker);
   const ready = new Promise<void>((resolve, reject) => {
     worker.once("exit", () => reject(new (outdated.has(worker) ? Outdated : Error)("a worker ended before it was ready")));
     worker.on("message", (message: FromWorker) => message.type === "ready" && resolve());
   });
-  await ready;
+  await ready.finally(() => young.delete(worker));
   return { worker, since: performance.now() };
 }
 
@@ -107,9 +112,9 @@ function watchPulse(workers: ReadonlySet<Ready>, log: Log, pulse: number): () =>
   const unanswered = new WeakMap<Worker, number>();
   cluster.on("message", (worker, { type }: FromWorker) => type === "alive" && unanswered.delete(worker));
   const timer = setInterval(() => {
-    for (const { worker } of workers) {
+    for (const worker of [...young, ...Array.from(workers, (ready) => ready.worker)]) {
       const count = unanswered.get(worker) ?? 0;
-      if (count === UNANSWERED) {
+      if (count >= (young.has(worker) ? UNANSWERED_AT_START : UNANSWERED)) {
         log.error("worker_hangs");
         worker.process.kill("SIGKILL");
       }
@@ -229,7 +234,7 @@ function reloading(
         await drain(old, MOMENT, terms);
       }
     }
-    log.info("workers_reloaded", { count: workers.size });
+    if (workers.size > 0) log.info("workers_reloaded", { count: workers.size });
   };
   return () => {
     for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) outdated.add(worker);

@@ -91,6 +91,24 @@ test("a first worker that is killed after a reload ends the start with a sentenc
   for (const worker of workers()) process.kill(worker, "SIGKILL");
   await expect.poll(() => child.exitCode, LONG).toBe(1);
   await expect.poll(said, LONG).toMatch(/Error\]?: a worker ended before it was ready/);
+  expect(said()).not.toContain("workers_reloaded");
+});
+
+test("a worker that hangs before it is ready is killed and replaced", async (context) => {
+  const { expect } = context;
+  const { child, gate, workers, said } = await aSupervisor(context, undefined, undefined, 1_000);
+  const old = workers();
+  writeFileSync(gate, "");
+  process.kill(old[0] ?? 0, "SIGKILL");
+  const young = () => workers().filter((pid) => !old.includes(pid));
+  await expect.poll(young, LONG).toHaveLength(1);
+  const [hanging = 0] = young();
+  process.kill(hanging, "SIGSTOP");
+  rmSync(gate);
+  await expect.poll(workers, LONG).not.toContain(hanging);
+  await expect.poll(young, LONG).toHaveLength(1);
+  expect(said()).toMatch(/worker_hangs[\s\S]*worker_did_not_start/);
+  expect(child.exitCode).toBeNull();
 });
 
 test("a worker that hangs is killed and replaced", async (context) => {
