@@ -244,6 +244,23 @@ describe("RFC 9126 §4: a pushed request", () => {
     expect(late.map(({ status, html }) => [status, html.includes(OVER)])).toEqual(Array(2).fill([400, true]));
   });
 
+  test("that has led to a code in one tab is over in another, also for a denial", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const { path } = await pushed(server, server.clients.web);
+    const [one, two] = [await browser.follow(path), await browser.follow(path)];
+    expect((await browser.submit(one, { decision: "approve" })).url).toContain("code=");
+    const late = await browser.submit(two, { decision: "deny" });
+    expect([late.url.includes("access_denied"), late.status, late.html.includes(OVER)]).toEqual([false, 400, true]);
+  });
+
+  test("is denied, also twice", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const { path } = await pushed(server, server.clients.web);
+    const page = await browser.follow(path);
+    for (const visit of [await browser.submit(page, { decision: "deny" }), await browser.submit(page, { decision: "deny" })])
+      expect(visit.url).toContain("error=access_denied");
+  });
+
   test("64 browsers at once: one opens it", async ({ server }) => {
     const { path } = await pushed(server, server.clients.web);
     const answers = await Promise.all(Array.from({ length: 64 }, () => server.get(path)));

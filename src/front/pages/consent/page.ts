@@ -10,6 +10,7 @@ import { languageOf } from "../../http/language.ts";
 import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
+import { openPushed } from "../../oauth/pushed-request.ts";
 import { browserToken, type PageKit, queryMember, SET_UP, signedInTo, validRequest } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { shownClient, withRecords } from "../views/words.ts";
@@ -123,10 +124,12 @@ async function approve({ ports, flow }: PageKit, ctx: FrontContext, decided: Pen
   await flow.issue(ctx, decided, decisionSecret(open, signedIn.user.id));
 }
 
-async function deny({ ports, flow }: PageKit, ctx: FrontContext, decided: PendingDecision): Promise<void> {
+/** @throws {Refusal} invalid_request where a pushed request has led to a code, as in another tab */
+async function deny({ ports, flow, cookies }: PageKit, ctx: FrontContext, decided: PendingDecision): Promise<void> {
   const { authorization, signedIn, request, open } = decided;
   const { client, scopes, resources } = authorization;
-  const { deviceRequest } = request;
+  const { clientId = "", deviceRequest, pushedRequest: requestUri } = request;
+  if (requestUri !== undefined) await openPushed(ctx, { clientId, requestUri }, ports, cookies);
   if (deviceRequest !== undefined && !(await denyDevice(ports, ctx, deviceRequest)))
     return flow.refuse(ctx, request, "server_error", "The device request was approved before.");
   if (!open.again)
