@@ -101,6 +101,9 @@ const WRITE = statement(
   `insert into consumed_ids (kind, id_hash, expires_at) values ('write_probe', '', now())
    on conflict (kind, id_hash) do update set expires_at = excluded.expires_at`,
 );
+// On a full disk the row above is often written again in its page. What does not fit into the least memory goes to a file.
+const LEAST_MEMORY = statement("least_memory", "select set_config('work_mem', '64kB', true) as memory");
+const ROOM = statement("room_probe", "select count(*)::int as rows from generate_series(1, 100000)");
 const NOW = statement("database_clock", "select extract(epoch from clock_timestamp())::float8 as now");
 
 /** A database, and whether a write to it has failed because disk or quota are full. */
@@ -133,7 +136,9 @@ export const readiness = (sql: Sql, full: WatchedSql["full"] = { since: false })
     const [row] = await sql.query<{ read_only: boolean }>(READ_ONLY, []);
     if (row?.read_only !== false) throw storageUnavailable(Object.assign(new Error("the database is read-only"), { code: "25006" }));
     if (!full.since) return;
-    await sql.query(WRITE, []);
+    await sql.transaction(async (tx) => {
+      for (const probe of [LEAST_MEMORY, ROOM, WRITE]) await tx.query(probe, []);
+    });
     full.since = false;
   },
   /** The database's clock, in seconds since the epoch with their fraction. */

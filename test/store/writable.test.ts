@@ -21,7 +21,7 @@ describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fr
     let full = true;
     const { query } = database.sql;
     const failing: Sql = {
-      ...database.sql,
+      transaction: (work) => (full ? Promise.reject(diskFull) : database.sql.transaction(work)),
       query: (one, parameters) => (full && !one.text.trimStart().startsWith("select") ? Promise.reject(diskFull) : query(one, parameters)),
     };
     const watched = watchWrites(failing);
@@ -33,6 +33,19 @@ describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fr
     full = false;
     await ready.writes();
     expect(watched.full.since).toBe(false);
+  });
+
+  test("is not ready after a full disk while no file can grow, though a row can be written", async () => {
+    const noFiles: Sql = {
+      ...database.sql,
+      transaction: (work) =>
+        database.sql.transaction(async (tx) => {
+          await tx.query(statement("test_no_files", "set local temp_file_limit = 0"), []);
+          return work(tx);
+        }),
+    };
+    await readiness(database.sql, { since: true }).writes();
+    await expect(readiness(noFiles, { since: true }).writes()).rejects.toMatchObject(unavailable);
   });
 
   if (name === "embedded")
