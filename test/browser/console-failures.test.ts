@@ -357,6 +357,13 @@ test("an unknown tab in an address shows the first one", async () => {
   await page.getByRole("tab", { name: "Document", selected: true }).waitFor();
 });
 
+test("the screen of a metadata document names what it is about, or leads to the clients", async () => {
+  await openScreen(page, "/clients/document?client=urn:example:client");
+  await page.getByRole("heading", { name: "urn:example:client", level: 1 }).waitFor();
+  await openScreen(page, "/clients/document");
+  await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();
+});
+
 test("the buttons and questions by which keys are revoked name the key", async () => {
   const { admin, id: ownerId } = await adminAs(server.url);
   const { id } = await admin.operator.clients.create.mutate({

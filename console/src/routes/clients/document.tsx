@@ -1,6 +1,6 @@
 import { Badge, Code, Stack, Table, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Navigate, useNavigate, useSearch } from "@tanstack/react-router";
 import { type ManagementOutputs, trpc } from "../../api/client.ts";
 import { failureOf } from "../../api/failure.ts";
 import { useViewer } from "../../api/viewer.ts";
@@ -24,7 +24,8 @@ export function DocumentClient() {
   const { client = "", tab } = useSearch({ from: "/frame/clients/document" });
   const navigate = useNavigate({ from: "/clients/document" });
   const { isKnown, isOperator } = useViewer();
-  const head = { title: URL.parse(client)?.host ?? client, back: { to: "/clients", label: T.clients.title } };
+  const head = { title: URL.parse(client)?.host || client, back: { to: "/clients", label: T.clients.title } };
+  if (client === "") return <Navigate to="/clients" replace />;
   if (!isOperator) return <PageHead {...head} detail={isKnown && T.failure.operators} />;
   return (
     <Stack>
