@@ -2,7 +2,7 @@ import { createRoute, createRouter, lazyRouteComponent, type RouteComponent } fr
 import { callbackRoutes } from "./auth/callback.tsx";
 import { FailureNote } from "./components/failure.tsx";
 import { listSearch } from "./components/list-search.ts";
-import { BASE } from "./environment.ts";
+import { BASE, patience } from "./environment.ts";
 import { FRAME, ROOT } from "./frame/routes.tsx";
 
 /** Search parameters are plain text: an address can be read, and typed. */
@@ -13,7 +13,17 @@ function stringifySearch(search: Readonly<Record<string, unknown>>): string {
 }
 
 type Load = () => Promise<RouteComponent>;
-const lazily = (load: Load) => lazyRouteComponent(async () => ({ default: await load() }));
+const lazily = (load: Load) => lazyRouteComponent(async () => ({ default: await load().catch(assertAnswers) }));
+
+/** Where a file is missing, as after a release, the router loads the page again: while the server is away, that would be lost. @throws */
+async function assertAnswers(fault: unknown): Promise<never> {
+  const { ok, status } = await fetch(location.href, { signal: patience() });
+  throw ok ? fault : new Error(`${status}`);
+}
+
+const reload = async (): Promise<void> => {
+  if ((await fetch(location.href, { signal: patience() })).ok) location.reload();
+};
 
 /** A screen in the frame, whose code is fetched when it is opened. */
 const screen = <const Path extends string>(path: Path, load: Load) =>
@@ -64,7 +74,7 @@ export const router = createRouter({
   scrollRestoration: true,
   defaultPreload: "intent",
   // The file of a screen that did not arrive, after the router has loaded the page once more.
-  defaultErrorComponent: ({ error }) => <FailureNote error={error} retry={() => location.reload()} />,
+  defaultErrorComponent: ({ error }) => <FailureNote error={error} retry={() => void reload().catch(() => undefined)} />,
   // Forms and new secrets belong to one record: the screen of another one does not keep them.
   defaultRemountDeps: ({ params }) => params,
 });

@@ -67,6 +67,18 @@ test("a screen whose file cannot be loaded says so, and is loaded when its user 
   await page.getByRole("heading", { name: "Signing keys", level: 1 }).waitFor();
 });
 
+test("a screen that is opened while the server is away says so, and is loaded when it is back", async () => {
+  const away = (route: Route) => route.abort("connectionrefused");
+  await page.route("**/console**", away);
+  await page.route("**/assets/**", away);
+  await page.getByRole("link", { name: "Realms", exact: true }).click();
+  await page.getByText("The server cannot be reached.").waitFor();
+  await button("Try again").click();
+  await page.unrouteAll({ behavior: "wait" });
+  await button("Try again").click();
+  await page.getByRole("heading", { name: "Realms", level: 1 }).waitFor();
+});
+
 test("exports the trail after a release that has other files than the page", async () => {
   const loaded = page.waitForResponse("**/assets/export-*.js");
   await page.getByRole("link", { name: "Audit", exact: true }).click();
