@@ -1,3 +1,5 @@
+import { AgentError } from "./errors.ts";
+
 /** An access token as an agent uses it. */
 export interface AccessToken {
   readonly value: string;
@@ -41,7 +43,7 @@ export function freshnessOf(
 }
 
 const CAPACITY = 1_000;
-/** Seconds between attempts to renew a token that still works. */
+/** Seconds between attempts to renew a token that still works, unless the server asks for more (`Retry-After`). */
 const RENEWAL_PAUSE = 10;
 
 interface Entry {
@@ -89,7 +91,10 @@ export function tokenCache(now: () => number): TokenCache {
       if (entry === undefined || freshness === "expired") return requested(key, request);
       if (freshness === "stale" && now() >= entry.renewAfter) {
         entry.renewAfter = now() + RENEWAL_PAUSE;
-        requested(key, request).catch(() => undefined); // the token at hand still works
+        requested(key, request).catch((error: unknown) => {
+          // The token at hand still works.
+          if (error instanceof AgentError) entry.renewAfter = Math.max(entry.renewAfter, now() + (error.retryAfter ?? 0));
+        });
       }
       return entry.token;
     },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { AgentError } from "../../../agent-sdk/src/errors.ts";
 import { type AccessToken, cacheKey, freshnessOf, tokenCache } from "../../../agent-sdk/src/token-cache.ts";
 import { accessTokenOf } from "../../../agent-sdk/src/token-endpoint.ts";
 
@@ -78,6 +79,23 @@ describe("the memory of tokens", () => {
     expect(attempts).toBe(2);
     clock.now = 95;
     await expect(cache.obtain("k", fail)).rejects.toThrow("away");
+    expect((await cache.obtain("k", issue)).value).toBe("token 2");
+  });
+
+  test("a renewal that the server put off is tried again when it said, or once the token has expired", async () => {
+    const cache = fresh();
+    await cache.obtain("k", async () => ({ ...(await issue()), expiresAt: 1_000 }));
+    let attempts = 0;
+    const putOff = async (): Promise<AccessToken> => {
+      attempts += 1;
+      throw new AgentError("too_many_requests", "not now", { retryAfter: 60 });
+    };
+    for (clock.now of [800, 815, 859, 860, 919]) {
+      await cache.obtain("k", putOff);
+      await settled();
+    }
+    expect(attempts).toBe(2);
+    clock.now = 995;
     expect((await cache.obtain("k", issue)).value).toBe("token 2");
   });
 
