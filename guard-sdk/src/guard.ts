@@ -12,6 +12,7 @@ import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
 import { demandOf, type RouteOptions } from "./route.ts";
 import { hasScopes, scopeList } from "./scopes.ts";
+import type { Verifier } from "./verification.ts";
 import { warn } from "./warning.ts";
 
 /** What the guard says to a request: come in, or this answer. */
@@ -56,7 +57,7 @@ export interface Guard {
   ): Promise<Verdict>;
   /** The metadata document when `pathname` is one of its addresses; what adapters are made of. */
   metadataAnswer(method: string, pathname: string): HttpAnswer | undefined;
-  /** Ends what its verification keeps open to the authorization server, so that a process can end. Nothing with local verification. */
+  /** Ends what its verification keeps open to the authorization server, so that a process can end. Every token is refused from then on. */
   close(): void;
 }
 
@@ -70,7 +71,7 @@ export function createGuard(options: GuardOptions): Guard {
   const { resource, scopes: defaultScopes, onRefusal, dpop } = settings;
   const verifier = (settings.verification ?? locally)(settings);
   assertKind("what verification returns", verifier, needed(having("verify", "close")));
-  const { verify, close } = verifier;
+  const { verify, close } = untilClosed(verifier);
   const presented = presentation(settings, verify);
   const site = metadataSite({ ...settings, authorizationServers: settings.issuers });
 
@@ -131,6 +132,21 @@ export function createGuard(options: GuardOptions): Guard {
     metadataAnswer: site.answer,
     close,
   });
+}
+
+/** A verification that refuses every token once it is closed, also those that it remembers. */
+function untilClosed({ verify, close }: Verifier): Verifier {
+  let closed = false;
+  return {
+    async verify(token) {
+      if (closed) throw new GuardRefusal("temporarily_unavailable", "guard_closed");
+      return verify(token);
+    },
+    close() {
+      closed = true;
+      close();
+    },
+  };
 }
 
 type Report = (refusal: GuardRefusal) => Promise<void>;

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
-import type { Guard } from "@countersign/guard";
-import { localWithRevocations, type RevocationOptions } from "@countersign/guard/grpc";
+import { type Guard, introspection } from "@countersign/guard";
+import { grpcIntrospection, localWithRevocations, type RevocationOptions } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
 import { grpcChannel } from "../../guard-sdk/src/grpc-channel.ts";
 import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
@@ -49,6 +49,23 @@ describe("a guard that verifies locally and reads revocation events", () => {
   test("accepts a valid token", async ({ server }) => {
     const { ada, token } = await aToken(server);
     expect(await aGuard(server).guard.verifyToken(token)).toMatchObject({ sub: ada.id, clientId: "web", audience: [RESOURCE] });
+  });
+
+  test("accepts no token after it was closed, of which it would learn no revocation, nor does any other guard", async ({ server }) => {
+    const { token } = await aToken(server);
+    const { grpc } = server;
+    const ways = {
+      locally: undefined,
+      introspection: introspection(AS_RESOURCE_SERVER),
+      grpcIntrospection: grpcIntrospection({ ...AS_RESOURCE_SERVER, address: `http://${grpc}` }),
+      localWithRevocations: localWithRevocations({ ...AS_RESOURCE_SERVER, address: `http://${grpc}` }),
+    };
+    for (const [way, verification] of Object.entries(ways)) {
+      const guard = guardFor(server, { ...(verification && { verification }) });
+      await expect.poll(() => guard.verifyToken(token)).toHaveProperty("sub"); // the first of a server may take longer than a guard waits
+      guard.close();
+      expect([way, await refusalOf(() => guard.verifyToken(token))]).toEqual([way, ["temporarily_unavailable", "guard_closed"]]);
+    }
   });
 
   test("refuses a revoked token and accepts another", async ({ server }) => {
