@@ -92,15 +92,20 @@ export class NotAnswered extends Error {
   }
 }
 
-/** @throws {NotAnswered} */
+/** @throws {NotAnswered} for a limit or an outage that is none of the server, {SyntaxError} for another response that is not its own */
 async function assertAnswered(response: Response): Promise<void> {
-  if (response.status !== 429 && response.status < 500) return;
+  const { status, url } = response;
   const body: unknown = await response
     .clone()
     .json()
-    .catch(() => undefined);
-  const isRefusal = [body].flat().some((answer) => typeof (answer as { readonly error?: unknown } | undefined)?.error === "object");
-  if (!isRefusal) throw new NotAnswered(response.status);
+    .catch((error: unknown) => {
+      if (!(error instanceof SyntaxError)) throw error; // the connection broke
+    });
+  const parts = [body].flat() as ({ readonly result?: unknown; readonly error?: unknown } | null | undefined)[];
+  const isAnswer = parts.every((part) => [part?.result, part?.error].some((member) => typeof member === "object"));
+  if (isAnswer) return;
+  if (status === 429 || status >= 500) throw new NotAnswered(status);
+  throw new SyntaxError(`${url.split("?", 1)[0]} answered with status ${status}, but not as a Countersign.`);
 }
 
 /** Every procedure but those of `live`, which are streams. */

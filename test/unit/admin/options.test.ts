@@ -1,5 +1,8 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { type AdminClientOptions, createAdminClient } from "@countersign/admin";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 const sound: AdminClientOptions = { url: "https://auth.example", token: "t" };
 /** Calls it as a program without types may do. */
@@ -39,6 +42,23 @@ test.for([
   expect(given(options)).toThrow(TypeError);
   expect(given(options)).toThrow(message);
   expect(given(options)).not.toThrow("secret");
+});
+
+test.for([
+  [200, "<html></html>", "/trpc/viewer.get answered with status 200, but not as a Countersign."],
+  [401, "<html></html>", "/trpc/viewer.get answered with status 401, but not as a Countersign."],
+  [403, '{"error":"Forbidden"}', "/trpc/viewer.get answered with status 403, but not as a Countersign."],
+  [200, "null", "/trpc/viewer.get answered with status 200, but not as a Countersign."],
+  [502, "<html></html>", "The server cannot answer right now (status 502)."],
+] as const)("names address and status of a response %i with %s, which is not by the server", async ([status, body, sentence]) => {
+  const proxy = createServer((_, response) => response.writeHead(status).end(body)).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  onTestFinished(() => void proxy.close());
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const error: Error = await createAdminClient({ url, token: "t" })
+    .viewer.get.query()
+    .catch((cause) => cause);
+  expect(error.message).toBe(sentence.startsWith("/") ? `${url}${sentence}` : sentence);
 });
 
 test.for([
