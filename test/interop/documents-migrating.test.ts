@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { pbkdf2Sync, randomUUID, scryptSync } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import argon2 from "argon2";
 import bcrypt from "bcrypt";
@@ -115,6 +115,7 @@ test("lines of Auth0 that are no user with an address are named, and the others 
 test.for([
   ["keycloak-users.mjs", '{"realm":"acme"}', /^The file has no users: .+\n$/],
   ["keycloak-clients.mjs", '{"realm":"acme"}', /^The file has no clients: .+\n$/],
+  ["hydra-clients.mjs", '{"error":"no"}', /^The file has no clients: .+\n$/],
   ["keycloak-users.mjs", "{", /^.*JSON.*\n$/],
   ["keycloak-clients.mjs", '{"clients":[{"clientId":"a","enabled":true,"serviceAccountsEnabled":true}]}', /^a: no secret; .+\n$/],
 ] as const)("%s refuses %s in one sentence", ([program, input, sentence]) => {
@@ -178,7 +179,7 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
     { clientId: "api", enabled: true, bearerOnly: true },
     { ...web, clientId: "saml", protocol: "saml", standardFlowEnabled: true },
   ];
-  const said = await follow("clients", "acme-realm.json", JSON.stringify({ clients }));
+  const said = await follow("clients-of-keycloak", "acme-realm.json", JSON.stringify({ clients }));
   expect(said).toContain("clients");
   const stored = await runText(
     server.database.sql,
@@ -202,8 +203,68 @@ test("clients of a Keycloak keep their ids and secrets", async () => {
   expect([token.status, token.body.scope]).toEqual([200, "jobs:run"]);
 });
 
+test("clients of an Ory Hydra keep their ids, and get new secrets", async () => {
+  const common = {
+    client_name: "",
+    redirect_uris: [],
+    audience: [],
+    owner: "",
+    client_secret_expires_at: 0,
+    skip_consent: false,
+    jwks: {},
+  };
+  const items = [
+    {
+      ...{
+        ...common,
+        client_id: "hydra-web",
+        client_name: "Web",
+        scope: "openid offline notes:read",
+        token_endpoint_auth_method: "client_secret_post",
+      },
+      grant_types: ["authorization_code", "refresh_token", "implicit"],
+      ...{ redirect_uris: ["https://web.example/cb", "https://*.web.example/cb"], post_logout_redirect_uris: ["https://web.example/bye"] },
+      ...{ backchannel_logout_uri: "https://web.example/ended", backchannel_logout_session_required: true },
+    },
+    {
+      ...common,
+      client_id: "hydra-job",
+      scope: "jobs:run",
+      grant_types: ["client_credentials"],
+      token_endpoint_auth_method: "client_secret_basic",
+    },
+    { ...common, client_id: "hydra-old", scope: "openid", grant_types: ["implicit"], token_endpoint_auth_method: "none" },
+  ];
+  await follow("clients-of-ory-hydra", "hydra.json", JSON.stringify(items));
+  const stored = await runText(
+    server.database.sql,
+    `select client_id, name, redirect_uris, post_logout_redirect_uris, grant_types, token_endpoint_auth_method, scopes, backchannel_logout_uri
+     from clients where client_id like 'hydra-%' order by client_id`,
+  );
+  expect(stored).toMatchObject([
+    { client_id: "hydra-job", name: "hydra-job", grant_types: ["client_credentials"], scopes: ["jobs:run"], backchannel_logout_uri: null },
+    {
+      ...{
+        client_id: "hydra-web",
+        name: "Web",
+        redirect_uris: ["https://web.example/cb"],
+        grant_types: ["authorization_code", "refresh_token"],
+      },
+      ...{ post_logout_redirect_uris: ["https://web.example/bye"], token_endpoint_auth_method: "client_secret_post" },
+      ...{ scopes: ["openid", "offline_access", "notes:read"], backchannel_logout_uri: "https://web.example/ended" },
+    },
+  ]);
+  const { clients } = JSON.parse(readFileSync(join(dir, "clients.json"), "utf8"));
+  const { clientSecret } = clients.find(({ clientId }: { readonly clientId: string }) => clientId === "hydra-job");
+  const authorization = `Basic ${Buffer.from(`hydra-job:${clientSecret}`).toString("base64")}`;
+  const token = await server.form("/oauth/token", { grant_type: "client_credentials", scope: "jobs:run" }, { authorization });
+  expect([token.status, token.body.scope]).toEqual([200, "jobs:run"]);
+});
+
 test.for([undefined, "**********"])("a client of a Keycloak whose secret is %s in the export is not provisioned", async (secret) => {
   const client = { clientId: "masked", enabled: true, secret, serviceAccountsEnabled: true };
-  await expect(follow("clients", "acme-realm.json", JSON.stringify({ clients: [client] }))).rejects.toThrow("masked: no secret");
+  await expect(follow("clients-of-keycloak", "acme-realm.json", JSON.stringify({ clients: [client] }))).rejects.toThrow(
+    "masked: no secret",
+  );
   expect(await runText(server.database.sql, "select 1 from clients where client_id = 'masked'")).toEqual([]);
 });
