@@ -148,6 +148,34 @@ test("a name that somebody else has set in the meantime is shown before it is re
   await expect.poll(name).toBe("Mine");
 });
 
+test("a logo and a role that somebody else has set in the meantime are named before they are replaced", async () => {
+  const { id } = await operator.realms.create.mutate({ name: "With a logo" });
+  const svg = (name: string) => Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" id="${name}"/>`);
+  const logo = async () => (await operator.realms.get.query({ id })).branding.logoData;
+  await openScreen(page, `/realms/${id}`);
+  const chooser = page.waitForEvent("filechooser");
+  await page.getByLabel("Logo").click();
+  await (await chooser).setFiles({ name: "mine.svg", mimeType: "image/svg+xml", buffer: svg("mine") });
+  await button("Remove the logo").waitFor(); // once the file is read
+  const theirs = svg("theirs").toString("base64");
+  await operator.realms.setBranding.mutate({ id, branding: { logo: theirs } });
+  await button("Save branding").click();
+  await page.getByText("It is now: another logo.").waitFor();
+  expect(await logo()).toBe(theirs);
+  await button("Save branding").click();
+  await expect.poll(logo).toBe(svg("mine").toString("base64"));
+
+  const email = "promoted@example.test";
+  await operator.users.import.mutate({ users: [{ email, role: "user" }] });
+  const [user] = (await operator.users.list.query({ search: email })).users;
+  await openScreen(page, `/users/${user?.id}`);
+  await page.getByLabel("Role").selectOption({ label: "Developer" });
+  await run(`update users set role = 'operator' where email = '${email}'`);
+  await page.getByRole("dialog").getByRole("button", { name: "Change the role" }).click();
+  await page.getByText("It is now: Operator.").waitFor();
+  expect(await run(`select role from users where email = '${email}'`)).toEqual([{ role: "operator" }]);
+});
+
 test("what somebody else has set for the registration in a realm stays when it is saved unchanged, or another scope is added", async () => {
   const { id } = await operator.realms.create.mutate({ name: "Shared" });
   const scopes = async () => (await operator.realms.get.query({ id })).dynamicRegistrationScopes;

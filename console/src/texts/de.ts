@@ -773,6 +773,7 @@ export const de: Texts = {
     unreadableLogo: "Diese Datei konnte nicht gelesen werden. Wählen Sie eine andere.",
     noLogo: "Logo wählen",
     removeLogo: "Logo entfernen",
+    otherLogo: "ein anderes Logo",
     brandingDetail: "Was Sie leer lassen, bleibt, wie es am Server eingestellt ist.",
     saveBranding: "Erscheinungsbild speichern",
     saved: "Gespeichert.",

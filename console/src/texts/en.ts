@@ -717,6 +717,7 @@ export const en = {
     unreadableLogo: "This file could not be read. Choose another one.",
     noLogo: "Choose a logo",
     removeLogo: "Remove the logo",
+    otherLogo: "another logo",
     brandingDetail: "What you leave empty stays as the server is set.",
     saveBranding: "Save branding",
     saved: "Saved.",

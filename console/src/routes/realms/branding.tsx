@@ -2,7 +2,7 @@ import { Button, FileInput, Group, NativeSelect, Skeleton, Stack, Text, TextInpu
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
+import { ChangedSince, changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, type ManagementInputs } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -39,7 +39,7 @@ const base64Of = (file: File): Promise<string> =>
 /** What a realm shows its users, beside the pages that it makes. */
 export function BrandingForm({ realm: { id, branding, inherited } }: { readonly realm: RealmRecord }) {
   const { fields, edit, assertUnchanged, settle: settleFields } = useEdits(fieldsOf(branding));
-  const [logo, setLogo] = useState<string | null>();
+  const [logo, setLogo] = useState<{ readonly from: string | null; readonly to: string | null }>();
   const [isUnreadable, setUnreadable] = useState(false);
   const [file, setFile] = useState<File | null>(null);
   /** What was chosen last: a larger file is read for longer than a later one. */
@@ -48,7 +48,11 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
     mutationFn: async (sent: { readonly fields: typeof fields; readonly logo: typeof logo }) => {
       const { branding: now } = await api.operator.realms.get.query({ id }); // others may have changed it since the screen was read
       assertUnchanged(sent.fields, fieldsOf(now));
-      await sendChanges(changesTo(changeOf(fieldsOf(branding), undefined), changeOf(sent.fields, sent.logo)), (changes) =>
+      if (sent.logo !== undefined && now.logoData !== sent.logo.from && now.logoData !== sent.logo.to) {
+        setLogo({ ...sent.logo, from: now.logoData });
+        throw new ChangedSince(T.failure.changedSince(now.logoData === null ? T.common.none : texts.otherLogo));
+      }
+      await sendChanges(changesTo(changeOf(fieldsOf(branding), undefined), changeOf(sent.fields, sent.logo?.to)), (changes) =>
         api.operator.realms.setBranding.mutate({ id, branding: changes }),
       );
     },
@@ -62,7 +66,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
     chosen.current = from;
     setFile(from);
     setUnreadable(false);
-    setLogo(next);
+    setLogo(next === undefined ? undefined : { from: logo === undefined ? branding.logoData : logo.from, to: next });
   };
   const choose = async (next: File | null): Promise<void> => {
     settle(undefined, next);
@@ -70,9 +74,9 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
     const read = await base64Of(next).catch(() => undefined);
     if (chosen.current !== next) return;
     setUnreadable(read === undefined);
-    setLogo(read);
+    if (read !== undefined) setLogo({ from: branding.logoData, to: read });
   };
-  const hasLogo = logo === undefined ? branding.logo !== null : logo !== null;
+  const hasLogo = logo === undefined ? branding.logo !== null : logo.to !== null;
   return (
     <Group align="start" gap="xl">
       <Form onSubmit={() => saving.mutate({ fields, logo })}>
@@ -111,7 +115,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
           </Group>
         </Stack>
       </Form>
-      <Preview id={id} change={changeOf(fields, logo)} />
+      <Preview id={id} change={changeOf(fields, logo?.to)} />
     </Group>
   );
 }

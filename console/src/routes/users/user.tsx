@@ -1,6 +1,7 @@
 import { Button, Group, NativeSelect, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
+import { ChangedSince } from "../../api/changes.ts";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { ActButton, act } from "../../components/act.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
@@ -96,7 +97,12 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
       consequences: [texts.roleMeans[next], ...ofInviter],
       act: texts.setRole,
     };
-    if (await confirm(about)) await act(api.operator.users.setRole.mutate({ id, role: next }), texts.roleSet(email, texts.roles[next]));
+    if (await confirm(about)) await act(change(next), texts.roleSet(email, texts.roles[next]));
+  };
+  const change = async (next: typeof role): Promise<void> => {
+    const { role: now } = await api.operator.users.get.query({ id }); // others may have changed it since the screen was read
+    if (now !== role && now !== next) throw new ChangedSince(T.failure.changedSince(texts.roles[now]));
+    await api.operator.users.setRole.mutate({ id, role: next });
   };
   return (
     <Group align="end">
