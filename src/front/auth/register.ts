@@ -8,12 +8,10 @@ import { callerOf } from "../http/address.ts";
 import { apiError, json, orPage } from "../http/describe.ts";
 import { apiErrorPrinter } from "../http/errors.ts";
 import { sendJson } from "../http/headers.ts";
-import { languageOf } from "../http/language.ts";
 import { type ErrorPrinter, exceptHead, type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
 import { browserToken, type PageKit, returnToStarted } from "../pages/kit.ts";
-import { RESEND, staleLinkView, verifiedView } from "../pages/sign-up/page.ts";
-import { sendPage } from "../pages/views/layout.ts";
+import { RESEND, sendStaleLink, sendVerified } from "../pages/sign-up/page.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, EmailBody, RegisterBody, ResetBody, unavailable } from "./shapes.ts";
 
@@ -106,7 +104,7 @@ export const verifyRoute = (kit: PageKit): Route => ({
     ctx.vary("Accept");
     const isPage = wantsPage(ctx);
     const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users, callerOf(ctx), isPage);
-    if (isPage) sendPage(ctx, verifiedView(kit.site, languageOf(ctx), user.email, await returnToStarted(kit, ctx)));
+    if (isPage) sendVerified(ctx, kit.site, user.email, await returnToStarted(kit, ctx));
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   }),
 });
@@ -120,7 +118,7 @@ function verifyErrorPrinter(kit: PageKit): ErrorPrinter {
   const [json, page] = [apiErrorPrinter(ports.issuer), pageErrorPrinter(site)];
   return (ctx, refusal) => {
     if (!wantsPage(ctx)) json(ctx, refusal);
-    else if (refusal?.code === "invalid_request") sendPage(ctx, staleLinkView(site, languageOf(ctx), browserToken(kit, ctx, RESEND)), 400);
+    else if (refusal?.code === "invalid_request") sendStaleLink(ctx, site, browserToken(kit, ctx, RESEND));
     else page(ctx, refusal);
   };
 }

@@ -3,9 +3,9 @@ import { isAsStrong, TWO_FACTOR_ACR } from "../../protocol/authentication-contex
 import type { Form } from "../../protocol/form.ts";
 import { sendRedirect } from "../http/headers.ts";
 import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
-import { accountForm, accountPageHandler, type PageKit, queryForm, returnToOf, signInFor } from "./kit.ts";
+import { accountForm, accountPageHandler, failedForm, type PageKit, queryForm, returnToOf, signInFor } from "./kit.ts";
 import type { AccountPage } from "./views/account-frame.ts";
-import type { ReturnTo, Site } from "./views/layout.ts";
+import type { FailedForm, ReturnTo, Site } from "./views/layout.ts";
 import { PROVED_PAGES } from "./views/sections.ts";
 
 /** Seconds for which a proof lets a user do what could take the account from them, such as adding a way to sign in. */
@@ -30,7 +30,7 @@ export const proofPath = (site: Site, path: string, returnTo: ReturnTo, late = "
   signInFor(site, path, returnTo, `?${PROVE_AGAIN}=yes${late}`);
 
 /** GET of an account page that needs a fresh proof: asks for one, and returns to the section, or to the waiting request. */
-export const provedPage = (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
+const provedPage = (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
   accountPageHandler(kit, (ctx, page) => {
     if (isFresh(page.signedIn)) return show(ctx, page);
     sendRedirect(ctx, proofPath(kit.site, pathText(ctx), returnToOf(kit.site, queryForm(ctx))));
@@ -48,3 +48,24 @@ export const provedForm = (
     const late = PROVED_PAGES.includes(path) ? `&${TOO_LATE}=yes` : "";
     sendRedirect(ctx, proofPath(kit.site, path, returnToOf(kit.site, form), late));
   });
+
+/**
+ * GET and POST of a page with such a form. A refusal that the user can correct shows the form again.
+ * @param fields that may be at fault  @param show gets the form that failed  @param act as of accountForm
+ */
+export const provedFormPage = (
+  kit: PageKit,
+  fields: readonly string[],
+  show: (ctx: FrontContext, signedIn: SignedIn, failed: FailedForm, form?: Form) => Promise<void> | void,
+  act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>,
+): { readonly GET: Handler; readonly POST: Handler } => ({
+  GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn, {})),
+  POST: provedForm(kit, async (ctx, form, signedIn) => {
+    try {
+      return await act(ctx, form, signedIn);
+    } catch (error) {
+      await show(ctx, signedIn, failedForm(ctx, error, fields), form);
+      return undefined;
+    }
+  }),
+});

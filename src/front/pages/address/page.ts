@@ -9,69 +9,91 @@ import {
 } from "../../../accounts/address-change.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { isRefusal } from "../../../errors.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { provedForm, provedPage } from "../fresh-proof.ts";
+import { provedFormPage } from "../fresh-proof.ts";
 import { accountForm, accountToken, browserToken, doneOf, failedForm, type PageKit, queryMember, returnToOf, signedInTo } from "../kit.ts";
-import { formView, noticeView, wideLink } from "../views/cards.ts";
-import { type FailedForm, type FormPage, type HostedPage, hidden, html, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
+import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
+import { type FailedForm, hidden, html } from "../views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS } from "../views/sections.ts";
 
 type Page = { readonly GET: Handler; readonly POST: Handler };
 
 /** GET and POST /account/security/address: the user, who has just proved that it is them, asks for another address. */
-export function addressPage(kit: PageKit): Page {
-  const { ports, site } = kit;
-  const show = (ctx: FrontContext, user: User, { email, faults = [], status }: FailedForm & { readonly email?: string }): void => {
-    const page = { token: accountToken(kit, ctx, user), user, email, faults };
-    sendPage(ctx, addressView(site, languageOf(ctx), page), status);
-  };
-  return {
-    GET: provedPage(kit, (ctx, { signedIn: { user } }) => show(ctx, user, {})),
-    POST: provedForm(kit, async (ctx, form, signedIn) => {
-      const email = form.get("email") ?? "";
-      try {
-        await requestAddressChange(signedIn, assertShape(EmailBody, { email }).email, ports, callerOf(ctx));
-        return donePath(kit, ctx, ACCOUNT_START, "addressSent");
-      } catch (error) {
-        show(ctx, signedIn.user, { email, ...failedForm(ctx, error, ["email"]) });
-      }
-    }),
-  };
-}
+export const addressPage = (kit: PageKit): Page =>
+  provedFormPage(
+    kit,
+    ["email"],
+    (ctx, { user }, failed, form) =>
+      sendForm(ctx, kit.site, failed, ({ address: { title, lead, leadUnconfirmed, email: label, submit, toAccount } }) => ({
+        title,
+        lead: (user.emailVerified ? lead : leadUnconfirmed)(user.email),
+        action: kit.site.path("/account/security/address"),
+        members: hidden(accountToken(kit, ctx, user)),
+        fields: [{ name: "email", label, type: "email", autocomplete: "email", value: form && (form.get("email") ?? ""), autofocus: true }],
+        submit,
+        below: html`<a href="${kit.site.path("/account")}">${toAccount}</a>`,
+      })),
+    async (ctx, form, signedIn) => {
+      const { email } = assertShape(EmailBody, { email: form.get("email") ?? "" });
+      await requestAddressChange(signedIn, email, kit.ports, callerOf(ctx));
+      return donePath(kit, ctx, ACCOUNT_START, "addressSent");
+    },
+  );
 
 /** Shows the page of a link, or that the link does not work. */
-async function forLink(kit: PageKit, ctx: FrontContext, show: () => Promise<void>, stale = staleAddressLinkView): Promise<void> {
+async function forLink(
+  { site }: PageKit,
+  ctx: FrontContext,
+  show: () => Promise<void>,
+  stale: (texts: Texts["address"]) => readonly [text: string, path: string, label: string],
+): Promise<void> {
   try {
     await show();
   } catch (error) {
     if (!isRefusal(error) || error.reason !== ADDRESS_LINK_UNUSABLE) throw error;
-    sendPage(ctx, stale(kit.site, languageOf(ctx)), 400);
+    const words = ({ address }: Texts) => {
+      const [text, path, label] = stale(address);
+      return { title: address.stale.title, text, more: wideLink(site.path(path), label) };
+    };
+    sendNotice(ctx, site, "bad", words, 400);
   }
 }
+
+/** What the forms of both links have in common. @param token of the form  @param link the token of the link */
+const linkCard = (token: string, link: string, { email, formerEmail }: AddressChange, texts: Texts["address"]["stop"]) => ({
+  title: texts.title,
+  lead: texts.lead(formerEmail, email),
+  members: html`${hidden(token)}<input type="hidden" name="token" value="${link}">`,
+  submit: texts.submit,
+});
 
 /** GET and POST /account/security/address/confirm: the link to the new address, which works only where its user is signed in. */
 export function confirmAddressPage(kit: PageKit): Page {
   const { ports, site } = kit;
-  const show = (ctx: FrontContext, user: User, link: string, { faults = [], status }: FailedForm = {}): Promise<void> =>
-    forLink(kit, ctx, async () => {
+  const show = (ctx: FrontContext, user: User, link: string, failed: FailedForm = {}): Promise<void> => {
+    const showForm = async () => {
       const change = await changeToConfirm(link, user, ports);
-      const page = { token: accountToken(kit, ctx, user), link, change, faults };
-      sendPage(ctx, confirmAddressView(site, languageOf(ctx), page), status);
-    });
+      sendForm(ctx, site, failed, ({ address: { confirm, toAccount } }) => ({
+        ...linkCard(accountToken(kit, ctx, user), link, change, confirm),
+        action: site.path(CONFIRM_ADDRESS),
+        below: html`<a href="${site.path("/account")}">${toAccount}</a>`,
+      }));
+    };
+    return forLink(kit, ctx, showForm, ({ stale }) => [stale.text, "/account", stale.toAccount]);
+  };
   return {
     async GET(ctx) {
       const signedIn = await signedInTo(kit, ctx);
       const link = queryMember(ctx, "token") ?? "";
       if (signedIn !== undefined) return show(ctx, signedIn.user, link);
-      const returnTo = returnToOf(site, new Map([["next", `${CONFIRM_ADDRESS}?token=${link}`]]));
-      sendPage(ctx, signInFirstView(site, languageOf(ctx), returnTo));
+      const toSignIn = site.path("/login", returnToOf(site, new Map([["next", `${CONFIRM_ADDRESS}?token=${link}`]])));
+      sendNotice(ctx, site, "plain", ({ address: { signInFirst } }) => ({ ...signInFirst, more: wideLink(toSignIn, signInFirst.signIn) }));
     },
     POST: accountForm(kit, async (ctx, form, signedIn) => {
       const link = form.get("token") ?? "";
@@ -92,17 +114,21 @@ const STOPPED = "stopped";
 /** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
 export function stopAddressPage(kit: PageKit): Page {
   const { ports, guard, site } = kit;
-  const show = (ctx: FrontContext, link: string, { faults = [], status }: FailedForm = {}): Promise<void> => {
+  const show = (ctx: FrontContext, link: string, failed: FailedForm = {}): Promise<void> => {
     const showForm = async () => {
       const change = await changeToStop(link, ports);
-      sendPage(ctx, stopAddressView(site, languageOf(ctx), { token: browserToken(kit, ctx, STOP), link, change, faults }), status);
+      sendForm(ctx, site, failed, ({ address: { stop } }) => ({
+        ...linkCard(browserToken(kit, ctx, STOP), link, change, stop),
+        action: site.path("/address/stop"),
+      }));
     };
-    return forLink(kit, ctx, showForm, staleStopLinkView);
+    return forLink(kit, ctx, showForm, ({ stale, stopped }) => [stale.stop, "/forgot", stopped.choose]);
   };
   return {
     async GET(ctx) {
-      if (doneOf(kit, ctx) === STOPPED) return sendPage(ctx, stoppedAddressView(site, languageOf(ctx)));
-      await show(ctx, queryMember(ctx, "token") ?? "");
+      if (doneOf(kit, ctx) !== STOPPED) return show(ctx, queryMember(ctx, "token") ?? "");
+      const toForgot = site.path("/forgot");
+      sendNotice(ctx, site, "good", ({ address: { stopped } }) => ({ ...stopped, more: wideLink(toForgot, stopped.choose) }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
@@ -111,94 +137,14 @@ export function stopAddressPage(kit: PageKit): Page {
       try {
         await stopAddressChange(link, ports, callerOf(ctx));
       } catch (error) {
-        if (isRefusal(error) && error.code === "conflict") return sendPage(ctx, takenAddressView(site, languageOf(ctx)), 409);
-        return show(ctx, link, failedForm(ctx, error, []));
+        if (!isRefusal(error) || error.code !== "conflict") return show(ctx, link, failedForm(ctx, error, []));
+        // The former address has another account now.
+        const words = ({ address: { taken } }: Texts) => ({
+          ...{ title: taken.title, text: taken.text(site.host), more: wideLink(site.path("/login"), taken.signIn) },
+        });
+        return sendNotice(ctx, site, "bad", words, 409);
       }
       sendRedirect(ctx, site.path(donePath(kit, ctx, "/address/stop", STOPPED)));
     },
   };
-}
-
-interface AddressPage extends Omit<FormPage, "returnTo"> {
-  readonly user: Pick<User, "email" | "emailVerified">;
-}
-
-function addressView(site: Site, language: Language, { token, user, email, faults }: AddressPage): HostedPage {
-  const texts = TEXTS[language].address;
-  return formView(site, language, {
-    title: texts.title,
-    lead: (user.emailVerified ? texts.lead : texts.leadUnconfirmed)(user.email),
-    action: site.path("/account/security/address"),
-    members: hidden(token),
-    fields: [{ name: "email", label: texts.email, type: "email", autocomplete: "email", value: email, autofocus: true }],
-    faults,
-    submit: texts.submit,
-    below: html`<a href="${site.path("/account")}">${texts.toAccount}</a>`,
-  });
-}
-
-interface AddressLinkPage extends Pick<FormPage, "token" | "faults"> {
-  /** The token of the link. */
-  readonly link: string;
-  readonly change: AddressChange;
-}
-
-const linkMembers = ({ token, link }: AddressLinkPage) => html`${hidden(token)}<input type="hidden" name="token" value="${link}">`;
-
-function confirmAddressView(site: Site, language: Language, page: AddressLinkPage): HostedPage {
-  const { confirm, toAccount } = TEXTS[language].address;
-  return formView(site, language, {
-    title: confirm.title,
-    lead: confirm.lead(page.change.formerEmail, page.change.email),
-    action: site.path(CONFIRM_ADDRESS),
-    members: linkMembers(page),
-    faults: page.faults,
-    submit: confirm.submit,
-    below: html`<a href="${site.path("/account")}">${toAccount}</a>`,
-  });
-}
-
-/** @param returnTo the link, which the user goes on to after the sign-in */
-function signInFirstView(site: Site, language: Language, returnTo: ReturnTo): HostedPage {
-  const { title, text, signIn } = TEXTS[language].address.signInFirst;
-  return noticeView(site, language, { tone: "plain", title, text, more: wideLink(site.path("/login", returnTo), signIn) });
-}
-
-function stopAddressView(site: Site, language: Language, page: AddressLinkPage): HostedPage {
-  const { title, lead, submit } = TEXTS[language].address.stop;
-  return formView(site, language, {
-    title,
-    lead: lead(page.change.formerEmail, page.change.email),
-    action: site.path("/address/stop"),
-    members: linkMembers(page),
-    faults: page.faults,
-    submit,
-  });
-}
-
-function stoppedAddressView(site: Site, language: Language): HostedPage {
-  const { title, text, choose } = TEXTS[language].address.stopped;
-  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/forgot"), choose) });
-}
-
-/** The former address has another account now. */
-function takenAddressView(site: Site, language: Language): HostedPage {
-  const { title, text, signIn } = TEXTS[language].address.taken;
-  return noticeView(site, language, { tone: "bad", title, text: text(site.host), more: wideLink(site.path("/login"), signIn) });
-}
-
-/** The link to the former address does not work, or not again. */
-function staleStopLinkView(site: Site, language: Language): HostedPage {
-  const { stale, stopped } = TEXTS[language].address;
-  return noticeView(site, language, {
-    tone: "bad",
-    title: stale.title,
-    text: stale.stop,
-    more: wideLink(site.path("/forgot"), stopped.choose),
-  });
-}
-
-function staleAddressLinkView(site: Site, language: Language): HostedPage {
-  const { title, text, toAccount } = TEXTS[language].address.stale;
-  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/account"), toAccount) });
 }

@@ -1,17 +1,16 @@
 import { closeAccount } from "../../../accounts/account.ts";
-import type { User } from "../../../accounts/ports.ts";
 import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
-import type { FrontContext, Handler } from "../../http/routes.ts";
-import { provedForm, provedPage } from "../fresh-proof.ts";
-import { accountToken, doneOf, failedForm, type PageKit, signedInTo } from "../kit.ts";
+import type { Handler } from "../../http/routes.ts";
+import { provedFormPage } from "../fresh-proof.ts";
+import { accountToken, doneOf, type PageKit, signedInTo } from "../kit.ts";
 import { accountFrame } from "../views/account-frame.ts";
-import { noticeView, wideLink } from "../views/cards.ts";
-import { type FailedForm, type FormPage, faultSummary, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
+import { sendNotice, wideLink } from "../views/cards.ts";
+import { type FormPage, faultSummary, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
 import { shownName } from "../views/words.ts";
 
 const DELETED = "deleted";
@@ -19,25 +18,20 @@ const DELETED = "deleted";
 /** GET /account/delete says what would happen, POST /account/delete does it, both after a fresh proof. */
 export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, site, cookies } = kit;
-
-  async function show(ctx: FrontContext, user: User, { faults = [], status }: FailedForm = {}): Promise<void> {
-    const clients = (await ports.clients.ofOwner(user.id)).map(({ name }) => name);
-    const page = { token: accountToken(kit, ctx, user), email: user.email, clients, faults };
-    sendPage(ctx, deleteAccountView(site, languageOf(ctx), page), status);
-  }
-
-  return {
-    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn.user)),
-    POST: provedForm(kit, async (ctx, _form, signedIn) => {
-      try {
-        await closeAccount(signedIn, ports, callerOf(ctx));
-        cookies.endSession(ctx);
-        return donePath(kit, ctx, "/account/deleted", DELETED);
-      } catch (error) {
-        await show(ctx, signedIn.user, failedForm(ctx, error, []));
-      }
-    }),
-  };
+  return provedFormPage(
+    kit,
+    [],
+    async (ctx, { user }, { faults = [], status }) => {
+      const clients = (await ports.clients.ofOwner(user.id)).map(({ name }) => name);
+      const page = { token: accountToken(kit, ctx, user), email: user.email, clients, faults };
+      sendPage(ctx, deleteAccountView(site, languageOf(ctx), page), status);
+    },
+    async (ctx, _form, signedIn) => {
+      await closeAccount(signedIn, ports, callerOf(ctx));
+      cookies.endSession(ctx);
+      return donePath(kit, ctx, "/account/deleted", DELETED);
+    },
+  );
 }
 
 /** GET /account/deleted: the account is gone. It says so where it was deleted, and not to a user who has signed in since. */
@@ -46,7 +40,11 @@ export const accountGonePage =
   async (ctx) => {
     const { site, ports } = kit;
     if (doneOf(kit, ctx) !== DELETED || (await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"));
-    sendPage(ctx, accountGoneView(site, languageOf(ctx), hasSignUp(ports.signUpPolicy)));
+    const mayJoin = hasSignUp(ports.signUpPolicy);
+    sendNotice(ctx, site, "good", ({ deleteAccount: { gone } }) => ({
+      ...gone,
+      more: mayJoin && wideLink(site.path("/signup"), gone.signUp),
+    }));
   };
 
 interface DeleteAccountPage extends Pick<FormPage, "token" | "faults"> {
@@ -81,10 +79,4 @@ ${hidden(token)}
 <p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>
 </section>`,
   );
-}
-
-/** @param mayJoin whether users may open accounts by themselves */
-function accountGoneView(site: Site, language: Language, mayJoin: boolean): HostedPage {
-  const { title, text, signUp } = TEXTS[language].deleteAccount.gone;
-  return noticeView(site, language, { tone: "good", title, text, more: mayJoin && wideLink(site.path("/signup"), signUp) });
 }

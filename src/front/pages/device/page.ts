@@ -3,24 +3,30 @@ import type { FailureBudget, SignInFailures } from "../../../accounts/ports.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import { parseUserCode } from "../../../protocol/user-code.ts";
 import { hashSecret } from "../../../random.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
 import { browserToken, doneOf, failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
-import { formView, noticeView } from "../views/cards.ts";
-import { type FailedForm, type FormPage, type HostedPage, hidden, type Site, sendPage } from "../views/layout.ts";
+import { sendForm, sendNotice } from "../views/cards.ts";
+import { type FailedForm, hidden } from "../views/layout.ts";
 
 const PURPOSE = "device";
 
 /** GET /device and POST /device: takes the code that a device shows, then continues as an application's request. @see RFC 8628 §3.3 */
 export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, flow, site } = kit;
-  const show = (ctx: FrontContext, userCode: string | undefined, { faults = [], status }: FailedForm = {}) =>
-    sendPage(ctx, deviceView(site, languageOf(ctx), { token: browserToken(kit, ctx, PURPOSE), userCode, faults }), status);
+  const show = (ctx: FrontContext, value: string | undefined, failed: FailedForm = {}) =>
+    sendForm(ctx, site, failed, ({ device: texts }) => ({
+      title: texts.title,
+      lead: value === undefined || failed.faults !== undefined ? texts.lead : texts.leadFilled,
+      action: site.path("/device"),
+      members: hidden(browserToken(kit, ctx, PURPOSE)),
+      fields: [{ name: "user_code", label: texts.code, type: "text", autocomplete: "off", value, autofocus: true, hint: texts.hint }],
+      submit: texts.submit,
+      after: texts.caution,
+    }));
   return {
     GET: async (ctx) => show(ctx, queryMember(ctx, "user_code")),
     async POST(ctx) {
@@ -47,35 +53,8 @@ export const deviceDonePage =
     const { site } = kit;
     const outcome = doneOf(kit, ctx);
     if (outcome !== "approved" && outcome !== "denied" && outcome !== "failed") return sendRedirect(ctx, site.path("/device"));
-    sendPage(ctx, deviceDoneView(site, languageOf(ctx), outcome), 200);
+    sendNotice(ctx, site, outcome === "approved" ? "good" : "plain", ({ device }) => device[outcome]);
   };
-
-interface DevicePage extends Pick<FormPage, "token" | "faults"> {
-  /** As the user wrote it, or as the link of the device has it. */
-  readonly userCode: string | undefined;
-}
-
-function deviceView(site: Site, language: Language, { token, userCode, faults }: DevicePage): HostedPage {
-  const texts = TEXTS[language].device;
-  return formView(site, language, {
-    title: texts.title,
-    lead: userCode === undefined || faults.length > 0 ? texts.lead : texts.leadFilled,
-    action: site.path("/device"),
-    members: hidden(token),
-    fields: [
-      { name: "user_code", label: texts.code, type: "text", autocomplete: "off", value: userCode, autofocus: true, hint: texts.hint },
-    ],
-    faults,
-    submit: texts.submit,
-    after: texts.caution,
-  });
-}
-
-/** What the user decided. */
-function deviceDoneView(site: Site, language: Language, outcome: "approved" | "denied" | "failed"): HostedPage {
-  const texts = TEXTS[language].device;
-  return noticeView(site, language, { tone: outcome === "approved" ? "good" : "plain", ...texts[outcome] });
-}
 
 /** Wrong user codes that one address may enter in an hour. With 34.6 bits it would take thousands of years to guess one. @see RFC 8628 §5.1 */
 const BUDGET: FailureBudget = { limit: 5, window: 3_600 };

@@ -1,11 +1,10 @@
 import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/forgotten-password.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,
@@ -20,18 +19,8 @@ import {
   returnToOf,
   returnToStarted,
 } from "../kit.ts";
-import { formView, noticeView, wideLink } from "../views/cards.ts";
-import {
-  accountName,
-  type FailedForm,
-  type FormPage,
-  type HostedPage,
-  hidden,
-  html,
-  type ReturnTo,
-  type Site,
-  sendPage,
-} from "../views/layout.ts";
+import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
+import { accountName, type FailedForm, hidden, html, type ReturnTo } from "../views/layout.ts";
 
 const FORGOT = "forgot";
 const RESET = "reset";
@@ -40,11 +29,21 @@ const SENT = "sent";
 /** The value of `done` after a new password was set. */
 const CHANGED = "changed";
 
+const NEW_PASSWORD = { name: "password", type: "password", autocomplete: "new-password", autofocus: true } as const;
+
 /** GET /forgot and POST /forgot: sends a link; the response is the same for every address. */
 export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
-  const show = (ctx: FrontContext, returnTo: ReturnTo, email?: string, { faults = [], status }: FailedForm = {}): void =>
-    sendPage(ctx, forgotView(site, languageOf(ctx), { token: browserToken(kit, ctx, FORGOT), returnTo, email, faults }), status);
+  const show = (ctx: FrontContext, returnTo: ReturnTo, value?: string, failed: FailedForm = {}): void =>
+    sendForm(ctx, site, failed, ({ forgottenPassword: { title, lead, email: label, submit, toSignIn } }) => ({
+      title,
+      lead,
+      action: site.path("/forgot"),
+      members: hidden(browserToken(kit, ctx, FORGOT), returnTo),
+      fields: [{ name: "email", label, type: "email", autocomplete: "username", value, autofocus: true }],
+      submit,
+      below: html`<a href="${site.path("/login", returnTo)}">${toSignIn}</a>`,
+    }));
   return {
     GET: (ctx) => show(ctx, returnToOf(site, queryForm(ctx))),
     async POST(ctx) {
@@ -62,34 +61,50 @@ export function forgotPage(kit: PageKit): { readonly GET: Handler; readonly POST
   };
 }
 
-/** GET /forgot/sent: a separate page, so that reloading it does not send another link. */
+/** GET /forgot/sent: a separate page, so that reloading it does not send another link. It does not say whether there is such an account. */
 export const forgotSentPage =
   (kit: PageKit): Handler =>
   (ctx) => {
     const { site } = kit;
     const returnTo = returnToOf(site, queryForm(ctx));
     if (doneOf(kit, ctx) !== SENT) return sendRedirect(ctx, site.path("/forgot", returnTo));
-    sendPage(ctx, forgotSentView(site, languageOf(ctx), returnTo));
+    sendNotice(ctx, site, "mail", ({ forgottenPassword: { sent, toSignIn } }) => ({
+      ...sent,
+      more: html`${wideLink(site.path("/login", returnTo), toSignIn)}
+<p class="small after-form">${sent.nothingThere}</p>`,
+    }));
   };
 
 /** GET /reset and POST /reset: a new password by the link of a mail. Setting the password uses up the link; opening it does not. */
 export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
   const { ports, guard, site } = kit;
-  async function show(ctx: FrontContext, link: string, { faults = [], status }: FailedForm = {}): Promise<void> {
+  async function show(ctx: FrontContext, link: string, failed: FailedForm = {}): Promise<void> {
     try {
       const { email } = await ownerOfReset(link, ports);
-      sendPage(ctx, resetView(site, languageOf(ctx), { token: browserToken(kit, ctx, RESET), link, email, faults }), status);
+      sendForm(ctx, site, failed, ({ forgottenPassword: { choose } }) => ({
+        title: choose.title,
+        lead: choose.lead(email),
+        action: site.path("/reset"),
+        members: html`${hidden(browserToken(kit, ctx, RESET))}<input type="hidden" name="token" value="${link}">${accountName(email)}`,
+        fields: [{ ...NEW_PASSWORD, label: choose.password, hint: choose.passwordHint }],
+        submit: choose.submit,
+      }));
     } catch (error) {
       if (!isStaleReset(error)) throw error;
-      sendPage(ctx, staleResetView(site, languageOf(ctx), await returnToStarted(kit, ctx)), 400);
+      const returnTo = await returnToStarted(kit, ctx);
+      const words = ({ forgottenPassword: { stale } }: Texts) => ({
+        ...stale,
+        more: html`${wideLink(site.path("/forgot", returnTo), stale.again)}
+<p class="small after-form"><a href="${site.path("/login", returnTo)}">${stale.signIn}</a></p>`,
+      });
+      sendNotice(ctx, site, "bad", words, 400);
     }
   }
   return {
     async GET(ctx) {
-      if (doneOf(kit, ctx) === CHANGED) {
-        return sendPage(ctx, resetDoneView(site, languageOf(ctx), await returnToStarted(kit, ctx)));
-      }
-      await show(ctx, queryMember(ctx, "token") ?? "");
+      if (doneOf(kit, ctx) !== CHANGED) return show(ctx, queryMember(ctx, "token") ?? "");
+      const toSignIn = site.path("/login", await returnToStarted(kit, ctx));
+      sendNotice(ctx, site, "good", ({ forgottenPassword: { changed } }) => ({ ...changed, more: wideLink(toSignIn, changed.signIn) }));
     },
     async POST(ctx) {
       const form = await formBody(ctx);
@@ -104,57 +119,4 @@ export function resetPage(kit: PageKit): { readonly GET: Handler; readonly POST:
       sendRedirect(ctx, site.path(donePath(kit, ctx, "/reset", CHANGED)));
     },
   };
-}
-
-function forgotView(site: Site, language: Language, { token, returnTo, email, faults }: FormPage): HostedPage {
-  const texts = TEXTS[language].forgottenPassword;
-  return formView(site, language, {
-    title: texts.title,
-    lead: texts.lead,
-    action: site.path("/forgot"),
-    members: hidden(token, returnTo),
-    fields: [{ name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus: true }],
-    faults,
-    submit: texts.submit,
-    below: html`<a href="${site.path("/login", returnTo)}">${texts.toSignIn}</a>`,
-  });
-}
-
-/** After the request for a link, whether or not there is such an account. */
-function forgotSentView(site: Site, language: Language, returnTo: ReturnTo): HostedPage {
-  const { sent, toSignIn } = TEXTS[language].forgottenPassword;
-  const more = html`${wideLink(site.path("/login", returnTo), toSignIn)}
-<p class="small after-form">${sent.nothingThere}</p>`;
-  return noticeView(site, language, { tone: "mail", title: sent.title, text: sent.text, more });
-}
-
-interface ResetPage extends Omit<FormPage, "returnTo"> {
-  /** The token of the link. */
-  readonly link: string;
-  readonly email: string;
-}
-
-function resetView(site: Site, language: Language, { token, link, email, faults }: ResetPage): HostedPage {
-  const { title, lead, password: label, passwordHint: hint, submit } = TEXTS[language].forgottenPassword.choose;
-  return formView(site, language, {
-    title,
-    lead: lead(email),
-    action: site.path("/reset"),
-    members: html`${hidden(token)}<input type="hidden" name="token" value="${link}">${accountName(email)}`,
-    fields: [{ name: "password", label, type: "password", autocomplete: "new-password", hint, autofocus: true }],
-    faults,
-    submit,
-  });
-}
-
-function staleResetView(site: Site, language: Language, returnTo: ReturnTo): HostedPage {
-  const { title, text, again, signIn } = TEXTS[language].forgottenPassword.stale;
-  const more = html`${wideLink(site.path("/forgot", returnTo), again)}
-<p class="small after-form"><a href="${site.path("/login", returnTo)}">${signIn}</a></p>`;
-  return noticeView(site, language, { tone: "bad", title, text, more });
-}
-
-function resetDoneView(site: Site, language: Language, returnTo: ReturnTo): HostedPage {
-  const { title, text, signIn } = TEXTS[language].forgottenPassword.changed;
-  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login", returnTo), signIn) });
 }

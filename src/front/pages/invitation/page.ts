@@ -1,17 +1,16 @@
 import { acceptInvitation, FIRST_OPERATOR_MINUTES, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/invitations.ts";
 import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
 import { isRefusal, type RefusalCode } from "../../../errors.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserCaller, browserToken, failedAccountForm, type PageKit, queryMember, startBrowserSession } from "../kit.ts";
-import { formView, noticeView, wideLink } from "../views/cards.ts";
-import { type FailedForm, type FormPage, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
+import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
+import { type FailedForm, hidden, html, type Site } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 
 const PURPOSE = "invitation";
@@ -25,17 +24,25 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
   const { ports, guard, site } = kit;
   const isSetup = path === "/setup";
 
-  async function show(ctx: FrontContext, link: string, typed?: string, { faults = [], status }: FailedForm = {}): Promise<void> {
+  const sendStale = (ctx: FrontContext): void => {
+    const words = ({ invitation: { stale } }: Texts) => ({
+      title: stale.title,
+      text: isSetup ? stale.setup(FIRST_OPERATOR_MINUTES) : stale.invited(site.host),
+      more: wideLink(site.path("/login"), stale.signIn),
+    });
+    sendNotice(ctx, site, "bad", words, 400);
+  };
+
+  async function show(ctx: FrontContext, link: string, typed?: string, failed: FailedForm = {}): Promise<void> {
     try {
       const { email } = await invitationOf(link, ports);
-      if ((email === null) !== isSetup) return sendPage(ctx, staleInvitationView(site, languageOf(ctx), isSetup), 400);
-      if (email !== null && (await ports.users.byEmail(email)) !== undefined)
-        return sendPage(ctx, hasAccountView(site, languageOf(ctx), email), 409);
-      const page = { path, link, token: browserToken(kit, ctx, PURPOSE), invited: email ?? undefined, email: email ?? typed, faults };
-      sendPage(ctx, invitationView(site, languageOf(ctx), page), status);
+      if ((email === null) !== isSetup) return sendStale(ctx);
+      if (email !== null && (await ports.users.byEmail(email)) !== undefined) return sendHasAccount(ctx, site, email);
+      const members = html`${hidden(browserToken(kit, ctx, PURPOSE))}<input type="hidden" name="token" value="${link}">`;
+      sendForm(ctx, site, failed, (texts) => ({ ...invitationCard(site, texts, email, typed), action: site.path(path), members }));
     } catch (error) {
       if (!isRefusal(error) || error.reason !== INVITATION_UNUSABLE) throw error;
-      sendPage(ctx, staleInvitationView(site, languageOf(ctx), isSetup), 400);
+      sendStale(ctx);
     }
   }
 
@@ -75,47 +82,27 @@ export function invitationPage(kit: PageKit, path: "/invitation" | "/setup"): { 
   };
 }
 
-interface InvitationPage extends Omit<FormPage, "returnTo"> {
-  readonly path: "/invitation" | "/setup";
-  /** The token of the link. */
-  readonly link: string;
-  /** The invited address; undefined for the first operator, who types one. */
-  readonly invited: string | undefined;
-}
-
-function invitationView(site: Site, language: Language, { path, link, token, invited, email, faults }: InvitationPage): HostedPage {
-  const { invitation: texts, signUp } = TEXTS[language];
-  const { title, lead } = invited === undefined ? texts.setup : texts.invited;
-  return formView(site, language, {
+/** @param invited the invited address; null for the first operator, who types one */
+function invitationCard(site: Site, { invitation: texts, signUp }: Texts, invited: string | null, typed: string | undefined) {
+  const { title, lead } = invited === null ? texts.setup : texts.invited;
+  const [email, password] = [
+    { name: "email", label: texts.email, type: "email", autocomplete: "username", value: invited ?? typed, autofocus: invited === null },
+    { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint },
+  ] as const;
+  return {
     title,
     lead: lead(site.host),
-    action: site.path(path),
-    members: html`${hidden(token)}<input type="hidden" name="token" value="${link}">`,
-    fields: [
-      { name: "email", label: texts.email, type: "email", autocomplete: "username", value: email, autofocus: invited === undefined },
-      {
-        name: "password",
-        label: texts.password,
-        type: "password",
-        autocomplete: "new-password",
-        hint: texts.passwordHint,
-        autofocus: invited !== undefined,
-      },
-    ],
-    faults,
+    fields: [email, { ...password, autofocus: invited !== null }],
     submit: texts.submit,
-    below: invited !== undefined && html`${signUp.haveAccount} <a href="${site.path("/login")}">${signUp.signIn}</a>`,
+    below: invited !== null && html`${signUp.haveAccount} <a href="${site.path("/login")}">${signUp.signIn}</a>`,
+  };
+}
+
+function sendHasAccount(ctx: FrontContext, site: Site, email: string): void {
+  const words = ({ invitation: { hasAccount } }: Texts) => ({
+    title: hasAccount.title,
+    text: hasAccount.text(email),
+    more: html`${wideLink(site.path("/login"), hasAccount.signIn)}<p class="small"><a href="${site.path("/forgot")}">${hasAccount.forgotten}</a></p>`,
   });
-}
-
-function hasAccountView(site: Site, language: Language, email: string): HostedPage {
-  const { title, text, signIn, forgotten } = TEXTS[language].invitation.hasAccount;
-  const more = html`${wideLink(site.path("/login"), signIn)}<p class="small"><a href="${site.path("/forgot")}">${forgotten}</a></p>`;
-  return noticeView(site, language, { tone: "plain", title, text: text(email), more });
-}
-
-function staleInvitationView(site: Site, language: Language, isSetup: boolean): HostedPage {
-  const { title, setup, invited, signIn } = TEXTS[language].invitation.stale;
-  const text = isSetup ? setup(FIRST_OPERATOR_MINUTES) : invited(site.host);
-  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/login"), signIn) });
+  sendNotice(ctx, site, "plain", words, 409);
 }

@@ -12,18 +12,18 @@ import {
 import { raiseTo } from "../../../accounts/sign-in.ts";
 import { isRefusal } from "../../../errors.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-context.ts";
+import type { Form } from "../../../protocol/form.ts";
 import { TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
-import { provedForm, provedPage } from "../fresh-proof.ts";
+import { provedForm, provedFormPage } from "../fresh-proof.ts";
 import {
   APP_OVER,
   accountToken,
   browserCaller,
-  failedForm,
   goneAfter,
   type PageKit,
   queryForm,
@@ -60,8 +60,9 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     sendRedirect(ctx, site.path(donePath(kit, ctx, returnTo.requestId === undefined ? SECURITY : SET_UP, APP_OVER), returnTo));
   }
 
-  /** @param sent names the app whose code was sent: another tab may have begun another one since */
-  async function show(ctx: FrontContext, signedIn: SignedIn, returnTo: ReturnTo, failed: FailedForm = {}, sent?: string): Promise<void> {
+  /** @param form names the app whose code was sent: another tab may have begun another one since */
+  async function show(ctx: FrontContext, signedIn: SignedIn, failed: FailedForm, form?: Form): Promise<void> {
+    const [returnTo, sent] = [returnToOf(site, form ?? queryForm(ctx)), form?.get(APP_MEMBER)];
     const app = await waitingApp(signedIn, ports);
     if (app === undefined) return leave(ctx, signedIn, returnTo);
     const [language, name] = [languageOf(ctx), hash("sha256", app.secret, "base64url")];
@@ -83,19 +84,12 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     if (raised !== undefined) await startBrowserSession(kit, ctx, raised);
   }
 
-  return {
-    GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn, returnToOf(site, queryForm(ctx)))),
-    POST: provedForm(kit, async (ctx, form, signedIn) => {
-      const returnTo = returnToOf(site, form);
-      try {
-        const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", ports, callerOf(ctx));
-        await raise(ctx, signedIn);
-        sendPage(ctx, recoveryCodesView(site, languageOf(ctx), codes, afterFactor(site, returnTo, SECURITY)));
-      } catch (error) {
-        await show(ctx, signedIn, returnTo, failedForm(ctx, error, [CODE_FIELD]), form.get(APP_MEMBER));
-      }
-    }),
-  };
+  return provedFormPage(kit, [CODE_FIELD], show, async (ctx, form, signedIn) => {
+    const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", ports, callerOf(ctx));
+    await raise(ctx, signedIn);
+    sendPage(ctx, recoveryCodesView(site, languageOf(ctx), codes, afterFactor(site, returnToOf(site, form), SECURITY)));
+    return undefined;
+  });
 }
 
 /** POST /account/security/app/codes: new recovery codes, shown once. */

@@ -4,16 +4,15 @@ import { isRefusal } from "../../../errors.ts";
 import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { redirectWith } from "../../../protocol/authorization-request.ts";
 import type { Form } from "../../../protocol/form.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import type { Texts } from "../../../texts/languages.ts";
 import { callerOf } from "../../http/address.ts";
 import { formBody } from "../../http/body.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
 import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
 import { accountToken, type PageKit, queryForm, senderOfForm, signedInTo } from "../kit.ts";
-import { formView, noticeView, wideLink } from "../views/cards.ts";
-import { type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
+import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
+import { hidden, html, type Site } from "../views/layout.ts";
 
 /** The members of a client's request to sign a user out. `logout_hint` and `ui_locales` are ignored. @see OpenID Connect RP-Initiated Logout §2 */
 const REQUEST_MEMBERS = ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"];
@@ -57,11 +56,33 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
     }
   }
 
-  function ask(ctx: FrontContext, signedIn: SignedIn | undefined): void {
-    const view = signedIn
-      ? signOutView(site, languageOf(ctx), { token: accountToken(kit, ctx, signedIn.user), email: signedIn.user.email })
-      : signedOutView(site, languageOf(ctx));
-    sendPage(ctx, view);
+  const confirm = (ctx: FrontContext, status?: number): void =>
+    sendNotice(
+      ctx,
+      site,
+      "good",
+      ({ signOut: { signedOut } }) => ({ ...signedOut, more: wideLink(site.path("/login"), signedOut.signIn) }),
+      status,
+    );
+
+  /** Asks before signing out: a link on another site must not sign the user out. */
+  function ask(ctx: FrontContext, { user }: SignedIn): void {
+    const members = hidden(accountToken(kit, ctx, user));
+    sendForm(ctx, site, {}, ({ signOut: { title, question, signedInAs, accessStays, submit, stay } }) => ({
+      title,
+      heading: question,
+      lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
+      action: site.path("/logout"),
+      members,
+      submit,
+      below: html`<a href="${site.path("/account")}">${stay}</a>`,
+    }));
+  }
+
+  /** After a request of an application that cannot be verified: the user stays signed in and is not redirected. */
+  function refuse(ctx: FrontContext): void {
+    const words = ({ signOut: { badRequest } }: Texts) => ({ ...badRequest, more: wideLink(site.path("/logout"), badRequest.signOut) });
+    sendNotice(ctx, site, "bad", words, 400);
   }
 
   return {
@@ -69,9 +90,9 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       const request = queryForm(ctx);
       const idTokenHint = request.get("id_token_hint");
       const signedIn = await signedInTo(kit, ctx);
-      if (idTokenHint === undefined) return ask(ctx, signedIn);
+      if (idTokenHint === undefined) return signedIn ? ask(ctx, signedIn) : confirm(ctx);
       const hint = await validated(ctx, idTokenHint, request);
-      if (hint === undefined) return sendPage(ctx, (signedIn ? badLogoutRequestView : signedOutView)(site, languageOf(ctx)), 400);
+      if (hint === undefined) return signedIn ? refuse(ctx) : confirm(ctx, 400);
       if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(ctx, signedIn);
       await endSession(ctx, signedIn, false);
       sendRedirect(ctx, addressOf(hint, request.get("state"), site));
@@ -86,29 +107,4 @@ export function signOutPage(kit: PageKit): { readonly GET: Handler; readonly POS
       sendRedirect(ctx, site.path("/logout"));
     },
   };
-}
-
-/** Asks before signing out: a link on another site must not sign the user out. */
-function signOutView(site: Site, language: Language, { token, email }: Readonly<Record<"token" | "email", string>>): HostedPage {
-  const texts = TEXTS[language].signOut;
-  return formView(site, language, {
-    title: texts.title,
-    heading: texts.question,
-    lead: html`${texts.signedInAs} <strong>${email}</strong>. ${texts.accessStays}`,
-    action: site.path("/logout"),
-    members: hidden(token),
-    submit: texts.submit,
-    below: html`<a href="${site.path("/account")}">${texts.stay}</a>`,
-  });
-}
-
-/** After a sign-out request of an application that cannot be verified: the user stays signed in and is not redirected. */
-function badLogoutRequestView(site: Site, language: Language): HostedPage {
-  const { title, text, signOut } = TEXTS[language].signOut.badRequest;
-  return noticeView(site, language, { tone: "bad", title, text, more: wideLink(site.path("/logout"), signOut) });
-}
-
-function signedOutView(site: Site, language: Language): HostedPage {
-  const { title, text, signIn } = TEXTS[language].signOut.signedOut;
-  return noticeView(site, language, { tone: "good", title, text, more: wideLink(site.path("/login"), signIn) });
 }

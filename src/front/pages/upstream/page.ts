@@ -1,9 +1,9 @@
 import type { RefusalLog, SignedIn } from "../../../accounts/ports.ts";
 import { SESSION_ENDED } from "../../../accounts/sessions.ts";
-import { EMAIL_UNVERIFIED, hasSignUp, type SignUpPolicy } from "../../../accounts/sign-up-policy.ts";
+import { EMAIL_UNVERIFIED, hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../../../errors.ts";
 import { hashSecret } from "../../../random.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import type { Texts } from "../../../texts/languages.ts";
 import type { Connection } from "../../../upstream/connection.ts";
 import { linkIdentity, unlinkIdentity } from "../../../upstream/links.ts";
 import type { UpstreamIdentity } from "../../../upstream/ports.ts";
@@ -12,7 +12,6 @@ import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { setRetryHeaders } from "../../http/errors.ts";
 import { sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { expired, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { provedForm } from "../fresh-proof.ts";
@@ -29,8 +28,8 @@ import {
 } from "../kit.ts";
 import { showSecurity } from "../security/page.ts";
 import { beginSecondFactor } from "../sign-in/second-factor.ts";
-import { noticeView, wideLink } from "../views/cards.ts";
-import { type HostedPage, html, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
+import { sendNotice, wideLink } from "../views/cards.ts";
+import { html, type ReturnTo } from "../views/layout.ts";
 import { beginDetour, connectionNamed, type Detour, endDetour } from "./detour.ts";
 
 const nameIn = (ctx: FrontContext): string => String(ctx.params.name);
@@ -102,6 +101,8 @@ const boundedRefusals = ({ ports: { refusals, strangerFailures } }: PageKit, ctx
   },
 });
 
+const WORDS = { link_first: "linkFirst", no_account: "noAccount" } as const;
+
 async function enter(
   kit: PageKit,
   ctx: FrontContext,
@@ -114,8 +115,17 @@ async function enter(
   const arrived = await arrive(connection, identity, ports, browserCaller(kit, ctx));
   if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo));
   if (arrived.kind !== "signed_in") {
-    const page = { ...arrived, title: connection.title, returnTo, policy: ports.signUpPolicy };
-    return sendPage(ctx, notLinkedView(site, languageOf(ctx), page), 403);
+    const [{ kind }, { title }] = [arrived, connection];
+    // The identity belongs to no account: an address alone leads into none.
+    const words = ({ upstream: texts }: Texts) => ({
+      title: texts[WORDS[kind]].title,
+      text: texts[WORDS[kind]].text(title),
+      more: html`<div class="ways">
+${wideLink(site.path("/login", returnTo), texts.toSignIn)}
+${kind === "no_account" && hasSignUp(ports.signUpPolicy) && html`<a class="button button-quiet button-wide" href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`}
+</div>`,
+    });
+    return sendNotice(ctx, site, "plain", words, 403);
   }
   sendRedirect(ctx, await enterBrowser(kit, ctx, arrived.session, returnTo));
 }
@@ -143,58 +153,28 @@ async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, det
   const { returnTo } = detour;
   const signOutHelps =
     error.reason === "upstream_cannot_confirm" && (await signedInTo(kit, ctx)) !== undefined && !(await isAskedToProve(kit, ctx, returnTo));
-  const page = { title, reason: error.reason, linking: detour.linkFor !== undefined, signOutHelps, returnTo };
-  sendPage(ctx, failedView(site, languageOf(ctx), page), CATALOGUE[error.code].http);
+  const words = ({ upstream: texts, refusals }: Texts) => ({
+    title: texts.failed.title(title),
+    text:
+      error.reason === EMAIL_UNVERIFIED
+        ? refusals.reasons.email_unverified
+        : failedText(texts.failed, error.reason, title, site.host, signOutHelps),
+    more:
+      detour.linkFor === undefined
+        ? wideLink(site.path("/login", returnTo), texts.toSignIn)
+        : wideLink(site.path("/account/security"), texts.toSecurity),
+  });
+  sendNotice(ctx, site, "bad", words, CATALOGUE[error.code].http);
 }
 
-interface FailedSignIn {
-  /** Of the provider. */
-  readonly title: string;
-  readonly reason: string;
-  /** Whether the user was linking an identity. */
-  readonly linking: boolean;
-  /** Whether a provider that cannot ask a user again does where none is signed in. */
-  readonly signOutHelps: boolean;
-  readonly returnTo: ReturnTo;
-}
-
-/** The provider did not sign the user in. */
-function failedView(site: Site, language: Language, page: FailedSignIn): HostedPage {
-  const { linking, returnTo } = page;
-  const { failed, toSignIn, toSecurity } = TEXTS[language].upstream;
-  const more = linking ? wideLink(site.path("/account/security"), toSecurity) : wideLink(site.path("/login", returnTo), toSignIn);
-  return noticeView(site, language, { tone: "bad", title: failed.title(page.title), text: failedText(site, language, page), more });
-}
-
-function failedText({ host }: Site, language: Language, { title, reason, signOutHelps }: FailedSignIn): string {
-  const { failed } = TEXTS[language].upstream;
-  if (reason === "upstream_denied") return failed.denied(title);
-  if (reason === "upstream_unreachable") return failed.unreachable(title);
-  if (reason === "account_disabled") return failed.disabled(host);
-  if (reason === "upstream_cannot_confirm") return signOutHelps ? failed.signOutFirst(title) : failed.cannotConfirm(title);
-  if (reason === EMAIL_UNVERIFIED) return TEXTS[language].refusals.reasons.email_unverified;
-  if (reason === SESSION_ENDED) return failed.sessionEnded(title);
-  return reason === "identity_taken" ? failed.taken(title) : failed.refused(title);
-}
-
-interface NotLinked {
-  readonly kind: "link_first" | "no_account";
-  /** Of the provider. */
-  readonly title: string;
-  readonly returnTo: ReturnTo;
-  readonly policy: SignUpPolicy;
-}
-
-/** The identity belongs to no account: an address alone leads into none. */
-function notLinkedView(site: Site, language: Language, { kind, title, returnTo, policy }: NotLinked): HostedPage {
-  const texts = TEXTS[language].upstream;
-  const words = kind === "link_first" ? texts.linkFirst : texts.noAccount;
-  const signUp = kind === "no_account" && hasSignUp(policy);
-  const more = html`<div class="ways">
-${wideLink(site.path("/login", returnTo), texts.toSignIn)}
-${signUp && html`<a class="button button-quiet button-wide" href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`}
-</div>`;
-  return noticeView(site, language, { tone: "plain", title: words.title, text: words.text(title), more });
+/** @param title of the provider  @param signOutHelps whether one that cannot ask a user again does where none is signed in */
+function failedText(texts: Texts["upstream"]["failed"], reason: string, title: string, host: string, signOutHelps: boolean): string {
+  if (reason === "upstream_denied") return texts.denied(title);
+  if (reason === "upstream_unreachable") return texts.unreachable(title);
+  if (reason === "account_disabled") return texts.disabled(host);
+  if (reason === "upstream_cannot_confirm") return signOutHelps ? texts.signOutFirst(title) : texts.cannotConfirm(title);
+  if (reason === SESSION_ENDED) return texts.sessionEnded(title);
+  return reason === "identity_taken" ? texts.taken(title) : texts.refused(title);
 }
 
 /** POST /account/security/identities: connects or disconnects another account, by a fresh proof. */

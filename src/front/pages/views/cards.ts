@@ -1,7 +1,22 @@
-import { type Language, TEXTS } from "../../../texts/languages.ts";
-import { type Fault, type Field, faultSummary, field, type HostedPage, html, layout, type Markup, type Part, type Site } from "./layout.ts";
+import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import { languageOf } from "../../http/language.ts";
+import type { FrontContext } from "../../http/routes.ts";
+import {
+  type FailedForm,
+  type Fault,
+  type Field,
+  faultSummary,
+  field,
+  type HostedPage,
+  html,
+  layout,
+  type Markup,
+  type Part,
+  type Site,
+  sendPage,
+} from "./layout.ts";
 
-export interface Notice {
+interface Notice {
   readonly tone: "good" | "bad" | "plain" | "mail";
   readonly title: string;
   readonly text: string;
@@ -24,6 +39,18 @@ ${more}
 ${support && html`<p class="support">${TEXTS[language].frame.forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}
 ${support?.description !== undefined && html`<p class="support" lang="en">${support.description}</p>`}`,
   );
+
+/** Sends such a page. @param words of the texts in the user's language */
+export function sendNotice(
+  ctx: FrontContext,
+  site: Site,
+  tone: Notice["tone"],
+  words: (texts: Texts, language: Language) => Pick<Notice, "title" | "text" | "more">,
+  status?: number,
+): void {
+  const language = languageOf(ctx);
+  sendPage(ctx, noticeView(site, language, { tone, ...words(TEXTS[language], language) }), status);
+}
 
 /** The link to the next step. */
 export const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
@@ -75,4 +102,15 @@ ${card.others}
 </section>
 ${card.below && html`<p class="below">${card.below}</p>`}`,
   );
+}
+
+/** Sends such a page, again after a form that failed. @param card made of the texts in the user's language */
+export function sendForm(
+  ctx: FrontContext,
+  site: Site,
+  { faults = [], status }: FailedForm,
+  card: (texts: Texts, language: Language) => Omit<FormCard, "faults">,
+): void {
+  const language = languageOf(ctx);
+  sendPage(ctx, formView(site, language, { ...card(TEXTS[language], language), faults }), status);
 }
