@@ -1,12 +1,14 @@
 import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
-import { Refusal } from "../errors.ts";
-import { hashSecret, type RandomBytes, type SecretHash } from "../random.ts";
-import { auditOfUser, type Caller } from "./caller.ts";
-import { type MailSenderPorts, passwordChangedMail, senderOf } from "./mails.ts";
+import { isRefusal, Refusal } from "../errors.ts";
+import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
+import type { Language } from "../texts/languages.ts";
+import { assertMayMail, auditOfUser, auditOrigin, type Caller, evenly, type KnownDevices, type MailLimits } from "./caller.ts";
+import { linkTokenHash, type MailSenderPorts, passwordChangedMail, resetMail, senderOf, unusableLink } from "./mails.ts";
+import type { PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { MailMessage, NewSessionRecord, NewVerification, Session, User } from "./ports.ts";
+import type { MailMessage, NewSessionRecord, NewVerification, Session, User, Users } from "./ports.ts";
 import { newSession } from "./sign-in.ts";
 
 /** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */
@@ -75,4 +77,77 @@ export async function changePassword(
   );
   if (started) return secret;
   throw new Refusal("conflict", "password_changed_since", { description: "The password was changed by another request. Try again." });
+}
+
+const RESET_MINUTES = 30;
+
+export interface ForgottenPasswordPorts extends MailSenderPorts {
+  readonly passwordChanges: PasswordChanges;
+  readonly passwords: PasswordHashing;
+  readonly attempts: PasswordAttempts;
+  readonly forgottenLimits: MailLimits;
+  readonly knownDevices: KnownDevices;
+  readonly randomBytes: RandomBytes;
+  readonly users: Users;
+}
+
+/** Sends a link for a new password. Limits and work are the same for an unknown address. @throws {Refusal} too_many_requests */
+export async function forgotPassword(email: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<void> {
+  await assertMayMail(email, caller, ports.forgottenLimits, ports.knownDevices);
+  const issue = async () => {
+    const realmId = (await ports.users.byEmail(email))?.user.realmId;
+    await sendReset({ email, realmId }, caller.language, ports, {
+      event: "password.reset_requested",
+      outcome: "success",
+      actor: { type: "service", id: "forgotten-password" }, // the user has not proved anything yet
+      ...auditOrigin(caller),
+    });
+  };
+  await evenly(issue());
+}
+
+type ResetPorts = MailSenderPorts &
+  Pick<ForgottenPasswordPorts, "randomBytes"> & { readonly passwordChanges: Pick<PasswordChanges, "issueReset"> };
+
+/** Sends a link for a new password to the enabled user of an address, if there is one. An earlier link stops working. */
+export async function sendReset(
+  { email, realmId }: { readonly email: string; readonly realmId: string | undefined },
+  language: Language,
+  ports: ResetPorts,
+  audit: AuditEntry,
+): Promise<void> {
+  const token = newHexSecret(ports.randomBytes);
+  const link = { tokenHash: hashSecret(token), ttl: RESET_MINUTES * 60 };
+  await ports.passwordChanges.issueReset(email, link, resetMail(language, senderOf(ports, realmId), token, RESET_MINUTES), audit);
+}
+
+/** Whether an error is due to the link. */
+export const isStaleReset = (error: unknown): boolean =>
+  isRefusal(error) && (error.reason === "reset_malformed" || error.reason === "reset_unusable");
+
+const tokenHashOf = (token: string) => linkTokenHash(token, "reset_malformed");
+
+/** The user of a link. The link stays unused. @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired */
+export async function ownerOfReset(token: string, { passwordChanges }: Pick<ForgottenPasswordPorts, "passwordChanges">): Promise<User> {
+  const user = await passwordChanges.ownerOfReset(tokenHashOf(token));
+  if (!user) throw unusableLink("reset_unusable");
+  return user;
+}
+
+/**
+ * Consumes the link, sets the password, ends the user's sessions and refresh families, and notifies them.
+ * @throws {Refusal} invalid_request for a malformed, unknown, used or expired token and for a bad password; temporarily_unavailable
+ */
+export async function resetPassword(token: string, password: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<User> {
+  const owner = await ownerOfReset(token, ports);
+  await assertGoodPassword(password, owner.email);
+  const user = await ports.passwordChanges.reset(
+    tokenHashOf(token),
+    await ports.passwords.hash(password, caller.limitKey),
+    passwordChangedMail(caller.language, senderOf(ports, owner.realmId)),
+    auditOfUser("password.changed", owner.id, caller, { reason: "by_mail" }),
+  );
+  if (!user) throw unusableLink("reset_unusable");
+  await ports.attempts.clear(user.email, caller); // a user who forgot the password has failed a few times
+  return user;
 }

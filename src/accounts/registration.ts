@@ -1,7 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { isRefusal, memberRefusal, type Refusal } from "../errors.ts";
 import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
-import type { NewName } from "./account.ts";
 import {
   assertMayMail,
   assertWithin,
@@ -36,6 +35,8 @@ export interface RegistrationPorts extends MailSenderPorts {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
 }
+
+export type NewName = { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 
 export interface SignUp extends NewName {
   readonly email: string;

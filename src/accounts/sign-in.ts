@@ -2,9 +2,15 @@ import type { AuditEntry } from "../audit.ts";
 import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newId, newSecret, type RandomBytes } from "../random.ts";
-import type { Authenticator, ProvedAccount } from "./authenticators/authenticator.ts";
 import { type PasskeyPorts, type PasskeyProof, passkeyAuthenticator } from "./authenticators/passkey.ts";
-import { BY_PASSWORD, type Credentials, type PasswordPorts, passwordAuthenticator } from "./authenticators/password.ts";
+import {
+  type Authenticator,
+  BY_PASSWORD,
+  type Credentials,
+  type PasswordPorts,
+  type ProvedAccount,
+  passwordAuthenticator,
+} from "./authenticators/password.ts";
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import type { ProofChallenge, ProofChallenges } from "./factors.ts";

@@ -1,11 +1,9 @@
-import type { ClosingPorts } from "../accounts/account.ts";
-import type { AddressChangePorts } from "../accounts/address-change.ts";
+import type { AddressChangePorts, ClosingPorts } from "../accounts/account.ts";
 import type { PasskeyPorts } from "../accounts/authenticators/passkey.ts";
 import type { ConsentPorts, ScopeDescriptions } from "../accounts/consents.ts";
 import type { AgentPorts } from "../accounts/delegations.ts";
-import type { ForgottenPasswordPorts } from "../accounts/forgotten-password.ts";
 import type { InvitationPorts } from "../accounts/invitations.ts";
-import type { PasswordChangePorts } from "../accounts/password-change.ts";
+import type { ForgottenPasswordPorts, PasswordChangePorts } from "../accounts/password-change.ts";
 import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { RegistrationPorts } from "../accounts/registration.ts";
 import type { SecondFactorPorts } from "../accounts/second-factor.ts";
@@ -14,9 +12,8 @@ import type { NamedTargets } from "../clients/find-client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ShownResources } from "../resources/ports.ts";
-import type { LinkPorts } from "../upstream/links.ts";
 import type { Connections, Providers } from "../upstream/ports.ts";
-import type { UpstreamSignInPorts } from "../upstream/sign-in.ts";
+import type { LinkPorts, UpstreamSignInPorts } from "../upstream/sign-in.ts";
 import type { LinkedWallets } from "../wallet/ports.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
 

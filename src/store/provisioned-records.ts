@@ -8,8 +8,7 @@ import { changedTrust, newTrust, provisionedChange } from "../management/client-
 import type { ProvisionFile } from "../management/provision.ts";
 import { newId } from "../random.ts";
 import type { SecretBox } from "../secret-box.ts";
-import { type Connection, incoherent, type NewConnection } from "../upstream/connection.ts";
-import { changedConnection, newConnection } from "../upstream/stored-secret.ts";
+import { type Connection, changedConnection, incoherent, type NewConnection, newConnection } from "../upstream/connection.ts";
 import { CLIENT, storeChange, storeNewClient } from "./clients.ts";
 import { addConnection, changeConnection } from "./connections.ts";
 import type { Outcome } from "./provisioned-users.ts";

@@ -3,8 +3,7 @@ import { PASSWORD_ACR } from "../../protocol/authentication-context.ts";
 import type { Caller } from "../caller.ts";
 import type { PasswordAttempts } from "../password-attempts.ts";
 import type { PasswordHashing } from "../password-hash.ts";
-import type { Account, Users } from "../ports.ts";
-import type { Authenticator, ProofOutcome, ProvedAccount } from "./authenticator.ts";
+import type { Account, User, Users } from "../ports.ts";
 
 export interface PasswordPorts {
   readonly users: Users;
@@ -68,4 +67,34 @@ export function passwordAuthenticator({ users, attempts, passwords }: PasswordPo
       return attempt;
     },
   };
+}
+
+/**
+ * An account, and how its user proved that it is theirs. `generation` is that of a proved password, `passkey` the id of a proved passkey.
+ * @see RFC 9470 §3, RFC 8176 §2
+ */
+export type ProvedAccount = {
+  readonly acr: string;
+  readonly amr: readonly string[];
+  readonly passkey?: string;
+  readonly account: Pick<Account, "user"> & Partial<Pick<Account, "generation" | "hasSecondFactor">>;
+};
+
+export type ProofOutcome<Result> =
+  | { readonly kind: "proved"; readonly result: Result }
+  /** `reason` is a fixed word for the audit record. `user` is undefined where the proof names no account. */
+  | { readonly kind: "refused"; readonly reason: string; readonly user: User | undefined };
+
+/** One way in which users prove who they are, such as a password. */
+export interface Authenticator<Proof> {
+  /** Names the authenticator in audit records of the sessions that it starts. */
+  readonly name: string;
+  /** The error description of every refusal, whatever its reason. */
+  readonly refusal: string;
+  /**
+   * Verifies a proof, within the failure budgets of its account and of the caller's address.
+   * @param use acts on a valid proof while the attempt is reserved; undefined (as for a disabled user) counts as a failure
+   * @throws {Refusal} too_many_requests, temporarily_unavailable
+   */
+  verify<Result>(proof: Proof, caller: Caller, use: (proved: ProvedAccount) => Promise<Result | undefined>): Promise<ProofOutcome<Result>>;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { forgotPassword, resetPassword } from "../../accounts/forgotten-password.ts";
+import { forgotPassword, resetPassword } from "../../accounts/password-change.ts";
 import type { User } from "../../accounts/ports.ts";
 import { register, resendVerification, verifyEmail } from "../../accounts/registration.ts";
 import { milliseconds } from "../../clock.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { lastOperator } from "../../accounts/account.ts";
-import { sendReset } from "../../accounts/forgotten-password.ts";
 import { INVITATION_SORTS, invite } from "../../accounts/invitations.ts";
 import { accountClosedMail, senderOf } from "../../accounts/mails.ts";
+import { sendReset } from "../../accounts/password-change.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import { ROLES } from "../../accounts/ports.ts";
 import { emailTaken } from "../../accounts/registration.ts";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import type { ConnectionRequest } from "../../../src/upstream/connection.ts";
-import { type ConnectionChange, changedConnection, newConnection } from "../../../src/upstream/stored-secret.ts";
+import { type ConnectionChange, type ConnectionRequest, changedConnection, newConnection } from "../../../src/upstream/connection.ts";
 import { A_SECRET_BOX } from "../../support/secret-box.ts";
 
 function changed(request: ConnectionRequest, change: ConnectionChange) {

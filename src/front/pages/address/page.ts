@@ -6,7 +6,7 @@ import {
   confirmAddressChange,
   requestAddressChange,
   stopAddressChange,
-} from "../../../accounts/address-change.ts";
+} from "../../../accounts/account.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { isRefusal } from "../../../errors.ts";
 import type { Texts } from "../../../texts/languages.ts";

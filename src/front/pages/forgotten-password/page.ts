@@ -1,4 +1,4 @@
-import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/forgotten-password.ts";
+import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/password-change.ts";
 import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";

@@ -1,4 +1,4 @@
-import { addPasskey, passkeyCreationOptions, removePasskey, renamePasskey } from "../../../accounts/passkeys.ts";
+import { addPasskey, passkeyCreationOptions, removePasskey, renamePasskey } from "../../../accounts/authenticators/passkey.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";

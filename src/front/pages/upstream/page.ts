@@ -5,9 +5,8 @@ import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../../../errors
 import { hashSecret } from "../../../random.ts";
 import type { Texts } from "../../../texts/languages.ts";
 import type { Connection } from "../../../upstream/connection.ts";
-import { linkIdentity, unlinkIdentity } from "../../../upstream/links.ts";
 import type { UpstreamIdentity } from "../../../upstream/ports.ts";
-import { arrive, upstreamRefused } from "../../../upstream/sign-in.ts";
+import { arrive, linkIdentity, unlinkIdentity, upstreamRefused } from "../../../upstream/sign-in.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { setRetryHeaders } from "../../http/errors.ts";
