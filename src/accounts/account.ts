@@ -1,20 +1,19 @@
-import type { AuditEntry } from "../audit.ts";
 import { memberRefusal, Refusal } from "../errors.ts";
-import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
-import { accountName, assertMayMail, auditOfUser, auditOrigin, type Caller, type KnownDevices, type MailLimits } from "./caller.ts";
+import { hashSecret, newHexSecret, type SecretHash } from "../random.ts";
+import type { AccountPorts } from "./account-ports.ts";
+import { accountName, assertMayMail, auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import {
   accountClosedMail,
   addressChangedMail,
   addressChangeMail,
   addressProofMail,
   linkTokenHash,
-  type MailSenderPorts,
   senderOf,
   unusableLink,
 } from "./mails.ts";
-import type { MailMessage, OwnSession, SignedIn, User, Users } from "./ports.ts";
+import type { SignedIn, User, Users } from "./ports.ts";
 import { emailTaken, type NewName } from "./registration.ts";
-import { assertDomain, type SignUpPolicy } from "./sign-up-policy.ts";
+import { assertDomain } from "./sign-up-policy.ts";
 
 /** Changes the name of a user. An empty part is stored as none, and an unchanged name is not recorded. */
 export async function rename(user: User, name: NewName, users: Users, caller: Caller): Promise<void> {
@@ -22,27 +21,8 @@ export async function rename(user: User, name: NewName, users: Users, caller: Ca
   await users.rename(user.id, stored, auditOfUser("user.changed", user.id, caller, { reason: "name" }));
 }
 
-export interface AccountClosing {
-  /**
-   * Deletes an account, and all that belongs to it or its clients except the audit trail, in one transaction. Queues a last message.
-   * @param sessionId the user's; undefined where an operator deletes
-   * @returns `last_operator` for the only operator, `gone` when there is no such account
-   * @throws {Refusal} login_required when the session has ended
-   */
-  close(
-    userId: string,
-    sessionId: string | undefined,
-    message: MailMessage,
-    audit: AuditEntry,
-  ): Promise<"closed" | "last_operator" | "gone">;
-}
-
-export interface ClosingPorts extends MailSenderPorts {
-  readonly closing: AccountClosing;
-}
-
 /** Deletes the account of a user who has just proved that it is them. @throws {Refusal} conflict for the last operator */
-export async function closeAccount({ user, session }: SignedIn, ports: ClosingPorts, caller: Caller): Promise<void> {
+export async function closeAccount({ user, session }: SignedIn, ports: AccountPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("user.deleted", user.id, caller, { reason: "by_owner" });
   const message = accountClosedMail(caller.language, senderOf(ports, user.realmId));
   const outcome = await ports.closing.close(user.id, session.id, message, audit);
@@ -57,56 +37,6 @@ const PROOF_HOURS = 24;
 /** Days in which the link to the former address stops or undoes the change. */
 const STOP_DAYS = 7;
 
-/** Times to live in seconds, counted by the database's clock. */
-export interface NewAddressChange {
-  readonly session: OwnSession;
-  readonly email: string;
-  readonly proof: { readonly tokenHash: SecretHash; readonly ttl: number; readonly mail: MailMessage };
-  /** To the former address; undefined where that was not verified, so that its mailbox may be someone else's. */
-  readonly stop: { readonly tokenHash: SecretHash; readonly ttl: number; readonly mail: MailMessage } | undefined;
-}
-
-export interface AddressChange {
-  readonly userId: string;
-  readonly email: string;
-  readonly formerEmail: string;
-}
-
-/** Changes of addresses. Each step is one transaction with its mails and its audit record. */
-export interface AddressChanges {
-  /**
-   * Stores a change in place of one that was not confirmed, and queues its mails.
-   * @returns false for an address with an account  @throws {Refusal} login_required when the session has ended
-   */
-  request(change: NewAddressChange, audit: AuditEntry): Promise<boolean>;
-  /** The change of a link to a new address that still works. */
-  byProof(tokenHash: SecretHash): Promise<AddressChange | undefined>;
-  /**
-   * Consumes the link and gives the account its new, verified address. Links that were sent to the former one stop working.
-   * @param mail to the former address, if that was verified
-   * @returns undefined for a link that does not work or is another user's; "taken" uses up nothing
-   * @throws {Refusal} login_required when the session has ended
-   */
-  confirm(tokenHash: SecretHash, session: OwnSession, mail: MailMessage, audit: AuditEntry): Promise<"changed" | "taken" | undefined>;
-  /** The change of a link to a former address that still works. */
-  byStop(tokenHash: SecretHash): Promise<AddressChange | undefined>;
-  /**
-   * Consumes the link, gives the account its former address back, removes its password and every way in that was added since the change was
-   * asked for, and ends its sessions and all other changes.
-   * @returns undefined for a link that does not work; "taken", which uses up nothing, when the former address has another account now
-   */
-  stop(tokenHash: SecretHash, audit: AuditEntry): Promise<AddressChange | "taken" | undefined>;
-}
-
-export interface AddressChangePorts extends MailSenderPorts {
-  readonly addressChanges: AddressChanges;
-  /** As for verification mails, which anyone may request. */
-  readonly resendLimits: MailLimits;
-  readonly knownDevices: KnownDevices;
-  readonly signUpPolicy: SignUpPolicy;
-  readonly randomBytes: RandomBytes;
-}
-
 /** The reason of a link that is malformed, unknown, used or expired. */
 export const ADDRESS_LINK_UNUSABLE = "address_link_unusable";
 
@@ -117,12 +47,7 @@ const tokenHashOf = (token: string): SecretHash => linkTokenHash(token, ADDRESS_
  * @throws {Refusal} invalid_request for the same address, forbidden by SIGN_UP, conflict for an address with an account, too_many_requests
  * @see docs/protocol.md#change-of-address
  */
-export async function requestAddressChange(
-  { user, session }: SignedIn,
-  email: string,
-  ports: AddressChangePorts,
-  caller: Caller,
-): Promise<void> {
+export async function requestAddressChange({ user, session }: SignedIn, email: string, ports: AccountPorts, caller: Caller): Promise<void> {
   const { addressChanges, resendLimits, knownDevices, signUpPolicy, randomBytes } = ports;
   if (accountName(email) === accountName(user.email))
     throw memberRefusal("invalid_request", "address_unchanged", "email", "This is the address of your account already.");
@@ -142,7 +67,7 @@ export async function requestAddressChange(
 }
 
 /** The change that a link would confirm for a user. @throws {Refusal} invalid_request, also for another user's link */
-export async function changeToConfirm(token: string, user: User, { addressChanges }: Pick<AddressChangePorts, "addressChanges">) {
+export async function changeToConfirm(token: string, user: User, { addressChanges }: Pick<AccountPorts, "addressChanges">) {
   const change = await addressChanges.byProof(tokenHashOf(token));
   if (change?.userId !== user.id) throw unusableLink(ADDRESS_LINK_UNUSABLE);
   return change;
@@ -156,7 +81,7 @@ export async function changeToConfirm(token: string, user: User, { addressChange
 export async function confirmAddressChange(
   token: string,
   { user, session }: SignedIn,
-  { addressChanges, ...ports }: Pick<AddressChangePorts, "addressChanges" | keyof MailSenderPorts>,
+  { addressChanges, ...ports }: AccountPorts,
   caller: Caller,
 ): Promise<void> {
   const { email } = await changeToConfirm(token, user, { addressChanges });
@@ -167,7 +92,7 @@ export async function confirmAddressChange(
 }
 
 /** The change that a link would stop. @throws {Refusal} invalid_request */
-export async function changeToStop(token: string, { addressChanges }: Pick<AddressChangePorts, "addressChanges">): Promise<AddressChange> {
+export async function changeToStop(token: string, { addressChanges }: Pick<AccountPorts, "addressChanges">) {
   const change = await addressChanges.byStop(tokenHashOf(token));
   if (change === undefined) throw unusableLink(ADDRESS_LINK_UNUSABLE);
   return change;
@@ -177,11 +102,7 @@ export async function changeToStop(token: string, { addressChanges }: Pick<Addre
  * Stops or undoes a change by the link to the former address: someone else may know the password, so it is removed too.
  * @throws {Refusal} invalid_request for a link that does not work, conflict when the former address has another account now
  */
-export async function stopAddressChange(
-  token: string,
-  { addressChanges }: Pick<AddressChangePorts, "addressChanges">,
-  caller: Caller,
-): Promise<AddressChange> {
+export async function stopAddressChange(token: string, { addressChanges }: Pick<AccountPorts, "addressChanges">, caller: Caller) {
   const { userId } = await changeToStop(token, { addressChanges });
   const stopped = await addressChanges.stop(tokenHashOf(token), {
     event: "address.change_stopped",

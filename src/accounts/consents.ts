@@ -1,16 +1,14 @@
-import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
-import { isUuid, newId, type RandomBytes } from "../random.ts";
+import { isUuid, newId } from "../random.ts";
 import { LANGUAGES, type Language, TEXTS, type Texts } from "../texts/languages.ts";
+import type { AccountPorts } from "./account-ports.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
 import type { Consents, NewConsent, RefusalLog } from "./ports.ts";
-
-export type ConsentPorts = { readonly consents: Consents; readonly clock: Clock; readonly randomBytes: RandomBytes };
 
 type GivenConsent = Omit<NewConsent, "id">;
 
 /** Stores what a user allowed, in addition to what they allowed before. */
-export async function giveConsent(consent: GivenConsent, { consents, clock, randomBytes }: ConsentPorts, caller: Caller): Promise<void> {
+export async function giveConsent(consent: GivenConsent, { consents, clock, randomBytes }: AccountPorts, caller: Caller): Promise<void> {
   const { userId, clientId, scopes, resources } = consent;
   const audit = auditOfUser("consent.given", userId, caller, { clientId, scope: scopes.join(" "), resources });
   await consents.give({ id: newId(clock, randomBytes), ...consent }, audit);

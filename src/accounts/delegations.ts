@@ -147,7 +147,7 @@ export interface AgentPauses {
   resume(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean>;
 }
 
-export type AgentPorts = { readonly delegations: DelegationRepository; readonly agentPauses: AgentPauses };
+type AgentPorts = { readonly delegations: DelegationRepository; readonly agentPauses: AgentPauses };
 
 /** Ends one delegation of a user or all of an agent. @throws {Refusal} not_found, also for another user's */
 export async function cutOwnDelegations(what: Cut, userId: string, { delegations }: AgentPorts, caller: Caller): Promise<void> {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../random.ts";
-import type { MailMessage, User } from "./ports.ts";
+import type { MailMessage, OwnSession, User } from "./ports.ts";
 
 /** A passkey as its user sees it. Times are seconds since the epoch, with their fraction. */
 export interface Passkey {
@@ -68,6 +68,58 @@ export interface Passkeys {
   use(id: string, use: PasskeyUse): Promise<boolean>;
   /** Refuses a passkey from now on, of which a copy was used, and notifies the user once. */
   reportCopy(id: string, userId: string, message: MailMessage, audit: AuditEntry): Promise<void>;
+}
+
+/** What passkeys are bound to. @see WebAuthn L3 §5.1.2 (rp), §13.4.9 */
+export interface RelyingParty {
+  /** A host name. */
+  readonly id: string;
+  readonly origin: string;
+}
+
+/** An authenticator app, and the session in which it was begun. `now`: seconds since the epoch by the database's clock. */
+export interface AuthenticatorApp {
+  /** Sealed. */
+  readonly secret: string;
+  readonly confirmed: boolean;
+  readonly sessionId: string | null;
+  readonly now: number;
+}
+
+/** What a user has set up; `appAddedAt` in seconds since the epoch, null without an app. */
+export type SecondFactorState = { readonly appAddedAt: number | null; readonly recoveryCodes: number };
+
+/** Authenticator apps and recovery codes. Every write but `begin` includes its audit record, and its message if there is one. */
+export interface SecondFactors {
+  stateOf(userId: string): Promise<SecondFactorState>;
+  appOf(userId: string): Promise<AuthenticatorApp | undefined>;
+  /**
+   * Stores the secret of an app that is to be confirmed.
+   * @returns false when the user has a confirmed one
+   * @throws {Refusal} login_required when the session has ended
+   */
+  begin(session: OwnSession, secret: string): Promise<boolean>;
+  /**
+   * Confirms the app with this secret by a time step, and stores its recovery codes.
+   * @returns false when it is confirmed already, or was begun again
+   * @throws {Refusal} login_required when the session has ended
+   */
+  confirm(
+    session: OwnSession,
+    app: { readonly secret: string; readonly step: number },
+    codes: readonly SecretHash[],
+    message: MailMessage,
+    audit: AuditEntry,
+  ): Promise<boolean>;
+  /** @returns false without a confirmed app  @throws {Refusal} login_required when the session has ended */
+  replaceCodes(session: OwnSession, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
+  /**
+   * Removes app and recovery codes.
+   * @param sessionId the user's; undefined where an operator removes
+   * @returns false without a confirmed app
+   * @throws {Refusal} login_required when the session has ended
+   */
+  remove(userId: string, sessionId: string | undefined, message: MailMessage, audit: AuditEntry): Promise<boolean>;
 }
 
 /** What waits for a proof. Each is used once. */

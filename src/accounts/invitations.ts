@@ -1,39 +1,14 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Clock } from "../clock.ts";
 import { memberRefusal, Refusal } from "../errors.ts";
 import type { Page, Part } from "../paging.ts";
-import { hashSecret, newHexSecret, newId, type RandomBytes, type SecretHash } from "../random.ts";
+import { hashSecret, newHexSecret, newId } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
+import type { AccountPorts } from "./account-ports.ts";
 import { accountName, auditOfUser, type Caller } from "./caller.ts";
 import { invitationMail, linkTokenHash, type MailSenderPorts, senderOf, unusableLink } from "./mails.ts";
-import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { MailMessage, Role, User } from "./ports.ts";
+import type { Role, User } from "./ports.ts";
 import { emailTaken } from "./registration.ts";
-
-/** What a link to open an account is for. `email`: null in the link for the first operator, who chooses the address. */
-export type Invitation = { readonly email: string | null; readonly role: Role };
-
-/** `ttl` in seconds, counted by the database's clock. `inviterId`: the operator without whom the link does not work; null: it needs none. */
-export type NewInvitation = Invitation & { readonly tokenHash: SecretHash; readonly ttl: number; readonly inviterId: string | null };
-
-export interface Invitations {
-  /**
-   * Stores the link in place of an earlier one for the address, and queues the mail.
-   * @returns "taken" for an address with an account; undefined when the inviter is no longer an enabled operator
-   */
-  issue(invitation: NewInvitation, mail: MailMessage | undefined, audit: AuditEntry): Promise<"issued" | "taken" | undefined>;
-  /**
-   * @returns undefined for an unknown, used or expired link, for one whose inviter is no longer an enabled operator, and for that of a first
-   *   operator once there is an operator
-   */
-  byToken(tokenHash: SecretHash): Promise<Invitation | undefined>;
-  /** Consumes the link and opens the account with a verified address, atomically. @returns undefined as `byToken`; "taken" uses up nothing */
-  accept(tokenHash: SecretHash, user: NewcomerRecord, audit: AuditEntry): Promise<User | "taken" | undefined>;
-  /** Opens an account with a verified address and without a link. @returns undefined for an address with an account */
-  open(user: NewcomerRecord & { readonly role: Role }, audit: AuditEntry): Promise<User | undefined>;
-  hasOperator(): Promise<boolean>;
-}
 
 /** An invitation whose link still works. Times in seconds since the epoch, with their fraction. */
 export interface SentInvitation {
@@ -55,16 +30,6 @@ export interface SentInvitations {
   withdraw(id: string, audit: AuditEntry): Promise<string | undefined>;
 }
 
-/** `passwordHash` is an encoded argon2id hash. */
-export type NewcomerRecord = { readonly id: string; readonly email: string; readonly passwordHash: string };
-
-export interface InvitationPorts {
-  readonly invitations: Invitations;
-  readonly passwords: PasswordHashing;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-}
-
 /** Minutes in which the link for the first operator works. */
 export const FIRST_OPERATOR_MINUTES = 15;
 
@@ -73,7 +38,7 @@ export async function firstOperatorLink({
   invitations,
   randomBytes,
   issuer,
-}: Pick<InvitationPorts, "invitations" | "randomBytes"> & { readonly issuer: string }): Promise<string | undefined> {
+}: Pick<AccountPorts, "invitations" | "randomBytes" | "issuer">): Promise<string | undefined> {
   if (await invitations.hasOperator()) return undefined;
   const token = newHexSecret(randomBytes);
   const link = { email: null, role: "operator", tokenHash: hashSecret(token), ttl: FIRST_OPERATOR_MINUTES * 60, inviterId: null } as const;
@@ -97,7 +62,7 @@ export interface Invite {
  */
 export async function invite(
   { inviterId, email, role, hours, language }: Invite,
-  { invitations, randomBytes, ...ports }: Pick<InvitationPorts, "invitations" | "randomBytes"> & MailSenderPorts,
+  { invitations, randomBytes, ...ports }: Pick<AccountPorts, "invitations" | "randomBytes"> & MailSenderPorts,
   audit: AuditEntry,
 ): Promise<void> {
   const token = newHexSecret(randomBytes);
@@ -108,7 +73,7 @@ export async function invite(
 }
 
 /** The invitation of a link, which stays unused. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */
-export async function invitationOf(token: string, { invitations }: Pick<InvitationPorts, "invitations">): Promise<Invitation> {
+export async function invitationOf(token: string, { invitations }: Pick<AccountPorts, "invitations">) {
   const invitation = await invitations.byToken(linkTokenHash(token, INVITATION_UNUSABLE));
   if (!invitation) throw unusableLink(INVITATION_UNUSABLE);
   return invitation;
@@ -126,7 +91,7 @@ export const INVITATION_UNUSABLE = "invitation_unusable";
 export async function acceptInvitation(
   token: string,
   { email, password }: { readonly email: string; readonly password: string },
-  ports: InvitationPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<User> {
   const invited = await invitationOf(token, ports);

@@ -1,53 +1,13 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
+import { hashSecret, newHexSecret } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
-import { assertMayMail, auditOfUser, auditOrigin, type Caller, evenly, type KnownDevices, type MailLimits } from "./caller.ts";
+import type { AccountPorts } from "./account-ports.ts";
+import { assertMayMail, auditOfUser, auditOrigin, type Caller, evenly } from "./caller.ts";
 import { linkTokenHash, type MailSenderPorts, passwordChangedMail, resetMail, senderOf, unusableLink } from "./mails.ts";
-import type { PasswordAttempts } from "./password-attempts.ts";
-import type { PasswordHashing } from "./password-hash.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { MailMessage, NewSessionRecord, NewVerification, Session, User, Users } from "./ports.ts";
+import type { User } from "./ports.ts";
 import { newSession } from "./sign-in.ts";
-
-/** Stores new passwords. Each change is one transaction with the sessions that it ends, its message and its audit record. */
-export interface PasswordChanges {
-  /** Replaces the reset link of an enabled user and queues its message, in one statement, whether or not there is such a user. */
-  issueReset(email: string, reset: NewVerification, message: MailMessage, audit: AuditEntry): Promise<void>;
-  /** The user of a valid link. */
-  ownerOfReset(tokenHash: SecretHash): Promise<User | undefined>;
-  /**
-   * Consumes the link, sets the password, verifies the address, and ends the user's sessions, codes and refresh families.
-   * @returns undefined for an unknown, used or expired link
-   */
-  reset(tokenHash: SecretHash, passwordHash: string, message: MailMessage, audit: AuditEntry): Promise<User | undefined>;
-  /**
-   * Sets the password, ends the user's sessions, codes, refresh families and reset link, and starts a new session with the proof of the present one.
-   * @returns undefined when that one has ended, as by another change
-   */
-  change(
-    change: PasswordChange,
-    message: MailMessage,
-    audits: { readonly change: AuditEntry; readonly session: AuditEntry },
-  ): Promise<Session | undefined>;
-}
-
-export interface PasswordChange {
-  /** Of the session in which the user has just proved who they are. */
-  readonly provedBy: SecretHash;
-  readonly passwordHash: string;
-  readonly session: NewSessionRecord;
-}
-
-export interface PasswordChangePorts extends MailSenderPorts {
-  readonly clock: Clock;
-  readonly passwords: PasswordHashing;
-  readonly passwordChanges: PasswordChanges;
-  readonly randomBytes: RandomBytes;
-  /** Seconds. */
-  readonly sessionTtl: number;
-}
 
 /**
  * Sets the password of a user who has just proved that it is them, also the first one. Ends every session and refresh family, starts a new
@@ -56,13 +16,7 @@ export interface PasswordChangePorts extends MailSenderPorts {
  * @returns the value of the new session's cookie
  * @throws {Refusal} invalid_request, temporarily_unavailable; conflict if the password was changed since
  */
-export async function changePassword(
-  user: User,
-  password: string,
-  session: string,
-  ports: PasswordChangePorts,
-  caller: Caller,
-): Promise<string> {
+export async function changePassword(user: User, password: string, session: string, ports: AccountPorts, caller: Caller): Promise<string> {
   const { passwordChanges, passwords } = ports;
   await assertGoodPassword(password, user.email);
   const { secret, record } = newSession(user.id, ports, caller);
@@ -81,18 +35,8 @@ export async function changePassword(
 
 const RESET_MINUTES = 30;
 
-export interface ForgottenPasswordPorts extends MailSenderPorts {
-  readonly passwordChanges: PasswordChanges;
-  readonly passwords: PasswordHashing;
-  readonly attempts: PasswordAttempts;
-  readonly forgottenLimits: MailLimits;
-  readonly knownDevices: KnownDevices;
-  readonly randomBytes: RandomBytes;
-  readonly users: Users;
-}
-
 /** Sends a link for a new password. Limits and work are the same for an unknown address. @throws {Refusal} too_many_requests */
-export async function forgotPassword(email: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<void> {
+export async function forgotPassword(email: string, ports: AccountPorts, caller: Caller): Promise<void> {
   await assertMayMail(email, caller, ports.forgottenLimits, ports.knownDevices);
   const issue = async () => {
     const realmId = (await ports.users.byEmail(email))?.user.realmId;
@@ -106,14 +50,12 @@ export async function forgotPassword(email: string, ports: ForgottenPasswordPort
   await evenly(issue());
 }
 
-type ResetPorts = MailSenderPorts &
-  Pick<ForgottenPasswordPorts, "randomBytes"> & { readonly passwordChanges: Pick<PasswordChanges, "issueReset"> };
-
 /** Sends a link for a new password to the enabled user of an address, if there is one. An earlier link stops working. */
 export async function sendReset(
   { email, realmId }: { readonly email: string; readonly realmId: string | undefined },
   language: Language,
-  ports: ResetPorts,
+  ports: MailSenderPorts &
+    Pick<AccountPorts, "randomBytes"> & { readonly passwordChanges: Pick<AccountPorts["passwordChanges"], "issueReset"> },
   audit: AuditEntry,
 ): Promise<void> {
   const token = newHexSecret(ports.randomBytes);
@@ -128,7 +70,7 @@ export const isStaleReset = (error: unknown): boolean =>
 const tokenHashOf = (token: string) => linkTokenHash(token, "reset_malformed");
 
 /** The user of a link. The link stays unused. @throws {Refusal} invalid_request for a token that is malformed, unknown, used or expired */
-export async function ownerOfReset(token: string, { passwordChanges }: Pick<ForgottenPasswordPorts, "passwordChanges">): Promise<User> {
+export async function ownerOfReset(token: string, { passwordChanges }: Pick<AccountPorts, "passwordChanges">): Promise<User> {
   const user = await passwordChanges.ownerOfReset(tokenHashOf(token));
   if (!user) throw unusableLink("reset_unusable");
   return user;
@@ -138,7 +80,7 @@ export async function ownerOfReset(token: string, { passwordChanges }: Pick<Forg
  * Consumes the link, sets the password, ends the user's sessions and refresh families, and notifies them.
  * @throws {Refusal} invalid_request for a malformed, unknown, used or expired token and for a bad password; temporarily_unavailable
  */
-export async function resetPassword(token: string, password: string, ports: ForgottenPasswordPorts, caller: Caller): Promise<User> {
+export async function resetPassword(token: string, password: string, ports: AccountPorts, caller: Caller): Promise<User> {
   const owner = await ownerOfReset(token, ports);
   await assertGoodPassword(password, owner.email);
   const user = await ports.passwordChanges.reset(

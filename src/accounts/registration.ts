@@ -1,40 +1,13 @@
-import type { Clock } from "../clock.ts";
 import { isRefusal, memberRefusal, type Refusal } from "../errors.ts";
-import { hashSecret, newHexSecret, newId, type RandomBytes } from "../random.ts";
-import {
-  assertMayMail,
-  assertWithin,
-  auditOfUser,
-  auditOrigin,
-  type Caller,
-  evenly,
-  type KnownDevices,
-  type MailLimits,
-} from "./caller.ts";
-import { linkTokenHash, type MailSenderPorts, senderOf, unusableLink, verificationMail } from "./mails.ts";
-import type { PasswordHashing } from "./password-hash.ts";
+import { hashSecret, newHexSecret, newId } from "../random.ts";
+import type { AccountPorts } from "./account-ports.ts";
+import { assertMayMail, assertWithin, auditOfUser, auditOrigin, type Caller, evenly } from "./caller.ts";
+import { linkTokenHash, senderOf, unusableLink, verificationMail } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { Account, NewVerification, RateLimiter, User, Users } from "./ports.ts";
-import { assertMaySignUp, roleOfSignUp, type SignUpPolicy } from "./sign-up-policy.ts";
+import type { Account, NewVerification, User, Users } from "./ports.ts";
+import { assertMaySignUp, roleOfSignUp } from "./sign-up-policy.ts";
 
 const VERIFICATION_HOURS = 24;
-
-export interface RegistrationPorts extends MailSenderPorts {
-  readonly users: Users;
-  readonly passwords: PasswordHashing;
-  readonly realms: {
-    byId(id: string): Promise<{ readonly id: string } | undefined>;
-    default(): Promise<{ readonly id: string }>;
-  };
-  readonly signUpPolicy: SignUpPolicy;
-  /** Sign-ups from one network address. */
-  readonly signUps: RateLimiter;
-  /** Verification mails that anyone may request. */
-  readonly resendLimits: MailLimits;
-  readonly knownDevices: KnownDevices;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-}
 
 export type NewName = { readonly firstName?: string | undefined; readonly lastName?: string | undefined };
 
@@ -44,13 +17,13 @@ export interface SignUp extends NewName {
   readonly realmId?: string | undefined;
 }
 
-function newVerification(email: string, realmId: string | undefined, ports: RegistrationPorts, { language }: Caller) {
+function newVerification(email: string, realmId: string | undefined, ports: AccountPorts, { language }: Caller) {
   const token = newHexSecret(ports.randomBytes);
   const verification: NewVerification = { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 };
   return { verification, mail: { to: email, ...verificationMail(language, senderOf(ports, realmId), token, VERIFICATION_HOURS) } };
 }
 
-async function realmOf(realmId: string | undefined, realms: RegistrationPorts["realms"]): Promise<string> {
+async function realmOf(realmId: string | undefined, realms: AccountPorts["realms"]): Promise<string> {
   if (realmId === undefined) return (await realms.default()).id;
   const realm = await realms.byId(realmId.toLowerCase());
   if (realm) return realm.id;
@@ -63,7 +36,7 @@ async function realmOf(realmId: string | undefined, realms: RegistrationPorts["r
  *   too_many_requests
  * @see docs/protocol.md#accounts
  */
-export async function register(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<User> {
+export async function register(signUp: SignUp, ports: AccountPorts, caller: Caller): Promise<User> {
   const { users, passwords, signUps, signUpPolicy, clock, randomBytes } = ports;
   assertMaySignUp(signUp.email, signUpPolicy);
   await assertGoodPassword(signUp.password, signUp.email);
@@ -101,7 +74,7 @@ export type NewAccount = Pick<Account, "user" | "generation">;
 const REPEAT_WINDOW = 30;
 
 /** Like `register`, for forms: a form that is sent twice succeeds twice, with one account and one mail. */
-export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, caller: Caller): Promise<NewAccount> {
+export async function registerOnce(signUp: SignUp, ports: AccountPorts, caller: Caller): Promise<NewAccount> {
   try {
     return { user: await register(signUp, ports, caller), generation: 0 };
   } catch (error) {
@@ -117,7 +90,7 @@ export async function registerOnce(signUp: SignUp, ports: RegistrationPorts, cal
  * Sends the verification mail again, if there is an unverified account. Limits and duration are the same for an unknown address.
  * @throws {Refusal} too_many_requests @see docs/protocol.md#accounts
  */
-export async function resendVerification(email: string, ports: RegistrationPorts, caller: Caller): Promise<void> {
+export async function resendVerification(email: string, ports: AccountPorts, caller: Caller): Promise<void> {
   await assertMayMail(email, caller, ports.resendLimits, ports.knownDevices);
   const work = async () => {
     const account = await ports.users.byEmail(email);

@@ -1,65 +1,11 @@
-import type { AuditEntry } from "../audit.ts";
 import { isRefusal, memberRefusal, Refusal } from "../errors.ts";
 import { loadOnce } from "../load-once.ts";
 import { TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { hashSecret, type RandomBytes, type SecretHash } from "../random.ts";
-import type { SecretBox } from "../secret-box.ts";
+import type { AccountPorts } from "./account-ports.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
-import { type MailSenderPorts, recoveryCodeUsedMail, secondFactorAddedMail, secondFactorRemovedMail, senderOf } from "./mails.ts";
-import type { PasswordAttempts } from "./password-attempts.ts";
-import type { FactorUse, MailMessage, OwnSession, SignedIn, User } from "./ports.ts";
-
-/** An authenticator app, and the session in which it was begun. `now`: seconds since the epoch by the database's clock. */
-export interface AuthenticatorApp {
-  /** Sealed. */
-  readonly secret: string;
-  readonly confirmed: boolean;
-  readonly sessionId: string | null;
-  readonly now: number;
-}
-
-/** What a user has set up; `appAddedAt` in seconds since the epoch, null without an app. */
-export type SecondFactorState = { readonly appAddedAt: number | null; readonly recoveryCodes: number };
-
-/** Authenticator apps and recovery codes. Every write but `begin` includes its audit record, and its message if there is one. */
-export interface SecondFactors {
-  stateOf(userId: string): Promise<SecondFactorState>;
-  appOf(userId: string): Promise<AuthenticatorApp | undefined>;
-  /**
-   * Stores the secret of an app that is to be confirmed.
-   * @returns false when the user has a confirmed one
-   * @throws {Refusal} login_required when the session has ended
-   */
-  begin(session: OwnSession, secret: string): Promise<boolean>;
-  /**
-   * Confirms the app with this secret by a time step, and stores its recovery codes.
-   * @returns false when it is confirmed already, or was begun again
-   * @throws {Refusal} login_required when the session has ended
-   */
-  confirm(
-    session: OwnSession,
-    app: { readonly secret: string; readonly step: number },
-    codes: readonly SecretHash[],
-    message: MailMessage,
-    audit: AuditEntry,
-  ): Promise<boolean>;
-  /** @returns false without a confirmed app  @throws {Refusal} login_required when the session has ended */
-  replaceCodes(session: OwnSession, codes: readonly SecretHash[], audit: AuditEntry): Promise<boolean>;
-  /**
-   * Removes app and recovery codes.
-   * @param sessionId the user's; undefined where an operator removes
-   * @returns false without a confirmed app
-   * @throws {Refusal} login_required when the session has ended
-   */
-  remove(userId: string, sessionId: string | undefined, message: MailMessage, audit: AuditEntry): Promise<boolean>;
-}
-
-export interface SecondFactorPorts extends MailSenderPorts {
-  readonly secondFactors: SecondFactors;
-  readonly attempts: PasswordAttempts;
-  readonly box: SecretBox;
-  readonly randomBytes: RandomBytes;
-}
+import { recoveryCodeUsedMail, secondFactorAddedMail, secondFactorRemovedMail, senderOf } from "./mails.ts";
+import type { FactorUse, SignedIn, User } from "./ports.ts";
 
 /** Loaded with the first code. */
 const otp = loadOnce(() => import("otplib"));
@@ -119,20 +65,20 @@ const wrongFirstCode = () =>
   new Refusal("unauthenticated", "first_code_wrong", { issues: [{ path: CODE_FIELD, message: "That code is not right." }] });
 
 /** Begins to set up an app. @throws {Refusal} conflict when the user has one */
-export async function beginApp({ user: { id }, session }: SignedIn, { secondFactors, box }: SecondFactorPorts): Promise<void> {
+export async function beginApp({ user: { id }, session }: SignedIn, { secondFactors, box }: AccountPorts): Promise<void> {
   const { generateSecret } = await otp();
   if (!(await secondFactors.begin(session, box.seal(generateSecret(), appSecretPlace(id)))))
     throw new Refusal("conflict", "second_factor_exists", { description: "You have an authenticator app already." });
 }
 
 /** The app that was begun in this session, if it waits for its first code: another session, also one that has ended, knows its own. */
-async function waitingOf({ user, session }: SignedIn, { secondFactors }: SecondFactorPorts): Promise<AuthenticatorApp | undefined> {
+async function waitingOf({ user, session }: SignedIn, { secondFactors }: AccountPorts) {
   const app = await secondFactors.appOf(user.id);
   return app?.confirmed === false && app.sessionId === session.id ? app : undefined;
 }
 
 /** The app that waits for its first code: its secret in base32, and as the link that apps read. */
-export async function waitingApp(signedIn: SignedIn, ports: SecondFactorPorts) {
+export async function waitingApp(signedIn: SignedIn, ports: AccountPorts) {
   const { id, email } = signedIn.user;
   const { box, issuer } = ports;
   const app = await waitingOf(signedIn, ports);
@@ -143,7 +89,7 @@ export async function waitingApp(signedIn: SignedIn, ports: SecondFactorPorts) {
 }
 
 /** @returns ten recovery codes, shown once  @throws {Refusal} unauthenticated for a wrong code */
-export async function confirmApp(signedIn: SignedIn, code: string, ports: SecondFactorPorts, caller: Caller): Promise<readonly string[]> {
+export async function confirmApp(signedIn: SignedIn, code: string, ports: AccountPorts, caller: Caller): Promise<readonly string[]> {
   const { user, session } = signedIn;
   const { secondFactors, box, randomBytes } = ports;
   const app = await waitingOf(signedIn, ports);
@@ -159,11 +105,7 @@ export async function confirmApp(signedIn: SignedIn, code: string, ports: Second
 }
 
 /** Replaces the recovery codes. @returns the new ones, shown once  @throws {Refusal} not_found without an app */
-export async function renewRecoveryCodes(
-  { user, session }: SignedIn,
-  ports: SecondFactorPorts,
-  caller: Caller,
-): Promise<readonly string[]> {
+export async function renewRecoveryCodes({ user, session }: SignedIn, ports: AccountPorts, caller: Caller): Promise<readonly string[]> {
   const codes = newRecoveryCodes(ports.randomBytes);
   const hashes = codes.map((code) => recoveryHash(user.id, code));
   if (!(await ports.secondFactors.replaceCodes(session, hashes, auditOfUser("recovery_codes.replaced", user.id, caller)))) throw noApp();
@@ -171,7 +113,7 @@ export async function renewRecoveryCodes(
 }
 
 /** @throws {Refusal} not_found without an app */
-export async function removeApp({ user, session }: SignedIn, ports: SecondFactorPorts, caller: Caller): Promise<void> {
+export async function removeApp({ user, session }: SignedIn, ports: AccountPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("second_factor.removed", user.id, caller, { reason: "by_owner" });
   const message = secondFactorRemovedMail(caller.language, senderOf(ports, user.realmId));
   if (!(await ports.secondFactors.remove(user.id, session.id, message, audit))) throw noApp();
@@ -180,12 +122,7 @@ export async function removeApp({ user, session }: SignedIn, ports: SecondFactor
 const noApp = () => new Refusal("not_found", "second_factor_unknown", { description: "There is no authenticator app." });
 
 /** What a code uses up if it is right. @returns undefined for a code that is no recovery code, and not the app's */
-async function useOf(
-  { id: userId, realmId }: User,
-  code: string,
-  ports: SecondFactorPorts,
-  caller: Caller,
-): Promise<FactorUse | undefined> {
+async function useOf({ id: userId, realmId }: User, code: string, ports: AccountPorts, caller: Caller): Promise<FactorUse | undefined> {
   const { secondFactors, box } = ports;
   const plain = plainCode(code);
   if (!CODE.test(plain)) {
@@ -217,7 +154,7 @@ export async function enterBySecondFactor<Started>(
   code: string,
   first: readonly string[],
   { waits, start }: { waits(): Promise<boolean>; start(proof: TwoFactorProof): Promise<Started | undefined> },
-  ports: SecondFactorPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<Started> {
   const budget = `second factor of ${user.id}`;

@@ -1,32 +1,15 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Clock } from "../clock.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import { hashSecret, newId, newSecret, type RandomBytes } from "../random.ts";
-import { type PasskeyPorts, type PasskeyProof, passkeyAuthenticator } from "./authenticators/passkey.ts";
-import {
-  type Authenticator,
-  BY_PASSWORD,
-  type Credentials,
-  type PasswordPorts,
-  type ProvedAccount,
-  passwordAuthenticator,
-} from "./authenticators/password.ts";
+import { hashSecret, newId, newSecret } from "../random.ts";
+import type { AccountPorts } from "./account-ports.ts";
+import { type PasskeyProof, passkeyAuthenticator } from "./authenticators/passkey.ts";
+import { type Authenticator, BY_PASSWORD, type Credentials, type ProvedAccount, passwordAuthenticator } from "./authenticators/password.ts";
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
-import type { ProofChallenge, ProofChallenges } from "./factors.ts";
-import type { Account, NewSessionRecord, RefusalLog, Session, Sessions, SignedIn, User } from "./ports.ts";
-import { enterBySecondFactor, SECOND_FACTOR_WRONG, type SecondFactorPorts, signInOver, type TwoFactorProof } from "./second-factor.ts";
-import { EMAIL_UNVERIFIED, needsProof, type SignUpPolicy } from "./sign-up-policy.ts";
-
-export interface SignInPorts extends PasswordPorts {
-  readonly clock: Clock;
-  readonly refusals: RefusalLog;
-  readonly sessions: Sessions;
-  readonly signUpPolicy: SignUpPolicy;
-  readonly randomBytes: RandomBytes;
-  /** Seconds. */
-  readonly sessionTtl: number;
-}
+import type { ProofChallenge } from "./factors.ts";
+import type { Account, NewSessionRecord, Session, SignedIn, User } from "./ports.ts";
+import { enterBySecondFactor, SECOND_FACTOR_WRONG, signInOver, type TwoFactorProof } from "./second-factor.ts";
+import { EMAIL_UNVERIFIED, needsProof } from "./sign-up-policy.ts";
 
 export interface NewSession {
   readonly user: User;
@@ -55,7 +38,7 @@ export const signInRefused = (reason: string, user: Pick<User, "id"> | undefined
 /** A session for the browser of a request, with the secret of which it stores the hash. */
 export function newSession(
   userId: string,
-  { clock, randomBytes, sessionTtl }: Pick<SignInPorts, "clock" | "randomBytes" | "sessionTtl">,
+  { clock, randomBytes, sessionTtl }: Pick<AccountPorts, "clock" | "randomBytes" | "sessionTtl">,
   caller: Caller,
 ): { readonly secret: string; readonly record: NewSessionRecord } {
   const secret = newSecret(randomBytes);
@@ -74,7 +57,7 @@ export const replacedBy = ({ session }: Caller): Pick<NewSessionRecord, "replace
 async function startSession(
   { account: { user, generation }, acr, amr, passkey }: ProvedAccount,
   authenticator: string,
-  ports: SignInPorts,
+  ports: AccountPorts,
   caller: Caller,
   about: Pick<NewSessionRecord, "raises" | "half" | "factor"> = {},
 ): Promise<NewSession | undefined> {
@@ -93,7 +76,7 @@ async function startSession(
 async function signInBy<Proof>(
   authenticator: Authenticator<Proof>,
   proof: Proof,
-  ports: SignInPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<NewSession | HalfSignedIn> {
   const outcome = await authenticator.verify(proof, caller, async (proved): Promise<NewSession | HalfSignedIn | undefined> => {
@@ -118,7 +101,7 @@ async function signInBy<Proof>(
 export async function signInNewcomer(
   account: Pick<Account, "user" | "generation">,
   reason: "sign_up" | "invitation",
-  ports: SignInPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<NewSession> {
   const session = await startSession({ account, ...BY_PASSWORD }, reason, ports, caller);
@@ -127,23 +110,21 @@ export async function signInNewcomer(
 }
 
 /** Signs a user in by password: {@link signInBy}. */
-export const signIn = (credentials: Credentials, ports: SignInPorts, caller: Caller): Promise<NewSession | HalfSignedIn> =>
+export const signIn = (credentials: Credentials, ports: AccountPorts, caller: Caller): Promise<NewSession | HalfSignedIn> =>
   signInBy(passwordAuthenticator(ports), credentials, ports, caller);
 
 /** Seconds in which the token of a sign-in for one call must be issued. */
 const ONE_CALL = 30;
 
 /** For a sign-in for one call of a program: the session serves to issue one token, with which it ends. */
-export const forOneCall = <Ports extends SignInPorts>(ports: Ports): Ports => {
+export const forOneCall = <Ports extends AccountPorts>(ports: Ports): Ports => {
   const { sessions } = ports;
   return { ...ports, sessionTtl: ONE_CALL, sessions: { ...sessions, start: sessions.startUnrecorded } };
 };
 
 /** Signs a user in by passkey, which needs no second factor: {@link signInBy}. */
-export const signInByPasskey = async (proof: PasskeyProof, ports: SignInPorts & PasskeyPorts, caller: Caller): Promise<NewSession> =>
+export const signInByPasskey = async (proof: PasskeyProof, ports: AccountPorts, caller: Caller): Promise<NewSession> =>
   (await signInBy(passkeyAuthenticator(ports), proof, ports, caller)) as NewSession; // no password, so never half
-
-export type WaitingPorts = SecondFactorPorts & { readonly challenges: Pick<ProofChallenges, "byId"> };
 
 /**
  * Completes a sign-in that waits for its second factor.
@@ -156,7 +137,7 @@ export async function completeWaiting(
   code: string,
   first: readonly string[],
   start: (user: User, proof: TwoFactorProof) => Promise<NewSession | undefined>,
-  ports: Pick<SignInPorts, "users" | "refusals"> & WaitingPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<NewSession> {
   const user = await ports.users.byId(userId);
@@ -176,7 +157,7 @@ export async function completeWaiting(
 export async function completeSignIn(
   { userId, generation, half }: Pick<HalfSignedIn, "userId" | "generation"> & Pick<NewSessionRecord, "half">,
   code: string,
-  ports: SignInPorts & WaitingPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<NewSession> {
   const start = (user: User, { factor, ...proved }: TwoFactorProof) => {
@@ -187,12 +168,7 @@ export async function completeSignIn(
 }
 
 /** Raises the session of a user who has just signed in by one factor. @throws {Refusal} unauthenticated, too_many_requests */
-export async function raiseSession(
-  { user, session }: SignedIn,
-  code: string,
-  ports: SignInPorts & SecondFactorPorts,
-  caller: Caller,
-): Promise<NewSession> {
+export async function raiseSession({ user, session }: SignedIn, code: string, ports: AccountPorts, caller: Caller): Promise<NewSession> {
   const waits = async () => caller.session !== undefined && (await ports.sessions.byHash(hashSecret(caller.session))) !== undefined;
   const start = (proof: TwoFactorProof) => raiseTo(user, proof, ports, caller);
   return enterBySecondFactor(user, code, session.amr, { waits, start }, ports, caller);
@@ -202,7 +178,7 @@ export async function raiseSession(
 export async function raiseTo(
   user: User,
   { factor, ...proved }: { readonly acr: string; readonly amr: readonly string[] } & Pick<NewSessionRecord, "factor">,
-  ports: SignInPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<NewSession> {
   const session = await startSession({ account: { user }, ...proved }, "second_factor", ports, caller, { raises: true, factor });

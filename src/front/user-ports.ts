@@ -1,38 +1,16 @@
-import type { AddressChangePorts, ClosingPorts } from "../accounts/account.ts";
-import type { PasskeyPorts } from "../accounts/authenticators/passkey.ts";
-import type { ConsentPorts, ScopeDescriptions } from "../accounts/consents.ts";
-import type { AgentPorts } from "../accounts/delegations.ts";
-import type { InvitationPorts } from "../accounts/invitations.ts";
-import type { ForgottenPasswordPorts, PasswordChangePorts } from "../accounts/password-change.ts";
+import type { ScopeDescriptions } from "../accounts/consents.ts";
 import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
-import type { RegistrationPorts } from "../accounts/registration.ts";
-import type { SecondFactorPorts } from "../accounts/second-factor.ts";
-import type { SignInPorts } from "../accounts/sign-in.ts";
 import type { NamedTargets } from "../clients/find-client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ShownResources } from "../resources/ports.ts";
 import type { Connections, Providers } from "../upstream/ports.ts";
-import type { LinkPorts, UpstreamSignInPorts } from "../upstream/sign-in.ts";
+import type { UpstreamPorts } from "../upstream/sign-in.ts";
 import type { LinkedWallets } from "../wallet/ports.ts";
 import type { FrontTelemetry } from "./http/steps.ts";
 
 /** What the routes for users need: accounts, sessions, consents, and the core, which validates authorization requests. */
-export interface UserPorts
-  extends RegistrationPorts,
-    SignInPorts,
-    PasskeyPorts,
-    SecondFactorPorts,
-    ConsentPorts,
-    PasswordChangePorts,
-    AddressChangePorts,
-    ForgottenPasswordPorts,
-    AgentPorts,
-    ClosingPorts,
-    InvitationPorts,
-    UpstreamSignInPorts,
-    LinkPorts,
-    Pick<FrontTelemetry, "fault"> {
+export interface UserPorts extends UpstreamPorts, Pick<FrontTelemetry, "fault"> {
   readonly core: TokenCore;
   readonly connections: Connections;
   /** Loads the library at its first use. */

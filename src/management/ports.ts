@@ -1,12 +1,10 @@
-import type { AccountClosing } from "../accounts/account.ts";
+import type { AccountClosing, Invitations, PasswordChanges } from "../accounts/change-ports.ts";
 import type { ScopeDescription, ScopeDescriptions } from "../accounts/consents.ts";
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
-import type { Passkeys } from "../accounts/factors.ts";
-import type { Invitations, SentInvitations } from "../accounts/invitations.ts";
-import type { PasswordChanges } from "../accounts/password-change.ts";
+import type { Passkeys, SecondFactors } from "../accounts/factors.ts";
+import type { SentInvitations } from "../accounts/invitations.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Consents, MailMessage, Role, Sessions, User } from "../accounts/ports.ts";
-import type { SecondFactors } from "../accounts/second-factor.ts";
 import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { Branding, Brandings } from "../branding/branding.ts";

@@ -1,4 +1,4 @@
-import type { AccountClosing } from "../accounts/account.ts";
+import type { AccountClosing } from "../accounts/change-ports.ts";
 import type { MailMessage } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import { record } from "./audit-log.ts";

@@ -1,4 +1,4 @@
-import type { AddressChange, AddressChanges } from "../accounts/account.ts";
+import type { AddressChange, AddressChanges } from "../accounts/change-ports.ts";
 import { insertAudit, record } from "./audit-log.ts";
 import { isUniqueViolation } from "./availability.ts";
 import { holdSession } from "./held-sessions.ts";

@@ -1,4 +1,4 @@
-import type { PasswordChanges } from "../accounts/password-change.ts";
+import type { PasswordChanges } from "../accounts/change-ports.ts";
 import type { MailMessage, NewSessionRecord, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";

@@ -1,5 +1,6 @@
+import type { AuthenticatorApp, SecondFactorState, SecondFactors } from "../accounts/factors.ts";
 import type { FactorUse } from "../accounts/ports.ts";
-import { type AuthenticatorApp, type SecondFactorState, type SecondFactors, wrongCode } from "../accounts/second-factor.ts";
+import { wrongCode } from "../accounts/second-factor.ts";
 import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { holdRemover, holdSession } from "./held-sessions.ts";

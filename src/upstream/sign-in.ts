@@ -1,18 +1,10 @@
+import type { AccountPorts } from "../accounts/account-ports.ts";
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { UpstreamProof } from "../accounts/factors.ts";
-import { identityLinkedMail, identityUnlinkedMail, type MailSenderPorts, senderOf } from "../accounts/mails.ts";
-import type { Account, FactorUse, SignedIn, User, Users } from "../accounts/ports.ts";
+import { identityLinkedMail, identityUnlinkedMail, senderOf } from "../accounts/mails.ts";
+import type { Account, FactorUse, SignedIn, User } from "../accounts/ports.ts";
 import type { TwoFactorProof } from "../accounts/second-factor.ts";
-import {
-  completeWaiting,
-  type HalfSignedIn,
-  type NewSession,
-  newSession,
-  replacedBy,
-  type SignInPorts,
-  signInRefused,
-  type WaitingPorts,
-} from "../accounts/sign-in.ts";
+import { completeWaiting, type HalfSignedIn, type NewSession, newSession, replacedBy, signInRefused } from "../accounts/sign-in.ts";
 import { assertMaySignUp, EMAIL_UNVERIFIED, needsProof, roleOfSignUp, type SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
@@ -21,8 +13,7 @@ import { newId, type SecretHash } from "../random.ts";
 import { type Connection, connectionUnknown, isTrustedFor } from "./connection.ts";
 import type { Identity, IdentityLinks, LinkedUser, UpstreamIdentity } from "./ports.ts";
 
-export interface UpstreamSignInPorts extends Pick<SignInPorts, "clock" | "randomBytes" | "sessionTtl" | "signUpPolicy" | "refusals"> {
-  readonly users: Users;
+export interface UpstreamPorts extends AccountPorts {
   readonly identityLinks: IdentityLinks;
 }
 
@@ -54,7 +45,7 @@ export async function arrive(...arriving: Parameters<typeof arriveOnce>): Promis
 async function arriveOnce(
   connection: Connection,
   identity: UpstreamIdentity,
-  ports: UpstreamSignInPorts,
+  ports: UpstreamPorts,
   caller: Caller,
 ): Promise<ArrivedUser | undefined> {
   let arrival = await arrivalOf(connection, identity, ports);
@@ -68,7 +59,7 @@ async function arriveOnce(
   return { kind: arrival.kind === "link_first" ? "link_first" : "no_account" };
 }
 
-async function arrivalOf(connection: Connection, identity: UpstreamIdentity, ports: UpstreamSignInPorts): Promise<Arrival> {
+async function arrivalOf(connection: Connection, identity: UpstreamIdentity, ports: UpstreamPorts): Promise<Arrival> {
   const linked = await ports.identityLinks.userOf(identity);
   const account = linked || identity.email === undefined ? undefined : await ports.users.byEmail(identity.email);
   return decideArrival({ identity, connection, linked, addressTaken: account !== undefined, policy: ports.signUpPolicy });
@@ -78,7 +69,7 @@ async function openAccount(
   email: string,
   { realmId, issuer }: Connection,
   identity: UpstreamIdentity,
-  { identityLinks, signUpPolicy, clock, randomBytes }: UpstreamSignInPorts,
+  { identityLinks, signUpPolicy, clock, randomBytes }: UpstreamPorts,
   caller: Caller,
 ): Promise<void> {
   const id = newId(clock, randomBytes);
@@ -111,7 +102,7 @@ async function startProvided(
     readonly half?: SecretHash;
     readonly factor?: FactorUse;
   },
-  ports: UpstreamSignInPorts,
+  ports: UpstreamPorts,
   caller: Caller,
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
@@ -127,7 +118,7 @@ async function enter(
   { user, hasSecondFactor }: Extract<Arrival, { kind: "sign_in" }>,
   connection: Connection,
   identity: UpstreamIdentity,
-  ports: UpstreamSignInPorts,
+  ports: UpstreamPorts,
   caller: Caller,
 ): Promise<ArrivedUser | undefined> {
   const { issuer, subject, sid } = identity;
@@ -155,7 +146,7 @@ async function enter(
 export async function completeArrival(
   { userId, upstream, half }: { readonly userId: string; readonly upstream: UpstreamProof; readonly half: SecretHash },
   code: string,
-  ports: UpstreamSignInPorts & WaitingPorts,
+  ports: UpstreamPorts,
   caller: Caller,
 ): Promise<NewSession> {
   const start = (user: User, proof: TwoFactorProof) =>
@@ -202,16 +193,12 @@ function maySignUp(email: string, policy: SignUpPolicy): boolean {
   }
 }
 
-export interface LinkPorts extends MailSenderPorts {
-  readonly identityLinks: IdentityLinks;
-}
-
 /** Links an identity to the signed-in user, and notifies them. Idempotent. @throws {Refusal} conflict for an identity of another user */
 export async function linkIdentity(
   { user: { id, realmId }, session }: SignedIn,
   { issuer, title }: Connection,
   identity: UpstreamIdentity,
-  { identityLinks, ...ports }: LinkPorts,
+  { identityLinks, ...ports }: UpstreamPorts,
   caller: Caller,
 ): Promise<void> {
   const audit = auditOfUser("identity.linked", id, caller, { reason: "by_user", resources: [issuer] });
@@ -225,7 +212,7 @@ export async function unlinkIdentity(
   { user: { id, realmId }, session }: SignedIn,
   identity: Identity,
   title: string,
-  { identityLinks, ...ports }: LinkPorts,
+  { identityLinks, ...ports }: UpstreamPorts,
   caller: Caller,
 ): Promise<void> {
   const audit = auditOfUser("identity.unlinked", id, caller, { reason: "by_user", resources: [identity.issuer] });

@@ -1,18 +1,13 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PasskeyPorts, passkeyOptions } from "../../src/accounts/authenticators/passkey.ts";
+import type { AccountPorts } from "../../src/accounts/account-ports.ts";
+import { passkeyOptions } from "../../src/accounts/authenticators/passkey.ts";
 import type { Caller } from "../../src/accounts/caller.ts";
+import type { SecondFactors } from "../../src/accounts/factors.ts";
 import { MAX_PASSKEYS, type NewPasskey, type Passkeys } from "../../src/accounts/factors.ts";
 import type { FactorUse, NewSessionRecord } from "../../src/accounts/ports.ts";
-import {
-  appSecretPlace,
-  confirmApp,
-  SECOND_FACTOR_WRONG,
-  type SecondFactorPorts,
-  type SecondFactors,
-  SIGN_IN_OVER,
-} from "../../src/accounts/second-factor.ts";
-import { type SignInPorts, signIn, signInByPasskey } from "../../src/accounts/sign-in.ts";
+import { appSecretPlace, confirmApp, SECOND_FACTOR_WRONG, SIGN_IN_OVER } from "../../src/accounts/second-factor.ts";
+import { signIn, signInByPasskey } from "../../src/accounts/sign-in.ts";
 import { systemClock } from "../../src/clock.ts";
 import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
 import { hashSecret } from "../../src/random.ts";
@@ -170,7 +165,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
           ...{ relyingParty, clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, sessions: sessions(sql) },
           ...{ passkeys: { ...store, use }, challenges: proofChallenges(sql), challengeRate: { hit: async () => 0 } },
           refusals: { record: async () => undefined },
-        } as unknown as SignInPorts & PasskeyPorts;
+        } as unknown as AccountPorts;
         const { challenge } = await passkeyOptions(relyingParty, "browser", ports, caller);
         return signInByPasskey({ response: authenticator.answer(challenge, flags), browser: "browser" }, ports, caller);
       };
@@ -191,7 +186,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
     test("a challenge outlives those of many other users behind the same address", async () => {
       const [relyingParty, caller] = [{ id: "id.example.test", origin: "https://id.example.test" }, { limitKey: "192.0.2.7" } as Caller];
       const [store, rate] = [proofChallenges(database.sql), { hit: async () => 0 }];
-      const ports = { challenges: store, challengeRate: rate, randomBytes };
+      const ports = { challenges: store, challengeRate: rate, randomBytes } as unknown as AccountPorts;
       const { challenge } = await passkeyOptions(relyingParty, "browser", ports, caller);
       for (let n = 0; n < 900; n++) await passkeyOptions(relyingParty, `other ${n}`, ports, caller);
       expect(await store.take(hashSecret(`${challenge} browser`), "passkey_sign_in")).toBeDefined();
@@ -239,7 +234,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
         },
         passwords: { verify: async () => ((await confirm(100)) ? { kind: "right", outdated: false } : { kind: "wrong" }) },
         refusals: { record: async (entry: unknown) => void refused.push(entry) },
-      } as unknown as SignInPorts;
+      } as unknown as AccountPorts;
       const caller = { limitKey: "192.0.2.1", userAgent: "" } as Caller;
       const before = await sessions(sql).ofUser(user.id);
       const outcome = await signIn({ email: user.email, password: "right" }, ports, caller);
@@ -267,7 +262,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const confirming = confirmApp(
         { user, session },
         codeOf(secret),
-        { ...ports, brandings } as unknown as SecondFactorPorts,
+        { ...ports, brandings } as unknown as AccountPorts,
         { language: "en" } as Caller,
       );
       await expect(confirming).rejects.toMatchObject({ reason: "first_code_wrong" });

@@ -8,7 +8,7 @@ import { proofChallenges } from "../../src/store/proof-challenges.ts";
 import { users } from "../../src/store/users.ts";
 import type { Connection } from "../../src/upstream/connection.ts";
 import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
-import { arrive, type UpstreamSignInPorts } from "../../src/upstream/sign-in.ts";
+import { arrive, type UpstreamPorts } from "../../src/upstream/sign-in.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
@@ -91,7 +91,7 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
           return startSession(...session);
         },
       },
-    } as unknown as UpstreamSignInPorts;
+    } as unknown as UpstreamPorts;
     return arrive({ issuer: ISSUER, domains: [] } as Partial<Connection> as Connection, identity, ports, { userAgent: "" } as Caller);
   };
 

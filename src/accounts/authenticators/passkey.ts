@@ -3,35 +3,26 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from "@simplewebauthn/server";
-import type { Clock } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { PHISHING_RESISTANT_ACR } from "../../protocol/authentication-context.ts";
 import { newId } from "../../random.ts";
+import type { AccountPorts } from "../account-ports.ts";
 import { auditOfUser, type Caller } from "../caller.ts";
 import { deviceOf } from "../device.ts";
-import type { FoundPasskey, Passkeys, PasskeyUse } from "../factors.ts";
-import { type MailSenderPorts, passkeyAddedMail, passkeyCopiedMail, passkeyRemovedMail, senderOf } from "../mails.ts";
+import type { FoundPasskey, PasskeyUse, RelyingParty } from "../factors.ts";
+import { passkeyAddedMail, passkeyCopiedMail, passkeyRemovedMail, senderOf } from "../mails.ts";
 import type { SignedIn, User } from "../ports.ts";
 import type { Authenticator, ProofOutcome, ProvedAccount } from "./password.ts";
 import {
   AuthenticationAnswer,
   beginChallenge,
   CHALLENGE_TTL,
-  type ChallengePorts,
   passkeyRefused,
   RegistrationAnswer,
-  type RelyingParty,
   readAnswer,
   takeChallenge,
   webauthn,
 } from "./webauthn.ts";
-
-export interface PasskeyPorts extends ChallengePorts, MailSenderPorts {
-  readonly passkeys: Passkeys;
-  readonly clock: Clock;
-  /** Undefined where browsers make no passkeys. */
-  readonly relyingParty: RelyingParty | undefined;
-}
 
 /** A browser's answer as JSON, and the secret of the browser that requested the challenge. */
 export type PasskeyProof = { readonly response: string; readonly browser: string };
@@ -40,7 +31,7 @@ export type PasskeyProof = { readonly response: string; readonly browser: string
 export async function passkeyOptions(
   { id }: RelyingParty,
   browser: string,
-  ports: ChallengePorts,
+  ports: AccountPorts,
   { limitKey }: Caller,
 ): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const challenge = await beginChallenge("passkey_sign_in", { userId: null, holder: `address ${limitKey}`, browser }, ports);
@@ -53,7 +44,7 @@ type Judgement =
   | { readonly passkey: FoundPasskey; readonly backedUp: boolean; readonly reason?: never };
 
 /** Verifies an answer and counts the use. Every answer uses up its challenge. */
-async function judge({ response, browser }: PasskeyProof, { passkeys, relyingParty, ...ports }: PasskeyPorts): Promise<Judgement> {
+async function judge({ response, browser }: PasskeyProof, { passkeys, relyingParty, ...ports }: AccountPorts): Promise<Judgement> {
   if (relyingParty === undefined) return { reason: "passkeys_unavailable" };
   const answer = readAnswer(AuthenticationAnswer, response);
   const { challenge } = await takeChallenge("passkey_sign_in", answer.response.clientDataJSON, browser, ports);
@@ -95,7 +86,7 @@ async function verifiedUse(
 const userHandle = (userId: string): Buffer<ArrayBuffer> => Buffer.from(userId.replaceAll("-", ""), "hex");
 
 /** Authenticates by passkey, with user verification: something the user has, and what unlocks it. Its counter must grow. */
-export function passkeyAuthenticator(ports: PasskeyPorts): Authenticator<PasskeyProof> {
+export function passkeyAuthenticator(ports: AccountPorts): Authenticator<PasskeyProof> {
   async function reportCopy({ id, user }: FoundPasskey, caller: Caller): Promise<void> {
     const audit = auditOfUser("passkey.refused", user.id, caller, { outcome: "failure", reason: "passkey_copied" });
     await ports.passkeys.reportCopy(id, user.id, passkeyCopiedMail(caller.language, senderOf(ports, user.realmId)), audit);
@@ -132,7 +123,7 @@ export async function passkeyCreationOptions(
   user: User,
   { id }: RelyingParty,
   browser: string,
-  ports: PasskeyPorts,
+  ports: AccountPorts,
 ): Promise<PublicKeyCredentialCreationOptionsJSON> {
   const challenge = await beginChallenge("passkey_registration", { userId: user.id, holder: `user ${user.id}`, browser }, ports);
   const { generateRegistrationOptions } = await webauthn();
@@ -154,7 +145,7 @@ export async function passkeyCreationOptions(
   });
 }
 
-async function verifiedPasskey({ response, browser }: PasskeyProof, userId: string, ports: PasskeyPorts) {
+async function verifiedPasskey({ response, browser }: PasskeyProof, userId: string, ports: AccountPorts) {
   const { relyingParty } = ports;
   if (relyingParty === undefined) throw passkeyRefused("passkeys_unavailable");
   const answer = readAnswer(RegistrationAnswer, response);
@@ -191,7 +182,7 @@ export async function addPasskey(
   { user, session }: SignedIn,
   name: string,
   proof: PasskeyProof,
-  ports: PasskeyPorts,
+  ports: AccountPorts,
   caller: Caller,
 ): Promise<void> {
   const { credential, credentialBackedUp, aaguid } = await verifiedPasskey(proof, user.id, ports);
@@ -217,13 +208,13 @@ export async function addPasskey(
 const unknown = () => new Refusal("not_found", "passkey_unknown", { description: "There is no such passkey." });
 
 /** @throws {Refusal} not_found, also for another user's */
-export async function renamePasskey(id: string, user: User, name: string, { passkeys }: PasskeyPorts, caller: Caller): Promise<void> {
+export async function renamePasskey(id: string, user: User, name: string, { passkeys }: AccountPorts, caller: Caller): Promise<void> {
   if (!(await passkeys.rename(id, user.id, shownName(name, nameHere(caller)), auditOfUser("passkey.changed", user.id, caller))))
     throw unknown();
 }
 
 /** Removes a passkey and notifies the user. @throws {Refusal} not_found; conflict for the last way to sign in */
-export async function removePasskey(id: string, { user, session }: SignedIn, ports: PasskeyPorts, caller: Caller): Promise<void> {
+export async function removePasskey(id: string, { user, session }: SignedIn, ports: AccountPorts, caller: Caller): Promise<void> {
   const message = passkeyRemovedMail(caller.language, senderOf(ports, user.realmId));
   const outcome = await ports.passkeys.remove(id, user.id, session.id, message, auditOfUser("passkey.removed", user.id, caller));
   if (outcome === "unknown") throw unknown();

@@ -1,15 +1,8 @@
 import { isRefusal } from "../../errors.ts";
 import { PASSWORD_ACR } from "../../protocol/authentication-context.ts";
+import type { AccountPorts } from "../account-ports.ts";
 import type { Caller } from "../caller.ts";
-import type { PasswordAttempts } from "../password-attempts.ts";
-import type { PasswordHashing } from "../password-hash.ts";
-import type { Account, User, Users } from "../ports.ts";
-
-export interface PasswordPorts {
-  readonly users: Users;
-  readonly attempts: PasswordAttempts;
-  readonly passwords: PasswordHashing;
-}
+import type { Account, User } from "../ports.ts";
 
 export type Credentials = { readonly email: string; readonly password: string };
 
@@ -24,7 +17,7 @@ type Attempt<Result> = ProofOutcome<Result> & {
 export const BY_PASSWORD = { acr: PASSWORD_ACR, amr: ["pwd"] } as const;
 
 /** Authenticates by password. An unknown address, a wrong and an empty password cost the same work. */
-export function passwordAuthenticator({ users, attempts, passwords }: PasswordPorts): Authenticator<Credentials> {
+export function passwordAuthenticator({ users, attempts, passwords }: AccountPorts): Authenticator<Credentials> {
   /** Replaces a hash with outdated parameters. When the hashing queue is full, a later attempt does it. */
   async function renewHash({ user, passwordHash }: Account, password: string, { limitKey }: Caller): Promise<void> {
     if (passwordHash === null) return;

@@ -3,20 +3,13 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simp
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
-import { hashSecret, type RandomBytes, type SecretHash } from "../../random.ts";
+import { hashSecret, type SecretHash } from "../../random.ts";
+import type { AccountPorts } from "../account-ports.ts";
 import { assertWithin } from "../caller.ts";
-import type { ChallengeKind, ProofChallenges } from "../factors.ts";
-import type { RateLimiter } from "../ports.ts";
+import type { ChallengeKind, RelyingParty } from "../factors.ts";
 
 /** Loaded with the first passkey: it costs a start what few of them need. */
 export const webauthn = loadOnce(() => import("@simplewebauthn/server"));
-
-/** What passkeys are bound to. @see WebAuthn L3 §5.1.2 (rp), §13.4.9 */
-export interface RelyingParty {
-  /** A host name. */
-  readonly id: string;
-  readonly origin: string;
-}
 
 /** @param issuer base URL @returns undefined for a server at an IP address, where browsers make no passkeys */
 export function relyingParty(issuer: string): RelyingParty | undefined {
@@ -29,13 +22,6 @@ export const CHALLENGE_TTL = 300;
 /** Challenges that wait for one user or address at a time: every sign-in page that is opened begins one, as for the requests that wait. */
 const WAITING = 1000;
 
-export interface ChallengePorts {
-  readonly challenges: ProofChallenges;
-  /** Challenges that one user or address may begin. */
-  readonly challengeRate: RateLimiter;
-  readonly randomBytes: RandomBytes;
-}
-
 /** @param browser a secret of the browser that the challenge is for */
 const challengeHash = (challenge: string, browser: string): SecretHash => hashSecret(`${challenge} ${browser}`);
 
@@ -43,7 +29,7 @@ const challengeHash = (challenge: string, browser: string): SecretHash => hashSe
 export async function beginChallenge(
   kind: ChallengeKind,
   { userId, holder, browser }: { readonly userId: string | null; readonly holder: string; readonly browser: string },
-  { challenges, challengeRate, randomBytes }: ChallengePorts,
+  { challenges, challengeRate, randomBytes }: AccountPorts,
 ): Promise<Uint8Array<ArrayBuffer>> {
   await assertWithin(challengeRate, holder);
   const challenge = new Uint8Array(randomBytes(32));
@@ -102,7 +88,7 @@ export async function takeChallenge(
   kind: ChallengeKind,
   clientDataJSON: string,
   browser: string,
-  { challenges }: Pick<ChallengePorts, "challenges">,
+  { challenges }: Pick<AccountPorts, "challenges">,
 ): Promise<{ readonly challenge: string; readonly userId: string | null }> {
   const { challenge } = readAnswer(z.object({ challenge: base64url }), Buffer.from(clientDataJSON, "base64url").toString());
   const taken = await challenges.take(challengeHash(challenge, browser), kind);

@@ -1,12 +1,12 @@
 import {
   ADDRESS_LINK_UNUSABLE,
-  type AddressChange,
   changeToConfirm,
   changeToStop,
   confirmAddressChange,
   requestAddressChange,
   stopAddressChange,
 } from "../../../accounts/account.ts";
+import type { AddressChange } from "../../../accounts/change-ports.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { isRefusal } from "../../../errors.ts";
 import type { Texts } from "../../../texts/languages.ts";

@@ -1,4 +1,5 @@
-import { CODE_FIELD, type SecondFactorState } from "../../../accounts/second-factor.ts";
+import type { SecondFactorState } from "../../../accounts/factors.ts";
+import { CODE_FIELD } from "../../../accounts/second-factor.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { accountFrame } from "../views/account-frame.ts";
 import { wideLink } from "../views/cards.ts";
