@@ -1,63 +1,28 @@
-import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
+import ipaddr from "ipaddr.js";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
 
-/** Special-use IPv4 space (RFC 6890 and its registry). */
-const SPECIAL_IPV4 = [
-  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24",
-  "192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4",
-].flatMap((ranges) => ranges.split(" "));
-
-/** Special-use ranges of 2000::/3, and those that contain an IPv4 address (Teredo, 6to4). Everything outside 2000::/3 is refused. */
-const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
-
-const listOf = (ranges: readonly string[], family: "ipv4" | "ipv6"): BlockList => {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [net = "", bits] = range.split("/");
-    list.addSubnet(net, Number(bits), family);
-  }
-  return list;
-};
-
-const special4 = listOf(SPECIAL_IPV4, "ipv4");
-const special6 = listOf(SPECIAL_IPV6, "ipv6");
-const global6 = listOf(["2000::/3"], "ipv6");
-const loopback4 = listOf(["127.0.0.0/8"], "ipv4");
-
-const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
-
-/** The IPv4 address of an IPv4-mapped IPv6 address (::ffff:0:0/96), else the address itself; undefined for anything else, such as zones. */
-function unmapped(address: string): string | undefined {
-  if (isIPv4(address)) return address;
-  if (!isIPv6(address) || address.includes("%")) return undefined;
-  // The URL parser normalizes the address.
-  const [, high, low] = MAPPED.exec(URL.parse(`http://[${address}]`)?.hostname ?? "") ?? [];
-  if (high === undefined || low === undefined) return address;
-  return [high, low].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 0xff]).join(".");
+/** The range of an address, that of an IPv4-mapped IPv6 address by its IPv4 address; undefined for anything else, such as zones. */
+function rangeOf(address: string): string | undefined {
+  if (isIP(address) === 0 || address.includes("%")) return undefined;
+  // The URL parser normalizes the address: the library takes ::127.0.0.1 for an IPv4-mapped one.
+  const parsed = ipaddr.process(isIPv6(address) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address);
+  // Outside of 2000::/3 no IPv6 address is public, whatever its range is called.
+  return parsed.kind() === "ipv6" && parsed.range() === "unicast" && !parsed.match(GLOBAL) ? "reserved" : parsed.range();
 }
 
-/** Whether an address belongs to the public internet, rather than to this host or its network. */
-export function isPublicAddress(address: string): boolean {
-  const plain = unmapped(address);
-  if (plain === undefined) return false;
-  if (isIPv4(plain)) return !special4.check(plain, "ipv4");
-  return global6.check(plain, "ipv6") && !special6.check(plain, "ipv6");
-}
+const GLOBAL = ipaddr.parseCIDR("2000::/3");
 
-/** Addresses of a host's own network and of the host itself; not link-local ones, where clouds answer with credentials. */
-const private4 = listOf(["10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"], "ipv4");
-const private6 = listOf(["::1/128", "fc00::/7"], "ipv6");
+/** Whether an address belongs to the public internet, rather than to this host or its network, or to a special use (RFC 6890). */
+export const isPublicAddress = (address: string): boolean => rangeOf(address) === "unicast";
+
+/** Of a host's own network and of the host itself; not link-local ones, where clouds answer with credentials. */
+const PRIVATE: readonly unknown[] = ["private", "carrierGradeNat", "loopback", "uniqueLocal"];
 
 /** Whether an address belongs to this host or its network. */
-export function isPrivateAddress(address: string): boolean {
-  const plain = unmapped(address);
-  return plain !== undefined && (isIPv4(plain) ? private4.check(plain, "ipv4") : private6.check(plain, "ipv6"));
-}
+export const isPrivateAddress = (address: string): boolean => PRIVATE.includes(rangeOf(address));
 
-export function isLoopbackAddress(address: string): boolean {
-  const plain = unmapped(address);
-  return plain !== undefined && (isIPv4(plain) ? loopback4.check(plain, "ipv4") : URL.parse(`http://[${plain}]`)?.hostname === "[::1]");
-}
+export const isLoopbackAddress = (address: string): boolean => rangeOf(address) === "loopback";
 
 /** Whether a listener at this host can be reached from this machine only. @param host as in HOST: an address or a name */
 export const isLoopbackHost = (host: string): boolean => host === "localhost" || isLoopbackAddress(host);
