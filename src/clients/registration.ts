@@ -57,16 +57,7 @@ const STRIPPED_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const STRIPPED_METHOD = "private_key_jwt";
 
 /** The metadata that an open registration may keep. */
-export interface RegistrableMetadata {
-  readonly name: string | undefined;
-  readonly redirectUris: readonly string[];
-  readonly grantTypes: readonly GrantType[];
-  readonly responseTypes: readonly "code"[];
-  readonly tokenEndpointAuthMethod: (typeof REGISTRABLE_AUTH_METHODS)[number];
-  readonly scopes: readonly string[];
-  readonly dpopBoundAccessTokens?: true;
-  readonly requirePushedAuthorizationRequests?: true;
-}
+export type RegistrableMetadata = ReturnType<typeof registrableMetadata>;
 
 /** The scopes that the realm allows for dynamically registered clients. DYNAMIC_CLIENT_SCOPE: these get the requested ones, or all. */
 export interface RegistrationPolicy {
@@ -81,7 +72,7 @@ export interface RegistrationPolicy {
  * @throws {Refusal} invalid_redirect_uri, invalid_client_metadata
  * @see RFC 7591 §2, docs/protocol.md#registration
  */
-export function registrableMetadata(request: RegistrationRequest, policy: RegistrationPolicy): RegistrableMetadata {
+export function registrableMetadata(request: RegistrationRequest, policy: RegistrationPolicy) {
   const grantTypes = registrableGrants(request.grant_types ?? ["authorization_code"]);
   const usesCode = grantTypes.includes("authorization_code");
   const tokenEndpointAuthMethod = registrableMethod(request.token_endpoint_auth_method);
@@ -93,8 +84,8 @@ export function registrableMetadata(request: RegistrationRequest, policy: Regist
     responseTypes: registrableResponses(request.response_types, grantTypes),
     tokenEndpointAuthMethod,
     scopes: registrableScopes(request.scope, grantTypes, policy),
-    ...(request.dpop_bound_access_tokens === true && { dpopBoundAccessTokens: true as const }),
-    ...(request.require_pushed_authorization_requests === true && { requirePushedAuthorizationRequests: true as const }),
+    ...(request.dpop_bound_access_tokens === true && { dpopBoundAccessTokens: true }),
+    ...(request.require_pushed_authorization_requests === true && { requirePushedAuthorizationRequests: true }),
   };
 }
 
@@ -135,7 +126,7 @@ function registrableResponses(requested: readonly string[] | undefined, grantTyp
   return usesCode ? ["code"] : [];
 }
 
-function registrableMethod(requested: string | undefined): RegistrableMetadata["tokenEndpointAuthMethod"] {
+function registrableMethod(requested: string | undefined): (typeof REGISTRABLE_AUTH_METHODS)[number] {
   if (requested === undefined || requested === STRIPPED_METHOD) return "client_secret_basic";
   const method = REGISTRABLE_AUTH_METHODS.find((known) => known === requested);
   if (method === undefined) throw invalid("auth_method_not_registrable", "token_endpoint_auth_method cannot be registered.");

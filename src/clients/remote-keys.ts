@@ -26,24 +26,24 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
   };
 }
 
-/** Both throw the FetchFailure of the last fetch, within 5 seconds of it the same one again. */
-interface RemoteCache<Value> {
-  /** @param maxAge of a value, in seconds; an older one is never used */
-  current(key: string, maxAge: (value: Value) => number): Promise<Value>;
-  /** Fetches although a value is there, at most once a minute. Other fetches do not count: what changes just after one is found too. */
-  refreshed(key: string): Promise<Value>;
-}
-
-/** Caches what `load` fetches from third parties. @param size keys that are remembered */
-function remoteCache<Value extends object | string>(load: (key: string) => Promise<Value>, size: number, clock: Clock): RemoteCache<Value> {
+/**
+ * Caches what `load` fetches from third parties. What it throws is thrown again for 5 seconds: a host that is silent must not occupy the
+ * places of all outgoing requests.
+ * @param size keys that are remembered
+ */
+export function remoteCache<Value extends object | string, Rest extends readonly unknown[] = []>(
+  load: (key: string, ...rest: Rest) => Promise<Value>,
+  size: number,
+  clock: Clock,
+) {
   const loaded = new LRUCache<string, { readonly value: Value; readonly at: number }>({ max: size });
   const failed = new LRUCache<string, { readonly error: unknown; readonly at: number }>({ max: size });
 
-  const reload = singleFlight(async (key) => {
+  const reload = singleFlight(async (key: string, ...rest: Rest) => {
     const failure = failed.get(key);
     if (failure !== undefined && clock() < failure.at + PAUSE) throw failure.error;
     try {
-      const value = await load(key);
+      const value = await load(key, ...rest);
       loaded.set(key, { value, at: clock() });
       return value;
     } catch (error) {
@@ -54,14 +54,16 @@ function remoteCache<Value extends object | string>(load: (key: string) => Promi
 
   const refreshedAt = new LRUCache<string, number>({ max: size });
   return {
-    current: async (key, maxAge) => {
+    /** @param maxAge of a value, in seconds; an older one is never used */
+    async current(key: string, maxAge: (value: Value) => number, ...rest: Rest): Promise<Value> {
       const entry = loaded.get(key);
-      return entry !== undefined && clock() < entry.at + maxAge(entry.value) ? entry.value : reload(key);
+      return entry !== undefined && clock() < entry.at + maxAge(entry.value) ? entry.value : reload(key, ...rest);
     },
-    refreshed: async (key) => {
+    /** Fetches although a value is there, at most once a minute. Other fetches do not count: what changes just after one is found too. */
+    async refreshed(key: string, ...rest: Rest): Promise<Value> {
       const entry = loaded.get(key);
       if (entry !== undefined && clock() < (refreshedAt.get(key) ?? Number.NEGATIVE_INFINITY) + COOL_DOWN) return entry.value;
-      const value = await reload(key);
+      const value = await reload(key, ...rest);
       refreshedAt.set(key, clock());
       return value;
     },
@@ -72,7 +74,7 @@ const MAX_DOCUMENT_BYTES = 65_536;
 const KEY_SETS = 256;
 const ISSUERS = 100;
 /** Seconds for which a document is used. */
-const MAX_AGE = () => 600;
+export const MAX_AGE = () => 600;
 /** Seconds between two fetches that unknown keys cause. */
 const COOL_DOWN = 60;
 

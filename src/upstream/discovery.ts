@@ -1,8 +1,7 @@
-import { LRUCache } from "lru-cache";
 import * as client from "openid-client";
 import { FetchFailure, type GuardedSend } from "../clients/guarded-fetch.ts";
 import type { RemoteKeys } from "../clients/public-keys.ts";
-import { singleFlight } from "../clients/remote-keys.ts";
+import { MAX_AGE, remoteCache } from "../clients/remote-keys.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { SecretBox } from "../secret-box.ts";
 import { type Connection, secretPlace } from "./connection.ts";
@@ -10,10 +9,8 @@ import { githubMetadata } from "./github.ts";
 
 /** Bytes of a response: metadata, keys, tokens, user information. */
 const MAX_BYTES = 262_144;
-/** Providers whose metadata is remembered, and for how many milliseconds. */
-const REMEMBERED = { max: 100, ttl: 600_000 } as const;
-/** Seconds between a failed attempt and the next one: a provider that is silent must not occupy the places of all outgoing requests. */
-const PAUSE = 5;
+/** Providers whose metadata is remembered. */
+const REMEMBERED = 100;
 
 export interface ProviderPorts {
   readonly fetch: GuardedSend;
@@ -57,8 +54,6 @@ async function authenticationOf(connection: Connection, metadata: client.ServerM
 /** Reads the metadata of providers. @throws {Error} of the library, or the fetch, when it cannot be used */
 export function configurations(ports: ProviderPorts) {
   const custom = fetchOver(ports.fetch);
-  const known = new LRUCache<string, client.Configuration>(REMEMBERED);
-  const failed = new LRUCache<string, { readonly error: unknown; readonly at: number }>({ max: REMEMBERED.max });
 
   /** Seconds by which the library's clock, that of this process, is behind. A second is the rounding of two clocks. */
   const behind = (): number => {
@@ -86,24 +81,11 @@ export function configurations(ports: ProviderPorts) {
     return configured;
   }
 
-  const discovered = singleFlight(async (key: string, connection: Connection) => {
-    const failure = failed.get(key);
-    if (failure !== undefined && ports.clock() < failure.at + PAUSE) throw failure.error;
-    try {
-      const found = await discover(connection);
-      known.set(key, found); // not at each use: that would restart its ten minutes
-      return found;
-    } catch (error) {
-      failed.set(key, { error, at: ports.clock() });
-      throw error;
-    }
-  });
+  const known = remoteCache((_key, connection: Connection) => discover(connection), REMEMBERED, ports.clock);
 
   /** The same, remembered for ten minutes, or until the connection changes. Calls at once share one attempt, and for five seconds its failure. */
-  async function configured(connection: Connection): Promise<client.Configuration> {
-    const key = `${connection.id} ${connection.updatedAt ?? 0} ${behind()}`;
-    return known.get(key) ?? discovered(key, connection);
-  }
+  const configured = (connection: Connection): Promise<client.Configuration> =>
+    known.current(`${connection.id} ${connection.updatedAt ?? 0} ${behind()}`, MAX_AGE, connection);
 
   return { discover, configured };
 }
