@@ -2,8 +2,15 @@ import type { AuditEntry } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newId, newSecret } from "../random.ts";
 import type { AccountPorts } from "./account-ports.ts";
-import { type PasskeyProof, passkeyAuthenticator } from "./authenticators/passkey.ts";
-import { type Authenticator, BY_PASSWORD, type Credentials, type ProvedAccount, passwordAuthenticator } from "./authenticators/password.ts";
+import { type PasskeyProof, proveByPasskey } from "./authenticators/passkey.ts";
+import {
+  BY_PASSWORD,
+  type Credentials,
+  type ProofOutcome,
+  type ProvedAccount,
+  proveByPassword,
+  type UseProof,
+} from "./authenticators/password.ts";
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import type { ProofChallenge } from "./factors.ts";
@@ -73,25 +80,28 @@ async function startSession(
  * Signs a user in and starts a session. Every failed sign-in leaves the same trace, so that none shows whether the account exists.
  * @throws {Refusal} unauthenticated, too_many_requests, temporarily_unavailable; forbidden while the address must be proved first
  */
-async function signInBy<Proof>(
-  authenticator: Authenticator<Proof>,
-  proof: Proof,
+async function signInBy(
+  authenticator: "password" | "passkey",
+  prove: (use: UseProof<NewSession | HalfSignedIn>) => Promise<ProofOutcome<NewSession | HalfSignedIn>>,
   ports: AccountPorts,
   caller: Caller,
 ): Promise<NewSession | HalfSignedIn> {
-  const outcome = await authenticator.verify(proof, caller, async (proved): Promise<NewSession | HalfSignedIn | undefined> => {
+  const outcome = await prove(async (proved) => {
     const { user, hasSecondFactor, generation } = proved.account;
     if (needsProof(user, ports.signUpPolicy)) {
       await ports.refusals.record(signInRefused(EMAIL_UNVERIFIED, user, caller));
       throw new Refusal("forbidden", EMAIL_UNVERIFIED, { description: "Confirm your e-mail address first, by the link in the mail." });
     }
     if (hasSecondFactor && generation !== undefined) return user.enabled ? { userId: user.id, generation, upstream: null } : undefined;
-    return startSession(proved, authenticator.name, ports, caller);
+    return startSession(proved, authenticator, ports, caller);
   });
   if (outcome.kind === "proved") return outcome.result;
   await ports.refusals.record(signInRefused(outcome.reason, outcome.user, caller));
-  throw new Refusal("unauthenticated", outcome.reason, { description: authenticator.refusal });
+  throw new Refusal("unauthenticated", outcome.reason, { description: REFUSED[authenticator] });
 }
+
+/** The description of every refusal, whatever its reason. */
+const REFUSED = { password: "Wrong e-mail address or password.", passkey: "The passkey was not accepted." };
 
 /**
  * Signs in a user who has just opened the account, without asking for the password again.
@@ -105,13 +115,13 @@ export async function signInNewcomer(
   caller: Caller,
 ): Promise<NewSession> {
   const session = await startSession({ account, ...BY_PASSWORD }, reason, ports, caller);
-  if (session === undefined) throw new Refusal("unauthenticated", "account_disabled", { description: "Wrong e-mail address or password." });
+  if (session === undefined) throw new Refusal("unauthenticated", "account_disabled", { description: REFUSED.password });
   return session;
 }
 
 /** Signs a user in by password: {@link signInBy}. */
 export const signIn = (credentials: Credentials, ports: AccountPorts, caller: Caller): Promise<NewSession | HalfSignedIn> =>
-  signInBy(passwordAuthenticator(ports), credentials, ports, caller);
+  signInBy("password", (use) => proveByPassword(credentials, ports, caller, use), ports, caller);
 
 /** Seconds in which the token of a sign-in for one call must be issued. */
 const ONE_CALL = 30;
@@ -124,7 +134,7 @@ export const forOneCall = <Ports extends AccountPorts>(ports: Ports): Ports => {
 
 /** Signs a user in by passkey, which needs no second factor: {@link signInBy}. */
 export const signInByPasskey = async (proof: PasskeyProof, ports: AccountPorts, caller: Caller): Promise<NewSession> =>
-  (await signInBy(passkeyAuthenticator(ports), proof, ports, caller)) as NewSession; // no password, so never half
+  (await signInBy("passkey", (use) => proveByPasskey(proof, ports, caller, use), ports, caller)) as NewSession; // no password, so never half
 
 /**
  * Completes a sign-in that waits for its second factor.

@@ -12,7 +12,7 @@ import { deviceOf } from "../device.ts";
 import type { FoundPasskey, PasskeyUse, RelyingParty } from "../factors.ts";
 import { passkeyAddedMail, passkeyCopiedMail, passkeyRemovedMail, senderOf } from "../mails.ts";
 import type { SignedIn, User } from "../ports.ts";
-import type { Authenticator, ProofOutcome, ProvedAccount } from "./password.ts";
+import type { ProofOutcome, UseProof } from "./password.ts";
 import {
   AuthenticationAnswer,
   beginChallenge,
@@ -85,34 +85,28 @@ async function verifiedUse(
 /** How authenticators know a user: the bytes of the id, which reveal nothing about the user. @see WebAuthn L3 §14.6.1 */
 const userHandle = (userId: string): Buffer<ArrayBuffer> => Buffer.from(userId.replaceAll("-", ""), "hex");
 
-/** Authenticates by passkey, with user verification: something the user has, and what unlocks it. Its counter must grow. */
-export function passkeyAuthenticator(ports: AccountPorts): Authenticator<PasskeyProof> {
-  async function reportCopy({ id, user }: FoundPasskey, caller: Caller): Promise<void> {
-    const audit = auditOfUser("passkey.refused", user.id, caller, { outcome: "failure", reason: "passkey_copied" });
-    await ports.passkeys.reportCopy(id, user.id, passkeyCopiedMail(caller.language, senderOf(ports, user.realmId)), audit);
-  }
+async function reportCopy({ id, user }: FoundPasskey, ports: AccountPorts, caller: Caller): Promise<void> {
+  const audit = auditOfUser("passkey.refused", user.id, caller, { outcome: "failure", reason: "passkey_copied" });
+  await ports.passkeys.reportCopy(id, user.id, passkeyCopiedMail(caller.language, senderOf(ports, user.realmId)), audit);
+}
 
-  return {
-    name: "passkey",
-    refusal: "The passkey was not accepted.",
-    async verify<Result>(
-      proof: PasskeyProof,
-      caller: Caller,
-      use: (proved: ProvedAccount) => Promise<Result | undefined>,
-    ): Promise<ProofOutcome<Result>> {
-      const { passkey, backedUp, reason } = await judge(proof, ports).catch((error: unknown): Judgement => {
-        if (isRefusal(error) && error.code === "unauthenticated") return { reason: error.reason };
-        throw error;
-      });
-      if (reason === "passkey_copied" && passkey) await reportCopy(passkey, caller);
-      if (reason !== undefined) return { kind: "refused", reason, user: passkey?.user };
-      const amr = [backedUp ? "swk" : "hwk", "user"];
-      const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr, passkey: passkey.id });
-      // As if the passkey had been removed, or the user disabled, a moment earlier.
-      if (result === undefined) return { kind: "refused", reason: "passkey_unknown", user: passkey.user };
-      return { kind: "proved", result };
-    },
-  };
+/** Authenticates by passkey, with user verification: something the user has, and what unlocks it. Its counter must grow. */
+export async function proveByPasskey<Result>(
+  proof: PasskeyProof,
+  ports: AccountPorts,
+  caller: Caller,
+  use: UseProof<Result>,
+): Promise<ProofOutcome<Result>> {
+  const { passkey, backedUp, reason } = await judge(proof, ports).catch((error: unknown): Judgement => {
+    if (isRefusal(error) && error.code === "unauthenticated") return { reason: error.reason };
+    throw error;
+  });
+  if (reason === "passkey_copied" && passkey) await reportCopy(passkey, ports, caller);
+  if (reason !== undefined) return { kind: "refused", reason, user: passkey?.user };
+  const amr = [backedUp ? "swk" : "hwk", "user"];
+  const result = await use({ account: { user: passkey.user }, acr: PHISHING_RESISTANT_ACR, amr, passkey: passkey.id });
+  // As if the passkey had been removed, or the user disabled, a moment earlier.
+  return result === undefined ? { kind: "refused", reason: "passkey_unknown", user: passkey.user } : { kind: "proved", result };
 }
 
 /** The most characters of a name. */

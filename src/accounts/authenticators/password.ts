@@ -4,64 +4,6 @@ import type { AccountPorts } from "../account-ports.ts";
 import type { Caller } from "../caller.ts";
 import type { Account, User } from "../ports.ts";
 
-export type Credentials = { readonly email: string; readonly password: string };
-
-type Attempt<Result> = ProofOutcome<Result> & {
-  /** `none` while a second factor is missing: the password alone does not end a series of failures. */
-  readonly verdict: "right" | "wrong" | "none";
-  /** The account whose hash was made with outdated parameters. */
-  readonly outdated?: Account | undefined;
-};
-
-/** What a password alone proves. */
-export const BY_PASSWORD = { acr: PASSWORD_ACR, amr: ["pwd"] } as const;
-
-/** Authenticates by password. An unknown address, a wrong and an empty password cost the same work. */
-export function passwordAuthenticator({ users, attempts, passwords }: AccountPorts): Authenticator<Credentials> {
-  /** Replaces a hash with outdated parameters. When the hashing queue is full, a later attempt does it. */
-  async function renewHash({ user, passwordHash }: Account, password: string, { limitKey }: Caller): Promise<void> {
-    if (passwordHash === null) return;
-    try {
-      await users.replacePasswordHash(user.id, passwordHash, await passwords.hash(password, limitKey));
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-    }
-  }
-
-  return {
-    name: "password",
-    refusal: "Wrong e-mail address or password.",
-    async verify<Result>(
-      { email, password }: Credentials,
-      caller: Caller,
-      use: (proved: ProvedAccount) => Promise<Result | undefined>,
-    ): Promise<ProofOutcome<Result>> {
-      const attempt = await attempts.run(email, caller, async (lane): Promise<Attempt<Result>> => {
-        const account = await users.byEmail(email);
-        const verdict = await passwords.verify(account?.passwordHash, password, lane);
-        const refused = (reason: string) => ({ verdict: "wrong", kind: "refused", reason, user: account?.user }) as const;
-        if (!account || verdict.kind === "wrong") return refused(account ? "password_wrong" : "account_unknown");
-        const used = await use({ account, ...BY_PASSWORD });
-        // The password may have been changed, or an app confirmed, since the account was read.
-        const current = used === undefined ? await users.byEmail(email) : account;
-        if (current?.user.id !== account.user.id) return refused("account_unknown");
-        if (current.generation !== account.generation) return refused("password_wrong");
-        const hasNewApp = current.hasSecondFactor && !account.hasSecondFactor;
-        const result = hasNewApp ? await use({ account: current, ...BY_PASSWORD }) : used;
-        if (result === undefined) return refused("account_disabled");
-        return {
-          verdict: current.hasSecondFactor ? "none" : "right",
-          kind: "proved",
-          result,
-          outdated: verdict.outdated ? account : undefined,
-        };
-      });
-      if (attempt.outdated !== undefined) await renewHash(attempt.outdated, password, caller);
-      return attempt;
-    },
-  };
-}
-
 /**
  * An account, and how its user proved that it is theirs. `generation` is that of a proved password, `passkey` the id of a proved passkey.
  * @see RFC 9470 §3, RFC 8176 §2
@@ -78,16 +20,59 @@ export type ProofOutcome<Result> =
   /** `reason` is a fixed word for the audit record. `user` is undefined where the proof names no account. */
   | { readonly kind: "refused"; readonly reason: string; readonly user: User | undefined };
 
-/** One way in which users prove who they are, such as a password. */
-export interface Authenticator<Proof> {
-  /** Names the authenticator in audit records of the sessions that it starts. */
-  readonly name: string;
-  /** The error description of every refusal, whatever its reason. */
-  readonly refusal: string;
-  /**
-   * Verifies a proof, within the failure budgets of its account and of the caller's address.
-   * @param use acts on a valid proof while the attempt is reserved; undefined (as for a disabled user) counts as a failure
-   * @throws {Refusal} too_many_requests, temporarily_unavailable
-   */
-  verify<Result>(proof: Proof, caller: Caller, use: (proved: ProvedAccount) => Promise<Result | undefined>): Promise<ProofOutcome<Result>>;
+/** Acts on a valid proof while its attempt is reserved; undefined, as for a disabled user, counts as a failure. */
+export type UseProof<Result> = (proved: ProvedAccount) => Promise<Result | undefined>;
+
+export type Credentials = { readonly email: string; readonly password: string };
+
+type Attempt<Result> = ProofOutcome<Result> & {
+  /** `none` while a second factor is missing: the password alone does not end a series of failures. */
+  readonly verdict: "right" | "wrong" | "none";
+  /** The account whose hash was made with outdated parameters. */
+  readonly outdated?: Account | undefined;
+};
+
+/** What a password alone proves. */
+export const BY_PASSWORD = { acr: PASSWORD_ACR, amr: ["pwd"] } as const;
+
+/** Replaces a hash with outdated parameters. When the hashing queue is full, a later attempt does it. */
+async function renewHash({ user, passwordHash }: Account, password: string, ports: AccountPorts, { limitKey }: Caller): Promise<void> {
+  if (passwordHash === null) return;
+  try {
+    await ports.users.replacePasswordHash(user.id, passwordHash, await ports.passwords.hash(password, limitKey));
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
+}
+
+/**
+ * Authenticates by password, within the failure budgets of its account and of the caller's address. An unknown address, a wrong and an empty
+ * password cost the same work.
+ * @throws {Refusal} too_many_requests, temporarily_unavailable
+ */
+export async function proveByPassword<Result>(
+  { email, password }: Credentials,
+  ports: AccountPorts,
+  caller: Caller,
+  use: UseProof<Result>,
+): Promise<ProofOutcome<Result>> {
+  const { users, attempts, passwords } = ports;
+  const attempt = await attempts.run(email, caller, async (lane): Promise<Attempt<Result>> => {
+    const account = await users.byEmail(email);
+    const verdict = await passwords.verify(account?.passwordHash, password, lane);
+    const refused = (reason: string) => ({ verdict: "wrong", kind: "refused", reason, user: account?.user }) as const;
+    if (!account || verdict.kind === "wrong") return refused(account ? "password_wrong" : "account_unknown");
+    const used = await use({ account, ...BY_PASSWORD });
+    // The password may have been changed, or an app confirmed, since the account was read.
+    const current = used === undefined ? await users.byEmail(email) : account;
+    if (current?.user.id !== account.user.id) return refused("account_unknown");
+    if (current.generation !== account.generation) return refused("password_wrong");
+    const hasNewApp = current.hasSecondFactor && !account.hasSecondFactor;
+    const result = hasNewApp ? await use({ account: current, ...BY_PASSWORD }) : used;
+    if (result === undefined) return refused("account_disabled");
+    const outdated = verdict.outdated ? account : undefined;
+    return { verdict: current.hasSecondFactor ? "none" : "right", kind: "proved", result, outdated };
+  });
+  if (attempt.outdated !== undefined) await renewHash(attempt.outdated, password, ports, caller);
+  return attempt;
 }
