@@ -121,15 +121,10 @@ export function explainerOf(core: Pick<TokenCore, "explain">, tokenUrl: string):
 }
 
 const explanationOf = ({ rules, granted, refused, droppedScope, clientId }: ExplainResponse): Explanation => ({
-  rules: rules.map(({ rule, demand, source, verdict, error, reason }) => ({
-    rule,
-    demand,
-    source,
+  rules: rules.map(({ rule, demand, source, verdict, error, reason }) => {
     // A later core may send a verdict that this front does not know.
-    verdict: WORDS[verdict] ?? "not_reached",
-    error,
-    reason,
-  })),
+    return { rule, demand, source, verdict: WORDS[verdict] ?? "not_reached", error, reason };
+  }),
   ...(granted && { granted: grantedOf(granted) }),
   ...(droppedScope.length > 0 && { droppedScope }),
   clientId,

@@ -16,19 +16,7 @@ import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { accountForm, accountPageHandler, accountToken, goneForm, type PageKit } from "../kit.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
-import {
-  buttonForm,
-  type FailedForm,
-  type Fault,
-  faultSummary,
-  type HostedPage,
-  html,
-  type Markup,
-  moment,
-  type Part,
-  type Site,
-  sendPage,
-} from "../views/layout.ts";
+import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
 import { type Described, scopeWords, shownName, shownTarget, shownText, type Targets, withRecords } from "../views/words.ts";
 
 const PATH = "/account/agents";
@@ -40,7 +28,7 @@ async function show(
   kit: PageKit,
   ctx: FrontContext,
   user: User,
-  { done, faults = [], status }: Partial<Pick<AgentsPage, "done">> & FailedForm,
+  { done, faults = [], status }: Partial<Pick<AccountPage, "done">> & FailedForm,
 ): Promise<void> {
   const { ports, site } = kit;
   const { delegations, agentPauses, scopeDescriptions } = ports;
@@ -57,9 +45,21 @@ async function show(
     ports.resources.shown(user.realmId, [...new Set(all.flatMap(({ audience }) => audience))]),
   ]);
   const cards = agentCards(all, pauses.items);
-  const worded = withRecords(records, { described, targets: clients });
-  const page = { cards, clients, ...worded, complete: live.next === null, token: accountToken(kit, ctx, user), done, faults };
-  sendPage(ctx, agentsView(site, languageOf(ctx), page), status);
+  const [language, token] = [languageOf(ctx), accountToken(kit, ctx, user)];
+  const texts = TEXTS[language].agents;
+  const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
+  const named = (id: string) => names.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
+  const print = { site, language, texts, token, clients, named, ...withRecords(records, { described, targets: clients }) };
+  const content = html`${faultSummary(language, faults)}
+<p>${texts.intro}</p>
+${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
+${live.next !== null && html`<p class="small">${texts.more}</p>`}
+${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`;
+  sendPage(
+    ctx,
+    accountFrame(site, { language, path: PATH, title: texts.title, faults, done: doneWords(texts.done, done) }, content),
+    status,
+  );
 }
 
 /** GET /account/agents: which agents act for the user, where, with which permissions, until when. */
@@ -103,45 +103,19 @@ export const resumeAgentPage = (kit: PageKit): Handler =>
     return donePath(kit, ctx, PATH, items.length === 0 ? "resumed" : "stillPaused");
   });
 
-interface AgentsPage extends Pick<AccountPage, "token" | "done"> {
-  readonly cards: readonly AgentCard[];
+/** What every part of the page needs. */
+interface Print {
+  readonly site: Site;
+  readonly language: Language;
+  readonly texts: Texts["agents"];
+  readonly token: string;
   /** The clients that are named by client_id. */
   readonly clients: ReadonlyMap<string, NamedTarget>;
   /** These, and the resources with a record. */
   readonly targets: Targets;
-  /** Whether all active delegations are shown. */
-  readonly complete: boolean;
   readonly described: Described;
-  readonly faults: readonly Fault[];
-}
-
-/** What every part of the page needs. */
-interface Print extends Pick<AgentsPage, "described" | "token" | "clients" | "targets"> {
-  readonly site: Site;
-  readonly language: Language;
-  readonly texts: AgentsTexts;
   /** The name of the agent with this client_id. */
   readonly named: (clientId: string) => string;
-}
-
-function agentsView(
-  site: Site,
-  language: Language,
-  { cards, clients, targets, complete, described, token, done, faults }: AgentsPage,
-): HostedPage {
-  const texts = TEXTS[language].agents;
-  const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
-  const named = (id: string) => names.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
-  const print: Print = { site, language, texts, described, token, clients, targets, named };
-  return accountFrame(
-    site,
-    { language, path: "/account/agents", title: texts.title, faults, done: doneWords(texts.done, done) },
-    html`${faultSummary(language, faults)}
-<p>${texts.intro}</p>
-${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
-${!complete && html`<p class="small">${texts.more}</p>`}
-${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`,
-  );
 }
 
 const nameOf = (language: Language, { clientId, name }: NamedClient): string => shownName(language, name ?? clientId);
@@ -149,22 +123,23 @@ const nameOf = (language: Language, { clientId, name }: NamedClient): string => 
 function agentCard(print: Print, card: AgentCard, index: number): Markup {
   const { texts } = print;
   const { agent, held, lastActed, pausedByUser, pausedByOperator } = card;
+  const [name, member] = [print.named(agent.clientId), ["agent", agent.clientId] as const];
   return html`<section class="card" aria-labelledby="agent-${index}">
-<h2 id="agent-${index}"><bdi>${print.named(agent.clientId)}</bdi>${standing(texts, card)}</h2>
-${agent.clientId !== print.named(agent.clientId) && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
+<h2 id="agent-${index}"><bdi>${name}</bdi>${standing(texts, card)}</h2>
+${agent.clientId !== name && html`<p class="small"><span class="host">${shownText(agent.clientId)}</span></p>`}
 ${pausedByOperator !== undefined && html`<p>${texts.pausedByOperator} ${moment(print.language, pausedByOperator.pausedAt)}</p>`}
 ${pausedByUser !== undefined && html`<p>${texts.pausedByYou} ${moment(print.language, pausedByUser.pausedAt)}</p>`}
 ${held.length === 0 && html`<p class="empty">${texts.holdsNothing}</p>${lastActed !== null && html`<p class="small">${texts.lastActed} ${moment(print.language, lastActed)}</p>`}`}
 ${held.length > 0 && html`<ul class="applications">${held.map((delegation) => delegationItem(print, delegation))}</ul>`}
 <div class="actions">
-${pauseForm(print, card)}
-${held.length > 0 && endAllForm(print, agent)}
+${pausedByUser === undefined ? form(print, "pause", member, texts.pause, texts.pauseNamed(name)) : form(print, "resume", member, texts.resume, texts.resumeNamed(name))}
+${held.length > 0 && form(print, "end", member, texts.endAll, texts.endAllOf(name))}
 </div>
 </section>`;
 }
 
 /** The status of the agent as a tag. */
-function standing(texts: AgentsTexts, { held, pausedByUser, pausedByOperator }: AgentCard): Part {
+function standing(texts: Texts["agents"], { held, pausedByUser, pausedByOperator }: AgentCard): Part {
   if (pausedByUser !== undefined || pausedByOperator !== undefined) return html` <span class="tag tag-new">${texts.paused}</span>`;
   if (held.some(({ ended }) => ended === null)) return html` <span class="tag tag-good">${texts.acts}</span>`;
   return held.length > 0 && html` <span class="tag tag-new">${texts.pausedAbove}</span>`;
@@ -192,16 +167,6 @@ ${form(print, "end", ["delegation", id], texts.end, texts.endAt(named(delegation
 </li>`;
 }
 
-const pauseForm = (print: Print, { agent: { clientId }, pausedByUser }: AgentCard): Part => {
-  const { texts, named } = print;
-  return pausedByUser === undefined
-    ? form(print, "pause", ["agent", clientId], texts.pause, texts.pauseNamed(named(clientId)))
-    : form(print, "resume", ["agent", clientId], texts.resume, texts.resumeNamed(named(clientId)));
-};
-
-const endAllForm = (print: Print, { clientId }: NamedClient): Markup =>
-  form(print, "end", ["agent", clientId], print.texts.endAll, print.texts.endAllOf(print.named(clientId)));
-
 /** A form with one button. @param label distinguishes the button from others with the same text */
 const form = (
   { site, token }: Print,
@@ -210,8 +175,6 @@ const form = (
   words: string,
   label: string,
 ): Markup => buttonForm(site.path(`/account/agents/${act}`), token, { words, label, member });
-
-type AgentsTexts = Texts["agents"];
 
 /** One agent as the user sees it. Times in seconds since the epoch. */
 export interface AgentCard {

@@ -1,21 +1,38 @@
-import type { SignedIn } from "../../../accounts/ports.ts";
+import type { Passkey } from "../../../accounts/factors.ts";
+import type { LiveSession, SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
-import { TEXTS } from "../../../texts/languages.ts";
+import { type Language, shownMoment, TEXTS, type Texts } from "../../../texts/languages.ts";
+import type { OfferedConnection } from "../../../upstream/connection.ts";
+import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
 import { languageOf } from "../../http/language.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { accountForm, accountPageHandler, accountToken, appOverFaults, goneAfter, goneForm, type PageKit } from "../kit.ts";
-import { type FailedForm, sendPage } from "../views/layout.ts";
-import { type SecurityPage, securityView } from "./view.ts";
+import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
+import {
+  buttonForm,
+  type FailedForm,
+  faultSummary,
+  field,
+  hidden,
+  html,
+  type Markup,
+  moment,
+  type Part,
+  type Site,
+  sendPage,
+} from "../views/layout.ts";
+import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
+import { appCard } from "./app-view.ts";
 
-/** The page about password, other accounts and sessions. */
+/** The page about password, other accounts and sessions. @param failed what could not be done to the page's lists */
 export async function showSecurity(
   kit: PageKit,
   ctx: FrontContext,
   { user, session }: SignedIn,
-  { done, faults = [], status }: Partial<Pick<SecurityPage, "done">> & FailedForm,
+  { done, faults = [], status }: Partial<Pick<AccountPage, "done">> & FailedForm,
 ): Promise<void> {
   const { ports, site } = kit;
   const [sessions, linked, connections, passkeys, secondFactor] = await Promise.all([
@@ -25,11 +42,27 @@ export async function showSecurity(
     ports.relyingParty && ports.passkeys.ofUser(user.id),
     ports.secondFactors.stateOf(user.id),
   ]);
-  const token = accountToken(kit, ctx, user);
-  const apps = ports.box.usable();
-  const identities = linked.filter(({ confirmed }) => confirmed);
-  const page = { token, apps, sessions, identities, connections, passkeys, secondFactor, current: session.id, done, faults };
-  sendPage(ctx, securityView(site, languageOf(ctx), page), status);
+  const [language, token] = [languageOf(ctx), accountToken(kit, ctx, user)];
+  const texts = TEXTS[language].security;
+  const frame = { language, path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) };
+  const content = html`${faultSummary(language, faults)}
+${passkeys && passkeyCard(site, language, passkeys, token)}
+${appCard(site, language, { token, apps: ports.box.usable(), secondFactor })}
+<section class="card" aria-labelledby="new-password">
+<h2 id="new-password">${texts.password}</h2>
+<p>${texts.passwordText}</p>
+<p class="small after-form"><a href="${site.path("/account/security/password")}">${texts.passwordLink}</a></p>
+</section>
+${identitiesCard(
+  site,
+  language,
+  linked.filter(({ confirmed }) => confirmed),
+  connections,
+  token,
+)}
+${sessionsCard(site, language, sessions, session.id, token)}
+${leavingCards(site, language, token)}`;
+  sendPage(ctx, accountFrame(site, { ...frame, ...(passkeys && { head: passkeyHead(site) }) }, content), status);
   if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
 }
 
@@ -56,3 +89,131 @@ export const endOtherSessionsPage = (kit: PageKit): Handler =>
     await signOutOthers(session.id, user.id, kit.ports.sessions, callerOf(ctx));
     return donePath(kit, ctx, "/account/security", "others");
   });
+
+/** @param current the id of the session of this browser */
+function sessionsCard(site: Site, language: Language, sessions: readonly LiveSession[], current: string, token: string): Markup {
+  const texts = TEXTS[language].security;
+  const elsewhere = sessions.filter(({ id }) => id !== current);
+  const item = (session: LiveSession) => sessionItem(site, language, session, session.id === current, token);
+  return html`<section class="card" aria-labelledby="sessions">
+<h2 id="sessions">${texts.sessions}</h2>
+<p>${texts.sessionsText}</p>
+<ul class="applications">${sessions.filter(({ id }) => id === current).map(item)}${elsewhere.map(item)}</ul>
+${elsewhere.length > 0 && buttonForm(site.path("/account/security/sessions/end-others"), token, { words: texts.signOutOthers })}
+</section>`;
+}
+
+function leavingCards(site: Site, language: Language, token: string): Markup {
+  const texts = TEXTS[language].security;
+  return html`<section class="card" aria-labelledby="everywhere">
+<h2 id="everywhere">${texts.everywhere}</h2>
+<p>${texts.everywhereText}</p>
+<form method="post" action="${site.path("/logout")}">
+${hidden(token)}
+<button class="button button-deny" type="submit" name="everywhere" value="yes">${texts.everywhereSubmit}</button>
+</form>
+</section>
+<section class="card" aria-labelledby="delete">
+<h2 id="delete">${texts.deleteAccount}</h2>
+<p>${texts.deleteText}</p>
+<p class="small after-form"><a href="${site.path("/account/delete")}">${texts.deleteLink}</a></p>
+</section>`;
+}
+
+function sessionItem(site: Site, language: Language, session: LiveSession, here: boolean, token: string): Markup {
+  const texts = TEXTS[language].security;
+  const device = deviceWords(texts, session);
+  const label = texts.signOutOf(device, shownMoment(language, session.authTime));
+  return html`<li>
+<div class="application">
+<h3><bdi>${device}</bdi> ${here && html`<span class="tag tag-good">${texts.thisBrowser}</span>`}</h3>
+<p class="small">${texts.signedInAt} ${moment(language, session.authTime)}</p>
+<p class="small">${texts.lastSeenAt} ${moment(language, session.lastSeenAt)}</p>
+${session.address !== null && html`<p class="small">${texts.fromAddress} <span class="host">${session.address}</span></p>`}
+</div>
+${!here && buttonForm(site.path("/account/security/sessions/end"), token, { words: texts.signOut, label, member: ["session", session.id] })}
+</li>`;
+}
+
+const deviceWords = (texts: Texts["security"], { browser, system }: LiveSession): string =>
+  browser !== null && system !== null ? texts.device(browser, system) : (browser ?? system ?? texts.unknownDevice);
+
+/** The passkeys of a user, and the form for another. */
+function passkeyCard(site: Site, language: Language, passkeys: readonly Passkey[], token: string): Markup {
+  const texts = TEXTS[language].security;
+  return html`<section class="card" aria-labelledby="passkeys">
+<h2 id="passkeys">${texts.passkeys}</h2>
+<p>${texts.passkeysText}</p>
+${
+  passkeys.length === 0
+    ? html`<p class="small">${texts.noPasskeys}</p>`
+    : html`<ul class="applications">${passkeys.map((passkey) => passkeyItem(site, language, passkey, token))}</ul>`
+}
+${passkeyForm(site, {
+  ...{ kind: "add", path: "/account/security/passkeys", members: hidden(token), quiet: false },
+  fields: field(language, [], { name: "name", label: texts.passkeyName, type: "text", autocomplete: "off", optional: true }),
+  ...{ submit: texts.passkeyAdd, failure: texts.passkeyAddFailed, known: texts.passkeyKnown },
+})}
+<noscript><p class="small">${texts.passkeyNeedsScripts}</p></noscript>
+</section>`;
+}
+
+function passkeyItem(
+  site: Site,
+  language: Language,
+  { id, name, createdAt, lastUsedAt, backedUp, copiedAt }: Passkey,
+  token: string,
+): Markup {
+  const texts = TEXTS[language].security;
+  const path = "/account/security/passkeys";
+  return html`<li>
+<div class="application">
+<h3><bdi>${name}</bdi> ${backedUp && html`<span class="tag">${texts.passkeySynced}</span>`}</h3>
+${copiedAt !== null && html`<p class="fault">${texts.passkeyCopied}</p>`}
+<p class="small">${texts.passkeyMade} ${moment(language, createdAt)}</p>
+<p class="small">${lastUsedAt === null ? texts.passkeyUnused : html`${texts.passkeyUsed} ${moment(language, lastUsedAt)}`}</p>
+<details><summary aria-label="${texts.passkeyRenameOf(name)}">${texts.passkeyRename}</summary>
+<form method="post" action="${site.path(`${path}/rename`)}" class="stack">
+${hidden(token)}
+<input type="hidden" name="passkey" value="${id}">
+<div class="field"><label for="name-${id}">${texts.passkeyName}</label><input id="name-${id}" name="name" type="text" autocomplete="off" value="${name}" maxlength="60" required></div>
+<button class="button button-quiet" type="submit">${texts.passkeyRename}</button>
+</form></details>
+</div>
+${buttonForm(site.path(`${path}/remove`), token, { words: texts.passkeyRemove, label: texts.passkeyRemoveOf(name), member: ["passkey", id] })}
+</li>`;
+}
+
+/** Other accounts that sign in to this one. Nothing where there is none and no provider. */
+function identitiesCard(
+  site: Site,
+  language: Language,
+  identities: readonly LinkedIdentity[],
+  connections: readonly OfferedConnection[],
+  token: string,
+): Part {
+  const texts = TEXTS[language].security;
+  if (identities.length === 0 && connections.length === 0) return undefined;
+  const action = site.path("/account/security/identities");
+  return html`<section class="card" aria-labelledby="identities">
+<h2 id="identities">${texts.identities}</h2>
+<p>${texts.identitiesText}</p>
+${identities.length > 0 && html`<ul class="applications">${identities.map((identity) => identityItem(action, language, identity, token))}</ul>`}
+${connections.map(({ name, title }) => buttonForm(action, token, { words: texts.link(title), member: ["link", name] }))}
+</section>`;
+}
+
+function identityItem(action: string, language: Language, identity: LinkedIdentity, token: string): Markup {
+  const { issuer, subject, title, email, createdAt } = identity;
+  const texts = TEXTS[language].security;
+  const shown = title ?? texts.removedProvider;
+  const label = texts.unlinkOf(shown, email ?? "").trim();
+  return html`<li>
+<div class="application">
+<h3><bdi>${shown}</bdi></h3>
+${email !== null && html`<p class="small"><bdi>${email}</bdi></p>`}
+<p class="small">${texts.linkedAt} ${moment(language, createdAt)}</p>
+</div>
+${buttonForm(action, token, { words: texts.unlink, label, member: ["unlink", `${issuer} ${subject}`] })}
+</li>`;
+}

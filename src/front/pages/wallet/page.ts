@@ -13,7 +13,7 @@ import { pageErrorPrinter } from "../errors.ts";
 import { accountForm, accountPageHandler, goneAfter, queryMember } from "../kit.ts";
 import { inChosenLanguage } from "../routes.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
-import { day, type HostedPage, hidden, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
+import { day, hidden, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
 import { shownHost } from "../views/words.ts";
 
@@ -27,21 +27,30 @@ async function linkOf(kit: WalletKit, ctx: FrontContext, { signedIn }: AccountPa
 /** GET /account/wallet: the linked wallet, the pending link, or the form to start one. */
 const showPage = (kit: WalletKit): Handler =>
   accountPageHandler(kit, async (ctx, page) => {
-    const { user } = page.signedIn;
+    const { token, done, signedIn } = page;
+    const { site, linking } = kit;
     const { link, handle } = (await linkOf(kit, ctx, page)) ?? {};
-    const waiting = link?.status === "pending" && handle !== undefined ? await waitingLink(kit, link, handle) : undefined;
-    const wallet = await kit.linking.wallets.ofUser(user.id);
-    const { token, done } = page;
-    sendPage(ctx, walletView(kit.site, languageOf(ctx), { email: user.email, token, wallet, waiting, decided: link, done }));
-    if (waiting !== undefined) pageHeaders(ctx, SCRIPTED_POLICY);
+    const language = languageOf(ctx);
+    const texts = TEXTS[language].wallet;
+    const words = link?.status === "linked" ? texts.nowLinked : doneWords(texts.done, done);
+    const frame = { language, path: PATH, title: texts.title, done: words };
+    if (link?.status === "pending" && handle !== undefined) {
+      const card = waitingCard(site, language, link, handle, await invocationOf(handle, linking));
+      sendPage(ctx, accountFrame(site, { ...frame, head: refreshing(site) }, card));
+      return pageHeaders(ctx, SCRIPTED_POLICY);
+    }
+    const wallet = await linking.wallets.ofUser(signedIn.user.id);
+    const card = wallet === undefined ? beginCard(site, texts, signedIn.user.email, token) : linkedCard(site, language, wallet, token);
+    sendPage(
+      ctx,
+      accountFrame(
+        site,
+        frame,
+        html`${link !== undefined && failure(texts, link)}
+${card}`,
+      ),
+    );
   });
-
-const waitingLink = async (kit: WalletKit, { sameDevice, expiresAt }: SeenLink, handle: string): Promise<WaitingLink> => ({
-  handle,
-  sameDevice,
-  expiresAt,
-  invocationUri: await invocationOf(handle, kit.linking),
-});
 
 /** POST /account/wallet: starts a link. Its form shows the account and asks for confirmation before a wallet can scan anything. */
 const beginPage = (kit: WalletKit): Handler =>
@@ -69,40 +78,9 @@ export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   ];
 }
 
-interface WaitingLink extends Pick<SeenLink, "sameDevice" | "expiresAt"> {
-  readonly handle: string;
-  readonly invocationUri: string;
-}
-
-interface WalletPage extends Pick<AccountPage, "token" | "done"> {
-  readonly email: string;
-  readonly wallet: LinkedWallet | undefined;
-  readonly waiting: WaitingLink | undefined;
-  /** The link of this page, once it is decided. */
-  readonly decided: SeenLink | undefined;
-}
-
 const PATH = "/account/wallet";
 /** Seconds after which a browser without scripts looks again. */
 const LOOK_AGAIN = 5;
-
-function walletView(site: Site, language: Language, page: WalletPage): HostedPage {
-  const texts = TEXTS[language].wallet;
-  const { wallet, waiting, decided, done } = page;
-  const frame = {
-    language,
-    path: PATH,
-    title: texts.title,
-    done: decided?.status === "linked" ? texts.nowLinked : doneWords(texts.done, done),
-  };
-  if (waiting !== undefined) return accountFrame(site, { ...frame, head: refreshing(site) }, waitingCard(site, language, waiting));
-  return accountFrame(
-    site,
-    frame,
-    html`${decided !== undefined && failure(texts, decided)}
-${wallet === undefined ? beginCard(site, texts, page) : linkedCard(site, language, wallet, page.token)}`,
-  );
-}
 
 function failure(texts: WalletTexts, { status, reason }: SeenLink): Part {
   if (status === "pending" || status === "linked") return undefined;
@@ -115,7 +93,7 @@ function failure(texts: WalletTexts, { status, reason }: SeenLink): Part {
 const refreshing = (site: Site): Markup => html`<noscript><meta http-equiv="refresh" content="${LOOK_AGAIN}"></noscript>
 <script src="${site.path(WALLET_SCRIPT.path)}" defer></script>`;
 
-const beginCard = (site: Site, texts: WalletTexts, { email, token }: WalletPage) => html`<section class="card" aria-labelledby="begin">
+const beginCard = (site: Site, texts: WalletTexts, email: string, token: string) => html`<section class="card" aria-labelledby="begin">
 <h2 id="begin">${texts.begin}</h2>
 <p class="lead">${texts.beginText}</p>
 <form class="stack" method="post" action="${site.path(PATH)}">
@@ -144,7 +122,7 @@ ${hidden(token)}
 </form>
 </section>`;
 
-function waitingCard(site: Site, language: Language, { handle, invocationUri, sameDevice, expiresAt }: WaitingLink): Markup {
+function waitingCard(site: Site, language: Language, { sameDevice, expiresAt }: SeenLink, handle: string, invocationUri: string): Markup {
   const texts = TEXTS[language].wallet;
   return html`<section class="card" aria-labelledby="waiting" data-link-status="${site.path(`/auth/link/wallet/${handle}`)}">
 <h2 id="waiting">${sameDevice ? texts.waitingSame : texts.waitingOther}</h2>
