@@ -41,69 +41,59 @@ export const verificationMail = (language: Language, sender: Sender, token: stri
 export const resetMail = (language: Language, sender: Sender, token: string, minutes: number): MailMessage =>
   message(language, sender, TEXTS[language].mails.reset(sender.host, minutes), `/reset?token=${token}`);
 
-/** Notifies the user of a new password. Its link leads to another one, for a user who did not choose it. */
-export const passwordChangedMail = (language: Language, sender: Sender): MailMessage =>
-  message(language, sender, TEXTS[language].mails.passwordChanged(sender.host), "/forgot");
+type NoticeKind = "passwordChanged" | "secondFactorAdded" | "secondFactorRemoved" | "recoveryCodeUsed" | "test";
 
-/** Its link leads to a new password too: who did not set up the app cannot turn it off, which needs its code. */
-export const secondFactorAddedMail = (language: Language, sender: Sender): MailMessage =>
-  message(language, sender, TEXTS[language].mails.secondFactorAdded(sender.host), "/forgot");
-
-/** Notices about a user's ways to sign in. Their link leads to them. */
+/** A mail that names the host alone. @param path of its link, if it has one */
 const noticeMail =
-  (kind: "passkeyAdded" | "passkeyRemoved" | "passkeyCopied" | "secondFactorRemoved" | "recoveryCodeUsed") =>
+  (kind: NoticeKind | `passkey${"Added" | "Removed" | "Copied"}`, path?: string) =>
   (language: Language, sender: Sender): MailMessage =>
-    message(language, sender, TEXTS[language].mails[kind](sender.host), "/account/security");
+    message(language, sender, TEXTS[language].mails[kind](sender.host), path);
 
-export const secondFactorRemovedMail = noticeMail("secondFactorRemoved");
-export const recoveryCodeUsedMail = noticeMail("recoveryCodeUsed");
-export const passkeyAddedMail = noticeMail("passkeyAdded");
-export const passkeyRemovedMail = noticeMail("passkeyRemoved");
+/** Its link leads to another password, for a user who did not choose this one. */
+export const passwordChangedMail = noticeMail("passwordChanged", "/forgot");
+/** Likewise: who did not set up the app cannot turn it off, which needs its code. */
+export const secondFactorAddedMail = noticeMail("secondFactorAdded", "/forgot");
+/** Notices about a user's ways to sign in lead to them. */
+const SECURITY = "/account/security";
+export const secondFactorRemovedMail = noticeMail("secondFactorRemoved", SECURITY);
+export const recoveryCodeUsedMail = noticeMail("recoveryCodeUsed", SECURITY);
+export const passkeyAddedMail = noticeMail("passkeyAdded", SECURITY);
+export const passkeyRemovedMail = noticeMail("passkeyRemoved", SECURITY);
 /** A copy of a passkey was used, and refused. */
-export const passkeyCopiedMail = noticeMail("passkeyCopied");
-
+export const passkeyCopiedMail = noticeMail("passkeyCopied", SECURITY);
 /** Shows an operator that mails arrive. */
-export const testMail = (language: Language, sender: Sender): MailMessage =>
-  message(language, sender, TEXTS[language].mails.test(sender.host));
+export const testMail = noticeMail("test");
 
 /** Notifies the user that the account was deleted. @param byOperator rather than on the account page */
 export const accountClosedMail = (language: Language, sender: Sender, byOperator = false): MailMessage =>
   message(language, sender, TEXTS[language].mails[byOperator ? "accountRemoved" : "accountClosed"](sender.host));
 
-/** Notifies the user that an identity provider can now sign in to the account. @param title of the provider */
-export const identityLinkedMail = (language: Language, sender: Sender, title: string): MailMessage =>
-  message(language, sender, TEXTS[language].mails.identityLinked(sender.host, title), "/account/security");
+/** Notifies the user that an identity provider can sign in to the account from now on, or no longer. @param title of the provider */
+const identityMail =
+  (kind: "identityLinked" | "identityUnlinked") =>
+  (language: Language, sender: Sender, title: string): MailMessage =>
+    message(language, sender, TEXTS[language].mails[kind](sender.host, title), SECURITY);
 
-/** Notifies the user that an identity provider can no longer sign in to the account. @param title of the provider */
-export const identityUnlinkedMail = (language: Language, sender: Sender, title: string): MailMessage =>
-  message(language, sender, TEXTS[language].mails.identityUnlinked(sender.host, title), "/account/security");
+export const identityLinkedMail = identityMail("identityLinked");
+export const identityUnlinkedMail = identityMail("identityUnlinked");
 
-/** @param hours for which the link works */
-export const invitationMail = (language: Language, sender: Sender, token: string, hours: number): MailMessage =>
-  message(
-    language,
-    sender,
-    TEXTS[language].mails.invitation(sender.host, shownDuration(language, hours * 3600)),
-    `/invitation?token=${token}`,
-  );
+/** A mail with a link that works for some hours. */
+const linkMail =
+  (kind: "invitation" | "addressProof", path: string) =>
+  (language: Language, sender: Sender, token: string, hours: number): MailMessage => {
+    const texts = TEXTS[language].mails[kind](sender.host, shownDuration(language, hours * 3600));
+    return message(language, sender, texts, `${path}?token=${token}`);
+  };
 
-/** Proves a new address. @param hours for which the link works */
-export const addressProofMail = (language: Language, sender: Sender, token: string, hours: number): MailMessage =>
-  message(
-    language,
-    sender,
-    TEXTS[language].mails.addressProof(sender.host, shownDuration(language, hours * 3600)),
-    `/account/security/address/confirm?token=${token}`,
-  );
+export const invitationMail = linkMail("invitation", "/invitation");
+/** Proves a new address. */
+export const addressProofMail = linkMail("addressProof", "/account/security/address/confirm");
 
 /** Notifies the present address, with a link that stops the change. @param hours for which the link works */
-export const addressChangeMail = (language: Language, sender: Sender, token: string, email: string, hours: number): MailMessage =>
-  message(
-    language,
-    sender,
-    TEXTS[language].mails.addressChange(sender.host, email, shownDuration(language, hours * 3600)),
-    `/address/stop?token=${token}`,
-  );
+export function addressChangeMail(language: Language, sender: Sender, token: string, email: string, hours: number): MailMessage {
+  const texts = TEXTS[language].mails.addressChange(sender.host, email, shownDuration(language, hours * 3600));
+  return message(language, sender, texts, `/address/stop?token=${token}`);
+}
 
 /** Notifies the former address, which has the link of the message before. @param email the new address */
 export const addressChangedMail = (language: Language, sender: Sender, email: string): MailMessage =>
