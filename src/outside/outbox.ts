@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { Outbox, QueuedMail } from "../accounts/ports.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Mailer, UndeliverableError } from "./mail.ts";
@@ -86,15 +87,11 @@ export function startOutbox(options: {
     return mails.length;
   };
 
-  const rest = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, idle);
-      timer.unref();
-      rouse = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  const rest = async () => {
+    const roused = new AbortController();
+    rouse = () => roused.abort();
+    await setTimeout(idle, undefined, { ref: false, signal: roused.signal }).catch(() => undefined);
+  };
 
   const work = async () => {
     let reachable = true;

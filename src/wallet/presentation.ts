@@ -11,10 +11,6 @@ export function refuse(reason: string, cause?: unknown): never {
 const MAX_PRESENTATION = 60_000;
 const MAX_DISCLOSURES = 100;
 
-export type Members = Readonly<Record<string, unknown>>;
-
-export const isMembers = (value: unknown): value is Members => typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** The parts of a presentation (RFC 9901 §4). Nothing has been verified. */
 export interface Presentation {
   /** The whole text as it was sent. */

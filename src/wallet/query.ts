@@ -1,7 +1,8 @@
 import { DcqlPresentationResult, DcqlQuery, type DcqlSdJwtVcPresentation } from "dcql";
+import { isObject } from "../clients/public-keys.ts";
 import type { Form } from "../protocol/form.ts";
 import type { CredentialPolicy } from "./ports.ts";
-import { isMembers, refuse } from "./presentation.ts";
+import { refuse } from "./presentation.ts";
 
 /** The id of the one credential in the query, in request and response. */
 const QUERY_ID = "link";
@@ -51,7 +52,7 @@ export const walletErrorReason = (error: string): string =>
 /** The only presentation for the id of the query. Pure. @throws {Refusal} access_denied @see OpenID4VP 1.0 §8.1 */
 export function presentationOf(vpToken: string): unknown {
   const token = parsed(vpToken);
-  const { [QUERY_ID]: presentations, ...others } = isMembers(token) ? token : {};
+  const { [QUERY_ID]: presentations, ...others } = isObject(token) ? token : {};
   if (!Array.isArray(presentations) || presentations.length !== 1 || Object.keys(others).length > 0) return refuse("vp_token_malformed");
   return presentations[0];
 }

@@ -1,6 +1,7 @@
 import { inflateSync } from "node:zlib";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
-import { isMembers, readJwt, refuse } from "./presentation.ts";
+import { isObject } from "../clients/public-keys.ts";
+import { readJwt, refuse } from "./presentation.ts";
 import { assertSignedByIssuer, type IssuerTrust, isWalletAlgorithm } from "./signatures.ts";
 
 const MEDIA_TYPE = "application/statuslist+jwt";
@@ -15,8 +16,8 @@ export type StatusReference = { readonly uri: string; readonly index: number };
 /** The status reference of a credential, if it has one. Pure. @throws {Refusal} access_denied for others @see Token Status List §6.2 */
 function statusReference(status: unknown): StatusReference | undefined {
   if (status === undefined) return undefined;
-  const list = isMembers(status) ? status.status_list : undefined;
-  const { uri, idx } = isMembers(list) ? list : {};
+  const list = isObject(status) ? status.status_list : undefined;
+  const { uri, idx } = isObject(list) ? list : {};
   if (typeof uri !== "string" || !URL.canParse(uri) || !Number.isSafeInteger(idx) || (idx as number) < 0) return refuse("status_malformed");
   return { uri, index: idx as number };
 }
@@ -49,7 +50,7 @@ export function statusLists(fetch: GuardedFetch, trust: IssuerTrust) {
       const { exp, status_list: list } = jwt.claims;
       if (exp !== undefined && !(typeof exp === "number" && exp > now - SKEW)) return refuse("status_list_expired");
       await assertSignedByIssuer(jwt, issuer, trust, now);
-      const { bits, lst } = isMembers(list) ? list : {};
+      const { bits, lst } = isObject(list) ? list : {};
       if (!(bits === 1 || bits === 2 || bits === 4 || bits === 8) || typeof lst !== "string") return refuse("status_list_malformed");
       return statusAt(inflate(lst), bits, index) ?? refuse("status_index_beyond_list");
     },

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { SDJwt } from "@sd-jwt/core";
-import { asPublicKeySet, type PublishedKey } from "../clients/public-keys.ts";
+import { asPublicKeySet, isObject, type PublishedKey } from "../clients/public-keys.ts";
 import type { Clock } from "../clock.ts";
 import type { ParsedJwt } from "../core/signing/jws.ts";
 import type { CredentialPolicy, WalletIdentity } from "./ports.ts";
-import { digestOf, isMembers, type Members, type Presentation, readJwt, readPresentation, refuse } from "./presentation.ts";
+import { digestOf, type Presentation, readJwt, readPresentation, refuse } from "./presentation.ts";
 import { type CredentialQuery, satisfies } from "./query.ts";
 import { assertSignedByIssuer, type IssuerTrust, isSignedBy, isWalletAlgorithm } from "./signatures.ts";
 import { assertNotRevoked, type StatusLists } from "./status-list.ts";
@@ -91,7 +91,7 @@ function checkCredential(credential: ParsedJwt, policy: CredentialPolicy, now: n
   if (typeof iss !== "string" || !policy.trustedIssuers.includes(iss)) return refuse("issuer_not_trusted");
   if (typeof vct !== "string" || !policy.types.includes(vct)) return refuse("credential_type_not_asked_for");
   assertCurrent(credential, "credential", ["nbf", "iat"], now);
-  const [holderKey] = asPublicKeySet({ keys: isMembers(cnf) ? [cnf.jwk] : [] }) ?? [];
+  const [holderKey] = asPublicKeySet({ keys: isObject(cnf) ? [cnf.jwk] : [] }) ?? [];
   if (holderKey === undefined) return refuse("holder_key_missing");
   return { issuer: iss, holderKey };
 }
@@ -172,10 +172,10 @@ export function assertDisclosuresSound(presentation: Presentation): void {
   const walk = (value: Json, depth: number): void => {
     if (depth > MAX_DEPTH) refuse("presentation_too_deep");
     if (Array.isArray(value)) for (const item of value) walkElement(item, depth + 1);
-    else if (isMembers(value)) walkMembers(value, depth + 1);
+    else if (isObject(value)) walkMembers(value, depth + 1);
   };
   const walkElement = (item: Json, depth: number): void => {
-    if (!isMembers(item) || !("..." in item)) walk(item, depth);
+    if (!isObject(item) || !("..." in item)) walk(item, depth);
     else {
       if (Object.keys(item).length !== 1) refuse("digest_malformed");
       const found = disclosureOf(item["..."]);
@@ -183,7 +183,7 @@ export function assertDisclosuresSound(presentation: Presentation): void {
       walk(found?.value, depth);
     }
   };
-  const walkMembers = (members: Members, depth: number): void => {
+  const walkMembers = (members: PublishedKey, depth: number): void => {
     const { _sd = [], ...open } = members;
     if ("..." in open) refuse("digest_malformed");
     const names = new Set(Object.keys(open));
