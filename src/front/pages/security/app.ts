@@ -13,7 +13,7 @@ import { raiseTo } from "../../../accounts/sign-in.ts";
 import { isRefusal } from "../../../errors.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-context.ts";
 import type { Form } from "../../../protocol/form.ts";
-import { TEXTS } from "../../../texts/languages.ts";
+import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
 import { sendRedirect } from "../../http/headers.ts";
@@ -31,8 +31,22 @@ import {
   SET_UP,
   startBrowserSession,
 } from "../kit.ts";
-import { type FailedForm, type ReturnTo, sendPage } from "../views/layout.ts";
-import { appView, recoveryCodesView } from "./app-view.ts";
+import { accountFrame } from "../views/account-frame.ts";
+import { wideLink } from "../views/cards.ts";
+import {
+  type FailedForm,
+  type FormPage,
+  faultSummary,
+  field,
+  type HostedPage,
+  hidden,
+  html,
+  type Part,
+  type ReturnTo,
+  type Site,
+  sendPage,
+} from "../views/layout.ts";
+import { qrCode } from "../views/qr-code.ts";
 import { showGone } from "./page.ts";
 import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
 
@@ -68,9 +82,8 @@ export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: H
     const [language, name] = [languageOf(ctx), hash("sha256", app.secret, "base64url")];
     const isReplaced = sent !== undefined && sent !== name;
     const faults = isReplaced ? [{ message: TEXTS[language].authenticatorApp.replaced }] : (failed.faults ?? []);
-    const token = accountToken(kit, ctx, signedIn.user);
-    const page = { ...app, member: [APP_MEMBER, name] as const, token, returnTo, faults };
-    sendPage(ctx, appView(site, language, page), failed.status);
+    const members = html`${hidden(accountToken(kit, ctx, signedIn.user), returnTo)}<input type="hidden" name="${APP_MEMBER}" value="${name}">`;
+    sendPage(ctx, appView(site, language, { ...app, members, returnTo, faults }), failed.status);
   }
 
   /** The first code proves the app, so the session goes on as one of two factors. */
@@ -109,3 +122,48 @@ export const removeAppPage = (kit: PageKit): Handler =>
     (ctx) => kit.site.path(donePath(kit, ctx, SECURITY, "appRemoved")),
     (ctx, _form, signedIn) => goneAfter(removeApp(signedIn, kit.ports, callerOf(ctx))),
   );
+
+/** Shows the secret of a new app, and asks for its first code. */
+function appView(
+  site: Site,
+  language: Language,
+  { members, returnTo, faults, secret, uri }: Pick<FormPage, "returnTo" | "faults"> & { members: Part; secret: string; uri: string },
+): HostedPage {
+  const texts = TEXTS[language].authenticatorApp;
+  return accountFrame(
+    site,
+    { language, path: "/account/security", title: texts.title, faults },
+    html`<section class="card" aria-labelledby="scan">
+<h2 id="scan">${texts.scan}</h2>
+<p>${texts.scanText}</p>
+<p class="qr-frame">${qrCode(uri, texts.qrCode)}</p>
+<p class="small"><a href="${uri}">${texts.onThisDevice}</a></p>
+<p class="small">${texts.byHand} <code class="host">${(secret.match(/.{1,4}/g) ?? []).join(" ")}</code></p>
+</section>
+<section class="card" aria-labelledby="confirm">
+<h2 id="confirm">${texts.confirm}</h2>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path(PATH)}" class="stack" novalidate>
+${members}
+${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: texts.codeHint, autofocus: faults.length > 0 })}
+<button class="button" type="submit">${texts.submit}</button>
+</form>
+<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? "/account/security" : "/consent", returnTo)}">${texts.cancel}</a></p>
+</section>`,
+  );
+}
+
+/** The only page that shows recovery codes. @param next the path of the page after it; undefined for codes that replace others */
+function recoveryCodesView(site: Site, language: Language, codes: readonly string[], next?: string): HostedPage {
+  const texts = TEXTS[language].authenticatorApp;
+  return accountFrame(
+    site,
+    { language, path: "/account/security", title: next === undefined ? texts.newCodes.title : texts.codesTitle },
+    html`<section class="card" aria-labelledby="codes">
+<h2 id="codes">${texts.codes}</h2>
+<p>${texts.codesText}</p>
+<ul class="sentences">${codes.map((code) => html`<li><code class="host">${code}</code></li>`)}</ul>
+${wideLink(next ?? site.path("/account/security"), texts.codesDone)}
+</section>`,
+  );
+}

@@ -1,5 +1,5 @@
 import { changePassword } from "../../../accounts/password-change.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
+import { TEXTS } from "../../../texts/languages.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/address.ts";
@@ -8,15 +8,30 @@ import type { Handler } from "../../http/routes.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken, type PageKit } from "../kit.ts";
 import { accountFrame } from "../views/account-frame.ts";
-import { accountName, type FormPage, faultSummary, field, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
+import { accountName, faultSummary, field, hidden, html, sendPage } from "../views/layout.ts";
 
 /** GET and POST /account/security/password: a new password, or the first one, and a new session for this browser with it. */
 export const passwordPage = (kit: PageKit): { readonly GET: Handler; readonly POST: Handler } =>
   provedFormPage(
     kit,
     ["password"],
-    (ctx, { user }, { faults = [], status }) =>
-      sendPage(ctx, passwordView(kit.site, languageOf(ctx), { token: accountToken(kit, ctx, user), email: user.email, faults }), status),
+    (ctx, { user }, { faults = [], status }) => {
+      const { site } = kit;
+      const language = languageOf(ctx);
+      const texts = TEXTS[language].security;
+      const content = html`<section class="card">
+<p>${texts.passwordText}</p>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path("/account/security/password")}" class="stack" novalidate>
+${hidden(accountToken(kit, ctx, user))}
+${accountName(user.email)}
+${field(language, faults, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", autofocus: true, hint: texts.passwordHint })}
+<button class="button" type="submit">${texts.passwordSubmit}</button>
+</form>
+<p class="small after-form"><a href="${site.path("/account/security")}">${texts.passwordKeep}</a></p>
+</section>`;
+      sendPage(ctx, accountFrame(site, { language, path: "/account/security", title: texts.passwordTitle, faults }, content), status);
+    },
     async (ctx, form, { user }) => {
       const { cookies, ports } = kit;
       const { password } = assertShape(PasswordBody, { password: form.get("password") ?? "" });
@@ -25,24 +40,3 @@ export const passwordPage = (kit: PageKit): { readonly GET: Handler; readonly PO
       return donePath(kit, ctx, "/account/security", "password");
     },
   );
-
-type PasswordPage = Pick<FormPage, "token" | "faults"> & { readonly email: string };
-
-function passwordView(site: Site, language: Language, { token, email, faults }: PasswordPage): HostedPage {
-  const texts = TEXTS[language].security;
-  return accountFrame(
-    site,
-    { language, path: "/account/security", title: texts.passwordTitle, faults },
-    html`<section class="card">
-<p>${texts.passwordText}</p>
-${faultSummary(language, faults)}
-<form method="post" action="${site.path("/account/security/password")}" class="stack" novalidate>
-${hidden(token)}
-${accountName(email)}
-${field(language, faults, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", autofocus: true, hint: texts.passwordHint })}
-<button class="button" type="submit">${texts.passwordSubmit}</button>
-</form>
-<p class="small after-form"><a href="${site.path("/account/security")}">${texts.passwordKeep}</a></p>
-</section>`,
-  );
-}
