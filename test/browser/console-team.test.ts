@@ -152,10 +152,13 @@ test("a logo and a role that somebody else has set in the meantime are named bef
   const { id } = await operator.realms.create.mutate({ name: "With a logo" });
   const svg = (name: string) => Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" id="${name}"/>`);
   const logo = async () => (await operator.realms.get.query({ id })).branding.logoData;
+  const choose = async (name: string): Promise<void> => {
+    const chooser = page.waitForEvent("filechooser");
+    await page.getByLabel("Logo").click();
+    await (await chooser).setFiles({ name: `${name}.svg`, mimeType: "image/svg+xml", buffer: svg(name) });
+  };
   await openScreen(page, `/realms/${id}`);
-  const chooser = page.waitForEvent("filechooser");
-  await page.getByLabel("Logo").click();
-  await (await chooser).setFiles({ name: "mine.svg", mimeType: "image/svg+xml", buffer: svg("mine") });
+  await choose("mine");
   await button("Remove the logo").waitFor(); // once the file is read
   const theirs = svg("theirs").toString("base64");
   await operator.realms.setBranding.mutate({ id, branding: { logo: theirs } });
@@ -164,6 +167,17 @@ test("a logo and a role that somebody else has set in the meantime are named bef
   expect(await logo()).toBe(theirs);
   await button("Save branding").click();
   await expect.poll(logo).toBe(svg("mine").toString("base64"));
+
+  const held = Promise.withResolvers<Route>();
+  await page.route("**/operator.realms.setBranding**", (route) => held.resolve(route), { times: 1 });
+  await choose("second");
+  await button("Save branding").click();
+  const saving = await held.promise;
+  await choose("third"); // while the second is on its way
+  await saving.continue();
+  await expect.poll(logo).toBe(svg("second").toString("base64"));
+  await button("Save branding").click();
+  await expect.poll(logo).toBe(svg("third").toString("base64"));
 
   const email = "promoted@example.test";
   await operator.users.import.mutate({ users: [{ email, role: "user" }] });

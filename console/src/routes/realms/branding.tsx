@@ -49,7 +49,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
       const { branding: now } = await api.operator.realms.get.query({ id }); // others may have changed it since the screen was read
       assertUnchanged(sent.fields, fieldsOf(now));
       if (sent.logo !== undefined && now.logoData !== sent.logo.from && now.logoData !== sent.logo.to) {
-        setLogo({ ...sent.logo, from: now.logoData });
+        setLogo((since) => since && { ...since, from: now.logoData });
         throw new ChangedSince(T.failure.changedSince(now.logoData === null ? T.common.none : texts.otherLogo));
       }
       await sendChanges(changesTo(changeOf(fieldsOf(branding), undefined), changeOf(sent.fields, sent.logo?.to)), (changes) =>
@@ -59,7 +59,10 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
     onSuccess: async (_, sent) => {
       await refreshRealms();
       settleFields(sent.fields);
-      setLogo((since) => (since === sent.logo ? undefined : since));
+      // Another logo may have been chosen while this one was sent, and replaces it.
+      setLogo((since) =>
+        since === sent.logo ? undefined : since && { ...since, from: sent.logo === undefined ? since.from : sent.logo.to },
+      );
     },
   });
   const settle = (next: string | null | undefined, from: File | null): void => {
