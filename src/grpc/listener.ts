@@ -130,8 +130,9 @@ export function intake(arrival: number, bodies: BodyBudget): ServerInterceptor {
     };
     /** The library leaves a stream, with what has arrived, to a caller that does not end it. */
     const refuse = (code: status, details: string) => {
+      const unread = stream.writableLength > 0; // a caller that reads nothing would keep these answers
       call.sendStatus({ code, details });
-      stream.close(constants.NGHTTP2_NO_ERROR);
+      stream.close(unread ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR);
     };
     const count = ({ length }: Pick<Buffer, "length">) => {
       let fits = share.take(length);
@@ -165,7 +166,7 @@ export function intake(arrival: number, bodies: BodyBudget): ServerInterceptor {
         next({
           onReceiveMessage: (message, pass) => turns.received(() => pass(message)),
           onReceiveHalfClose(pass) {
-            arrived();
+            if (!method.requestStream) arrived(); // reflection: until its answers are read
             pass();
           },
         });

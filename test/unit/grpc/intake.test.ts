@@ -127,6 +127,26 @@ test("messages of a caller that does not read its answers wait, and are answered
   expect(mostUnanswered).toBeLessThan(20);
 });
 
+test("streams whose caller does not read their answers are given up too, and closed, also those that it has ended", async () => {
+  let received = 0;
+  const answer = (call: ServerDuplexStream<Buffer, Buffer>) => {
+    call.on("data", () => void call.write(Buffer.alloc(1_000))).once("data", () => (received += 1));
+  };
+  const itsPort = await aPatientServer((patient) => patient.register("/grpc.test.Echo/Answer", answer, bytes, bytes, "bidi"));
+  const session = connect(`http://127.0.0.1:${itsPort}`, { settings: { initialWindowSize: 0 } });
+  onTestFinished(() => session.destroy());
+  const left = new Set<number>();
+  for (let count = 0; count < 40; count += 1) {
+    const stream = session.request({ ":method": "POST", ":path": "/grpc.test.Echo/Answer", "content-type": "application/grpc" });
+    left.add(count);
+    stream.on("error", () => undefined).once("close", () => left.delete(count));
+    stream.write(Buffer.concat(Array(17).fill(MESSAGE)));
+    if (count % 2 === 0) stream.end();
+    await expect.poll(() => received).toBe(count + 1);
+  }
+  await expect.poll(() => [...left]).toEqual(Array.from({ length: 15 }, (_, at) => 25 + at));
+});
+
 test("requests for which there is no room beside those that are arriving are refused and closed, until there is", async () => {
   const session = connect(`http://127.0.0.1:${port}`);
   const large = Buffer.alloc(48_000); // there is room for one
