@@ -59,18 +59,17 @@ export function watchCallers(trustProxy: boolean, metrics: Pick<Metrics, "forwar
   let first: string | undefined;
   let several = false;
   return {
-    /** The address that a request comes from. Called once for each. */
-    addressOf(request: IncomingMessage): string {
+    see(request: IncomingMessage): void {
       requests += 1;
       if (!trustProxy && hasForwardedHeaders(request)) {
         metrics.forwardedIgnored();
         if (ignored === 0) log.warn("forwarded_headers_ignored", { setting: "TRUST_PROXY" });
         ignored += 1;
       }
+      if (several) return;
       const address = clientAddress(request, trustProxy);
       first ??= address;
-      several ||= address !== first;
-      return address;
+      several = address !== first;
     },
     seen: (): Deployment["callers"] => ({ requests, oneAddress: !several, proxyHeadersIgnored: ignored }),
   };

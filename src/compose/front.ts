@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
+import type { IncomingMessage, RequestListener } from "node:http";
 import { isIPv6 } from "node:net";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import { bodyBudget } from "../body-budget.ts";
 import { realmBrandings } from "../branding/branding.ts";
 import type { Config } from "../config.ts";
+import { clientAddress } from "../front/http/address.ts";
 import { createApp } from "../front/http/app.ts";
 import { loadBodyReader } from "../front/http/body.ts";
 import { pathsOf } from "../front/http/routes.ts";
@@ -72,10 +74,11 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   });
   for (const path of routes.flatMap(pathsOf)) around.routes.add(path);
   const bodies = bodyBudget();
+  const addressOf = (request: IncomingMessage) => clientAddress(request, config.trustProxy);
   const introspection = connectRoutes({
     core,
     issuer,
-    addressOf: callers.addressOf,
+    addressOf,
     bodies,
     onFault: (error, where) => log.error("fault", { route: where, error }),
   });
@@ -84,7 +87,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     routes,
     listeners: new Map([...CONNECT_PATHS].map((path) => [path, introspection])),
     lifecycle: alive,
-    addressOf: callers.addressOf,
+    addressOf,
     bodies,
     page: pageErrorPrinter(siteOf(issuer, brandings)),
     requestId: requestIds(randomBytes),
@@ -98,7 +101,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       },
     },
   });
-  const handler = tracedRequests(app, around.routes, around.tracing);
+  const handler = tracedRequests(watched(callers.see, app), around.routes, around.tracing);
   around.background.push(resealing(config, sql, log, around.failed));
   await waitWhileOthersServe(ready);
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
@@ -111,6 +114,14 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
   };
 }
+
+/** A listener whose requests `see` sees first. */
+const watched =
+  (see: (request: IncomingMessage) => void, listener: RequestListener): RequestListener =>
+  (request, response) => {
+    see(request);
+    listener(request, response);
+  };
 
 function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing, log }: FrontSurroundings) {
   if (core !== undefined) return { core, ready: async () => true };

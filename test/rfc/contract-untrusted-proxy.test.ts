@@ -40,3 +40,16 @@ test("forwarded headers cause no warning while TRUST_PROXY is on", async () => {
   expect(warnings(server)).toEqual([]);
   expect(await doctor(server)).not.toContain("TRUST_PROXY is off");
 });
+
+test("each request with such a header is counted once, whatever answers it", async () => {
+  const server = await started();
+  const introspection = `${server.url}/countersign.introspection.v1.IntrospectionService/IntrospectBatch`;
+  const headers = { "content-type": "application/json", "x-forwarded-for": "192.0.2.7" };
+  const large = JSON.stringify({ requests: [{ token: "x".repeat(40_000) }, { token: "y".repeat(40_000) }] });
+  await fetch(introspection, { method: "POST", headers, body: large });
+  await fetch(introspection, { headers });
+  await fetch(`${server.url}/oauth/token`, { method: "POST", headers });
+  await fetch(`${server.url}/nowhere`, { headers });
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toMatch(/^countersign_forwarded_headers_ignored_total 4$/m);
+});

@@ -27,7 +27,7 @@ export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly listeners?: ReadonlyMap<string, RequestListener>;
   /** A fresh id for each request. */
   readonly requestId: () => string;
-  /** The address that a request comes from; called once for each. */
+  /** The address that a request comes from. */
   readonly addressOf: (req: IncomingMessage) => string;
   /** Requests in flight above which others are answered 503; by default 512, and of hot routes as many as the event loop bears (admission.ts). */
   readonly cap?: number;
