@@ -105,7 +105,7 @@ async function assertAnswered(response: Response): Promise<void> {
   const isAnswer = parts.every((part) => [part?.result, part?.error].some((member) => typeof member === "object"));
   if (isAnswer) return;
   if (status === 429 || status >= 500) throw new NotAnswered(status);
-  throw new SyntaxError(`${url.split("?", 1)[0]} answered with status ${status}, but not as a Countersign.`);
+  throw new SyntaxError(`${url.split("?", 1)[0]} answered with status ${status}, but not as the management API.`);
 }
 
 /** Every procedure but those of `live`, which are streams. */

@@ -17,7 +17,7 @@ const VERIFIED = "select id::text, enabled from users where email_key = $1 and e
 const SQL = statements("identity", {
   linked: `select users.id::text, users.enabled from identity_links join users on users.id = identity_links.user_id where issuer = $1 and subject = $2`,
   byEmail: VERIFIED,
-  // Locked as by OPEN: the foreign key of a new link locks less, and to raise that later could deadlock with the deletion of the account.
+  // Locked as by open: the foreign key of a new link locks less, and to raise that later could deadlock with the deletion of the account.
   holdByEmail: `${VERIFIED} for share`,
   /** A parallel caller waits here for the first, and then finds the link. Only an identity that has opened the account may sign in to it. */
   link: `with linked as (

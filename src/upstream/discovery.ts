@@ -83,7 +83,7 @@ export function configurations(ports: ProviderPorts) {
 
   const known = remoteCache((_key, connection: Connection) => discover(connection), REMEMBERED, ports.clock);
 
-  /** The same, remembered for ten minutes, or until the connection changes. Calls at once share one attempt, and for five seconds its failure. */
+  /** The same, remembered for ten minutes, or until the connection changes. Calls at once share one attempt, and for five seconds its failure, but for want of a place. */
   const configured = (connection: Connection): Promise<client.Configuration> =>
     known.current(`${connection.id} ${connection.updatedAt ?? 0} ${behind()}`, MAX_AGE, connection);
 

@@ -212,6 +212,9 @@ export async function requestableResources(
   return requested;
 }
 
+/** Whether a value of an audience may name a client: a client_id can be a URN, and no web URI, which is a resource. Pure. */
+export const mayNameClient = (value: string): boolean => !/^https?:/i.test(value);
+
 /** The spelling of a resource in a bound list, where a root path makes no difference; undefined if it is not in the list. */
 export const boundForm = (resource: string, bound: readonly string[]): string | undefined =>
   bound.includes(resource) ? resource : bound.find((each) => sameResource(each, resource));

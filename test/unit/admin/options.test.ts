@@ -45,10 +45,10 @@ test.for([
 });
 
 test.for([
-  [200, "<html></html>", "/trpc/viewer.get answered with status 200, but not as a Countersign."],
-  [401, "<html></html>", "/trpc/viewer.get answered with status 401, but not as a Countersign."],
-  [403, '{"error":"Forbidden"}', "/trpc/viewer.get answered with status 403, but not as a Countersign."],
-  [200, "null", "/trpc/viewer.get answered with status 200, but not as a Countersign."],
+  [200, "<html></html>", "/trpc/viewer.get answered with status 200, but not as the management API."],
+  [401, "<html></html>", "/trpc/viewer.get answered with status 401, but not as the management API."],
+  [403, '{"error":"Forbidden"}', "/trpc/viewer.get answered with status 403, but not as the management API."],
+  [200, "null", "/trpc/viewer.get answered with status 200, but not as the management API."],
   [502, "<html></html>", "The server cannot answer right now (status 502)."],
 ] as const)("names address and status of a response %i with %s, which is not by the server", async ([status, body, sentence]) => {
   const proxy = createServer((_, response) => response.writeHead(status).end(body)).listen(0, "127.0.0.1");

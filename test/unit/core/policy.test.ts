@@ -6,6 +6,7 @@ import {
   droppedScopes,
   exchangedAudience,
   exchangedScopes,
+  mayNameClient,
   narrowResource,
   narrowScope,
   requestableResources,
@@ -230,5 +231,6 @@ test.for<readonly [string, () => unknown, string]>([
 test("docs/protocol.md#resources: ten resources are accepted, and an empty audience stays empty", () => {
   expect(exchangedAudience(many.slice(1), many, clients)).toEqual(many.slice(1));
   expect([narrowResource([], []), narrowResource([], ["on"])]).toEqual([[], ["on"]]);
+  expect(["on", "urn:x:https:y", "http://a", "HTTPS://a"].filter(mayNameClient)).toEqual(["on", "urn:x:https:y"]);
   expect(droppedScopes("a b", agent)).toEqual(["b"]);
 });

@@ -7,7 +7,7 @@ import { TOKEN_EXCHANGE } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { disabledAmong, lifetimeAt } from "../../../resources/resource.ts";
 import { CLIENT_RULES } from "../../client-authentication.ts";
-import { boundForm } from "../../policy/access.ts";
+import { boundForm, mayNameClient } from "../../policy/access.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, NewDelegation } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
@@ -44,14 +44,12 @@ async function presented(claims: AccessTokenClaims | undefined, core: Core, agen
   return { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
-/** A client_id can be a URN, and no web URI: those are resources. */
-const WEB = /^https?:/i;
-
 /** Whether each named client is enabled. The requesting client is not looked up. */
 async function clientsAmong(values: readonly string[], requesting: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
   const enabled = new Map([[requesting.clientId, requesting.enabled]]);
   const others: Promise<Client | undefined>[] = [];
-  for (const value of new Set(values)) if (value !== requesting.clientId && !WEB.test(value)) others.push(core.clients.byClientId(value));
+  for (const value of new Set(values))
+    if (value !== requesting.clientId && mayNameClient(value)) others.push(core.clients.byClientId(value));
   for (const client of await Promise.all(others)) if (client !== undefined) enabled.set(client.clientId, client.enabled);
   return enabled;
 }
