@@ -316,7 +316,7 @@ describe("docs/protocol.md#second-factor", () => {
     browser.cookies.clear();
     await browser.json("/auth/forgot-password", { email });
     const { verificationToken } = server;
-    const token = await verificationToken(email);
+    const token = await verificationToken(email, "/reset");
     const password = "another long password";
     expect((await browser.json("/auth/reset-password", { token, password })).status).toBe(200);
     expect((await browser.json("/auth/login", { email, password })).status).toBe(401);

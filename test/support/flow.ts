@@ -62,11 +62,11 @@ export function serverDriver(url: string, outbox: string) {
       .filter((text) => text.toLowerCase().includes(`to: ${email.toLowerCase()}`))
       .at(-1);
 
-  /** The verification token of the last mail to an address, once it has arrived. */
-  async function verificationToken(email: string): Promise<string> {
+  /** The token of the link in the last mail to an address, once it has arrived. @param path of the link, where there was an earlier one */
+  async function verificationToken(email: string, path = ""): Promise<string> {
     for (let tries = 0; tries < 1_200; tries++) {
       const found = mailTo(email)?.replaceAll("=\r\n", "").replaceAll("=\n", "").replaceAll("=3D", "=");
-      const value = /[?&]token=([0-9a-f]{64})/.exec(found ?? "")?.[1];
+      const value = new RegExp(`${path}[?&]token=([0-9a-f]{64})`).exec(found ?? "")?.[1];
       if (value !== undefined) return value;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

@@ -28,7 +28,7 @@ test("a token seen before yields the same principal, until it expires", async ()
   const token = await issuer.token(RESOURCE);
   const principal = await guard.verifyToken(token);
   expect(await guard.verifyToken(token)).toBe(principal);
-  now += 300;
+  now += 310; // the issuer's second may be a later one
   expect(await refusalOf(() => guard.verifyToken(token))).toEqual(["invalid_token", "token_expired"]);
 });
 
