@@ -3,14 +3,8 @@ import { isRefusal, Refusal } from "../errors.ts";
 import { hashSecret, newId, newSecret } from "../random.ts";
 import type { AccountPorts } from "./account-ports.ts";
 import { type PasskeyProof, proveByPasskey } from "./authenticators/passkey.ts";
-import {
-  BY_PASSWORD,
-  type Credentials,
-  type ProofOutcome,
-  type ProvedAccount,
-  proveByPassword,
-  type UseProof,
-} from "./authenticators/password.ts";
+import { BY_PASSWORD, type Credentials, proveByPassword } from "./authenticators/password.ts";
+import type { ProofOutcome, ProvedAccount, UseProof } from "./authenticators/proof.ts";
 import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import type { ProofChallenge } from "./factors.ts";

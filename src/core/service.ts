@@ -64,7 +64,7 @@ const coreOf = (ports: CorePorts): Core => ({
 
 /** @throws {Refusal} temporarily_unavailable while the time is uncertain, or after the call's deadline */
 async function issuing(whole: Core, context: CallContext): Promise<Core> {
-  if (whole.clocks?.isTrue() === false) await whole.clocks.assertTrue();
+  await whole.clocks?.assertTrue();
   return inTime(whole, context);
 }
 

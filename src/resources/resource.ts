@@ -107,7 +107,7 @@ export const disabledAmong = (resources: readonly string[], terms: readonly Reso
 export function demandOf(scopes: readonly string[], terms: readonly ResourceTerms[]): AuthenticationDemand | undefined {
   const demands: AuthenticationDemand[] = [];
   for (const { stepUps = {} } of terms) for (const scope of scopes) if (Object.hasOwn(stepUps, scope)) demands.push(stepUps[scope] ?? {});
-  return demands.length === 0 ? undefined : strictest(demands);
+  return strictest(demands);
 }
 
 /** Seconds that an access token for an audience lasts: the least of the server's lifetime and those of the records. Pure. */

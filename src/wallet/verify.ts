@@ -183,7 +183,7 @@ export function assertDisclosuresSound(presentation: Presentation): void {
       walk(found?.value, depth);
     }
   };
-  const walkMembers = (members: PublishedKey, depth: number): void => {
+  const walkMembers = (members: Readonly<Record<string, unknown>>, depth: number): void => {
     const { _sd = [], ...open } = members;
     if ("..." in open) refuse("digest_malformed");
     const names = new Set(Object.keys(open));

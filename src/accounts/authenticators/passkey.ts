@@ -12,7 +12,7 @@ import { deviceOf } from "../device.ts";
 import type { FoundPasskey, PasskeyUse, RelyingParty } from "../factors.ts";
 import { passkeyAddedMail, passkeyCopiedMail, passkeyRemovedMail, senderOf } from "../mails.ts";
 import type { SignedIn, User } from "../ports.ts";
-import type { ProofOutcome, UseProof } from "./password.ts";
+import type { ProofOutcome, UseProof } from "./proof.ts";
 import {
   AuthenticationAnswer,
   beginChallenge,

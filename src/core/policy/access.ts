@@ -34,7 +34,6 @@ export const targetOf = (client: Client, resources: readonly string[], terms: re
  */
 export function allowedAt(client: Client, target: Target): readonly string[] {
   const own = allowedScopes(client);
-  if (target.terms.length === 0) return own;
   const records = target.resources.map((resource) => termsOf(resource, target.terms));
   if (records.every((record) => record === undefined)) return own;
   const offered = recordedScopes(client, target, "offered");
@@ -45,12 +44,10 @@ export function allowedAt(client: Client, target: Target): readonly string[] {
 
 /** The scopes that the records of these resources offer to a kind of clients, or keep from it. A disabled resource is in no token. */
 const recordedScopes = (client: Client, { resources, terms }: Target, as: "offered" | "withheld"): readonly string[] =>
-  terms.length === 0
-    ? []
-    : resources.flatMap((resource) => {
-        const { enabled = false, clients = [], scopeNames = [] } = termsOf(resource, terms) ?? {};
-        return enabled && clients.includes(clientKind(client)) === (as === "offered") ? scopeNames : [];
-      });
+  resources.flatMap((resource) => {
+    const { enabled = false, clients = [], scopeNames = [] } = termsOf(resource, terms) ?? {};
+    return enabled && clients.includes(clientKind(client)) === (as === "offered") ? scopeNames : [];
+  });
 
 export const SCOPE_ALLOWED: RuleHead = {
   name: "scope_allowed",
@@ -220,9 +217,15 @@ export const boundForm = (resource: string, bound: readonly string[]): string | 
   bound.includes(resource) ? resource : bound.find((each) => sameResource(each, resource));
 
 function within(bound: readonly string[], requested: readonly string[], otherwise: keyof typeof DESCRIPTIONS): readonly string[] {
-  const narrowed = new Set<string>();
-  for (const resource of requested) narrowed.add(boundForm(resource, bound) ?? refuse(otherwise));
-  return requested.length === 0 ? bound : [...narrowed];
+  if (requested.length === 0) return bound;
+  return distinct(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)));
+}
+
+/** Drops what is disabled or deleted from an audience. @throws {Refusal} invalid_target when nothing is left */
+function present(audience: readonly string[], isAbsent: (value: string) => boolean): readonly string[] {
+  const left = audience.filter((value) => !isAbsent(value));
+  if (left.length === 0 && audience.length > 0) refuse("audience_absent");
+  return left;
 }
 
 /**
@@ -231,11 +234,8 @@ function within(bound: readonly string[], requested: readonly string[], otherwis
  * @throws {Refusal} invalid_target for a resource outside of the audience, or when nothing is left
  * @see RFC 8707 §2.2
  */
-export function narrowResource(resources: readonly string[], bound: readonly string[], absent: readonly string[] = []): readonly string[] {
-  const narrowed = within(bound, resources, "resource_outside_grant");
-  const left = without(narrowed, absent);
-  return left.length === 0 && narrowed.length > 0 ? refuse("audience_absent") : left;
-}
+export const narrowResource = (resources: readonly string[], bound: readonly string[], absent: readonly string[] = []): readonly string[] =>
+  present(within(bound, resources, "resource_outside_grant"), (value) => absent.includes(value));
 
 /**
  * The audience of a client's own token: the requested part of its `audience`, or all of it.
@@ -262,6 +262,5 @@ export function exchangedAudience(
   if (named.length > MAX_RESOURCES) refuse("too_many_resources");
   if (!named.every((value) => isAbsoluteUri(value) || clients.has(value))) refuse("resource_malformed");
   const audience = within(subjectAudience, named, "resource_outside_subject");
-  const left = audience.filter((value) => clients.get(value) ?? isAbsoluteUri(value));
-  return left.length === 0 && audience.length > 0 ? refuse("audience_absent") : left;
+  return present(audience, (value) => !(clients.get(value) ?? isAbsoluteUri(value)));
 }

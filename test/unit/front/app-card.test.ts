@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { appCard } from "../../../src/front/pages/security/app-view.ts";
+import { appCard } from "../../../src/front/pages/security/app-card.ts";
 import { type Markup, siteOf } from "../../../src/front/pages/views/layout.ts";
 
 const site = siteOf("https://id.example.test", { of: () => ({}), all: () => [], current: async () => [] });

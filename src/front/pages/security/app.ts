@@ -132,7 +132,7 @@ function appView(
   const texts = TEXTS[language].authenticatorApp;
   return accountFrame(
     site,
-    { language, path: "/account/security", title: texts.title, faults },
+    { language, path: SECURITY, title: texts.title, faults },
     html`<section class="card" aria-labelledby="scan">
 <h2 id="scan">${texts.scan}</h2>
 <p>${texts.scanText}</p>
@@ -148,7 +148,7 @@ ${members}
 ${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: texts.codeHint, autofocus: faults.length > 0 })}
 <button class="button" type="submit">${texts.submit}</button>
 </form>
-<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? "/account/security" : "/consent", returnTo)}">${texts.cancel}</a></p>
+<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? SECURITY : "/consent", returnTo)}">${texts.cancel}</a></p>
 </section>`,
   );
 }
@@ -158,12 +158,12 @@ function recoveryCodesView(site: Site, language: Language, codes: readonly strin
   const texts = TEXTS[language].authenticatorApp;
   return accountFrame(
     site,
-    { language, path: "/account/security", title: next === undefined ? texts.newCodes.title : texts.codesTitle },
+    { language, path: SECURITY, title: next === undefined ? texts.newCodes.title : texts.codesTitle },
     html`<section class="card" aria-labelledby="codes">
 <h2 id="codes">${texts.codes}</h2>
 <p>${texts.codesText}</p>
 <ul class="sentences">${codes.map((code) => html`<li><code class="host">${code}</code></li>`)}</ul>
-${wideLink(next ?? site.path("/account/security"), texts.codesDone)}
+${wideLink(next ?? site.path(SECURITY), texts.codesDone)}
 </section>`,
   );
 }

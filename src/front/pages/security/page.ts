@@ -25,7 +25,7 @@ import {
   sendPage,
 } from "../views/layout.ts";
 import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
-import { appCard } from "./app-view.ts";
+import { appCard } from "./app-card.ts";
 
 /** The page about password, other accounts and sessions. @param failed what could not be done to the page's lists */
 export async function showSecurity(

@@ -5,7 +5,7 @@ import { buttonForm, html, moment, type Part, type Site } from "../views/layout.
 const PATH = "/account/security/app";
 
 /** What the security page knows about apps. */
-export interface AppCard {
+interface AppCard {
   readonly token: string;
   readonly secondFactor: SecondFactorState;
   /** Whether the server can set up apps. */
