@@ -1,4 +1,4 @@
-import { calculateJwkThumbprint, importJWK, type JWK } from "jose";
+import { base64url, calculateJwkThumbprint, importJWK, type JWK } from "jose";
 import { type Bytes, type NodeCrypto, native } from "./signature.ts";
 
 interface ProofAlgorithm {
@@ -38,6 +38,9 @@ export interface ProofKey {
 
 const MIN_RSA_BITS = 2_048;
 const MAX_RSA_BITS = 8_192;
+/** By 1 anything verifies, and by a longer exponent it costs as much as signing. */
+const MIN_EXPONENT_BITS = 2;
+const MAX_EXPONENT_BITS = 32;
 
 /**
  * @param nodeCrypto null where only WebCrypto is to be used
@@ -47,11 +50,19 @@ export async function importProofKey(jwk: JWK, alg: AlgorithmName, nodeCrypto: N
   const { kty, crv, x, y, n, e } = jwk;
   const algorithm: ProofAlgorithm = ALGORITHMS[alg];
   if (kty !== algorithm.kty || (algorithm.crv !== undefined && crv !== algorithm.crv)) throw new TypeError("a key of another type");
-  if (typeof n === "string" && (n.length * 6 < MIN_RSA_BITS || n.length * 6 > MAX_RSA_BITS + 6))
+  if (kty === "RSA" && !(hasBits(n, MIN_RSA_BITS, MAX_RSA_BITS) && hasBits(e, MIN_EXPONENT_BITS, MAX_EXPONENT_BITS)))
     throw new TypeError("an RSA key of another length");
   const members = JSON.parse(JSON.stringify({ kty, crv, x, y, n, e })) as JWK; // without those that are absent
   const verifies = nodeCrypto ? natively(nodeCrypto, members, algorithm) : await portably(members, alg, algorithm);
   return { jkt: await calculateJwkThumbprint(members), verifies };
+}
+
+/** Whether an unsigned integer (RFC 7518 §2) has so many bits; zeros before it are none. */
+function hasBits(text: string | undefined, least: number, most: number): boolean {
+  const bytes = base64url.decode(text ?? "");
+  const first = bytes.findIndex((byte) => byte !== 0);
+  const bits = (bytes.length - first) * 8 + 24 - Math.clz32(bytes[first] ?? 0);
+  return first >= 0 && bits >= least && bits <= most;
 }
 
 function natively({ constants, createPublicKey, verify }: NodeCrypto, jwk: JWK, { kty, hash, salt }: ProofAlgorithm): ProofKey["verifies"] {

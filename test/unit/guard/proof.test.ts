@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import type { JWK } from "jose";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { proofVerifier } from "../../../guard-sdk/src/proof.ts";
@@ -51,6 +52,11 @@ test("remembers a proof in a few bytes, however long its jti is", async () => {
 });
 
 const { privateKey, jwk } = key;
+const rsa = keyFor("RS256");
+const numbers = (text: unknown) => Buffer.from(String(text), "base64url");
+const weak = generateKeyPairSync("rsa", { modulusLength: 512 }).publicKey.export({ format: "jwk" });
+const padded = { ...weak, n: Buffer.concat([Buffer.alloc(192), numbers(weak.n)]).toString("base64url") };
+const costly = { ...rsa.jwk, e: numbers(rsa.jwk.n).fill(0, 0, 1).toString("base64url") };
 test.for([
   ["no proof", [], "proof_missing"],
   ["two proofs", [proofOf(), proofOf()], "proof_malformed"],
@@ -63,6 +69,10 @@ test.for([
   ["a key of another type", [proofOf({ header: { jwk: keyFor("EdDSA").jwk } })], "proof_key_not_accepted"],
   ["a symmetric algorithm", [proofOf({ header: { alg: "HS256", jwk: { kty: "oct", k: "AA" } } })], "proof_algorithm_not_accepted"],
   ["a point that is not on the curve", [proofOf({ header: { jwk: { ...jwk, x: "AAAA" } } })], "proof_key_not_accepted"],
+  ["an RSA key of 512 bits, filled with zeros", [proofOf({ header: { alg: "RS256", jwk: padded } })], "proof_key_not_accepted"],
+  ["an RSA exponent of 2040 bits", [proofOf({ header: { alg: "RS256", jwk: costly } })], "proof_key_not_accepted"],
+  ["an RSA exponent of 1", [proofOf({ header: { alg: "RS256", jwk: { ...rsa.jwk, e: "AQ" } } })], "proof_key_not_accepted"],
+  ["an RSA key without a modulus", [proofOf({ header: { alg: "RS256", jwk: { ...rsa.jwk, n: undefined } } })], "proof_key_not_accepted"],
   ["another key", [proofOf({ header: { jwk: proofKey().jwk } })], "proof_not_verified"],
   ["crit", [proofOf({ header: { crit: ["x"], x: 1 } })], "proof_malformed"],
   ["b64", [proofOf({ header: { b64: false } })], "proof_malformed"],
