@@ -44,7 +44,7 @@ const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
 /** Whether a part is the only spelling of its bytes: no foreign characters, no padding, no stray bits in the last one. */
-function isCanonical(part: string): boolean {
+export function isCanonical(part: string): boolean {
   if (!BASE64URL.test(part)) return false;
   const last = ALPHABET.indexOf(part.slice(-1));
   switch (part.length % 4) {

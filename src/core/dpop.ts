@@ -191,8 +191,9 @@ export function checkProof(
   if (typeof iat !== "number" || !Number.isFinite(iat)) return refuseProof("dpop_malformed");
   if (claims.htm !== htm) refuseProof("dpop_method_differs");
   if (!isSameUri(claims.htu, htu)) refuseProof("dpop_uri_differs");
-  const since = typeof nbf === "number" ? Math.max(iat, nbf) : iat;
-  if (now - iat > WINDOW || since - now > Math.min(proofAhead, WINDOW)) refuseProof("dpop_not_current");
+  const latest = now + Math.min(proofAhead, WINDOW);
+  if (now - iat > WINDOW || iat > latest) refuseProof("dpop_not_current");
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= latest)) refuseProof("dpop_not_current");
   if (exp !== undefined && !(typeof exp === "number" && now - exp <= SKEW)) refuseProof("dpop_not_current");
   if (accessToken !== undefined && claims.ath !== createHash("sha256").update(accessToken).digest("base64url"))
     refuseProof("dpop_token_differs");

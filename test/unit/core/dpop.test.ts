@@ -76,6 +76,7 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
   ["an age of 301 s", proofOf({ claims: { iat: NOW - 301 } }), "dpop_not_current"],
   ["a time 301 s ahead", proofOf({ claims: { iat: NOW + 301 } }), "dpop_not_current"],
   ["an nbf 301 s ahead", proofOf({ claims: { nbf: NOW + 301 } }), "dpop_not_current"],
+  ["an nbf that is no number", proofOf({ claims: { nbf: String(NOW) } }), "dpop_not_current"],
   ["an exp 61 s ago", proofOf({ claims: { exp: NOW - 61 } }), "dpop_not_current"],
   ["an exp that is no number", proofOf({ claims: { exp: String(NOW + 60) } }), "dpop_not_current"],
 ];

@@ -52,6 +52,8 @@ test("remembers a proof in a few bytes, however long its jti is", async () => {
 });
 
 const { privateKey, jwk } = key;
+/** The same bytes with other unused bits in the last character. */
+const respelt = (proof: string) => proof.replace(/.$/, (last) => String.fromCharCode(last.charCodeAt(0) + 1));
 const rsa = keyFor("RS256");
 const numbers = (text: unknown) => Buffer.from(String(text), "base64url");
 const weak = generateKeyPairSync("rsa", { modulusLength: 512 }).publicKey.export({ format: "jwk" });
@@ -84,10 +86,12 @@ test.for([
   ["another host", [proofOf({ url: "https://other.example/mcp" })], "proof_for_another_url"],
   ["an age of 301 s", [proofOf({ claims: { iat: NOW - 301 } })], "proof_not_current"],
   ["a time from which it is valid, 301 s ahead", [proofOf({ claims: { nbf: NOW + 301 } })], "proof_not_current"],
+  ["a time from which it is valid that is no number", [proofOf({ claims: { nbf: String(NOW) } })], "proof_not_current"],
   ["a time at which it expired, 61 s ago", [proofOf({ claims: { exp: NOW - 61 } })], "proof_not_current"],
   ["a time at which it expires that is no number", [proofOf({ claims: { exp: String(NOW + 60) } })], "proof_not_current"],
   ["no time", [proofOf({ claims: { iat: undefined } })], "proof_not_current"],
   ["another token", [proofOf({ accessToken: "other" })], "proof_for_another_token"],
+  ["a signature in another spelling", [respelt(proofOf())], "proof_malformed"],
   ["a signature that is no base64url", [`${proofOf().slice(0, proofOf().lastIndexOf("."))}.${"A".repeat(85)}`], "proof_malformed"],
 ] as const)("RFC 9449 §4.3: refuses %s", async ([, proofs, reason]) => {
   expect(await refusalOf(() => verify({ ...request, proofs }))).toEqual(["invalid_dpop_proof", reason]);
