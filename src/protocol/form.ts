@@ -74,8 +74,8 @@ function decodeFormText(text: string): string {
 
 type ClientCredential = Exclude<MessageInitShape<typeof ClientCredentialSchema>, { readonly $typeName: string }>;
 
-/** Base64 with correct padding, or without any. */
-const BASIC = /^basic +((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?) *$/i;
+/** Base64 with correct padding, or without any. Its first character is no space: else spaces are divided between both sides of it in every way. */
+const BASIC = /^basic +(?=[^ ])((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?) *$/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Parameters that must not be in a query (OAuth 2.1 §2.4.1, §3.2). */

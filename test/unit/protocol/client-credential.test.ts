@@ -73,6 +73,10 @@ describe("credentials of a token request", () => {
   ] as const)("%s is refused with invalid_client", ([authorization]) => {
     expect(codeOf(() => parse(authorization, ""))).toBe("invalid_client");
   });
+
+  test("a header of any length is read once: a million spaces are refused at once", () => {
+    expect(codeOf(() => parse(`Basic ${" ".repeat(1_000_000)}!`, ""))).toBe("invalid_client");
+  });
 });
 
 describe("credentials in the query", () => {
