@@ -7,7 +7,7 @@ import { IntrospectionService } from "../gen/countersign/introspection/v1/intros
 import { loadOnce } from "../load-once.ts";
 import { resourceServerCredential } from "./caller-auth.ts";
 import { INTROSPECTION_LIMIT, shortenDeadline } from "./deadline.ts";
-import { REQUEST_BYTES } from "./definition.ts";
+import { REQUEST_BYTES, UNKNOWN_LEFT_OUT } from "./definition.ts";
 import { type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { errorDetail } from "./refusal.ts";
@@ -133,6 +133,7 @@ async function loadHandler({ core, issuer, addressOf, bodies, onFault }: Connect
     connectNodeAdapter({
       grpc: false,
       acceptCompression: [],
+      binaryOptions: UNKNOWN_LEFT_OUT,
       jsonOptions: { useProtoFieldName: true, ignoreUnknownFields: true },
       contextValues: (request) =>
         createContextValues()

@@ -1,4 +1,5 @@
 import { create, type DescMessage, type DescMethod, fromBinary, type Message, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { MethodDefinition } from "@grpc/grpc-js";
 import { Refusal } from "../errors.ts";
 
@@ -11,11 +12,30 @@ export const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer,
 export const encode = (type: DescMessage, message: MessageInitShape<DescMessage>): Buffer =>
   asBuffer(toBinary(type, create(type, message)));
 
+/** Members of a request, each token of a batch among them. */
+const MOST_MEMBERS = 1_000;
+
+/** Half a million empty messages fit into a batch, and take half a second to decode, before their sender is authenticated. */
+function hasTooManyMembers(bytes: Uint8Array): boolean {
+  const reader = new BinaryReader(bytes);
+  for (let members = 0; reader.pos < reader.len; members += 1) {
+    if (members === MOST_MEMBERS) return true;
+    const [number, wireType] = reader.tag();
+    reader.skip(wireType, number);
+  }
+  return false;
+}
+
+/** What a request may hold that this release does not know: to keep it takes long, and it is sent to nothing else. */
+export const UNKNOWN_LEFT_OUT = { readUnknownFields: false } as const;
+
 /** @param limit bytes; a larger request is `payload_too_large`, an undecodable one `invalid_request` */
-function receive(type: DescMessage, bytes: Uint8Array, limit: number): Received {
+function receive({ input, methodKind }: DescMethod, bytes: Uint8Array, limit: number): Received {
   if (bytes.length > limit) return { refusal: new Refusal("payload_too_large", "message_too_large") };
   try {
-    return { message: fromBinary(type, bytes) };
+    // A front sends any number of calls in one message, once it is admitted.
+    if (methodKind === "unary" && hasTooManyMembers(bytes)) return { refusal: new Refusal("payload_too_large", "message_too_long") };
+    return { message: fromBinary(input, bytes, UNKNOWN_LEFT_OUT) };
   } catch (cause) {
     return { refusal: new Refusal("invalid_request", "message_malformed", { description: "The message cannot be read.", cause }) };
   }
@@ -31,7 +51,7 @@ export const servedMethod = (method: DescMethod, limit: number): MethodDefinitio
   requestSerialize: () => {
     throw new Error("a served method sends no requests");
   },
-  requestDeserialize: (bytes) => receive(method.input, bytes, limit),
+  requestDeserialize: (bytes) => receive(method, bytes, limit),
   responseSerialize: (message) => encode(method.output, message),
   responseDeserialize: () => {
     throw new Error("a served method receives no answers");
