@@ -60,7 +60,10 @@ export const RegistrationAnswer = z.object({
   response: z.object({
     clientDataJSON: base64url,
     attestationObject: base64url,
-    transports: z.array(z.enum(["ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"])).exactOptional(),
+    transports: z
+      .array(z.enum(["ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"]))
+      .max(20)
+      .exactOptional(),
   }),
 }) satisfies z.ZodType<RegistrationResponseJSON>;
 

@@ -72,3 +72,13 @@ test("lists are deduplicated, and private key members are refused", () => {
     expect(OperatorClientPatch.safeParse({ jwks: { keys: [{ kty: "RSA", [member]: "x" }] } }).success).toBe(false);
   }
 });
+
+test.for(["redirectUris", "scopes", "grantTypes", "responseTypes"] as const)(
+  "of a list %s that is too long no entry is named",
+  (member) => {
+    for (const input of [CreateClientInput, ClientPatch, OperatorClientPatch]) {
+      const { error } = input.safeParse({ name: "Mine", [member]: Array.from({ length: 30_000 }, () => 1) });
+      expect(error?.issues.map(({ path, code }) => [path.join("."), code])).toEqual([[member, "too_big"]]);
+    }
+  },
+);
