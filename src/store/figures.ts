@@ -22,15 +22,16 @@ const JUST_REFRESHED = `exists (
   where earlier.grant_id = r.grant_id and earlier.event = 'token.issued' and earlier.grant_type = 'refresh_token'
     and earlier.at between r.at - interval '${RACE} seconds' and r.at)`;
 
+// Summed before it is spread over spans and clients: a batch has hundreds of records, of a few kinds.
 // Each record counts in its realm, and for its client unless that registered itself: of those there may be any number.
 // Developers see the figures of their clients, and so the error on the wire in place of the private reason.
 // A summary of refused exchanges stands for its repeats alone, since the first of them has a record of its own.
 const COUNT = statement(
   "figures_count",
   `with counted as (
-     select r.at, r.client_id, r.error,
+     select date_trunc('hour', r.at, 'UTC') as hour, r.client_id, r.error,
        case when r.event = 'token.issued' then coalesce(r.grant_type, '') else coalesce(r.reason, '') end as reason,
-       case when r.repeats is null then 1 when r.event = 'token.refused' then r.repeats else r.repeats + 1 end as n,
+       case when r.repeats is null then 1 when r.event = 'token.refused' then r.repeats else r.repeats + 1 end as records,
        case
          when r.event = 'token.issued' and r.reason = '${REPEATED}' then array['issued', 'raced']
          when r.event = 'token.issued' then array['issued']
@@ -39,12 +40,13 @@ const COUNT = statement(
          else array['refused']
        end as kinds
      from audit_records as r where r.id = any($1::uuid[]) and r.id between $2::uuid and $3::uuid and r.event = any(array['${COUNTED.join("', '")}'])),
+   summed as (select hour, client_id, error, reason, kinds, sum(records) as n from counted group by hour, client_id, error, reason, kinds),
    placed as (
-     select counted.*, coalesce(clients.realm_id, (select realms.id from realms where realms.name = 'default')) as realm_id,
+     select summed.*, coalesce(clients.realm_id, (select realms.id from realms where realms.name = 'default')) as realm_id,
        case when clients.origin is distinct from 'dynamic' then clients.client_id end as of_client
-     from counted left join clients on clients.client_id = counted.client_id)
+     from summed left join clients on clients.client_id = summed.client_id)
    insert into figures (client_id, span, starts_at, realm_id, kind, reason, n)
-   select whose, span, date_trunc(span, at, 'UTC'), realm_id, kind, 
+   select whose, span, date_trunc(span, hour, 'UTC'), realm_id, kind,
      case when kind = 'raced' then '' when kind = 'issued' or whose = '' then reason else coalesce(error, '') end, sum(n)
    from placed, unnest(kinds) as kind, unnest(array['hour', 'day']) as span, unnest(array['', of_client]) as whose
    where whose is not null group by 1, 2, 3, 4, 5, 6
