@@ -145,7 +145,7 @@ export interface RefusedRequest {
 export interface AuditLog {
   /** Writes a record that belongs to no other write. Coalesced, and durable when the promise resolves. */
   record(entry: AuditEntry): Promise<void>;
-  /** The same for a token without a row; also updates the client's lastUsedAt. */
+  /** The same for a token without a row. */
   recordIssue(entry: AuditEntry): Promise<void>;
   /**
    * Records a refusal of an agent that has not authenticated. Per reason, agent, network and minute, the first has its own record and the

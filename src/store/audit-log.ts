@@ -6,7 +6,6 @@ import { systemClock } from "../clock.ts";
 import type { AuditLog, RefusedRequest } from "../core/ports.ts";
 import { newId, pooled } from "../random.ts";
 import { coalesceWrites } from "./coalesce.ts";
-import { touchClients } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import { without } from "./tables/table.ts";
@@ -39,13 +38,13 @@ export const insertAudit = (source: string): string =>
 /** A from-item for insertAudit. @param parameter such as `$2`, a jsonb array of entries */
 export const entriesIn = (parameter: string): string => `(select value as audit from jsonb_array_elements(${parameter}::jsonb)) as entries`;
 
-const RECORD_IN_TRANSACTION = statement(
-  "audit_record_alone",
+const RECORD = statement(
+  "audit_record",
   `with entries as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("entries")}`,
 );
 
 /** Writes one record, in the transaction of its effect. */
-export const record = (tx: Tx, audit: AuditEntry): Promise<unknown> => tx.query(RECORD_IN_TRANSACTION, [jsonRows([audit])]);
+export const record = (tx: Tx, audit: AuditEntry): Promise<unknown> => tx.query(RECORD, [jsonRows([audit])]);
 
 /** SQL for a hash as its text: base64url without padding. */
 export const hashText = (column: string): string => `translate(encode(${column}, 'base64'), '+/=', '-_')`;
@@ -68,9 +67,6 @@ export function sealedOf({ record, at }: { readonly record: SealedRecord; readon
 const network = "coalesce(host(network(set_masklen($3::inet, 64))) || '/64', $2)";
 
 const SQL = statements("audit", {
-  record: `with input as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, audit jsonb)),
-   ${touchClients("input")}
-   ${insertAudit("input")}`,
   recordUnproven: `with counted as (
      insert into refused_exchanges as counter (client_id, address, reason, minute)
      select client_id, ${network}, $4, date_trunc('minute', now()) from clients where client_id = $1 and is_agent
@@ -88,21 +84,20 @@ type RefusalRow = { readonly [Member in keyof RefusedRequest]: RefusedRequest[Me
   "clientId" | "grantType" | "reason" | "at"
 >;
 
-type LoggedRow = { readonly client_id: string | undefined; readonly audit: AuditEntry };
-
-const proofOf = ({ audit }: LoggedRow): string => audit.proof?.id ?? "";
+const proofOf = ({ proof }: AuditEntry): string => proof?.id ?? "";
 
 /** Proofs are used up in order, so that two processes with the same ones cannot deadlock. */
-const byProof = (a: LoggedRow, b: LoggedRow): number => Number(proofOf(a) > proofOf(b)) - Number(proofOf(a) < proofOf(b));
+const byProof = (a: AuditEntry, b: AuditEntry): number => Number(proofOf(a) > proofOf(b)) - Number(proofOf(a) < proofOf(b));
 
 export function auditLog(sql: Sql): AuditLog {
-  const record = coalesceWrites(async (rows: readonly LoggedRow[]) => {
-    await sql.query(SQL.record, [jsonRows(rows.toSorted(byProof))]);
-    return Array<void>(rows.length).fill(undefined);
+  const write = coalesceWrites(async (entries: readonly AuditEntry[]) => {
+    await sql.query(RECORD, [jsonRows(entries.toSorted(byProof))]);
+    return Array<void>(entries.length).fill(undefined);
   });
+  const record = (entry: AuditEntry) => write(newAuditEntry(entry));
   return {
-    record: (entry) => record({ client_id: undefined, audit: newAuditEntry(entry) }),
-    recordIssue: (entry) => record({ client_id: entry.clientId, audit: newAuditEntry(entry) }),
+    record,
+    recordIssue: record,
     recordUnproven: async (entry, address) => {
       const [bare = ""] = address.split("%", 1);
       const { clientId = "", reason = "" } = entry;

@@ -2,7 +2,7 @@ import { type CheckpointSigner, GENESIS, type Link, linkAll, type SealedRecord, 
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { countRecords } from "./figures.ts";
 import { countResourceRefusals } from "./resource-refusals.ts";
-import { amongKeys, jsonRows, readRows, type Sql, statements } from "./sql.ts";
+import { amongKeys, jsonRows, readRows, type Sql, statements, unindexedText } from "./sql.ts";
 
 /** Records sealed in one transaction; few on the embedded database, whose one connection it holds. */
 export const SEAL_BATCH = { embedded: 50, postgresql: 500 } as const;
@@ -42,6 +42,18 @@ const SQL = statements("audit", {
    update audit_links set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
    from sealed where ${amongKeys("audit_links.id", "id", "sealed")} and audit_links.id = sealed.id and audit_links.seq is null
      and audit_links.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
+  // At most once a minute each. Skips rows that others have locked, and waits for no one.
+  used: `with used as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, user_id uuid, at float8)),
+   clients_used as (
+     update clients set last_used_at = due.at from (
+       select clients.id, last.at from (select client_id, to_timestamp(max(at)) as at from used group by client_id) as last join clients using (client_id)
+       where ${amongKeys("clients.client_id", "client_id", "used")} and coalesce(last_used_at < last.at - interval '1 minute', true)
+       for no key update of clients skip locked) as due where clients.id = due.id)
+   update consents set last_used_at = due.at from (
+     select consents.id, to_timestamp(used.at) as at
+     from used join consents on consents.user_id = used.user_id and ${unindexedText("consents.client_id")} = used.client_id
+     where ${amongKeys("consents.user_id", "user_id", "used")} and coalesce(last_used_at < to_timestamp(used.at) - interval '1 minute', true)
+     for no key update of consents skip locked) as due where consents.id = due.id`,
   checkpoint: `insert into audit_checkpoints (seq, hash, kid, jws)
    values ($1::float8::bigint, decode(translate($2::text, '-_', '+/') || '=', 'base64'), $3::text, $4::text) on conflict (seq) do nothing`,
   sealLock: "select pg_try_advisory_xact_lock($1::float8::bigint) as taken",
@@ -57,6 +69,20 @@ function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): bool
   return seq > signed && (signedAgo === null || seq - signed >= CHECKPOINT.records || signedAgo >= CHECKPOINT.seconds);
 }
 
+type SealedRow = { readonly id: string; readonly record: SealedRecord; readonly at: number };
+
+/** The clients that got tokens, each with the users who got them through it, and when they last did. */
+function usesIn(rows: readonly SealedRow[]): readonly object[] {
+  const uses = new Map<string, object>();
+  for (const { record, at } of rows) {
+    const { event, client_id, actor_type, user_id } = record;
+    if (client_id === null || (event !== "token.issued" && event !== "identity_assertion.issued")) continue;
+    const user = actor_type === "user" ? user_id : null;
+    uses.set(`${user} ${client_id}`, { client_id, user_id: user, at: at / 1e6 });
+  }
+  return [...uses.values()];
+}
+
 /**
  * Numbers records after they were written, chains them, and signs the head of the chain. Of several processes one seals; the calls of the
  * others return. A batch is one transaction, so that another process can continue when this one dies.
@@ -64,15 +90,15 @@ function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): bool
  * @param size the most records of a batch
  */
 export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size: number = SEAL_BATCH.embedded) {
-  const batch = (): Promise<number> =>
+  const batch = (): Promise<readonly SealedRow[]> =>
     sql.transaction(async (tx) => {
       const [lock] = await tx.query<{ taken: boolean }>(SQL.sealLock, [SEAL_LOCK]);
-      if (lock?.taken !== true) return 0;
+      if (lock?.taken !== true) return [];
       // Read under the lock, so that no other process moves the head.
       const [state] = await tx.query<ChainState>(SQL.sealState, []);
-      if (state === undefined) return 0;
+      if (state === undefined) return [];
       let head = headOf(state);
-      const rows = state.waiting ? await readRows<{ id: string; record: SealedRecord; at: number }>(tx, SQL.unsealed, [size]) : [];
+      const rows = state.waiting ? await readRows<SealedRow>(tx, SQL.unsealed, [size]) : [];
       const links = linkAll(head, rows.map(sealedOf));
       if (links.length > 0) {
         const seals = links.map(({ seq, hash }, index) => ({ id: rows[index]?.id, seq, hash }));
@@ -86,7 +112,7 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
         const { seq, kid, jws } = signCheckpoint(head, state.now, signer);
         await tx.query(SQL.checkpoint, [seq, head.hash, kid, jws]);
       }
-      return rows.length;
+      return rows;
     });
 
   return {
@@ -97,9 +123,11 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
       if (!state.waiting && !(signer !== undefined && checkpointIsDue(state, headOf(state)))) return 0;
       let sealed = 0;
       while (sealed < TURN) {
-        const count = await batch();
-        sealed += count;
-        if (count < size) break;
+        const rows = await batch();
+        const uses = usesIn(rows);
+        if (uses.length > 0) await sql.query(SQL.used, [jsonRows(uses)]);
+        sealed += rows.length;
+        if (rows.length < size) break;
       }
       return sealed;
     },

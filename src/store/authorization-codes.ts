@@ -18,8 +18,6 @@ import {
   openGrants,
   partiesEnabled,
   storedClient,
-  touchClients,
-  touchConsents,
   userEpochPassed,
 } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
@@ -120,8 +118,6 @@ const REDEEM = statement(
      returning input.n, code.document_client, code.user_epoch, code.client_epoch),
    winners as (select input.*, won.document_client, won.user_epoch, won.client_epoch from input join won using (n)),
    ${openGrants("winners")},
-   ${touchClients("winners")},
-   ${touchConsents("winners")},
    logged as (${insertAudit("winners")})
    select n from won`,
 );

@@ -2,7 +2,7 @@ import type { Whose } from "../accounts/delegations.ts";
 import type { Delegations } from "../core/ports.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceWrites, verdicts } from "./coalesce.ts";
-import { isClientEnabled, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
+import { isClientEnabled, partiesEnabled, userEpochPassed } from "./grant-rows.ts";
 import { amongKeys, jsonRows, type Sql, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 
@@ -94,7 +94,6 @@ const RECORD = statement(
      insert into delegations (${DELEGATIONS.names(NEW)}, path, created_at)
      select ${DELEGATIONS.values(NEW)}, path, statement_timestamp() + n * interval '1 microsecond'
      from valid order by parent_id is null, trim_array(path, 1)),
-   ${touchClients("valid")},
    logged as (${insertAudit("valid")})
    select n from valid`,
 );

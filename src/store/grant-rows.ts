@@ -1,7 +1,7 @@
 import type { Client } from "../clients/client.ts";
 import type { NewFamily } from "../core/grants/authorization-code/ports.ts";
 import type { NewGrant } from "../core/token-state.ts";
-import { amongKeys, deleteInOrder, hex, type Json, unindexedText } from "./sql.ts";
+import { deleteInOrder, hex, type Json } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 
 /** A client of a metadata document, for storage with a code or grant. */
@@ -45,23 +45,6 @@ export const openGrants = (source: string): string =>
      insert into refresh_families (id, grant_id, current_hash, expires_at, ends_at, cnf)
      select family_id, grant_id, decode(token_hash, 'hex'), now() + make_interval(secs => least(ttl, max_age)), now() + make_interval(secs => max_age), cnf
      from ${source} where family_id is not null)`;
-
-/** A CTE that updates lastUsedAt of the clients in `source`, at most once a minute each. Never waits: skips clients being updated. */
-export const touchClients = (source: string): string =>
-  `touched as (
-     update clients set last_used_at = now() where id in (
-       select id from clients where ${amongKeys("client_id", "client_id", source)}
-         and (last_used_at is null or last_used_at < now() - interval '1 minute')
-       for no key update skip locked))`;
-
-/** Likewise for the consents of the users and clients in `source`. */
-export const touchConsents = (source: string): string =>
-  `remembered as (
-     update consents set last_used_at = now() where id in (
-       select consents.id from consents
-         join ${source} on consents.user_id = ${source}.user_id and ${unindexedText("consents.client_id")} = ${source}.client_id
-       where ${amongKeys("consents.user_id", "user_id", source)}
-         and (last_used_at is null or last_used_at < now() - interval '1 minute') for no key update of consents skip locked))`;
 
 /** Deletes the unused codes for which `which` holds; waits for one that is being redeemed. */
 export const dropCodes = (which: string): string => deleteInOrder("authorization_codes", "code_hash", `${which} and grant_id is null`);

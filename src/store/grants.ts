@@ -1,7 +1,7 @@
 import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
-import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, touchClients, userEpochPassed } from "./grant-rows.ts";
+import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, userEpochPassed } from "./grant-rows.ts";
 import { strongEnough } from "./sessions.ts";
 import { jsonRows, type Sql, statement } from "./sql.ts";
 
@@ -20,7 +20,6 @@ const OPEN = statement(
    ${openGrants("valid")},
    ${endGrants("id = any(array(select earlier from valid))", "signed_out_at")},
    assigned as (update sessions set grant_id = valid.grant_id, ended_at = case when valid.family_id is null then now() end from valid where sessions.id = valid.session_id),
-   ${touchClients("valid")},
    logged as (${insertAudit("valid")})
    select 1 as opened from valid`,
 );

@@ -6,7 +6,7 @@ import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { pausedFor } from "./delegations.ts";
-import { GRANT_INPUT, grantRow, openGrants, touchClients } from "./grant-rows.ts";
+import { GRANT_INPUT, grantRow, openGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, type Statement, statements, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
@@ -41,7 +41,6 @@ const SQL = statements("identity", {
      from owned join clients on clients.client_id = owned.client_id and clients.enabled
      where not ${pausedFor("owned.client_id", "owned.user_id")} for key share of clients),
    ${openGrants("valid")},
-   ${touchClients("valid")},
    logged as (${insertAudit("valid")})
    select 1 as opened from valid`,
   agentPaused: `select 1 as one where ${pausedFor("$1", "$2::uuid")}`,

@@ -4,16 +4,7 @@ import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
-import {
-  clientEpochPassed,
-  documentClientOf,
-  endGrants,
-  inOrder,
-  partiesEnabled,
-  touchClients,
-  touchConsents,
-  userEpochPassed,
-} from "./grant-rows.ts";
+import { clientEpochPassed, documentClientOf, endGrants, inOrder, partiesEnabled, userEpochPassed } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
@@ -56,11 +47,8 @@ const ROTATE = statement(
      update refresh_families family
      set current_hash = decode(input.to_hash, 'hex'), expires_at = ${nextExpiry("input.ttl")}
      from input where ${amongKeys("family.id", "family_id", "input")} and family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${isActive}
-     returning input.n, family.id, family.grant_id, input.from_hash, input.audit),
+     returning input.n, family.id, input.from_hash, input.audit),
    used as (insert into refresh_tokens (token_hash, family_id) select decode(from_hash, 'hex'), id from won),
-   refreshed as (select grants.client_id, grants.user_id from won join grants on grants.id = won.grant_id),
-   ${touchClients("refreshed")},
-   ${touchConsents("refreshed")},
    logged as (${insertAudit("won")})
    select n from won`,
 );
@@ -69,17 +57,14 @@ const KEEP = statement(
   "family_keep",
   `with input as (select * from jsonb_to_recordset($1::jsonb) as i(n int, family_id uuid, current_hash text, ttl int, audit jsonb)),
    live as materialized (
-     select family.id, family.grant_id, family.current_hash from refresh_families family
+     select family.id, family.current_hash from refresh_families family
      where ${amongKeys("family.id", "family_id", "input")} and ${isActive} order by family.id for no key update),
    kept as (
-     select input.n, input.ttl, input.audit, live.id, live.grant_id from input
+     select input.n, input.ttl, input.audit, live.id from input
      join live on live.id = input.family_id and live.current_hash = decode(input.current_hash, 'hex')),
    extended as (
      update refresh_families family set expires_at = ${nextExpiry("used.ttl")} from (select id, max(ttl) as ttl from kept group by id) as used
      where ${amongKeys("family.id", "id", "kept")} and family.id = used.id),
-   refreshed as (select grants.client_id, grants.user_id from kept join grants on grants.id = kept.grant_id),
-   ${touchClients("refreshed")},
-   ${touchConsents("refreshed")},
    logged as (${insertAudit("kept")})
    select n from kept`,
 );

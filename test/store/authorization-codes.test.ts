@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
+import { clientDirectory } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { grants } from "../../src/store/grants.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -77,10 +79,12 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
     expect(await codes().issue(aHash(), elsewhere, 60, issued)).toBe(false);
   });
 
-  test("redemption creates a grant and a refresh family, and updates the last use of the client and the consent", async () => {
+  test("redemption creates a grant and a refresh family, and its sealed record updates the last use of the client and the consent", async () => {
     const code = await aCode(database.sql, scene);
     const [grant, family] = [aGrant(scene), aFamily()];
-    expect(await codes().redeem(code, grant, family, anAudit("token.issued", { grantId: grant.id }))).toBe(true);
+    const actor = { type: "user", id: scene.userId } as const;
+    const named = { actor, userId: scene.userId, clientId: scene.clientId, grantId: grant.id };
+    expect(await codes().redeem(code, grant, family, anAudit("token.issued", named))).toBe(true);
     expect(await codes().byHash(code)).toMatchObject({ grantId: grant.id });
     expect(await refreshFamilies(database.sql).holding(family.tokenHash)).toMatchObject({
       familyId: family.id,
@@ -93,8 +97,10 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
       revoked: false,
     });
     expect((await auditOf(database.sql, "token.issued")).filter(({ grant_id }) => grant_id === grant.id)).toHaveLength(1);
+    await auditSealer(database.sql, undefined, 500).seal();
     const [consent] = await consents(database.sql).ofUser(scene.userId);
     expect(consent?.lastUsedAt).not.toBeNull();
+    expect((await clientDirectory(database.sql).byClientId(scene.clientId))?.lastUsedAt).not.toBeNull();
   });
 
   test("a client without the refresh_token grant gets a grant but no refresh family", async () => {

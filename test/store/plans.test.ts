@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../../src/store/audit-log.ts";
+import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory } from "../../src/store/clients.ts";
@@ -255,6 +256,17 @@ if (TEST_DATABASE_URL !== undefined)
       if (to === ENOUGH)
         test("lists of refusals, consents and delegations, and groups of these, scan no large table", async () => {
           expect(await faultsOf(await statementsOf(joinedLists), new Set())).toEqual([]);
+        });
+
+      if (to === ENOUGH)
+        test("what sealing says of the last use of clients and consents scans no large table", async () => {
+          const statements = await statementsOf(async (sql) => {
+            await auditLog(sql).recordIssue(anAudit("token.issued", { clientId: "client-1" }));
+            await auditSealer(sql, undefined, 500).seal();
+          });
+          const used = [...statements].filter(([name]) => name === "audit_used");
+          expect(used).toHaveLength(1);
+          expect(await faultsOf(new Map(used), new Set())).toEqual([]);
         });
 
       test("the sweep scans no large table", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AuditEntry } from "../../src/audit.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
+import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { clientDirectory } from "../../src/store/clients.ts";
 import { grants } from "../../src/store/grants.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -208,19 +209,23 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       });
     });
 
-    test("100 concurrent issues write 100 records, and the client's last use is updated at most once a minute", async () => {
+    test("100 concurrent issues write 100 records, and sealing them updates the client's last use at most once a minute", async () => {
       const log = auditLog(database.sql);
+      const seal = () => auditSealer(database.sql, undefined, 500).seal();
       const entry = anAudit("token.issued", { clientId: scene.clientId });
       await Promise.all(Array.from({ length: 100 }, () => log.recordIssue(entry)));
       expect((await auditOf(database.sql, "token.issued")).filter(({ client_id }) => client_id === scene.clientId)).toHaveLength(100);
       const directory = clientDirectory(database.sql);
+      await seal();
       expect((await directory.byClientId(scene.clientId))?.lastUsedAt).not.toBeNull();
       await run("update clients set last_used_at = now() - interval '30 seconds' where client_id = $1", scene.clientId);
       const before = (await directory.byClientId(scene.clientId))?.lastUsedAt;
       await log.recordIssue(entry);
+      await seal();
       expect((await directory.byClientId(scene.clientId))?.lastUsedAt).toBe(before);
       await run("update clients set last_used_at = now() - interval '2 minutes' where client_id = $1", scene.clientId);
       await log.recordIssue(entry);
+      await seal();
       expect((await directory.byClientId(scene.clientId))?.lastUsedAt).toBeGreaterThan(before as number);
     });
 
@@ -242,6 +247,7 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
 
     test("a refusal alone does not update the client's last use", async () => {
       await auditLog(database.sql).record(anAudit("token.refused", { outcome: "failure", clientId: scene.clientId }));
+      await auditSealer(database.sql, undefined, 500).seal();
       expect((await clientDirectory(database.sql).byClientId(scene.clientId))?.lastUsedAt).toBeNull();
     });
   });
