@@ -34,7 +34,7 @@ const EXPIRED: Readonly<Record<string, string>> = {
   figures: "starts_at < now() - case span when 'hour' then interval '49 hours' else interval '91 days' end",
   // No family outlives 90 days, and no token of a grant without one outlives a day. A grant is deleted once no row refers to it, because
   // rows that a foreign key deletes cannot be skipped when they are locked. `not exists` might become a join that reads whole tables.
-  grants: ["refresh_families", "delegations", "authorization_codes"].reduce(
+  grants: ["refresh_families", "delegations"].reduce(
     (condition, table) => `${condition} and (select count(*) from ${table} where grant_id = grants.id) = 0`,
     "created_at < now() - interval '91 days'",
   ),

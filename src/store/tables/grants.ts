@@ -56,7 +56,7 @@ export const GRANTS = table(
   },
 );
 
-/** `grantId` is null until the code is redeemed. Used codes are kept for a day to detect replays. */
+/** `grantId` is null until the code is redeemed; no reference, for the grant may be deleted first. Used codes are kept for a day to detect replays. */
 export const AUTHORIZATION_CODES = table(
   "authorization_codes",
   {
@@ -73,7 +73,7 @@ export const AUTHORIZATION_CODES = table(
     createdAt: createdAt(),
     expiresAt: wholeTime({ index: true }),
     consumedAt: nullable(time()),
-    grantId: nullable(reference("grants", { index: true })),
+    grantId: nullable(uuid()),
     documentClient: documentClient(),
     userEpoch: epoch(),
     clientEpoch: epoch(),
