@@ -9,16 +9,14 @@ import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
 import {
   clientEpoch,
-  clientEpochPassed,
   documentClientOf,
   GRANT_INPUT,
   grantRow,
   inOrder,
   isClientEnabled,
   openGrants,
-  partiesEnabled,
+  partiesLive,
   storedClient,
-  userEpochPassed,
 } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { strongEnough } from "./sessions.ts";
@@ -114,7 +112,7 @@ const REDEEM = statement(
      update authorization_codes code set consumed_at = now(), grant_id = input.grant_id from input
      where ${amongKeys("code.code_hash", "decode(code_hash, 'hex')", "input")} and code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null
        and ${unindexed("code.expires_at")} > now()
-       and code.client_id = input.client_id and code.user_id = input.user_id and ${partiesEnabled("input", "code.document_client")} and not ${userEpochPassed("code")} and not ${clientEpochPassed("code")}
+       and code.client_id = input.client_id and code.user_id = input.user_id and ${partiesLive("code")}
      returning input.n, code.document_client, code.user_epoch, code.client_epoch),
    winners as (select input.*, won.document_client, won.user_epoch, won.client_epoch from input join won using (n)),
    ${openGrants("winners")},

@@ -4,7 +4,7 @@ import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
-import { clientEpochPassed, documentClientOf, endGrants, inOrder, partiesEnabled, userEpochPassed } from "./grant-rows.ts";
+import { clientEpochPassed, documentClientOf, endGrants, inOrder, partiesLive } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
@@ -34,8 +34,7 @@ const HOLDING = rowsStatement(
 );
 
 const isActive = `family.revoked_at is null and family.expires_at > now()
-  and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${partiesEnabled("grants")}
-    and not ${userEpochPassed("grants")} and not ${clientEpochPassed("grants")})`;
+  and exists (select 1 from grants where grants.id = family.grant_id and grants.revoked_at is null and ${partiesLive("grants")})`;
 
 const nextExpiry = (ttl: string): string => `least(family.ends_at, now() + make_interval(secs => ${ttl}))`;
 
