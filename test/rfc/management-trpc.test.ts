@@ -143,11 +143,13 @@ describe("tRPC over HTTP", () => {
       await post("clients.create", '{"name":"a\\u0000"}'),
       await post("clients.create", { name: "x", __proto__x: 1 }),
       await post("clients.list", {}),
+      await fetch(`${api.url}/trpc/clients.create?input=%7B%7D`),
       await post("clients.nothing", {}),
       await fetch(`${api.url}/trpc/clients.get?input=%7B`, { headers: { authorization: `Bearer ${ada}` } }),
       await fetch(`${api.url}/trpc/clients.list?access_token=${ada}`),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([415, 415, 413, 400, 400, 400, 405, 404, 400, 400]);
+    expect(answers.map(({ status }) => status)).toEqual([415, 415, 413, 400, 400, 400, 405, 405, 404, 400, 400]);
+    expect(answers.map(({ headers }) => headers.get("allow")).filter((allow) => allow !== null)).toEqual(["GET, HEAD", "POST"]);
     for (const answer of answers) {
       expect(answer.headers.get("cache-control")).toBe("no-store");
       expect(await answer.text()).not.toMatch(/stack|\.ts|node_modules/);

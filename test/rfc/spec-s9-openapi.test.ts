@@ -47,6 +47,15 @@ test("the description lists the page with which GET /auth/verify answers a brows
   }
 });
 
+test("the description lists the answer to a compressed body of introspection over HTTP", async ({ server }) => {
+  const path = "/countersign.introspection.v1.IntrospectionService/Introspect";
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const answer = await fetch(new URL(path, server.url), { method: "POST", headers, body: "{}" });
+  const { responses } = (await documentOf(server)).paths[path].post;
+  expect([answer.status, contentTypes(responses["415"])]).toEqual([415, [answer.headers.get("content-type")]]);
+  expect(answer.headers.get("x-request-id")).toMatch(/-\w+$/);
+});
+
 test("the description lists the 304 of /openapi.json", async ({ server }) => {
   const { headers } = await server.get("/openapi.json");
   const answer = await server.get("/openapi.json", { "if-none-match": headers.get("etag") ?? "" });

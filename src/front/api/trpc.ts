@@ -70,6 +70,7 @@ async function answerCall(ctx: FrontContext, options: ManagementRoutesOptions): 
     ctx.set(name, value);
   });
   noStore(ctx);
+  if (answer.status === 405) ctx.set("Allow", ctx.method === "POST" ? "GET, HEAD" : "POST");
   if (answer.headers.get("content-type") !== EVENT_STREAM) {
     ctx.body = await answer.text();
     return;

@@ -18,12 +18,12 @@ import {
   pathText,
   type Route,
 } from "./routes.ts";
-import { commonHeaders, type EdgeOptions, inFlight, OVERLOADED, refuseMethod, routeSteps, type Step } from "./steps.ts";
+import { commonHeaders, type EdgeOptions, fixedHeaders, inFlight, OVERLOADED, refuseMethod, routeSteps, type Step } from "./steps.ts";
 
 export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly issuer: string;
   readonly routes: readonly Route[];
-  /** What answers paths in front of Koa and its steps. */
+  /** What answers paths in front of Koa and its steps; the headers of every response are set. */
   readonly listeners?: ReadonlyMap<string, RequestListener>;
   /** A fresh id for each request. */
   readonly requestId: () => string;
@@ -81,7 +81,11 @@ export function createApp(options: AppOptions): RequestListener {
   return (req, res) => {
     const path = takePath(req, basePath);
     const hot = hotRoutes.get(path)?.get(req.method ?? "");
-    if (hot === undefined) void (options.listeners?.get(path) ?? viaKoa)(req, res);
+    const listener = hot === undefined ? options.listeners?.get(path) : undefined;
+    if (listener !== undefined) {
+      commonHeaders({ set: (name, value) => res.setHeader(name, value) }, options.requestId(), edge);
+      listener(req, res);
+    } else if (hot === undefined) void viaKoa(req, res);
     else if (hot.refuse !== undefined && hotEdge.requests.isFull()) hot.refuse(res);
     else hot.answer(new LightContext(req, res, stateOf(req))).catch(reportResponse);
   };
@@ -207,7 +211,7 @@ function refusing(
 ): (res: ServerResponse) => void {
   const printed = (res: ServerResponse) => {
     const ctx = new LightContext({ method, headers: {} } as IncomingMessage, res);
-    commonHeaders(ctx, edge);
+    fixedHeaders(ctx, edge);
     if (cors) openToScripts(ctx);
     print(ctx, OVERLOADED);
     return ctx.complete();

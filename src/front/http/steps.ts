@@ -36,22 +36,27 @@ export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essenti
 /** For this host alone: names below it may run services of others. */
 const A_YEAR = "max-age=31536000";
 
-/** Headers of every response. */
-export function commonHeaders(ctx: HotContext, { https }: Pick<EdgeOptions, "https">): void {
+/** Headers of every response that do not depend on the request. */
+export function fixedHeaders(ctx: Pick<HotContext, "set">, { https }: Pick<EdgeOptions, "https">): void {
   ctx.set("X-Content-Type-Options", "nosniff");
   if (https) ctx.set("Strict-Transport-Security", A_YEAR);
+}
+
+/** Headers of every response. */
+export function commonHeaders(ctx: Pick<HotContext, "set">, requestId: string, edge: Pick<EdgeOptions, "https" | "lifecycle">): void {
+  ctx.set("X-Request-Id", requestId);
+  fixedHeaders(ctx, edge);
+  if (edge.lifecycle.leaving) ctx.set("Connection", "close");
 }
 
 /** What every request of one route passes: limits apply, then the route answers; errors are printed in its shape, and the response is observed. */
 export function routeSteps<Context extends HotContext>(step: Step<Context>, edge: EdgeOptions): (ctx: Context) => Promise<void> {
   const { name, print, answer, essential = false, cors } = step;
-  const { telemetry, requests, lifecycle } = edge;
+  const { telemetry, requests } = edge;
   return async (ctx) => {
     const started = performance.now();
     const { state } = ctx;
-    ctx.set("X-Request-Id", state.requestId);
-    commonHeaders(ctx, edge);
-    if (lifecycle.leaving) ctx.set("Connection", "close");
+    commonHeaders(ctx, state.requestId, edge);
     if (cors) openToScripts(ctx); // also on the refusals that precede the route
     try {
       await requests.run((signal, receive) => {

@@ -17,7 +17,7 @@ export const openApiDocument = (issuer: string, routes: readonly Route[]): objec
       title: "Countersign",
       version: INTERFACE_VERSION,
       description:
-        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`. Paths are exact: case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none, and they contain no percent-encoding.",
+        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`, and a request with two `Content-Type` or `Authorization` headers 400. Paths are exact: case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none, and they contain no percent-encoding.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: issuer }],
@@ -93,7 +93,7 @@ function errorResponses() {
   return {
     "400": json("Not valid.", error),
     "401": json("The caller could not be authenticated.", error),
-    "415": { description: "The body is not application/json, or is encoded." },
+    "415": json("The body is not application/json (then there is no answer but the status), or is encoded.", error),
     "429": json("Too many requests, or the body is too long.", error),
     "503": json("Not able to answer now.", error),
   };

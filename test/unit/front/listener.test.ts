@@ -159,19 +159,25 @@ describe("telemetry of requests", () => {
   });
 });
 
-test("every response has a request id and nosniff, and closes the connection while the front leaves", async () => {
-  const life: Lifecycle = { draining: false };
-  front = await startFront({ routes: [route("/a")], lifecycle: life });
-  const headersOf = async () => {
-    const { headers } = await fetch(`${front?.url}/a`);
-    return [headers.get("x-request-id"), headers.get("x-content-type-options"), headers.get("connection")];
-  };
-  expect(await headersOf()).toEqual(["r1", "nosniff", "keep-alive"]);
-  life.draining = true;
-  expect(await headersOf()).toEqual(["r2", "nosniff", "keep-alive"]);
-  life.leaving = true;
-  expect(await headersOf()).toEqual(["r3", "nosniff", "close"]);
-});
+test.for(["/a", "/listened"])(
+  "every response of %s has a request id and nosniff, and closes the connection while the front leaves",
+  async (path) => {
+    const life: Lifecycle = { draining: false };
+    const listeners = new Map<string, RequestListener>([
+      ["/listened", (_, res) => res.writeHead(200, { "content-type": "text/plain" }).end()],
+    ]);
+    front = await startFront({ routes: [route("/a")], listeners, lifecycle: life });
+    const headersOf = async () => {
+      const { headers } = await fetch(`${front?.url}${path}`);
+      return [headers.get("x-request-id"), headers.get("x-content-type-options"), headers.get("connection")];
+    };
+    expect(await headersOf()).toEqual(["r1", "nosniff", "keep-alive"]);
+    life.draining = true;
+    expect(await headersOf()).toEqual(["r2", "nosniff", "keep-alive"]);
+    life.leaving = true;
+    expect(await headersOf()).toEqual(["r3", "nosniff", "close"]);
+  },
+);
 
 test("request ids consist of a random part and a count", () => {
   const next = requestIds((size) => new Uint8Array(size).fill(255));
