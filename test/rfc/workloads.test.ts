@@ -371,10 +371,12 @@ describe("operator.workloadIssuers and operator.workloadIdentities", () => {
 
 describe("docs/workloads.md: the rows of the page accept the tokens of its platforms", () => {
   const AUDIENCE = "https://auth.example";
-  const block = (name: string) => blocksOf("docs/workloads.md").find((each) => each.name === name)?.code ?? "";
+  const blocks = blocksOf("docs/workloads.md");
+  const block = (name: string) => blocks.find((each) => each.name === name)?.code ?? "";
+  const rowsOf = (section: string) => blocks.find((each) => each.section === section && each.language === "json")?.code ?? "";
   /** Applies the rows, with a local platform in the place of the page's. */
-  const provision = async (name: string, replacements: Readonly<Record<string, string>>) => {
-    const rows = JSON.parse(filled(block(name), replacements));
+  const provision = async (section: string, replacements: Readonly<Record<string, string>>) => {
+    const rows = JSON.parse(filled(rowsOf(section), replacements));
     const workloadIssuers = rows.workloadIssuers.map((issuer: object) => ({ ...issuer, allowPrivate: true }));
     await (await operatorAt(server.url)).provision.mutate({ ...rows, workloadIssuers });
   };
@@ -385,7 +387,7 @@ describe("docs/workloads.md: the rows of the page accept the tokens of its platf
     const { audience, expirationSeconds } = pod.spec.volumes[0].projected.sources[0].serviceAccountToken;
     expect([audience, account.metadata]).toEqual([AUDIENCE, { name: pod.spec.serviceAccountName, namespace: pod.metadata.namespace }]);
     const platform = await kubernetes();
-    await provision("kubernetes.json", { "https://kubernetes.default.svc.cluster.local": platform.issuer });
+    await provision("kubernetes", { "https://kubernetes.default.svc.cluster.local": platform.issuer });
     const iat = Math.floor(Date.now() / 1000);
     const sub = `system:serviceaccount:${pod.metadata.namespace}:${pod.spec.serviceAccountName}`;
     expect(await subOf(by(platform.token([server.url], { sub, iat, exp: iat + expirationSeconds })))).toBe("desk");
@@ -396,7 +398,7 @@ describe("docs/workloads.md: the rows of the page accept the tokens of its platf
     const { deploy } = parse(block("deploy.yml")).jobs;
     expect([deploy.permissions, deploy.steps[0].run]).toEqual([{ "id-token": "write" }, expect.stringContaining(`audience=${AUDIENCE}`)]);
     const platform = await gitHub();
-    await provision("github.json", { "https://token.actions.githubusercontent.com": platform.issuer });
+    await provision("github-actions", { "https://token.actions.githubusercontent.com": platform.issuer });
     const sub = `repo:${REPOSITORY.repository}:environment:${deploy.environment}`;
     expect(await subOf({ ...by(platform.token(server.url, { sub })), client_id: "deployer" })).toBe("deployer");
     await platform.close();
@@ -405,7 +407,7 @@ describe("docs/workloads.md: the rows of the page accept the tokens of its platf
   test("a workload of the trust domain", async () => {
     expect(block("server.conf")).toContain('trust_domain = "acme.example"');
     const platform = await spire("spiffe://page.example");
-    await provision("spiffe.json", {
+    await provision("spiffe", {
       "spiffe://acme.example": platform.issuer,
       "https://spire.acme.example:8443/": `${platform.url}/bundle`,
     });

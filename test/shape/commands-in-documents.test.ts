@@ -48,6 +48,14 @@ test("every command of the command line in the documents exists, with its option
   expect(faults).toEqual([]);
 });
 
+test("JSON in the documents parses, from the first line to the last", () => {
+  const blocks = documents.flatMap((path) =>
+    [...readFileSync(join(root, path), "utf8").matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => ({ path, text })),
+  );
+  expect(blocks.length).toBeGreaterThan(10);
+  for (const { path, text } of blocks) expect(() => JSON.parse(text), `${path}: ${text}`).not.toThrow();
+});
+
 test("the tarballs in the documents have the version of the packages", () => {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const names = documents.flatMap(
