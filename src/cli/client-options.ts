@@ -10,7 +10,7 @@ import {
   SECURITY_PROFILES,
   type SecurityProfile,
 } from "../clients/client.ts";
-import { GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
+import { GRANT_TYPES, type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import { CommandFailure, EXIT, textIn } from "./failure.ts";
 
 /** Options of `create` and `update`. */
@@ -50,16 +50,18 @@ export const collectOr =
     return values;
   };
 
+const shortName = (grant: GrantType): string => grant.slice(grant.lastIndexOf(":") + 1);
+const listOf = (grants: readonly GrantType[]): string => grants.map(shortName).join(", ");
+const OPERATOR_GRANT_TYPES = GRANT_TYPES.filter((grant) => !SELF_SERVICE_GRANT_TYPES.some((selfService) => selfService === grant));
 const GRANT_NAMES: ReadonlyMap<string, GrantType> = new Map(
   GRANT_TYPES.flatMap((grant) => [
     [grant, grant],
-    [grant.slice(grant.lastIndexOf(":") + 1), grant],
+    [shortName(grant), grant],
   ]),
 );
 const grants = (value: string, before: readonly GrantType[] = []): readonly GrantType[] => {
   const grant = GRANT_NAMES.get(value);
-  if (grant === undefined)
-    throw new InvalidArgumentError(`must be one of ${GRANT_TYPES.map((known) => known.split(":").at(-1)).join(", ")}`);
+  if (grant === undefined) throw new InvalidArgumentError(`must be one of ${listOf(GRANT_TYPES)}`);
   return [...before, grant];
 };
 
@@ -69,11 +71,7 @@ export const describing = (command: Command): Command =>
     .option("--description <text>", "shown to those who manage it")
     .option("--redirect-uri <uri>", "where users return after authorization; repeatable, or none", collectOr("none"))
     .option("--scope <scope>", "a scope that it may request; repeatable, or none", collectOr("none"))
-    .option(
-      "--grant <grant>",
-      "authorization_code, refresh_token, client_credentials, device_code; for operators also token-exchange and jwt-bearer",
-      grants,
-    )
+    .option("--grant <grant>", `${listOf(SELF_SERVICE_GRANT_TYPES)}; for operators also ${listOf(OPERATOR_GRANT_TYPES)}`, grants)
     .addOption(new Option("--auth-method <method>", "how it authenticates").choices(OPERATOR_AUTH_METHODS))
     .option("--require-par", "its authorization requests must be pushed first (RFC 9126)")
     .option("--no-require-par", "they need not be")

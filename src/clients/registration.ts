@@ -17,9 +17,7 @@ export const RegistrationRequest = z.object({
     .max(10)
     .optional()
     .meta({ description: "Required for the grant authorization_code.", example: ["https://client.example/callback"] }),
-  grant_types: words
-    .optional()
-    .meta({ description: "Of authorization_code, refresh_token, client_credentials, urn:ietf:params:oauth:grant-type:device_code." }),
+  grant_types: words.optional().meta({ description: `Of ${SELF_SERVICE_GRANT_TYPES.join(", ")}.` }),
   response_types: words.optional().meta({ description: "`code`, where authorization_code is among the grants." }),
   token_endpoint_auth_method: z.string().max(200).optional().meta({
     description:

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { DEFAULT_SETTINGS } from "../../../src/clients/client.ts";
 import { clientOfDocument } from "../../../src/clients/metadata-document.ts";
 import { matchesRedirectUri } from "../../../src/clients/redirect-uri.ts";
 import { refusalOf } from "../../support/builders.ts";
@@ -20,16 +21,12 @@ const reasonOf = (document: unknown, url = URL_) => refusalOf(() => clientOfDocu
 describe("the client that a document describes", () => {
   test("CIMD §4.1: a minimal document yields the defaults", () => {
     expect(clientOf()).toEqual({
+      ...DEFAULT_SETTINGS,
       id: URL_,
       clientId: URL_,
       realmId: POLICY.realmId,
-      ownerId: null,
       origin: "metadata_document",
       name: "A client",
-      description: null,
-      postLogoutRedirectUris: [],
-      backchannelLogoutUri: null,
-      backchannelLogoutSessionRequired: false,
       redirectUris: ["https://client.example.test/cb"],
       scopes: POLICY.allowedScopes,
       grantTypes: ["authorization_code"],
@@ -37,16 +34,6 @@ describe("the client that a document describes", () => {
       tokenEndpointAuthMethod: "none",
       alternativeAuthMethods: [],
       secretHash: null,
-      enabled: true,
-      environment: null,
-      isAgent: false,
-      dpopBoundAccessTokens: false,
-      requirePushedAuthorizationRequests: false,
-      securityProfile: null,
-      maxAgentMode: null,
-      audience: null,
-      jwks: null,
-      jwksUri: null,
       createdAt: 1_000,
       updatedAt: null,
       lastUsedAt: null,
