@@ -1,6 +1,6 @@
 /**
  * Fails where a word stands that docs/glossary.md replaces. Identifiers are read word by word, so that `openHearing` is found too.
- * Usage: node scripts/check-words.ts [path …]; without a path, all of src, admin, console, agent-sdk, guard-sdk, test and docs.
+ * Usage: node scripts/check-words.ts [path …]; without a path, CODE and DOCUMENTS.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "..");
 const GLOSSARY = "docs/glossary.md";
 const CODE = ["src", "admin", "console", "agent-sdk", "guard-sdk", "test"];
-const DOCUMENTS = ["docs", "README.md", "CONTRIBUTING.md", "SECURITY.md"];
+const DOCUMENTS = ["docs", "deploy/*.md", "examples/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md"];
 
 /** The left column of the table below a heading, word by word. */
 function wordsUnder(heading: string): readonly string[] {

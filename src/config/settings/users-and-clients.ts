@@ -14,7 +14,10 @@ export const LIFETIME_SETTINGS = {
     "Seconds in which the directly preceding token of a family still works when the same client sends it again with the same scope and resource. With 0 a reused token revokes the family at once.",
   ),
   AUTHORIZATION_CODE_TTL: lifetime(seconds(1, 600).default(60), "Seconds that an authorization code lives."),
-  SESSION_TTL: lifetime(seconds(1, 30 * DAY).default(28_800), "Seconds that a browser session lives after sign-in."),
+  SESSION_TTL: lifetime(
+    seconds(1, 30 * DAY).default(28_800),
+    "Seconds that a browser session lives after the sign-in or the last fresh proof.",
+  ),
 };
 
 const users = settingsOf("Users");
