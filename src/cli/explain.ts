@@ -41,7 +41,7 @@ export function registerExplainCommand(program: Command, terminal: Terminal): vo
     .option("--request <id>", "instead: an earlier refusal, by the X-Request-Id of its response")
     .option("--demands", "show what each rule requires, in a sentence")
     .option("--json", "as JSON")
-    .addHelpText("after", EXIT_CODES)
+    .addHelpText("after", EXIT_CODES.replace("0 done", "0 done, whatever the verdict"))
     .action(
       running(terminal, async (fields: readonly Pair[] | [], options: Options) => {
         const explained = await explain(fields, options, terminal);
