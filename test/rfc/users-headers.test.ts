@@ -65,6 +65,12 @@ async function expectGuardedPage(response: Response): Promise<void> {
 }
 
 describe("row 11 and section 2: security headers of every page", () => {
+  test("a wrong password is answered by the page with the challenge that every 401 has", async () => {
+    const browser = aBrowser(server.url, { accept: "text/html" });
+    const { headers, status } = await browser.submit(await browser.follow("/login"), { email: "x@example.test", password: "wrong wrong" });
+    expect([status, headers.get("www-authenticate")]).toEqual([401, "Session"]);
+  });
+
   test.for(routes)("are sent by %s %s, signed in or not", async ([method, path]) => {
     const bodies = method === "GET" ? [undefined] : ["form_token=x", "a=b&a=c", "%ff"];
     for (const browser of [await signedIn(), aBrowser(server.url)]) {

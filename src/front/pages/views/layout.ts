@@ -264,6 +264,7 @@ export const moment = (language: Language, seconds: number): Markup =>
 export function sendPage(ctx: FrontContext, page: HostedPage, status = 200): void {
   pageHeaders(ctx);
   ctx.status = status;
+  if (status === 401) ctx.set("WWW-Authenticate", "Session"); // required with each 401 (RFC 9110 §15.5.2); browsers know no such scheme
   ctx.set("Content-Type", "text/html; charset=utf-8");
   ctx.set("Content-Language", page.frame.language);
   ctx.vary("Accept-Language, Cookie");
