@@ -42,7 +42,8 @@ const SQL = statements("audit", {
    update audit_links set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
    from sealed where ${amongKeys("audit_links.id", "id", "sealed")} and audit_links.id = sealed.id and audit_links.seq is null
      and audit_links.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
-  // At most once a minute each. Skips rows that others have locked, and waits for no one.
+  // At most once a minute each. Skips rows that others have locked, and waits for no one. In the transaction of the seal, because a client that
+  // registered itself and was never used is deleted after a day.
   used: `with used as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, user_id uuid, at float8)),
    clients_used as (
      update clients set last_used_at = due.at from (
@@ -90,13 +91,13 @@ function usesIn(rows: readonly SealedRow[]): readonly object[] {
  * @param size the most records of a batch
  */
 export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size: number = SEAL_BATCH.embedded) {
-  const batch = (): Promise<readonly SealedRow[]> =>
+  const batch = (): Promise<number> =>
     sql.transaction(async (tx) => {
       const [lock] = await tx.query<{ taken: boolean }>(SQL.sealLock, [SEAL_LOCK]);
-      if (lock?.taken !== true) return [];
+      if (lock?.taken !== true) return 0;
       // Read under the lock, so that no other process moves the head.
       const [state] = await tx.query<ChainState>(SQL.sealState, []);
-      if (state === undefined) return [];
+      if (state === undefined) return 0;
       let head = headOf(state);
       const rows = state.waiting ? await readRows<SealedRow>(tx, SQL.unsealed, [size]) : [];
       const links = linkAll(head, rows.map(sealedOf));
@@ -112,7 +113,9 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
         const { seq, kid, jws } = signCheckpoint(head, state.now, signer);
         await tx.query(SQL.checkpoint, [seq, head.hash, kid, jws]);
       }
-      return rows;
+      const uses = usesIn(rows);
+      if (uses.length > 0) await tx.query(SQL.used, [jsonRows(uses)]);
+      return rows.length;
     });
 
   return {
@@ -123,11 +126,9 @@ export function auditSealer(sql: Sql, signer: CheckpointSigner | undefined, size
       if (!state.waiting && !(signer !== undefined && checkpointIsDue(state, headOf(state)))) return 0;
       let sealed = 0;
       while (sealed < TURN) {
-        const rows = await batch();
-        const uses = usesIn(rows);
-        if (uses.length > 0) await sql.query(SQL.used, [jsonRows(uses)]);
-        sealed += rows.length;
-        if (rows.length < size) break;
+        const count = await batch();
+        sealed += count;
+        if (count < size) break;
       }
       return sealed;
     },
