@@ -4,8 +4,9 @@ import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { setFlagsFromString } from "node:v8";
 import { gunzipSync } from "node:zlib";
-import type { PGlite } from "@electric-sql/pglite";
+import type { Extension, PGlite } from "@electric-sql/pglite";
 import type { Pool } from "pg";
 import { lockDirectory } from "./directory-lock.ts";
 import { type Sql, statement } from "./sql.ts";
@@ -83,6 +84,36 @@ const PANIC = Buffer.from("VPANIC\0");
 /** PostgreSQL prepares all of its buffers at the start. The default of 128 MB costs 90 of 190 ms; further pages are in the system's cache. */
 const BUFFERS = ["-c", "shared_buffers=16MB"];
 
+/**
+ * Functions of PostgreSQL that are long and seldom called, since statements stay parsed. V8 would find them worth optimising during the
+ * migrations, or after some days, and take 600 MB of memory and 3 s of a processor for the parser, 150 MB and 4 s for the others.
+ */
+const UNOPTIMISED = ["_raw_parser", "_standard_ProcessUtility", "_outNode", "_nodeRead"];
+
+/** What these call first, as many others do. */
+const OPTIMISED = ["_check_stack_depth", "_appendStringInfoString"];
+
+/**
+ * What V8 compiles while only function 0 may be optimised stays as it is, and it compiles a function when that is first called. The address
+ * lies outside of the database's memory, so that each call ends at its first read.
+ */
+function leaveUnoptimised(database: Readonly<Record<string, (address: number) => void>>): void {
+  const call = (name: string) => {
+    try {
+      database[name]?.(-1);
+    } catch {}
+  };
+  OPTIMISED.forEach(call);
+  setFlagsFromString("--wasm-tier-up-filter=0");
+  UNOPTIMISED.forEach(call);
+  setFlagsFromString("--wasm-tier-up-filter=-1");
+}
+
+const sparing: Extension = {
+  name: "sparing",
+  setup: async (_database, options) => ({ emscriptenOpts: { ...options, postRun: [leaveUnoptimised] } }),
+};
+
 /** Whether there is a database in this data directory, for callers that must not make one. */
 export const hasEmbedded = (dir: string): boolean => existsSync(join(dir, "pg"));
 
@@ -98,7 +129,7 @@ async function pgliteIn(dataDir: string, marker: string): Promise<PGlite> {
   // Without this file PGlite would take the directory for a new one and overwrite it.
   if (!existsSync(join(dataDir, "PG_VERSION"))) throw damaged(dataDir);
   try {
-    return await PGlite.create({ dataDir, startParams: [...PGlite.defaultStartParams, ...BUFFERS] });
+    return await PGlite.create({ dataDir, startParams: [...PGlite.defaultStartParams, ...BUFFERS], extensions: { sparing } });
   } catch (cause) {
     throw damaged(dataDir, cause);
   }
@@ -112,7 +143,7 @@ const damaged = (dataDir: string, cause?: unknown): Error =>
 
 async function pgliteInMemory(): Promise<PGlite> {
   const [{ PGlite }, loadDataDir] = await Promise.all([import("@electric-sql/pglite"), blankCluster()]);
-  return PGlite.create({ loadDataDir, startParams: [...PGlite.defaultStartParams, ...BUFFERS] });
+  return PGlite.create({ loadDataDir, startParams: [...PGlite.defaultStartParams, ...BUFFERS], extensions: { sparing } });
 }
 
 const blankCluster = async (): Promise<Blob> => {

@@ -123,14 +123,12 @@ describe("Dockerfile", () => {
 });
 
 describe("bin/countersign with a Node from PATH", () => {
-  const runOn = (version: string, command = "serve") => {
+  const runOn = (version: string) => {
     const root = mkdtempSync(join(tmpdir(), "countersign-bin-"));
     mkdirSync(join(root, "bin"));
     copyFileSync(new URL("../../bin/countersign", import.meta.url), join(root, "bin/countersign"));
-    writeFileSync(join(root, "node"), `#!/bin/sh\n[ "$1" = --version ] && echo ${version} || { echo started; echo "$@" >&2; }\n`, {
-      mode: 0o755,
-    });
-    const { status, stdout, stderr } = spawnSync(join(root, "bin/countersign"), [command], {
+    writeFileSync(join(root, "node"), `#!/bin/sh\n[ "$1" = --version ] && echo ${version} || echo started\n`, { mode: 0o755 });
+    const { status, stdout, stderr } = spawnSync(join(root, "bin/countersign"), ["serve"], {
       encoding: "utf8",
       env: { PATH: `${root}:/usr/bin:/bin` },
     });
@@ -145,11 +143,7 @@ describe("bin/countersign with a Node from PATH", () => {
   });
 
   test.for(["v24.0.0", "v26.1.0"])("starts on Node %s", (version) => {
-    expect(runOn(version)).toMatchObject({ status: 0, stdout: "started\n" });
-  });
-
-  test("makes optimised code for a server alone", () => {
-    expect([runOn("v24.0.0"), runOn("v24.0.0", "migrate")].map(({ stderr }) => stderr.includes("--liftoff-only "))).toEqual([false, true]);
+    expect(runOn(version)).toEqual({ status: 0, stdout: "started\n", stderr: "" });
   });
 });
 
