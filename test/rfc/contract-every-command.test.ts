@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { COMPILED } from "../support/compiled.ts";
 import { freshDataDir } from "../support/data-directory.ts";
 import { PASSWORD } from "../support/flow.ts";
+import { NODE_ARGS } from "../support/processes.ts";
 import { runInTerminal } from "../support/pseudo-terminal.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 
@@ -184,7 +186,8 @@ async function runGroup(steps: readonly Step[]): Promise<readonly string[]> {
   let before = "";
   for (const { words: given, code = 0, shows, asks } of steps) {
     const words = typeof given === "string" ? given : given(before);
-    const run = runInTerminal(words.split(" "), { HOME: home, COUNTERSIGN_URL: server.url, DATA_DIR: dataDir });
+    const env = { HOME: home, COUNTERSIGN_URL: server.url, DATA_DIR: dataDir, NODE_COMPILE_CACHE: COMPILED };
+    const run = runInTerminal(words.split(" "), env, [process.execPath, ...NODE_ARGS]);
     if (asks !== undefined) {
       await run.shows(asks.question).then(
         () => run.type(asks.typed),

@@ -39,8 +39,8 @@ const sourcesOf = (workspace: Workspace): readonly string[] => [
 ];
 const isSource = (path: string): boolean => !["dist", "node_modules"].includes(basename(path));
 
-/** A digest of the files' content. */
-function digestOf(paths: readonly string[]): string {
+/** A digest of files, and of the files of folders. */
+export function digestOf(paths: readonly string[]): string {
   const digest = createHash("sha256");
   const add = (path: string): void => {
     if (!isSource(path)) return;

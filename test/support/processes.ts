@@ -3,17 +3,15 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { bundledCommandLine } from "./bundled.ts";
 import { COMPILED } from "./compiled.ts";
 import { freshDataDir } from "./data-directory.ts";
 import { freePort } from "./free-port.ts";
 import { PROVISIONED } from "./provisioned.ts";
 
-/** The source that processes run, unless a test says otherwise. */
-const ROOT = join(import.meta.dirname, "../..");
-
 /** Arguments of Node for the command line. To optimise the embedded database takes longer than these processes live. */
-const nodeArgs = (root: string) => ["--liftoff-only", "--conditions=countersign", join(root, "src/main.ts")];
-export const NODE_ARGS = nodeArgs(ROOT);
+const nodeArgs = (main: string) => ["--liftoff-only", "--conditions=countersign", main];
+export const NODE_ARGS = nodeArgs(await bundledCommandLine());
 
 export interface ServiceProcess {
   readonly url: string;
@@ -64,8 +62,9 @@ export async function endProcesses(): Promise<void> {
 /** Every process starts with an open umask: what only its owner may read is so by the server's own doing. */
 const WITH_OPEN_UMASK = ["-c", 'umask 0; exec "$@"', "sh"];
 
-function launch(args: readonly string[], env: Record<string, string>, root = ROOT) {
-  const child = spawn("sh", [...WITH_OPEN_UMASK, process.execPath, ...nodeArgs(root), ...args], {
+function launch(args: readonly string[], env: Record<string, string>, root?: string) {
+  const command = root === undefined ? NODE_ARGS : nodeArgs(join(root, "src/main.ts"));
+  const child = spawn("sh", [...WITH_OPEN_UMASK, process.execPath, ...command, ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -87,7 +86,7 @@ export async function countersign(args: readonly string[], env: Record<string, s
 
 /**
  * Starts `countersign serve` and waits until it answers.
- * @param env PORT and GRPC_PORT default to free ports  @param root another checkout
+ * @param env PORT and GRPC_PORT default to free ports  @param root a checkout whose source it runs
  * @throws {Error} with its output when it exits before
  */
 export async function startProcess(env: Record<string, string>, role?: "front" | "core", root?: string): Promise<ServiceProcess> {

@@ -30,11 +30,11 @@ export interface TerminalRun {
   kill(): void;
 }
 
-/** @param env the environment besides PATH */
-export function runInTerminal(args: readonly string[], env: Record<string, string>): TerminalRun {
+/** @param env the environment besides PATH  @param command the words before `args` */
+export function runInTerminal(args: readonly string[], env: Record<string, string>, command: readonly string[] = [COMMAND]): TerminalRun {
   const display = new xterm.Terminal({ ...SIZE, allowProposedApi: true });
   const all = { PATH: process.env.PATH ?? "", TERM: "xterm-256color", ...env };
-  const child = spawn("sh", ["-c", STAYING, "sh", COMMAND, ...args], { ...SIZE, env: all });
+  const child = spawn("sh", ["-c", STAYING, "sh", ...command, ...args], { ...SIZE, env: all });
   const watchers = new Set<() => void>();
   const look = () => {
     for (const watcher of watchers) watcher();
