@@ -72,7 +72,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     wallets: config.wallet.enabled ? await walletsOf(config, sql, around) : undefined,
     wakeOutbox: mails.wake,
   });
-  for (const path of routes.flatMap(pathsOf)) around.routes.add(path);
+  for (const path of [...routes.flatMap(pathsOf), ...CONNECT_PATHS]) around.routes.add(path);
   const bodies = bodyBudget();
   const addressOf = (request: IncomingMessage) => clientAddress(request, config.trustProxy);
   const introspection = connectRoutes({

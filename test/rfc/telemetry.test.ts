@@ -40,6 +40,22 @@ test("a token request is one trace over front, core and statements, without a va
   expect(collector.metrics()).toEqual([]);
 });
 
+test("introspection over HTTP by Connect is counted, timed and traced like every other route", async () => {
+  const collector = await aCollector();
+  const server = await startServer({ env: { ...collector.env, OTEL_METRICS_EXPORTER: "none" }, shape: "one" });
+  const { clientId, secret = "" } = server.clients.worker;
+  const path = "/countersign.introspection.v1.IntrospectionService/Introspect";
+  const headers = { "content-type": "application/json", authorization: basicAuth(clientId, secret) };
+  const statuses = [await fetch(server.url + path, { method: "POST", headers, body: '{"token":"x"}' }), await fetch(server.url + path)];
+  expect(statuses.map(({ status }) => status)).toEqual([200, 405]);
+  const metrics = async () => (await server.get("/metrics")).body;
+  await expect.poll(metrics).toContain(`countersign_http_requests_total{route="${path}",method="GET",status="405"} 1`);
+  expect(await metrics()).toContain(`countersign_http_requests_total{route="${path}",method="POST",status="200"} 1`);
+  expect(await metrics()).toContain(`countersign_http_request_duration_seconds_count{route="${path}"} 2`);
+  await server.close();
+  expect(collector.spans().map(({ name }) => name)).toContain(`POST ${path}`);
+});
+
 test("front and core that run apart are one trace, if the request is sampled, and each sends its metrics", async () => {
   const collector = await aCollector();
   const server = await startServer({ env: { ...collector.env, TRUST_PROXY: "true" }, shape: "split" });

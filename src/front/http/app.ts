@@ -18,12 +18,22 @@ import {
   pathText,
   type Route,
 } from "./routes.ts";
-import { commonHeaders, type EdgeOptions, fixedHeaders, inFlight, OVERLOADED, refuseMethod, routeSteps, type Step } from "./steps.ts";
+import {
+  commonHeaders,
+  type EdgeOptions,
+  fixedHeaders,
+  inFlight,
+  methodLabel,
+  OVERLOADED,
+  refuseMethod,
+  routeSteps,
+  type Step,
+} from "./steps.ts";
 
 export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly issuer: string;
   readonly routes: readonly Route[];
-  /** What answers paths in front of Koa and its steps; the headers of every response are set. */
+  /** What answers paths in front of Koa and its steps. */
   readonly listeners?: ReadonlyMap<string, RequestListener>;
   /** A fresh id for each request. */
   readonly requestId: () => string;
@@ -83,7 +93,7 @@ export function createApp(options: AppOptions): RequestListener {
     const hot = hotRoutes.get(path)?.get(req.method ?? "");
     const listener = hot === undefined ? options.listeners?.get(path) : undefined;
     if (listener !== undefined) {
-      commonHeaders({ set: (name, value) => res.setHeader(name, value) }, options.requestId(), edge);
+      observeListener(path, options.requestId(), req, res, edge);
       listener(req, res);
     } else if (hot === undefined) void viaKoa(req, res);
     else if (hot.refuse !== undefined && hotEdge.requests.isFull()) hot.refuse(res);
@@ -183,6 +193,15 @@ function takePath(req: IncomingMessage, basePath: string): string {
   req.url = below ? url.slice(basePath.length).replace(/^(?!\/)/, "/") : url;
   const query = req.url.indexOf("?");
   return query === -1 ? req.url : req.url.slice(0, query);
+}
+
+/** Does for a request in front of Koa what the steps do for all others but their limits: headers of every response, and its observation. */
+function observeListener(path: string, requestId: string, { method }: IncomingMessage, res: ServerResponse, edge: EdgeOptions): void {
+  const started = performance.now();
+  commonHeaders({ set: (name, value) => res.setHeader(name, value) }, requestId, edge);
+  res.once("finish", () =>
+    edge.telemetry.observe(path, methodLabel(method), res.statusCode, (performance.now() - started) / 1000, requestId),
+  );
 }
 
 /** A client that disconnects or stops speaking HTTP in the middle of a request is not a fault of the server. */

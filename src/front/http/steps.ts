@@ -73,8 +73,7 @@ export function routeSteps<Context extends HotContext>(step: Step<Context>, edge
       if (refusal !== undefined) telemetry.refused(refusal, where);
     }
     ctx.send?.();
-    const method = METHODS.has(ctx.method) ? ctx.method : "other";
-    telemetry.observe(name, method, ctx.status, (performance.now() - started) / 1000, state.requestId);
+    telemetry.observe(name, methodLabel(ctx.method), ctx.status, (performance.now() - started) / 1000, state.requestId);
   };
 }
 
@@ -115,6 +114,7 @@ export function requestIds(randomBytes: RandomBytes): () => string {
 }
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+export const methodLabel = (method = ""): string => (METHODS.has(method) ? method : "other");
 
 /** Whether this front still accepts traffic. One per process. */
 export interface Lifecycle {
