@@ -65,6 +65,13 @@ describe("documents", () => {
     expect(named.filter(({ path }) => globSync(path.replaceAll(/<[^>]+>/g, "*"), { cwd: root }).length === 0)).toEqual([]);
   });
 
+  test("docs/architecture.md says what each package that the server needs does", () => {
+    const names = Object.keys(JSON.parse(read("package.json")).dependencies);
+    const table = sectionsOf(read("docs/architecture.md")).get("where-each-package-does-its-work") ?? "";
+    const rows = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = ""]) => cell.split(/[,;] /));
+    expect(names.filter((name) => !rows.includes(name) && !rows.includes(name.replace(/\/.*/, "/*")))).toEqual([]);
+  });
+
   test("docs/README.md lists every document", () => {
     const listed = new Set(linked("docs/README.md").map(({ path }) => path));
     const expected = documents.filter(
