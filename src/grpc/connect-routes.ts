@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Code, ConnectRouter, ContextKey, HandlerContext } from "@connectrpc/connect";
+import type { Code as ConnectCode, ContextKey, HandlerContext } from "@connectrpc/connect";
 import { type BodyBudget, UNCOUNTED } from "../body-budget.ts";
 import { CATALOGUE, isRefusal, Refusal } from "../errors.ts";
 import { ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
@@ -56,6 +56,7 @@ export function connectRoutes(options: ConnectRoutesOptions): Handler {
       .then((handle) => handle(request, response))
       .catch((fault: unknown) => {
         if (!isRefusal(fault)) options.onFault(fault, "connect");
+        if (response.headersSent) return void response.destroy();
         response.setHeader("retry-after", "1");
         refuse(response, 503, "unavailable", "The service cannot answer now.");
       });
@@ -68,10 +69,12 @@ function refuse(response: ServerResponse, status: number, code: string, message:
   response.writeHead(status, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);
 }
 
+const pathOf = ({ url }: IncomingMessage) => url?.split("?", 1)[0];
+
 /** Whether a request may be longer than one of a single token: its length is unknown, or too great. */
-const isLong = ({ headers, url }: IncomingMessage): boolean =>
-  (url ?? "").split("?", 1)[0]?.endsWith(`/${introspectBatch.name}`) === true &&
-  !(Number(headers["content-length"]) <= REQUEST_BYTES.introspect);
+const isLong = (request: IncomingMessage): boolean =>
+  pathOf(request)?.endsWith(`/${introspectBatch.name}`) === true &&
+  !(Number(request.headers["content-length"]) <= REQUEST_BYTES.introspect);
 
 /**
  * Counts what the library reads of a body, if it may be longer than `UNCOUNTED`; one of a declared length above `limit` is not read at all.
@@ -96,11 +99,26 @@ function countBody(request: IncomingMessage, response: ServerResponse, limit: nu
   Object.defineProperty(request, Symbol.asyncIterator, { value: counted });
 }
 
-async function loadHandler({ core, issuer, addressOf, bodies, onFault }: ConnectRoutesOptions): Promise<AsyncHandler> {
-  const [{ connectNodeAdapter }, { ConnectError, createContextKey, createContextValues }] = await Promise.all([
-    import("@connectrpc/connect-node"),
-    import("@connectrpc/connect"),
-  ]);
+/** @throws any error but the refusal of a wrong credential */
+async function isAuthenticated(request: IncomingMessage, { core, addressOf }: ConnectRoutesOptions): Promise<boolean> {
+  try {
+    const client = resourceServerCredential(request.headersDistinct.authorization ?? [], addressOf(request));
+    await core.introspect({ client, tokens: [] }, { signal: AbortSignal.timeout(INTROSPECTION_LIMIT) });
+    return true;
+  } catch (error) {
+    if (isRefusal(error) && error.code !== "temporarily_unavailable") return false;
+    throw error;
+  }
+}
+
+async function loadHandler(options: ConnectRoutesOptions): Promise<AsyncHandler> {
+  const { core, issuer, addressOf, bodies, onFault } = options;
+  const [
+    { universalRequestFromNodeRequest, universalResponseToNodeResponse },
+    { Code, ConnectError, createConnectRouter, createContextKey, createContextValues },
+  ] = await Promise.all([import("@connectrpc/connect-node"), import("@connectrpc/connect")]);
+  /** Whether the library has decoded the message. One that it cannot decode it takes for a fault of its own. */
+  const decoded: ContextKey<boolean> = createContextKey(false);
   const presented: ContextKey<readonly string[]> = createContextKey<readonly string[]>([]);
   const address: ContextKey<string> = createContextKey("");
   const run = callRunner(admission(MAX_IN_FLIGHT), onFault);
@@ -111,13 +129,14 @@ async function loadHandler({ core, issuer, addressOf, bodies, onFault }: Connect
     const challenge = thrown.code === "invalid_client" && { "www-authenticate": `Basic realm="${issuer}", charset="UTF-8"` };
     const retry = thrown.detail.retryAfter !== undefined && { "retry-after": String(Math.ceil(thrown.detail.retryAfter)) };
     // The catalogue's numbers are those of google.rpc.Code, as Connect's are.
-    return new ConnectError(thrown.detail.description ?? thrown.code, grpc as Code, { ...challenge, ...retry }, [
+    return new ConnectError(thrown.detail.description ?? thrown.code, grpc as ConnectCode, { ...challenge, ...retry }, [
       { desc: ErrorDetailSchema, value: errorDetail(thrown) },
     ]);
   };
   const answer =
     <Request, Answer>(serve: (request: Request, call: IntrospectionCall) => Promise<Answer>) =>
     (request: Request, context: HandlerContext): Promise<Answer> => {
+      context.values.set(decoded, true);
       const terms = {
         method: context.method.name,
         limit: INTROSPECTION_LIMIT,
@@ -129,39 +148,37 @@ async function loadHandler({ core, issuer, addressOf, bodies, onFault }: Connect
         throw errorOf(thrown);
       });
     };
-  const adapter = (batchBytes: number): Handler =>
-    connectNodeAdapter({
+  const adapter = (batchBytes: number): AsyncHandler => {
+    const { handlers } = createConnectRouter({
       grpc: false,
       acceptCompression: [],
       binaryOptions: UNKNOWN_LEFT_OUT,
       jsonOptions: { useProtoFieldName: true, ignoreUnknownFields: true },
-      contextValues: (request) =>
-        createContextValues()
-          .set(presented, "headersDistinct" in request ? (request.headersDistinct.authorization ?? []) : [])
-          .set(address, addressOf(request as IncomingMessage)),
-      routes: (router: ConnectRouter) =>
-        router
-          .rpc(introspect, answer(service.introspect), { readMaxBytes: REQUEST_BYTES.introspect })
-          .rpc(introspectBatch, answer(service.introspectBatch), { readMaxBytes: batchBytes })
-          .rpc(verifyApiKey, answer(service.verifyApiKey), { readMaxBytes: REQUEST_BYTES.introspect }),
-    });
-  /** @throws any error but the refusal of a wrong credential */
-  const isAuthenticated = async (request: IncomingMessage): Promise<boolean> => {
-    try {
-      const client = resourceServerCredential(request.headersDistinct.authorization ?? [], addressOf(request));
-      await core.introspect({ client, tokens: [] }, { signal: AbortSignal.timeout(INTROSPECTION_LIMIT) });
-      return true;
-    } catch (error) {
-      if (isRefusal(error) && error.code !== "temporarily_unavailable") return false;
-      throw error;
-    }
+    })
+      .rpc(introspect, answer(service.introspect), { readMaxBytes: REQUEST_BYTES.introspect })
+      .rpc(introspectBatch, answer(service.introspectBatch), { readMaxBytes: batchBytes })
+      .rpc(verifyApiKey, answer(service.verifyApiKey), { readMaxBytes: REQUEST_BYTES.introspect });
+    const serve: AsyncHandler = async (request, response) => {
+      const values = createContextValues()
+        .set(presented, request.headersDistinct.authorization ?? [])
+        .set(address, addressOf(request));
+      const handle = handlers.find(({ requestPath }) => requestPath === pathOf(request));
+      const answered = await handle?.(universalRequestFromNodeRequest(request, response, undefined, values));
+      if (answered === undefined) return refuse(response, 404, "unimplemented", "There is no such method.");
+      if (answered.status === 500 && !values.get(decoded)) return refuse(response, 400, "invalid_argument", "The message cannot be read.");
+      await universalResponseToNodeResponse(answered, response);
+    };
+    return (request, response) =>
+      serve(request, response).catch((reason: unknown) => {
+        if (ConnectError.from(reason).code !== Code.Aborted) throw reason; // the caller has left
+      });
   };
   const [short, whole] = [adapter(REQUEST_BYTES.introspect), adapter(REQUEST_BYTES.introspectBatch)];
   const full = () => errorOf(new Refusal("temporarily_unavailable", "bodies_full", { retryAfter: 1 }));
   return async (request, response) => {
     // Slow senders are not limited in number, and each would hold its part of a MiB.
-    const takesLong = isLong(request) && (await isAuthenticated(request));
+    const takesLong = isLong(request) && (await isAuthenticated(request, options));
     countBody(request, response, takesLong ? REQUEST_BYTES.introspectBatch : REQUEST_BYTES.introspect, bodies, full);
-    (takesLong ? whole : short)(request, response);
+    await (takesLong ? whole : short)(request, response);
   };
 }

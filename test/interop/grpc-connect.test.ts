@@ -105,6 +105,13 @@ test.for([
   expect(await response.json()).toHaveProperty("code");
 });
 
+test.for(["Introspect", "IntrospectBatch", "VerifyApiKey"])("rejects a message of %s that is no protobuf with 400", async (method) => {
+  for (const byte of [0x00, 0x0a, 0x7b, 0xff]) {
+    const response = await post(method, new Blob([Buffer.alloc(9_999, byte)]), { "content-type": "application/proto" });
+    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: "invalid_argument" })]);
+  }
+});
+
 test("accepts a batch of 1 MiB, and rejects a larger one", async () => {
   const requests = Array.from({ length: 16 }, () => ({ token: "x".repeat(65_000) }));
   expect((await post("IntrospectBatch", { requests })).status).toBe(200);
