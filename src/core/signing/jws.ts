@@ -145,14 +145,15 @@ export function parseJwt(token: string): ParsedJwt | undefined {
 export type VerifiedClaims = Readonly<Record<string, unknown>>;
 export type IssuedTokens = ReturnType<typeof issuedTokens>;
 
-const REMEMBERED_TOKENS = 10_000;
+/** Tokens whose claims are remembered, and their characters: for ten long resources users can have tokens of 5 KiB, as many as they refresh. */
+const REMEMBERED = { max: 10_000, maxSize: 16 * 1_048_576 };
 
 /**
  * Verifies tokens of this issuer. Remembers verified signatures by the hash of the token, but never whether a token is still valid.
  * @see RFC 8725 §3, RFC 9068 §4
  */
 export function issuedTokens(issuer: string, keys: Keys) {
-  const remembered = new LRUCache<string, { readonly claims: VerifiedClaims; readonly kid: string }>({ max: REMEMBERED_TOKENS });
+  const remembered = new LRUCache<string, { readonly claims: VerifiedClaims; readonly kid: string }>(REMEMBERED);
 
   const keyOf = (token: string, type: TokenType): string => `${type} ${hash("sha256", token, "base64")}`;
   const recall = (key: string): VerifiedClaims | undefined => {
@@ -169,7 +170,7 @@ export function issuedTokens(issuer: string, keys: Keys) {
       if (known !== undefined) return known;
       const parsed = parseJwt(token);
       if (parsed === undefined || parsed.claims.iss !== issuer || !signatureHolds(parsed, type, keys)) return undefined;
-      remembered.set(key, { claims: parsed.claims, kid: String(parsed.header.kid) });
+      remembered.set(key, { claims: parsed.claims, kid: String(parsed.header.kid) }, { size: token.length });
       return parsed.claims;
     },
   };

@@ -174,3 +174,19 @@ test("docs/protocol.md#hybrid-signing: hybrid and classical tokens verify before
 test("an RSA key of 1024 bits is refused", () => {
   expect(() => publicJwk(generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey)).toThrow("2048 bits");
 });
+
+test("verified tokens are remembered up to a size, which long tokens do not exceed", async () => {
+  const isKept = async (characters: number, others: number): Promise<boolean> => {
+    const tokens = issuedTokens(ISSUER, keys);
+    const verify = async (jti: string) => {
+      const token = await signJwt({ ...claims, jti, aud: "x".repeat(characters) }, "at+jwt", own, sign);
+      expect(tokens.verify(token, "at+jwt")).toBeDefined();
+      return token;
+    };
+    const first = await verify("first");
+    for (let from = 0; from < others; from += 500) await Promise.all(Array.from({ length: 500 }, (_, n) => verify(`${from + n}`)));
+    return tokens.remembered(first, "at+jwt") !== undefined;
+  };
+  expect(await isKept(300, 9_000)).toBe(true);
+  expect(await isKept(4_000, 4_000)).toBe(false);
+});
