@@ -39,13 +39,26 @@ describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fr
     const noFiles: Sql = {
       ...database.sql,
       transaction: (work) =>
+        database.sql.transaction((tx) =>
+          work({ query: (one, given) => (one.name === "room_probe" ? Promise.reject(diskFull) : tx.query(one, given)) }),
+        ),
+    };
+    await readiness(database.sql, { since: true }).writes();
+    await expect(readiness(noFiles, { since: true }).writes()).rejects.toBe(diskFull);
+  });
+
+  test.for(["0", "'1MB'"])("is ready again after a full disk where its role has a temp_file_limit of %s", async (limit) => {
+    const limited: Sql = {
+      ...database.sql,
+      transaction: (work) =>
         database.sql.transaction(async (tx) => {
-          await tx.query(statement("test_no_files", "set local temp_file_limit = 0"), []);
+          await tx.query(statement("", `set local temp_file_limit = ${limit}`), []);
           return work(tx);
         }),
     };
-    await readiness(database.sql, { since: true }).writes();
-    await expect(readiness(noFiles, { since: true }).writes()).rejects.toMatchObject(unavailable);
+    const full = { since: true };
+    await readiness(limited, full).writes();
+    expect(full.since).toBe(false);
   });
 
   if (name === "embedded")
