@@ -11,7 +11,7 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 const FORMATS: ReadonlyMap<string, string> = new Map([
   ["url", "must be an https URL"],
   ["uuid", "must be a UUID"],
-  ["email", "must be an e-mail address"],
+  ["email", "must be an e-mail address in ASCII"],
 ]);
 
 /** The first words of zod's own messages. Messages of this repository begin otherwise, and are kept. */

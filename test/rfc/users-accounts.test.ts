@@ -84,6 +84,11 @@ describe("docs/protocol.md#accounts: POST /auth/register", () => {
     expect(answer.body.issues.map((issue: { path: string }) => issue.path)).toContain(path);
   });
 
+  test.for(["m\u00fcller@example.test", "a@m\u00fcnchen.test"])("%s is refused as no address in ASCII", async (email) => {
+    const answer = await browser().json("/auth/register", { email, password: PASSWORD });
+    expect(answer.body.issues).toEqual([{ path: "email", message: "Enter an e-mail address in ASCII, such as name@example.com." }]);
+  });
+
   test("another media type returns 415, malformed JSON 400", async () => {
     const post = (body: string, type: string) =>
       fetch(`${server.url}/auth/register`, { method: "POST", body, headers: { "content-type": type } }).then(({ status }) => status);

@@ -162,6 +162,7 @@ describe("countersign users", () => {
     expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(200);
     expect((await users("create", email)).err).toContain("There is already an account with this e-mail address.");
     await expect(users("create", "ada")).rejects.toThrow("must be an e-mail address");
+    expect((await users("create", "m\u00fcller@example.test")).err).toContain("must be an e-mail address in ASCII");
     await users("disable", email);
     expect((await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD })).status).toBe(401);
     expect(await users("enable", email)).toMatchObject({ code: 0, err: "" });

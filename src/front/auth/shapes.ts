@@ -7,7 +7,7 @@ import { apiError, jsonRequest } from "../http/describe.ts";
 import type { ErrorPrinter, FrontContext, Route } from "../http/routes.ts";
 
 const email = z
-  .email({ error: "Enter an e-mail address, such as name@example.com." })
+  .email({ error: "Enter an e-mail address in ASCII, such as name@example.com." })
   .max(254, { error: "This e-mail address is too long." });
 
 /** Longer than any password that the rules allow; the rules themselves are checked later. */

@@ -26,7 +26,7 @@ const Filter = z.strictObject({
   search,
 });
 
-const email = z.email({ error: "must be an e-mail address" }).max(254);
+const email = z.email({ error: "must be an e-mail address in ASCII" }).max(254);
 const role = z.enum(ROLES).optional();
 
 /** Hours for which an invitation works: a week unless said, 30 days at most. */
