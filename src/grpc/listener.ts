@@ -80,6 +80,9 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall, addre
 /** Bytes that a stream takes beside its message, of which a caller may open a hundred on each connection. */
 const STREAM_BYTES = 4096;
 
+/** Bytes of all streams of reflection: a thousand without messages, which keep 50 kB of answers each. */
+const REFLECTION_BYTES = 4 * 1024 * 1024;
+
 /** Messages of a stream that wait for their answers to be sent; each further one waits unread for one of these. */
 const UNANSWERED = 16;
 
@@ -107,19 +110,19 @@ const CORE_STREAM = methodPath(TokenCoreService.method.converse);
  * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
  * decompression is work that strangers could cause. A request that arrives too slowly is refused; where there is no room for another one, that
  * is the one that has been arriving for longest, so that a stranger with many keeps no caller out. Reflection writes answers to a caller that
- * does not read them, so its messages have to wait. The stream of a front, which its handler admits before anything is read, has none of these
- * limits.
- * @param arrival milliseconds within which a request must arrive whole
+ * does not read them, so its messages have to wait, and its streams, which hold an answer each, have less room. The stream of a front, which
+ * its handler admits before anything is read, has none of these limits.
+ * @param arrival milliseconds within which a request must arrive whole  @param bodies room of requests  @param streams room of reflection
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
-export function intake(arrival: number, bodies: BodyBudget): ServerInterceptor {
+export function intake(arrival: number, bodies: BodyBudget, streams: BodyBudget): ServerInterceptor {
   /** Gives a request up that is arriving; the oldest first. */
-  const arriving = new Set<() => void>();
+  const [requests, questions] = [new Set<() => void>(), new Set<() => void>()];
   return (method, call) => {
     // grpc-js removes the header before interceptors run, and keeps its value here.
     const encoding: unknown = Reflect.get(call, "incomingEncoding");
     const stream = Reflect.get(call, "stream") as Http2Stream;
-    const share = bodies();
+    const [arriving, share] = method.requestStream ? [questions, streams()] : [requests, bodies()];
     let isAnswered = false;
     let timer: NodeJS.Timeout | undefined;
     const turns = messageTurns();
@@ -214,7 +217,10 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
   // The log of grpc-js would contain metadata that it cannot parse, credentials included.
   setLogVerbosity(logVerbosity.NONE);
   const standardCalls = standardStreams();
-  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000, bodyBudget(BODY_BYTES, 0)), standardCalls.interceptor] });
+  const server = new Server({
+    ...SERVER_OPTIONS,
+    interceptors: [intake(15_000, bodyBudget(BODY_BYTES, 0), bodyBudget(REFLECTION_BYTES, 0)), standardCalls.interceptor],
+  });
   const run = callRunner(admission(maxInFlight), onFault);
   serveIntrospection(server, core, run, addressOf);
   const streams: RevocationStreams | undefined =

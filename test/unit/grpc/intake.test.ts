@@ -9,7 +9,7 @@ import { intake, startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";
 import { smallCore } from "./small-core.ts";
 
-const server = new Server({ interceptors: [intake(150, bodyBudget(64 * 1024, 0))] });
+const server = new Server({ interceptors: [intake(150, bodyBudget(64 * 1024, 0), bodyBudget(64 * 1024, 0))] });
 const bytes = (buffer: Buffer) => buffer;
 const echo = (call: { request: Buffer }, done: (error: null, answer: Buffer) => void) => done(null, call.request);
 let port = 0;
@@ -84,7 +84,7 @@ test.for(["/echo.Echo/Echo", "/grpc.test.Echo/Echo"])("an incomplete request to 
 
 /** A server for which a request may arrive slowly. */
 async function aPatientServer(offer: (server: Server) => void): Promise<number> {
-  const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0))] });
+  const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0), bodyBudget(64 * 1024, 0))] });
   onTestFinished(() => patient.forceShutdown());
   offer(patient);
   return new Promise((resolve) => patient.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)));
@@ -145,6 +145,27 @@ test("streams whose caller does not read their answers are given up too, and clo
     await expect.poll(() => received).toBe(count + 1);
   }
   await expect.poll(() => [...left]).toEqual(Array.from({ length: 15 }, (_, at) => 25 + at));
+});
+
+test("a thousand streams of reflection may be open; the oldest make room for others", async () => {
+  const core = localTokenCore(smallCore().implementation);
+  const listener = await startGrpcListener({ host: "127.0.0.1", port: 0, core, onFault: () => undefined });
+  onTestFinished(() => listener.close(0));
+  await listener.load();
+  const path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+  const [refused, closed]: [unknown[], unknown[]] = [[], []];
+  for (let connection = 0; connection < 11; connection += 1) {
+    const session = connect(`http://127.0.0.1:${listener.port}`, { settings: { initialWindowSize: 0 } });
+    onTestFinished(() => session.destroy());
+    for (let count = 0; count < 100; count += 1) {
+      const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+      stream.on("error", () => undefined).on("response", (headers) => refused.push(headers["grpc-status"]));
+      stream.once("close", () => closed.push(connection)).resume();
+    }
+    await new Promise((resolve) => session.ping(resolve));
+  }
+  await expect.poll(() => closed).toEqual(Array(76).fill(0));
+  expect(refused).toEqual(Array(76).fill(String(status.UNAVAILABLE)));
 });
 
 test("requests for which there is no room beside those that are arriving are refused and closed, until there is", async () => {
