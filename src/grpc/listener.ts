@@ -115,7 +115,7 @@ const CORE_STREAM = methodPath(TokenCoreService.method.converse);
  * @param arrival milliseconds within which a request must arrive whole  @param bodies room of requests  @param streams room of reflection
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
-export function intake(arrival: number, bodies: BodyBudget, streams: BodyBudget): ServerInterceptor {
+export function intake(arrival: number, bodies: BodyBudget, streams = bodyBudget(REFLECTION_BYTES, 0)): ServerInterceptor {
   /** Gives a request up that is arriving; the oldest first. */
   const [requests, questions] = [new Set<() => void>(), new Set<() => void>()];
   return (method, call) => {
@@ -217,10 +217,7 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
   // The log of grpc-js would contain metadata that it cannot parse, credentials included.
   setLogVerbosity(logVerbosity.NONE);
   const standardCalls = standardStreams();
-  const server = new Server({
-    ...SERVER_OPTIONS,
-    interceptors: [intake(15_000, bodyBudget(BODY_BYTES, 0), bodyBudget(REFLECTION_BYTES, 0)), standardCalls.interceptor],
-  });
+  const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000, bodyBudget(BODY_BYTES, 0)), standardCalls.interceptor] });
   const run = callRunner(admission(maxInFlight), onFault);
   serveIntrospection(server, core, run, addressOf);
   const streams: RevocationStreams | undefined =
