@@ -16,20 +16,21 @@ const absentClients = `array(
   where value <> grants.client_id and value !~* '^https?:'
     and not coalesce((select clients.enabled from clients where clients.client_id = value), value ~ '^[A-Za-z][A-Za-z0-9+.-]*:[^[:space:]#]+$'))`;
 
-// A used token is only looked for when the family of a current one is not found; its family by its id, whatever the statistics say.
 const HOLDING = rowsStatement(
   "family_holding",
-  `select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "authentication", "documentClient"])},
+  `with keys as (select key, decode(key, 'hex') as hash from unnest($1::text[]) as key),
+   found as (
+     select key, hash, id, null::timestamptz as used_at from keys join refresh_families on current_hash = hash
+     where ${amongKeys("current_hash", "hash", "keys")}
+     union all
+     select key, hash, family_id, used_at from keys join refresh_tokens on token_hash = hash
+     where ${amongKeys("token_hash", "hash", "keys")})
+   select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "authentication", "documentClient"])},
      ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt", "cnf"], "family")},
      family.revoked_at is not null or grants.revoked_at is not null or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
      ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject,
      ${pausedFor("grants.client_id", "grants.user_id")} as "agentPaused", ${termsAmong("audience")} as "resourceTerms"
-   from unnest($1::text[]) as key cross join lateral (
-     select refresh_families.*, null::timestamptz as used_at from refresh_families where current_hash = decode(key, 'hex')
-     union all
-     select of_used.*, used_at from refresh_tokens cross join lateral (select * from refresh_families where id = family_id offset 0) as of_used
-     where token_hash = decode(key, 'hex') limit 1) as family
-     join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
+   from found join refresh_families family on family.id = found.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );
 
 const isActive = `family.revoked_at is null and family.expires_at > now()
