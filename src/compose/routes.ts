@@ -3,7 +3,6 @@ import { relyingParty } from "../accounts/authenticators/webauthn.ts";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
 import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
-import type { NewSessionRecord } from "../accounts/ports.ts";
 import type { Brandings } from "../branding/branding.ts";
 import { namedTargets } from "../clients/find-client.ts";
 import type { Config } from "../config.ts";
@@ -29,37 +28,23 @@ import { walletOffRoutes } from "../front/wallet/routes.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ManagementPorts } from "../management/ports.ts";
 import { servedGrantTypes } from "../protocol/grants.ts";
-import type { SecretBox } from "../secret-box.ts";
-import { accountClosing } from "../store/account-closing.ts";
-import { addressChanges } from "../store/address-changes.ts";
-import { agentPauses } from "../store/agent-pauses.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { pendingRequests } from "../store/authorization-requests.ts";
-import { clientDirectory, clientRegistry, managedClients } from "../store/clients.ts";
+import { clientDirectory, clientRegistry } from "../store/clients.ts";
 import { connections } from "../store/connections.ts";
-import { consents, scopeDescriptions } from "../store/consents.ts";
-import { delegationRepository } from "../store/delegation-repository.ts";
+import { scopeDescriptions } from "../store/consents.ts";
 import { monotonicSeconds } from "../store/ephemeral/memory.ts";
-import { identityLinks } from "../store/identity-links.ts";
-import { invitations } from "../store/invitations.ts";
-import { notices } from "../store/outbox.ts";
-import { passkeys } from "../store/passkeys.ts";
-import { passwordChanges } from "../store/password-changes.ts";
 import { proofChallenges } from "../store/proof-challenges.ts";
 import { realms } from "../store/realms.ts";
 import { offeredScopes, shownResources } from "../store/resources.ts";
-import { secondFactors } from "../store/second-factors.ts";
-import { sessions } from "../store/sessions.ts";
 import { knownDevices, signInFailures } from "../store/sign-in-failures.ts";
 import type { Sql } from "../store/sql.ts";
-import { users } from "../store/users.ts";
 import { linkedWallets } from "../store/wallet-links.ts";
 import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { IdentityLinks } from "../upstream/ports.ts";
 import { providersOf } from "./connections.ts";
 import type { Surroundings } from "./core.ts";
-import { managementPorts } from "./management.ts";
+import { accountStores, managementPorts } from "./management.ts";
 import { vaultOf } from "./vault.ts";
 
 export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "diskIsFull" | "failed"> {
@@ -79,15 +64,14 @@ export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" |
 /** Every route of the front, and their OpenAPI description, which is built on first use. */
 export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const { issuer } = config;
-  const { core, deployment, ephemeral, fault, metrics, passwords, ready, wallets } = parts;
+  const { core, ephemeral, fault, metrics, ready } = parts;
   const clock = parts.databaseClock.seconds;
-  const mailing = mailingStores(sql, parts.wakeOutbox);
-  const box = vaultOf(config);
+  const users = userPorts(config, sql, parts);
   const grantTypes = servedGrantTypes(config.idJag.enabled);
   const { configured: trustsPlatforms } = workloadDirectory(sql);
   const describeApi = async (): Promise<object> => (await import("../front/system/openapi.ts")).openApiDocument(issuer, routes);
   const live = { draining: () => parts.alive.draining, failed: parts.failed };
-  const management = managementPorts(config, sql, core, passwords, deployment, parts.brandings, { box, clock }, mailing, live);
+  const management = managementPorts(config, sql, { ...users, ...parts.deployment, brandings: parts.brandings }, live);
   const routes: readonly Route[] = [
     tokenRoute({ core, issuer, grantTypes, trustsPlatforms }),
     deviceAuthorizationRoute({ core, issuer, limiter: ephemeral.rateLimiter("device", DEVICE_RATE.points, DEVICE_RATE.seconds) }),
@@ -106,7 +90,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       clock,
       randomBytes,
     }),
-    ...userRoutes({ ...userPorts(config, sql, { ...parts, box }), ...mailing, wallets, core, fault, issuer }),
+    ...userRoutes({ ...users, wallets: parts.wallets }),
     ...[clientApiRoutes, trpcRoutes].flatMap((routesOf) => routesOf({ issuer, fault, ports: management })),
     ...discoveryRoutes({
       issuer,
@@ -130,7 +114,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       clock: parts.databaseClock.state,
       diskIsFull: parts.diskIsFull,
     }),
-    ...(wallets === undefined ? walletOffRoutes(issuer) : []),
+    ...(parts.wallets === undefined ? walletOffRoutes(issuer) : []),
     ...systemRoutes({
       issuer,
       brandings: parts.brandings,
@@ -143,11 +127,9 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
 }
 
 /** The ports of the pages and account endpoints. */
-function userPorts(
-  config: Config,
-  sql: Sql,
-  { brandings, ephemeral, metrics, passwords, databaseClock, box }: RouteParts & { readonly box: SecretBox },
-) {
+function userPorts(config: Config, sql: Sql, parts: RouteParts) {
+  const { core, fault, brandings, ephemeral, metrics, passwords, databaseClock } = parts;
+  const box = vaultOf(config);
   const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
     ephemeral.rateLimiter(name, points, seconds);
   const mailLimits = (name: string) => ({
@@ -156,9 +138,12 @@ function userPorts(
     device: limiter(`${name}-device`, MAILBOX_LIMIT),
   });
   return {
+    ...accountStores(sql, parts.wakeOutbox),
+    core,
+    fault,
+    issuer: config.issuer,
     brandings,
     passwords: counted(passwords, metrics),
-    realms: realms(sql),
     box,
     challenges: proofChallenges(sql),
     challengeRate: limiter("challenge", PENDING_RATE),
@@ -166,15 +151,11 @@ function userPorts(
     attempts: passwordAttempts(signInFailures(sql), knownDevices(sql), monotonicSeconds),
     knownDevices: knownDevices(sql),
     strangerFailures: signInFailures(sql),
-    consents: consents(sql),
-    delegations: delegationRepository(sql),
-    agentPauses: agentPauses(sql),
     scopeDescriptions: scopeDescriptions(sql),
     resources: shownResources(sql),
     refusals: auditLog(sql),
     pendingRequests: pendingRequests(sql),
     pendingRate: limiter("authorize", PENDING_RATE),
-    clients: managedClients(sql),
     connections: connections(sql),
     linkedWallets: linkedWallets(sql),
     providers: providersOf(config, box, databaseClock.seconds),
@@ -186,45 +167,6 @@ function userPorts(
     sessionTtl: config.lifetimes.session,
     clock: databaseClock.seconds,
     randomBytes,
-  };
-}
-
-type Verb = (...given: readonly unknown[]) => Promise<unknown>;
-
-/** Stores that queue mails, and wake the outbox so that these leave at once. */
-export function mailingStores(sql: Sql, wake: () => void) {
-  const waking = <Store extends object>(store: Store, ...verbs: readonly (keyof Store & string)[]): Store => {
-    const awake =
-      (verb: keyof Store): Verb =>
-      async (...given) => {
-        const result = await (store[verb] as Verb)(...given); // only verbs are named below
-        wake();
-        return result;
-      };
-    return { ...store, ...Object.fromEntries(verbs.map((verb) => [verb, awake(verb)])) };
-  };
-  /** Of all sessions those that a recovery code starts queue a mail. */
-  const wakingStart =
-    <Session extends NewSessionRecord, Rest extends readonly unknown[], Started>(
-      start: (session: Session, ...rest: Rest) => Promise<Started>,
-    ) =>
-    async (session: Session, ...rest: Rest): Promise<Started> => {
-      const started = await start(session, ...rest);
-      if (session.factor?.kind === "recovery") wake();
-      return started;
-    };
-  const [stored, links] = [sessions(sql), identityLinks(sql)];
-  return {
-    users: waking(users(sql), "register", "issueVerification"),
-    passwordChanges: waking(passwordChanges(sql), "issueReset", "reset", "change"),
-    identityLinks: waking<IdentityLinks>({ ...links, startSession: wakingStart(links.startSession) }, "link", "unlink"),
-    sessions: { ...stored, start: wakingStart(stored.start), startUnrecorded: wakingStart(stored.startUnrecorded) },
-    addressChanges: waking(addressChanges(sql), "request", "confirm"),
-    closing: waking(accountClosing(sql), "close"),
-    secondFactors: waking(secondFactors(sql), "confirm", "remove"),
-    passkeys: waking(passkeys(sql), "add", "remove", "reportCopy"),
-    notices: waking(notices(sql), "send"),
-    invitations: waking(invitations(sql), "issue"),
   };
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { systemClock } from "../../src/clock.ts";
-import { managementPorts as composed } from "../../src/compose/management.ts";
-import { mailingStores } from "../../src/compose/routes.ts";
+import { providersOf } from "../../src/compose/connections.ts";
+import { accountStores, managementPorts as composed } from "../../src/compose/management.ts";
 import { Refusal } from "../../src/errors.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
@@ -114,26 +114,27 @@ const frontOf = (ports: ManagementPorts): Promise<TestFront> => {
 };
 
 /** The ports over the real stores; password hashing, which only provisioning needs, is a stub. */
-const managementPorts = (database: Database): ManagementPorts => ({
-  ...composed(
-    {
-      issuer: ISSUER,
-      environment: "test",
-      host: "127.0.0.1",
-      branding: {},
-      defaultClientEnvironment: "development",
-      signUp: { policy: OPEN_SIGN_UP, rateLimit: 10, rateWindow: 3600 },
-    },
-    database.sql,
-    coreWithUsers(),
-    {
-      hash: async () => "no hash",
-      verify: async () => ({ kind: "wrong" }),
-    },
-    { deployment: async () => DEPLOYMENT, settings: { settings: [], limits: [] } },
-    aBrandings(),
-    { box: A_SECRET_BOX, clock: systemClock },
-    mailingStores(database.sql, () => undefined),
-    { draining: () => false, failed: () => undefined },
-  ),
-});
+const managementPorts = (database: Database): ManagementPorts => {
+  const config = {
+    issuer: ISSUER,
+    environment: "test",
+    host: "127.0.0.1",
+    branding: {},
+    defaultClientEnvironment: "development",
+  } as const;
+  const shared = {
+    ...accountStores(database.sql, () => undefined),
+    issuer: ISSUER,
+    core: coreWithUsers(),
+    passwords: { hash: async () => "no hash", verify: async () => ({ kind: "wrong" }) as const },
+    deployment: async () => DEPLOYMENT,
+    settings: { settings: [], limits: [] },
+    brandings: aBrandings(),
+    box: A_SECRET_BOX,
+    providers: providersOf(config, A_SECRET_BOX, systemClock),
+    signUpPolicy: OPEN_SIGN_UP,
+    clock: systemClock,
+    randomBytes,
+  };
+  return composed(config, database.sql, shared, { draining: () => false, failed: () => undefined });
+};
