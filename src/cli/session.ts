@@ -190,7 +190,7 @@ const SCOPE = `openid email ${MANAGE_SERVER}`;
 
 async function signInByBrowser(url: string, device: boolean, terminal: Terminal): Promise<Kept> {
   const { readServer } = await import("./token/server.ts");
-  const obtain = device ? (await import("./token/device.ts")).tokensByDevice : (await import("./token/browser.ts")).tokensByBrowser;
+  const obtain = device ? (await import("./token/device.ts")).tokensByDevice : (await import("./token/server.ts")).tokensByBrowser;
   const server = await readServer(url);
   const request = { server, clientId: COMMAND_LINE_CLIENT_ID, scope: SCOPE, resources: [server.issuer] };
   return { clientId: COMMAND_LINE_CLIENT_ID, ...asKept(tokenSet(await obtain(request, terminal)), terminal) };

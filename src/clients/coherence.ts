@@ -1,8 +1,7 @@
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CONFIDENTIAL_GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
-import type { AuthMethod, ClientSettings } from "./client.ts";
+import { type AuthMethod, type ClientSettings, demandsOf } from "./client.ts";
 import { redirectUriFault } from "./redirect-uri.ts";
-import { demandsOf } from "./security-profile.ts";
 
 /** A fault of one member. The message is public and never contains a value. */
 export type Incoherence = { readonly path: string; readonly message: string };

@@ -17,7 +17,7 @@ import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/keys.ts";
 import { workloadRefusals } from "../core/workload/authentication.ts";
-import { forwardedAddress } from "../front/http/address.ts";
+import { forwardedAddress } from "../front/http/caller.ts";
 import { lastEffect } from "../grpc/deadline.ts";
 import { startGrpcListener } from "../grpc/listener.ts";
 import { localTokenCore } from "../grpc/local.ts";

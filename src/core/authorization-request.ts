@@ -1,7 +1,6 @@
-import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri } from "../clients/client.ts";
+import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri, demandsOf } from "../clients/client.ts";
 import { assertDocumentUrl, resolveClient } from "../clients/find-client.ts";
 import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri } from "../clients/redirect-uri.ts";
-import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";

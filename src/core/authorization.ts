@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
-import { type Client, isOpenlyRegistered, type NamedTarget } from "../clients/client.ts";
+import { type Client, demandsOf, isOpenlyRegistered, type NamedTarget } from "../clients/client.ts";
 import { documentHost, namedTargets } from "../clients/find-client.ts";
-import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret, newSecret } from "../random.ts";

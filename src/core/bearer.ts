@@ -1,5 +1,4 @@
-import { CONSOLE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, isFirstParty, MANAGE_CLIENTS } from "../clients/client.ts";
-import { demandsOf } from "../clients/security-profile.ts";
+import { CONSOLE_CLIENT_ID, demandsOf, FIRST_PARTY_CLIENT_ID, isFirstParty, MANAGE_CLIENTS } from "../clients/client.ts";
 import { Refusal, refusing } from "../errors.ts";
 import { AccessTokenUse, type DpopProof } from "../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../protocol/access.ts";

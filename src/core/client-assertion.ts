@@ -1,6 +1,5 @@
-import type { Client } from "../clients/client.ts";
+import { type Client, type Demands, demandsOf } from "../clients/client.ts";
 import { asPublicKeySet, isAssertionAlgorithm, type RemoteKeys } from "../clients/public-keys.ts";
-import { type Demands, demandsOf } from "../clients/security-profile.ts";
 import { refusing } from "../errors.ts";
 import type { CorePorts } from "./ports.ts";
 import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "./signing/jws.ts";

@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
-import { type AuthMethod, type Client, isConfidential } from "../clients/client.ts";
+import { type AuthMethod, type Client, demandsOf, isConfidential } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
 import { type ClientSources, resolveClient } from "../clients/find-client.ts";
-import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, refusing } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../random.ts";

@@ -1,5 +1,4 @@
-import type { Client } from "../clients/client.ts";
-import { demandsOf } from "../clients/security-profile.ts";
+import { type Client, demandsOf } from "../clients/client.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizeDeviceRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { DEVICE_CODE } from "../protocol/grants.ts";

@@ -1,6 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Client } from "../clients/client.ts";
-import { demandsOf } from "../clients/security-profile.ts";
+import { type Client, demandsOf } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import {
   type AuthorizationRequest,

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { demandsOf } from "../clients/security-profile.ts";
+import { demandsOf } from "../clients/client.ts";
 import { Refusal } from "../errors.ts";
 import {
   type AuthorizationRequest,

@@ -1,6 +1,5 @@
-import { type Client, isConfidential } from "../clients/client.ts";
+import { type Client, demandsOf, isConfidential } from "../clients/client.ts";
 import { namesDocument } from "../clients/find-client.ts";
-import { demandsOf } from "../clients/security-profile.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { ClientCredential, DpopProof, RefusedTokenExchange, TokenRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";

@@ -6,7 +6,7 @@ import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { protoPath as healthProto } from "grpc-health-check";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { forwardedAddress } from "../../src/front/http/address.ts";
+import { forwardedAddress } from "../../src/front/http/caller.ts";
 import { type GrpcListener, startGrpcListener } from "../../src/grpc/listener.ts";
 import { localTokenCore } from "../../src/grpc/local.ts";
 import { runText } from "../support/database.ts";

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
-import { clientAddress } from "../../src/front/http/address.ts";
+import { apiErrorPrinter, oauthErrorPrinter, sendJson } from "../../src/front/http/answers.ts";
 import { formBody, jsonBody } from "../../src/front/http/body.ts";
-import { apiErrorPrinter, oauthErrorPrinter } from "../../src/front/http/errors.ts";
-import { sendJson } from "../../src/front/http/headers.ts";
+import { clientAddress } from "../../src/front/http/caller.ts";
 import type { Route } from "../../src/front/http/routes.ts";
 import { ISSUER, postForm, rawRequest, startFront, type TestFront } from "../support/front.ts";
 

@@ -1,8 +1,7 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { apiErrorPrinter, sendJson } from "../../src/front/http/answers.ts";
 import { createApp } from "../../src/front/http/app.ts";
-import { apiErrorPrinter } from "../../src/front/http/errors.ts";
-import { sendJson } from "../../src/front/http/headers.ts";
 import type { Route } from "../../src/front/http/routes.ts";
 import { type FrontListener, type ListenerTimes, listen } from "../../src/front/http/server.ts";
 import type { Lifecycle } from "../../src/front/http/steps.ts";

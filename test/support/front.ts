@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { clientAddress } from "../../src/front/http/address.ts";
 import { type AppOptions, createApp } from "../../src/front/http/app.ts";
+import { clientAddress } from "../../src/front/http/caller.ts";
 
 export const ISSUER = "http://localhost:3000";
 

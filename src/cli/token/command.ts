@@ -40,7 +40,7 @@ async function token({ resource = [], scope, client, device, decode }: TokenOpti
   const { baseUrl } = await import("../session.ts");
   const { keptClient, readServer, registeredClient, UnknownClient } = await import("./server.ts");
   const server = await readServer(baseUrl(terminal));
-  const obtain = device ? (await import("./device.ts")).tokensByDevice : (await import("./browser.ts")).tokensByBrowser;
+  const obtain = device ? (await import("./device.ts")).tokensByDevice : (await import("./server.ts")).tokensByBrowser;
   const tokensFor = (clientId: string): Promise<Tokens> =>
     obtain({ server, clientId, scope: scope?.join(" "), resources: resource }, terminal);
   const known = client ?? keptClient(server, terminal);

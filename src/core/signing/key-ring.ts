@@ -1,5 +1,4 @@
-import type { Client } from "../../clients/client.ts";
-import { demandsEdDsa } from "../../clients/security-profile.ts";
+import { type Client, demandsEdDsa } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { type ClassicalJwk, type PublicJwk, type SigningKey, type VerificationKey, verificationKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";

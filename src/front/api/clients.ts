@@ -5,9 +5,8 @@ import { Refusal } from "../../errors.ts";
 import { ClientPatch, CreateApiKeyInput, CreateClientInput } from "../../management/inputs.ts";
 import { authenticateCaller } from "../../management/trpc.ts";
 import { GRANT_TYPES } from "../../protocol/grants.ts";
+import { apiErrorPrinter, noStore, sendJson } from "../http/answers.ts";
 import { apiError, json, jsonRequest, lazily } from "../http/describe.ts";
-import { apiErrorPrinter } from "../http/errors.ts";
-import { noStore, sendJson } from "../http/headers.ts";
 import type { ErrorPrinter, FrontContext, Handler, Method, Route } from "../http/routes.ts";
 import { bodyOf, contextOf, type ManagementRoutesOptions, type ProcedureCalls, procedureCalls } from "./context.ts";
 

@@ -13,8 +13,8 @@ import type { Bearers, ManagementPorts } from "../../management/ports.ts";
 import type { Explainer, Explanation, RuleVerdict } from "../../management/report-ports.ts";
 import { managementCaller } from "../../management/router.ts";
 import { authenticateCaller, type ManagementContext, refusalBehind } from "../../management/trpc.ts";
+import { boundToken, giveNonce } from "../http/answers.ts";
 import { jsonBody } from "../http/body.ts";
-import { boundToken, giveNonce } from "../http/headers.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
 import type { FrontTelemetry } from "../http/steps.ts";
 

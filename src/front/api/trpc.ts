@@ -6,9 +6,8 @@ import { Refusal } from "../../errors.ts";
 import { managementRouter } from "../../management/router.ts";
 import { authenticateOperator, type ManagementContext, outerError, refusalBehind } from "../../management/trpc.ts";
 import { assertNoCredentialInQuery } from "../../protocol/form.ts";
+import { apiErrorPrinter, noStore, sendJson, tokenChallenge, usesDpop } from "../http/answers.ts";
 import { jsonBody, parseJson } from "../http/body.ts";
-import { apiErrorPrinter, tokenChallenge } from "../http/errors.ts";
-import { noStore, sendJson, usesDpop } from "../http/headers.ts";
 import { type ErrorPrinter, type FrontContext, type HotContext, queryText, type Route } from "../http/routes.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 

@@ -4,10 +4,9 @@ import { brotliDecompressSync, gzipSync } from "node:zlib";
 import { Refusal } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
 import type { RandomBytes } from "../../random.ts";
+import { apiErrorPrinter, pageHeaders } from "../http/answers.ts";
+import { languageOf } from "../http/caller.ts";
 import { text } from "../http/describe.ts";
-import { apiErrorPrinter } from "../http/errors.ts";
-import { pageHeaders } from "../http/headers.ts";
-import { languageOf } from "../http/language.ts";
 import type { FrontContext, Handler, Route } from "../http/routes.ts";
 
 export interface ConsoleOptions {

@@ -4,8 +4,7 @@ import Koa from "koa";
 import { type BodyBudget, bodyBudget } from "../../body-budget.ts";
 import { Refusal } from "../../errors.ts";
 import { ADMISSION } from "./admission.ts";
-import { apiErrorPrinter } from "./errors.ts";
-import { openToScripts } from "./headers.ts";
+import { apiErrorPrinter, openToScripts } from "./answers.ts";
 import {
   type ErrorPrinter,
   type FrontContext,

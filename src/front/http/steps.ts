@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isRefusal, Refusal } from "../../errors.ts";
 import type { RandomBytes } from "../../random.ts";
 import { admission } from "./admission.ts";
-import { answerPreflight, openToScripts } from "./headers.ts";
+import { answerPreflight, openToScripts } from "./answers.ts";
 import type { Handler, HotContext, Receive, RouteOf } from "./routes.ts";
 
 /** The steps that each request passes, whether Koa's context or a `LightContext` carries it. */

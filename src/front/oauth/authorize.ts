@@ -13,16 +13,16 @@ import {
 } from "../../protocol/authorization-request.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
 import { donePath } from "../done.ts";
+import { oauthErrorPrinter, sendRedirect } from "../http/answers.ts";
 import { formText } from "../http/body.ts";
+import { rememberRequested } from "../http/caller.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
 import { authorizeParameters, form, json, OauthError, oauthBodyErrors, orPage } from "../http/describe.ts";
-import { oauthErrorPrinter } from "../http/errors.ts";
-import { sendRedirect } from "../http/headers.ts";
-import { rememberRequested } from "../http/language.ts";
 import { type ErrorPrinter, exceptHead, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
 import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
+import { openPushed, pushedOver } from "./client-requests.ts";
 import {
   browserSecret,
   newRequestId,
@@ -33,7 +33,6 @@ import {
   type storedRequest,
   waitingHash,
 } from "./pending-request.ts";
-import { openPushed, pushedOver } from "./pushed-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 export const PENDING_TTL = 600;

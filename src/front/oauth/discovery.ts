@@ -9,9 +9,8 @@ import { ACR_VALUES } from "../../protocol/authentication-context.ts";
 import { DEVICE_CODE, type GrantType, JWT_BEARER, TOKEN_EXCHANGE } from "../../protocol/grants.ts";
 import type { OfferedScopes } from "../../resources/ports.ts";
 import { LANGUAGES } from "../../texts/languages.ts";
+import { apiErrorPrinter, prepareDocument, sendDocument } from "../http/answers.ts";
 import { json, lazily } from "../http/describe.ts";
-import { apiErrorPrinter } from "../http/errors.ts";
-import { prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
 
 const MAX_AGE = 300;

@@ -3,10 +3,9 @@ import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
 import { asksForSigned, introspectionJson, SIGNED_ANSWER } from "../../protocol/introspection-answer.ts";
+import { noStore, oauthErrorPrinter, sendJson } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { credentialFields, form, lazily, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
-import { oauthErrorPrinter } from "../http/errors.ts";
-import { noStore, sendJson } from "../http/headers.ts";
 import { type HotContext, queryText, type Route } from "../http/routes.ts";
 
 /** `POST /oauth/introspect`. @see RFC 7662, docs/protocol.md#introspection */

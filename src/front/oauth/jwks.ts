@@ -3,9 +3,8 @@ import type { Clock } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { shared } from "../../load-once.ts";
+import { apiErrorPrinter, type PreparedDocument, prepareDocument, sendDocument } from "../http/answers.ts";
 import { apiError, json, publicOperation } from "../http/describe.ts";
-import { apiErrorPrinter } from "../http/errors.ts";
-import { type PreparedDocument, prepareDocument, sendDocument } from "../http/headers.ts";
 import type { Route } from "../http/routes.ts";
 
 /** Seconds: a new key signs 300 after its publication, of which 30 may pass until every core knows it, and FRESH until fronts do. */

@@ -15,10 +15,9 @@ import { Refusal } from "../../errors.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
 import { hashSecret, newClientId, newId, newSecret, type RandomBytes } from "../../random.ts";
 import type { OfferedScopes } from "../../resources/ports.ts";
+import { oauthErrorPrinter, sendJson } from "../http/answers.ts";
 import { jsonBody } from "../http/body.ts";
 import { json, jsonRequest, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
-import { oauthErrorPrinter } from "../http/errors.ts";
-import { sendJson } from "../http/headers.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
 
 const BODY_LIMIT = 16 * 1024;

@@ -2,10 +2,9 @@ import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
+import { noStore, oauthErrorPrinter } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { credentialFields, form, oauthBodyErrors, oauthErrors } from "../http/describe.ts";
-import { oauthErrorPrinter } from "../http/errors.ts";
-import { noStore } from "../http/headers.ts";
 import { queryText, type Route } from "../http/routes.ts";
 
 /** `POST /oauth/revoke`: 200 with an empty body, even for a string that is not a live token. @see RFC 7009, docs/protocol.md#revocation */

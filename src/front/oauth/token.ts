@@ -5,6 +5,7 @@ import type { TokenResponse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, type Form, parseClientCredential, parseForm } from "../../protocol/form.ts";
 import { type GrantType, JWT_BEARER, parseGrant, TOKEN_EXCHANGE } from "../../protocol/grants.ts";
+import { giveNonce, oauthErrorPrinter, sendJson, sentProof } from "../http/answers.ts";
 import { formText } from "../http/body.ts";
 import {
   assertionFields,
@@ -18,8 +19,6 @@ import {
   scope,
   seconds,
 } from "../http/describe.ts";
-import { oauthErrorPrinter } from "../http/errors.ts";
-import { giveNonce, sendJson, sentProof } from "../http/headers.ts";
 import { type ErrorPrinter, type HotContext, queryText, type Route } from "../http/routes.ts";
 
 export interface TokenRouteOptions {

@@ -4,10 +4,9 @@ import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseBearer } from "../../protocol/form.ts";
+import { bearerErrorPrinter, boundToken, giveNonce, sendJson } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { form, json, lazily, OauthError, oauthErrors } from "../http/describe.ts";
-import { bearerErrorPrinter } from "../http/errors.ts";
-import { boundToken, giveNonce, sendJson } from "../http/headers.ts";
 import { type Handler, queryText, type Route } from "../http/routes.ts";
 
 /** `GET` and `POST /oauth/userinfo`. @see OIDC Core §5.3, RFC 6750 §3, docs/protocol.md#userinfo */

@@ -1,7 +1,7 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
 import { type Language, shownDuration, TEXTS } from "../../texts/languages.ts";
-import { setRetryHeaders } from "../http/errors.ts";
-import { languageOf } from "../http/language.ts";
+import { setRetryHeaders } from "../http/answers.ts";
+import { languageOf } from "../http/caller.ts";
 import type { ErrorPrinter } from "../http/routes.ts";
 import { REQUEST_OVER } from "../oauth/pending-request.ts";
 import { noticeView, wideLink } from "./views/cards.ts";

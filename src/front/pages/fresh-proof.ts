@@ -1,7 +1,7 @@
 import type { SignedIn } from "../../accounts/ports.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../protocol/authentication-context.ts";
 import type { Form } from "../../protocol/form.ts";
-import { sendRedirect } from "../http/headers.ts";
+import { sendRedirect } from "../http/answers.ts";
 import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
 import { accountForm, accountPageHandler, failedForm, type PageKit, queryForm, returnToOf, signInFor } from "./kit.ts";
 import type { AccountPage } from "./views/account-frame.ts";

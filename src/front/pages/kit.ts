@@ -11,11 +11,10 @@ import { type Form, parseForm } from "../../protocol/form.ts";
 import { newSecret } from "../../random.ts";
 import { TEXTS } from "../../texts/languages.ts";
 import { DONE_MEMBER, doneIn } from "../done.ts";
-import { callerOf } from "../http/address.ts";
+import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
+import { callerOf, languageOf } from "../http/caller.ts";
 import { type Cookies, csrfToken, type FormGuard, readSession } from "../http/cookies.ts";
-import { sendRedirect } from "../http/headers.ts";
-import { languageOf } from "../http/language.ts";
 import { type FrontContext, type Handler, pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
 import {

@@ -1,6 +1,6 @@
 import { DONE_MEMBER } from "../done.ts";
-import { sendRedirect } from "../http/headers.ts";
-import { LANGUAGE_MEMBER, rememberChosen } from "../http/language.ts";
+import { sendRedirect } from "../http/answers.ts";
+import { LANGUAGE_MEMBER, rememberChosen } from "../http/caller.ts";
 import { exceptHead, type Handler, type Method, pathText, queryText, type Route } from "../http/routes.ts";
 import { accountPage, dataPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
 import { addressPage, confirmAddressPage, stopAddressPage } from "./address/page.ts";
@@ -20,8 +20,7 @@ import { endOtherSessionsPage, endSessionPage, securityPage } from "./security/p
 import { newPasskeyOptions, newPasskeyPage, removePasskeyPage, renamePasskeyPage } from "./security/passkeys.ts";
 import { passwordPage } from "./security/password.ts";
 import { setUpPage } from "./set-up/page.ts";
-import { passkeyOptionsPage, passkeySignInPage, signInPage } from "./sign-in/page.ts";
-import { STEP_MEMBER, secondFactorPage } from "./sign-in/second-factor.ts";
+import { passkeyOptionsPage, passkeySignInPage, STEP_MEMBER, secondFactorPage, signInPage } from "./sign-in/page.ts";
 import { signOutPage } from "./sign-out/page.ts";
 import { resendPage, signUpPage, signUpSentPage } from "./sign-up/page.ts";
 import { identitiesPage, upstreamCallbackPage, upstreamPage } from "./upstream/page.ts";

@@ -2,9 +2,8 @@ import { z } from "zod";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { CATALOGUE, Refusal } from "../../errors.ts";
 import { csrfHeader } from "../auth/consents.ts";
+import { sendJson, setRetryHeaders } from "../http/answers.ts";
 import { form, json, lazily, text } from "../http/describe.ts";
-import { setRetryHeaders } from "../http/errors.ts";
-import { sendJson } from "../http/headers.ts";
 import type { ErrorPrinter, Handler, HotContext, Route } from "../http/routes.ts";
 
 export type WalletHandlers = Readonly<Record<"start" | "poll" | "request" | "requestWithNonce" | "response", Handler>>;

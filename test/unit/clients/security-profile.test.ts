@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { CLIENT_ASSERTION_ALGORITHMS, OPERATOR_AUTH_METHODS } from "../../../src/clients/client.ts";
+import { CLIENT_ASSERTION_ALGORITHMS, demandsEdDsa, demandsOf, OPERATOR_AUTH_METHODS } from "../../../src/clients/client.ts";
 import { incoherences } from "../../../src/clients/coherence.ts";
-import { demandsEdDsa, demandsOf } from "../../../src/clients/security-profile.ts";
 import { aClient } from "../../support/builders.ts";
 
 const demands = (members: Parameters<typeof aClient>[0]) => demandsOf(aClient(members));

@@ -1,9 +1,8 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
+import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter, sendJson } from "../../../src/front/http/answers.ts";
 import { formText, jsonBody } from "../../../src/front/http/body.ts";
-import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
-import { sendJson } from "../../../src/front/http/headers.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
 import { inFlight } from "../../../src/front/http/steps.ts";
 import { ISSUER, startFront, type TestFront } from "../../support/front.ts";

@@ -1,9 +1,8 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { bodyBudget, UNCOUNTED } from "../../../src/body-budget.ts";
+import { apiErrorPrinter, sendJson } from "../../../src/front/http/answers.ts";
 import { formText } from "../../../src/front/http/body.ts";
-import { apiErrorPrinter } from "../../../src/front/http/errors.ts";
-import { sendJson } from "../../../src/front/http/headers.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
 import { ISSUER, startFront, type TestFront } from "../../support/front.ts";
 

@@ -1,9 +1,8 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
+import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter, sendJson } from "../../../src/front/http/answers.ts";
 import { formBody } from "../../../src/front/http/body.ts";
-import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
-import { sendJson } from "../../../src/front/http/headers.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
 import { type FrontListener, listen } from "../../../src/front/http/server.ts";
 import { assertSingleFields, inFlight, type Lifecycle } from "../../../src/front/http/steps.ts";

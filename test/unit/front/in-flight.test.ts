@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { setRetryHeaders } from "../../../src/front/http/errors.ts";
+import { setRetryHeaders } from "../../../src/front/http/answers.ts";
 import { inFlight } from "../../../src/front/http/steps.ts";
 
 /** A body that arrives when the test says so. */

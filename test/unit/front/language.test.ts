@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
-import { languageOf, requestedLanguage } from "../../../src/front/http/language.ts";
+import { languageOf, requestedLanguage } from "../../../src/front/http/caller.ts";
 import { shownDay, shownDuration, shownList, shownMoment } from "../../../src/texts/languages.ts";
 
 const withCookies = (cookie: string, accept = "en") =>

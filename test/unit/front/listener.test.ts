@@ -3,9 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { clientAddress, hasForwardedHeaders } from "../../../src/front/http/address.ts";
-import { apiErrorPrinter, oauthErrorPrinter } from "../../../src/front/http/errors.ts";
-import { sendJson } from "../../../src/front/http/headers.ts";
+import { apiErrorPrinter, oauthErrorPrinter, sendJson } from "../../../src/front/http/answers.ts";
+import { clientAddress, hasForwardedHeaders } from "../../../src/front/http/caller.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
 import { type FrontListener, type ListenOptions, listen } from "../../../src/front/http/server.ts";
 import { type Lifecycle, requestIds } from "../../../src/front/http/steps.ts";

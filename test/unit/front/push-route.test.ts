@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { pushRoute } from "../../../src/front/oauth/pushed-request.ts";
+import { pushRoute } from "../../../src/front/oauth/client-requests.ts";
 import type { PushAuthorizationRequest } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { coreWith } from "../../support/fake-core.ts";
 import { ISSUER, postForm, startFront } from "../../support/front.ts";

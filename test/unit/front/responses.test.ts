@@ -1,6 +1,16 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import {
+  answerPreflight,
+  openToScripts,
+  PAGE_POLICY,
+  pageHeaders,
+  prepareDocument,
+  sendDocument,
+  sendJson,
+  sendRedirect,
+} from "../../../src/front/http/answers.ts";
+import {
   apiError,
   credentialFields,
   form,
@@ -16,16 +26,6 @@ import {
   secondsSinceEpoch,
   text,
 } from "../../../src/front/http/describe.ts";
-import {
-  answerPreflight,
-  openToScripts,
-  PAGE_POLICY,
-  pageHeaders,
-  prepareDocument,
-  sendDocument,
-  sendJson,
-  sendRedirect,
-} from "../../../src/front/http/headers.ts";
 import { type HotContext, pathsOf, pathText, queryText } from "../../../src/front/http/routes.ts";
 
 /** The response that a function writes. */

@@ -1,6 +1,5 @@
 import type { AuditEntry } from "../../../audit.ts";
-import type { Client } from "../../../clients/client.ts";
-import { demandsOf } from "../../../clients/security-profile.ts";
+import { type Client, demandsOf } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../protocol/grants.ts";

@@ -1,6 +1,5 @@
-import type { Client } from "../../../clients/client.ts";
+import { type Client, demandsOf } from "../../../clients/client.ts";
 import { isAssertionAlgorithm } from "../../../clients/public-keys.ts";
-import { demandsOf } from "../../../clients/security-profile.ts";
 import { Refusal, withoutDescription } from "../../../errors.ts";
 import type { ClientCredential, JwtBearerGrant, TokenRequest } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";

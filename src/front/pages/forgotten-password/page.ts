@@ -2,9 +2,9 @@ import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../..
 import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
-import { callerOf } from "../../http/address.ts";
+import { sendRedirect } from "../../http/answers.ts";
 import { formBody } from "../../http/body.ts";
-import { sendRedirect } from "../../http/headers.ts";
+import { callerOf } from "../../http/caller.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,

@@ -15,9 +15,8 @@ import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-con
 import type { Form } from "../../../protocol/form.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
-import { callerOf } from "../../http/address.ts";
-import { sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
+import { sendRedirect } from "../../http/answers.ts";
+import { callerOf, languageOf } from "../../http/caller.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { provedForm, provedFormPage } from "../fresh-proof.ts";
 import {

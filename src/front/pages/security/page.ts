@@ -5,9 +5,8 @@ import { type Language, shownMoment, TEXTS, type Texts } from "../../../texts/la
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
-import { callerOf } from "../../http/address.ts";
-import { pageHeaders, SCRIPTED_POLICY } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
+import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
+import { callerOf, languageOf } from "../../http/caller.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import { accountForm, accountPageHandler, accountToken, appOverFaults, goneAfter, goneForm, type PageKit } from "../kit.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";

@@ -1,7 +1,7 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
-import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/headers.ts";
-import { languageOf } from "../../http/language.ts";
+import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
+import { languageOf } from "../../http/caller.ts";
 import { type FrontContext, type Handler, pathText } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import { answerRequest, NOTHING_ASKED, openRequest, waitingHash } from "../../oauth/pending-request.ts";

@@ -5,10 +5,10 @@ import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/t
 import { redirectWith } from "../../../protocol/authorization-request.ts";
 import type { Form } from "../../../protocol/form.ts";
 import type { Texts } from "../../../texts/languages.ts";
-import { callerOf } from "../../http/address.ts";
+import { sendRedirect } from "../../http/answers.ts";
 import { formBody } from "../../http/body.ts";
+import { callerOf } from "../../http/caller.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
-import { sendRedirect } from "../../http/headers.ts";
 import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
 import { accountToken, type PageKit, queryForm, senderOfForm, signedInTo } from "../kit.ts";
 import { sendForm, sendNotice, wideLink } from "../views/cards.ts";

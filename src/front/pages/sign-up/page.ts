@@ -4,9 +4,9 @@ import { hasSignUp, needsProof } from "../../../accounts/sign-up-policy.ts";
 import { type Language, shownList, type Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
-import { callerOf } from "../../http/address.ts";
+import { sendRedirect } from "../../http/answers.ts";
 import { formBody } from "../../http/body.ts";
-import { sendRedirect } from "../../http/headers.ts";
+import { callerOf } from "../../http/caller.ts";
 import type { FrontContext, Handler } from "../../http/routes.ts";
 import {
   beginPendingAction,

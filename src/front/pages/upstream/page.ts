@@ -8,9 +8,8 @@ import type { Connection } from "../../../upstream/connection.ts";
 import type { UpstreamIdentity } from "../../../upstream/ports.ts";
 import { arrive, linkIdentity, unlinkIdentity, upstreamRefused } from "../../../upstream/sign-in.ts";
 import { donePath } from "../../done.ts";
-import { callerOf } from "../../http/address.ts";
-import { setRetryHeaders } from "../../http/errors.ts";
-import { sendRedirect } from "../../http/headers.ts";
+import { sendRedirect, setRetryHeaders } from "../../http/answers.ts";
+import { callerOf } from "../../http/caller.ts";
 import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
 import { expired, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { provedForm } from "../fresh-proof.ts";
@@ -26,7 +25,7 @@ import {
   signedInTo,
 } from "../kit.ts";
 import { showSecurity } from "../security/page.ts";
-import { beginSecondFactor } from "../sign-in/second-factor.ts";
+import { beginSecondFactor } from "../sign-in/page.ts";
 import { sendNotice, wideLink } from "../views/cards.ts";
 import { html, type ReturnTo } from "../views/layout.ts";
 import { beginDetour, connectionNamed, type Detour, endDetour } from "./detour.ts";

@@ -1,5 +1,5 @@
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
-import { languageOf } from "../../http/language.ts";
+import { languageOf } from "../../http/caller.ts";
 import type { FrontContext } from "../../http/routes.ts";
 import {
   type FailedForm,

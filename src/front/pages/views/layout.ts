@@ -1,7 +1,7 @@
 import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
 import { directionIn, LANGUAGES, type Language, shownDay, shownMoment, TEXTS } from "../../../texts/languages.ts";
+import { pageHeaders } from "../../http/answers.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
-import { pageHeaders } from "../../http/headers.ts";
 import type { FrontContext, FrontState } from "../../http/routes.ts";
 import { MARK, PAGE_SCRIPT, STYLE } from "../assets.ts";
 import { brandFiles } from "../brand-files.ts";
