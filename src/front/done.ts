@@ -8,16 +8,13 @@ export const DONE_MEMBER = "done";
 
 const purpose = (done: string): string => `${DONE_MEMBER} ${done}`;
 
+type Browser = { readonly ports: Pick<UserPorts, "randomBytes">; readonly cookies: Cookies; readonly ctx: FrontContext };
+
 /**
  * The path of a page that says what was just done. Its token is bound to the browser alone, as the act may start or end a session.
  * @param path without a query  @param done letters and dashes
  */
-export function donePath(
-  { ports, cookies }: { readonly ports: Pick<UserPorts, "randomBytes">; readonly cookies: Cookies },
-  ctx: FrontContext,
-  path: string,
-  done: string,
-): string {
+export function donePath({ ports, cookies, ctx }: Browser, path: string, done: string): string {
   const token = csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose(done));
   return `${path}?${DONE_MEMBER}=${done}.${token}`;
 }

@@ -9,8 +9,8 @@ import { callerOf } from "../http/caller.ts";
 import { apiError, json, orPage } from "../http/describe.ts";
 import { type ErrorPrinter, exceptHead, type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
-import { browserToken, type PageKit, returnToStarted } from "../pages/kit.ts";
-import { RESEND, sendStaleLink, sendVerified } from "../pages/sign-up/page.ts";
+import { type PageKit, visitOf } from "../pages/kit.ts";
+import { sendStaleLink, sendVerified } from "../pages/sign-up/page.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, EmailBody, RegisterBody, ResetBody, unavailable } from "./shapes.ts";
 
@@ -103,7 +103,7 @@ export const verifyRoute = (kit: PageKit): Route => ({
     ctx.vary("Accept");
     const isPage = wantsPage(ctx);
     const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users, callerOf(ctx), isPage);
-    if (isPage) sendVerified(ctx, kit.site, user.email, await returnToStarted(kit, ctx));
+    if (isPage) await sendVerified(visitOf(kit, ctx), user.email);
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   }),
 });
@@ -113,11 +113,10 @@ const wantsPage = (ctx: FrontContext): boolean => ctx.accepts("json", "html") ==
 
 /** Prints errors in the form that the client prefers. The page for an expired link offers to send another one. */
 function verifyErrorPrinter(kit: PageKit): ErrorPrinter {
-  const { ports, site } = kit;
-  const [json, page] = [apiErrorPrinter(ports.issuer), pageErrorPrinter(site)];
+  const [json, page] = [apiErrorPrinter(kit.ports.issuer), pageErrorPrinter(kit.site)];
   return (ctx, refusal) => {
     if (!wantsPage(ctx)) json(ctx, refusal);
-    else if (refusal?.code === "invalid_request") sendStaleLink(ctx, site, browserToken(kit, ctx, RESEND));
+    else if (refusal?.code === "invalid_request") sendStaleLink(visitOf(kit, ctx));
     else page(ctx, refusal);
   };
 }

@@ -91,7 +91,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
   const deviceAnswer = (ctx: FrontContext, error?: string): string => {
     const outcome = error === undefined ? "approved" : error === "access_denied" ? "denied" : "failed";
-    return donePath({ ports, cookies }, ctx, `${issuer}/device/done`, outcome);
+    return donePath({ ports, cookies, ctx }, `${issuer}/device/done`, outcome);
   };
   const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>) => {
     // A device has no redirect URI: it gets its answer at the token endpoint.

@@ -62,15 +62,15 @@ export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: 
 /** A request that waits in this browser. `browser` is the secret of the browser that started it. */
 export type WaitingRequest = PendingRequest & { readonly requestId: string; readonly browser: string };
 
-/** Where requests wait, and the cookies that bind them to a browser. */
-type Browsers = { readonly ports: { readonly pendingRequests: PendingRequests }; readonly cookies: Cookies };
+/** Where requests wait, and the cookies that bind them to the browser of a request. */
+type Browser = {
+  readonly ports: { readonly pendingRequests: PendingRequests };
+  readonly cookies: Cookies;
+  readonly ctx: FrontContext;
+};
 
 /** The pending authorization request of this browser with this id. @returns undefined for one that is unknown or has ended */
-export async function waitingRequest(
-  { ports, cookies }: Browsers,
-  ctx: FrontContext,
-  requestId: string,
-): Promise<WaitingRequest | undefined> {
+export async function waitingRequest({ ports, cookies, ctx }: Browser, requestId: string): Promise<WaitingRequest | undefined> {
   const browser = cookies.visitor(ctx);
   const pending = browser === undefined ? undefined : await ports.pendingRequests.byId(waitingHash(requestId, browser));
   return browser !== undefined && pending ? { ...pending, requestId, browser } : undefined;
@@ -105,18 +105,17 @@ export const decisionSecret = ({ requestId, browser }: OpenRequest, userId: stri
 
 /** The request that may be answered, or answered again. @throws {Refusal} invalid_request */
 export async function openRequest(
-  browsers: Browsers,
-  ctx: FrontContext,
+  visit: Browser,
   requestId: string | undefined,
   answer: Answer,
   userId: string | undefined,
 ): Promise<OpenRequest> {
   if (requestId === undefined) throw expired();
-  const waiting = await waitingRequest(browsers, ctx, requestId);
+  const waiting = await waitingRequest(visit, requestId);
   if (waiting) return { ...waiting, again: false };
-  const browser = browsers.cookies.visitor(ctx);
+  const browser = visit.cookies.visitor(visit.ctx);
   if (browser === undefined || userId === undefined) throw expired();
-  const answered = await browsers.ports.pendingRequests.byId(answeredHash(requestId, browser, answer, userId));
+  const answered = await visit.ports.pendingRequests.byId(answeredHash(requestId, browser, answer, userId));
   if (!answered) throw expired();
   return { ...answered, requestId, browser, again: true };
 }
@@ -125,7 +124,12 @@ export async function openRequest(
  * Answers the request: of several answers, one counts. @throws {Refusal} invalid_request for a different late answer
  * @returns whether the same user has just given the same answer, so that only the response is left to send
  */
-export async function answerRequest({ ports: { pendingRequests } }: Browsers, open: OpenRequest, answer: Answer, userId: string) {
+export async function answerRequest(
+  { ports: { pendingRequests } }: Pick<Browser, "ports">,
+  open: OpenRequest,
+  answer: Answer,
+  userId: string,
+) {
   if (open.again) return true;
   const { requestId, browser } = open;
   const answered = answeredHash(requestId, browser, answer, userId);

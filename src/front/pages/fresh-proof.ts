@@ -2,8 +2,19 @@ import type { SignedIn } from "../../accounts/ports.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../protocol/authentication-context.ts";
 import type { Form } from "../../protocol/form.ts";
 import { sendRedirect } from "../http/answers.ts";
-import { type FrontContext, type Handler, pathText } from "../http/routes.ts";
-import { accountForm, accountPageHandler, failedForm, type PageKit, queryForm, returnToOf, signInFor } from "./kit.ts";
+import { pathText } from "../http/routes.ts";
+import {
+  accountForm,
+  accountPageHandler,
+  type FormAct,
+  type FormHandlers,
+  failedForm,
+  type PageHandler,
+  queryForm,
+  returnToOf,
+  signInFor,
+  type Visit,
+} from "./kit.ts";
 import type { AccountPage } from "./views/account-frame.ts";
 import type { FailedForm, ReturnTo, Site } from "./views/layout.ts";
 import { PROVED_PAGES } from "./views/sections.ts";
@@ -30,23 +41,20 @@ export const proofPath = (site: Site, path: string, returnTo: ReturnTo, late = "
   signInFor(site, path, returnTo, `?${PROVE_AGAIN}=yes${late}`);
 
 /** GET of an account page that needs a fresh proof: asks for one, and returns to the section, or to the waiting request. */
-const provedPage = (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
-  accountPageHandler(kit, (ctx, page) => {
-    if (isFresh(page.signedIn)) return show(ctx, page);
-    sendRedirect(ctx, proofPath(kit.site, pathText(ctx), returnToOf(kit.site, queryForm(ctx))));
+const provedPage = (show: (visit: Visit, page: AccountPage) => Promise<void> | void): PageHandler =>
+  accountPageHandler((visit, page) => {
+    if (isFresh(page.signedIn)) return show(visit, page);
+    sendRedirect(visit.ctx, proofPath(visit.site, pathText(visit.ctx), returnToOf(visit.site, queryForm(visit))));
   });
 
 /** POST of a form that needs one. Nothing is done, and the user returns to the section, where the form is opened again. */
-export const provedForm = (
-  kit: PageKit,
-  act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>,
-): Handler =>
-  accountForm(kit, async (ctx, form, signedIn) => {
-    if (isFresh(signedIn)) return act(ctx, form, signedIn);
-    const path = pathText(ctx);
+export const provedForm = (act: FormAct): PageHandler =>
+  accountForm(async (visit, form, signedIn) => {
+    if (isFresh(signedIn)) return act(visit, form, signedIn);
+    const path = pathText(visit.ctx);
     // Pages that are opened with a fresh proof have fields, and what was typed there is lost.
     const late = PROVED_PAGES.includes(path) ? `&${TOO_LATE}=yes` : "";
-    sendRedirect(ctx, proofPath(kit.site, path, returnToOf(kit.site, form), late));
+    sendRedirect(visit.ctx, proofPath(visit.site, path, returnToOf(visit.site, form), late));
   });
 
 /**
@@ -54,17 +62,16 @@ export const provedForm = (
  * @param fields that may be at fault  @param show gets the form that failed  @param act as of accountForm
  */
 export const provedFormPage = (
-  kit: PageKit,
   fields: readonly string[],
-  show: (ctx: FrontContext, signedIn: SignedIn, failed: FailedForm, form?: Form) => Promise<void> | void,
-  act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>,
-): { readonly GET: Handler; readonly POST: Handler } => ({
-  GET: provedPage(kit, (ctx, { signedIn }) => show(ctx, signedIn, {})),
-  POST: provedForm(kit, async (ctx, form, signedIn) => {
+  show: (visit: Visit, signedIn: SignedIn, failed: FailedForm, form?: Form) => Promise<void> | void,
+  act: FormAct,
+): FormHandlers => ({
+  GET: provedPage((visit, { signedIn }) => show(visit, signedIn, {})),
+  POST: provedForm(async (visit, form, signedIn) => {
     try {
-      return await act(ctx, form, signedIn);
+      return await act(visit, form, signedIn);
     } catch (error) {
-      await show(ctx, signedIn, failedForm(ctx, error, fields), form);
+      await show(visit, signedIn, failedForm(visit, error, fields), form);
       return undefined;
     }
   }),

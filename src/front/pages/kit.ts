@@ -15,7 +15,7 @@ import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { callerOf, languageOf } from "../http/caller.ts";
 import { type Cookies, csrfToken, type FormGuard, readSession } from "../http/cookies.ts";
-import { type FrontContext, type Handler, pathText, queryText } from "../http/routes.ts";
+import { exceptHead, type FrontContext, pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
 import {
   browserSecret,
@@ -31,7 +31,7 @@ import {
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
 import type { AccountPage } from "./views/account-frame.ts";
-import { type FailedForm, type Fault, type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
+import { type Asked, type FailedForm, type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.ts";
 
 /** What every page works with. */
@@ -43,25 +43,54 @@ export interface PageKit {
   readonly site: Site;
 }
 
+/** One request to a page, with the language of its answer. */
+export type Visit = PageKit & Asked;
+
+export const visitOf = <Kit extends PageKit>(kit: Kit, ctx: FrontContext): Kit & Visit => {
+  const language = languageOf(ctx);
+  return { ...kit, ctx, language, texts: TEXTS[language] };
+};
+
+export type PageHandler<Of extends Visit = Visit> = (visit: Of) => Promise<void> | void;
+
+/** As exceptHead. */
+export const pageExceptHead =
+  (answer: PageHandler): PageHandler =>
+  (visit) =>
+    exceptHead(() => answer(visit))(visit.ctx);
+
+/** A page with a form. */
+export type FormHandlers = { readonly GET: PageHandler; readonly POST: PageHandler };
+
+/** What a form does. @returns the path to redirect to, or undefined when it has answered */
+export type FormAct<Of extends Visit = Visit> = (visit: Of, form: Form, signedIn: SignedIn) => Promise<string | undefined>;
+
 /** The members of the query. @throws {Refusal} invalid_request */
-export const queryForm = (ctx: FrontContext): Form => parseForm(queryText(ctx));
+export const queryForm = ({ ctx }: Visit): Form => parseForm(queryText(ctx));
 
 /** A member of the query. @throws {Refusal} invalid_request */
-export const queryMember = (ctx: FrontContext, name: string): string | undefined =>
-  queryText(ctx) === "" ? undefined : queryForm(ctx).get(name);
+export const queryMember = (visit: Visit, name: string): string | undefined =>
+  queryText(visit.ctx) === "" ? undefined : queryForm(visit).get(name);
+
+/** The form that was sent. @param purpose of its token  @throws {Refusal} forbidden for a form of another site or browser */
+export async function formFor({ guard, ctx }: Visit, purpose: string | ((form: Form) => string)): Promise<Form> {
+  const form = await formBody(ctx);
+  guard.assert(ctx, form, typeof purpose === "string" ? purpose : purpose(form));
+  return form;
+}
 
 /** The token of a form of this browser, also of a signed-in user: the session may be replaced until the form is sent, as by a sign-in in another tab. */
-export const browserToken = ({ cookies, ports }: PageKit, ctx: FrontContext, purpose: string): string =>
+export const browserToken = ({ cookies, ports, ctx }: Visit, purpose: string): string =>
   csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose);
 
 /** What was just done in this browser, from the redirect after a form. @throws {Refusal} invalid_request */
-export function doneOf({ guard }: PageKit, ctx: FrontContext): string | undefined {
-  const member = queryMember(ctx, DONE_MEMBER);
-  return member === undefined ? undefined : doneIn(member, guard, ctx);
+export function doneOf(visit: Visit): string | undefined {
+  const member = queryMember(visit, DONE_MEMBER);
+  return member === undefined ? undefined : doneIn(member, visit.guard, visit.ctx);
 }
 
 /** The session of the browser. What follows names its user, and has the branding of their realm and the links that their role gives. */
-export async function signedInTo({ cookies, ports }: PageKit, ctx: FrontContext): Promise<SignedIn | undefined> {
+export async function signedInTo({ cookies, ports, ctx }: Visit): Promise<SignedIn | undefined> {
   const signedIn = await readSession(cookies.session(ctx), ports.sessions);
   if (signedIn === undefined) return undefined;
   const { realmId, role, email } = signedIn.user;
@@ -78,11 +107,11 @@ const CORRECTABLE_REASONS: readonly string[] = ["sign_up_domain", EMAIL_UNVERIFI
  * The faults, in the user's language, and the status of a form that is shown again after a refusal that the user can correct. Sets
  * Retry-After where it is known. @throws any other error
  */
-export function failedForm(ctx: FrontContext, error: unknown, fields: readonly string[]) {
+export function failedForm({ ctx, language }: Visit, error: unknown, fields: readonly string[]) {
   if (!isRefusal(error) || !(CORRECTABLE.includes(error.code) || CORRECTABLE_REASONS.includes(error.reason))) throw error;
   const { code, detail } = error;
   if (detail.retryAfter !== undefined) ctx.set("Retry-After", String(detail.retryAfter));
-  return { faults: refusalFaults(languageOf(ctx), error, fields), status: CATALOGUE[code].http };
+  return { faults: refusalFaults(language, error, fields), status: CATALOGUE[code].http };
 }
 
 const ACCOUNT_FIELDS = ["email", "password"];
@@ -91,15 +120,15 @@ const ACCOUNT_FIELDS = ["email", "password"];
  * The faults of a form that opens an account, as of {@link failedForm}. Its shape is checked before the rules for passwords, which are
  * looked at here too, so that the user corrects both fields at once.
  */
-export async function failedAccountForm(ctx: FrontContext, error: unknown, form: Form) {
-  const failed = failedForm(ctx, error, ACCOUNT_FIELDS);
+export async function failedAccountForm(visit: Visit, error: unknown, form: Form) {
+  const failed = failedForm(visit, error, ACCOUNT_FIELDS);
   const isOfShape = isRefusal(error) && error.reason === "body_shape";
   if (!isOfShape || failed.faults.some(({ field }) => field === "password")) return failed;
   try {
     await assertGoodPassword(form.get("password") ?? "", form.get("email") ?? "");
     return failed;
   } catch (weak) {
-    return { ...failed, faults: [...failed.faults, ...failedForm(ctx, weak, ACCOUNT_FIELDS).faults] };
+    return { ...failed, faults: [...failed.faults, ...failedForm(visit, weak, ACCOUNT_FIELDS).faults] };
   }
 }
 
@@ -109,17 +138,17 @@ const accountPurpose = ({ id }: Pick<User, "id">): string => `account ${id}`;
  * The token of every form of the account pages. It is the user's in this browser, so that the form counts after they have signed in again, as
  * for a fresh proof in another tab, and never for another user.
  */
-export function accountToken({ cookies, ports }: PageKit, ctx: FrontContext, user: Pick<User, "id">): string {
+export function accountToken({ cookies, ports, ctx }: Visit, user: Pick<User, "id">): string {
   return csrfToken(cookies.device(ctx) ?? browserSecret(ctx, cookies, ports.randomBytes), accountPurpose(user));
 }
 
 /** GET of an account page; a user who is not signed in is redirected to sign in, and returns. */
 export const accountPageHandler =
-  (kit: PageKit, show: (ctx: FrontContext, page: AccountPage) => Promise<void> | void): Handler =>
-  async (ctx) => {
-    const signedIn = await signedInTo(kit, ctx);
-    if (!signedIn) return sendRedirect(ctx, signInFor(kit.site, pathText(ctx)));
-    await show(ctx, { signedIn, token: accountToken(kit, ctx, signedIn.user), done: doneOf(kit, ctx) });
+  <Of extends Visit = Visit>(show: (visit: Of, page: AccountPage) => Promise<void> | void): PageHandler<Of> =>
+  async (visit) => {
+    const signedIn = await signedInTo(visit);
+    if (!signedIn) return sendRedirect(visit.ctx, signInFor(visit.site, pathText(visit.ctx)));
+    await show(visit, { signedIn, token: accountToken(visit, signedIn.user), done: doneOf(visit) });
   };
 
 /** A form that is shown again because what it was about is gone. @throws any other error */
@@ -142,28 +171,29 @@ export async function goneAfter(ending: Promise<void>): Promise<void> {
  * @returns undefined for a form that outlived its session, with which nothing is to be done
  * @throws {Refusal} forbidden, also for the form of another user of this browser, and for a browser that keeps no cookies
  */
-export async function senderOfForm(kit: PageKit, ctx: FrontContext, form: Form): Promise<SignedIn | undefined> {
-  const { guard, cookies } = kit;
+export async function senderOfForm(visit: Visit, form: Form): Promise<SignedIn | undefined> {
+  const { guard, cookies, ctx } = visit;
   guard.assertSameSite(ctx);
-  const signedIn = await signedInTo(kit, ctx);
+  const signedIn = await signedInTo(visit);
   const hasOutlived = signedIn === undefined && (cookies.session(ctx) ?? cookies.device(ctx)) !== undefined;
   if (!hasOutlived) guard.assert(ctx, form, signedIn ? accountPurpose(signedIn.user) : "");
   return signedIn;
 }
 
-/** POST of a form of an account page. `act` returns the path to redirect to, or undefined when it has answered. */
+/** POST of a form of an account page. */
 export const accountForm =
-  (kit: PageKit, act: (ctx: FrontContext, form: Form, signedIn: SignedIn) => Promise<string | undefined>): Handler =>
-  async (ctx) => {
+  <Of extends Visit = Visit>(act: FormAct<Of>): PageHandler<Of> =>
+  async (visit) => {
+    const { ctx, site } = visit;
     const form = await formBody(ctx);
-    const toSignIn = () => void sendRedirect(ctx, signInFor(kit.site, pathText(ctx), returnToOf(kit.site, form)));
-    const signedIn = await senderOfForm(kit, ctx, form);
+    const toSignIn = () => void sendRedirect(ctx, signInFor(site, pathText(ctx), returnToOf(site, form)));
+    const signedIn = await senderOfForm(visit, form);
     if (!signedIn) return toSignIn();
-    const next = await act(ctx, form, signedIn).catch((error: unknown) => {
+    const next = await act(visit, form, signedIn).catch((error: unknown) => {
       if (isRefusal(error) && error.reason === SESSION_ENDED) return toSignIn();
       throw error;
     });
-    if (next !== undefined) sendRedirect(ctx, kit.site.path(next));
+    if (next !== undefined) sendRedirect(ctx, site.path(next));
   };
 
 /** The path to sign in and return to the destination, or else to the account page with this path, or to the page whose form has it. Pure. */
@@ -190,31 +220,23 @@ export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
 }
 
 /** The caller in a browser that may be known. */
-export const browserCaller = ({ cookies }: Pick<PageKit, "cookies">, ctx: FrontContext): Caller => ({
+export const browserCaller = ({ cookies, ctx }: Visit): Caller => ({
   ...callerOf(ctx),
   device: cookies.device(ctx),
   session: cookies.session(ctx),
 });
 
 /** Gives the browser of a user who has proved who they are limits of its own. */
-export async function rememberBrowser(
-  { ports, cookies }: PageKit,
-  ctx: FrontContext,
-  { id, email }: Pick<User, "id" | "email">,
-): Promise<void> {
+export async function rememberBrowser({ ports, cookies, ctx }: Visit, { id, email }: Pick<User, "id" | "email">): Promise<void> {
   const device = cookies.device(ctx) ?? newSecret(ports.randomBytes);
   await ports.knownDevices.remember(deviceKey(email, device), id, DEVICE_TTL);
   cookies.startDevice(ctx, device, DEVICE_TTL);
 }
 
 /** Gives a browser the session of a user who has signed in. */
-export async function startBrowserSession(
-  kit: PageKit,
-  ctx: FrontContext,
-  { user, secret }: Pick<NewSession, "user" | "secret">,
-): Promise<void> {
-  kit.cookies.startSession(ctx, secret, kit.ports.sessionTtl);
-  await rememberBrowser(kit, ctx, user);
+export async function startBrowserSession(visit: Visit, { user, secret }: Pick<NewSession, "user" | "secret">): Promise<void> {
+  visit.cookies.startSession(visit.ctx, secret, visit.ports.sessionTtl);
+  await rememberBrowser(visit, user);
 }
 
 /** Where a user goes who has signed in. */
@@ -222,19 +244,12 @@ export const destinationOf = (site: Site, returnTo: ReturnTo): string =>
   returnTo.requestId === undefined ? site.path(returnTo.next ?? ACCOUNT_START) : site.path("/consent", returnTo);
 
 /** A waiting request that the core finds valid, and its next step. @returns undefined when the response is written */
-export async function validRequest({ ports, flow, cookies }: PageKit, ctx: FrontContext, waiting: WaitingRequest, signedIn?: SignedIn) {
+export async function validRequest({ ports, flow, cookies, ctx }: Visit, waiting: WaitingRequest, signedIn?: SignedIn) {
   const valid = await flow.validate(ctx, storedRequest(waiting.query), signedIn);
   if (!valid) return undefined;
   const renewed = hasSignedInSince(waiting, signedIn, cookies.session(ctx));
   return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, settableAcr(ports)) };
 }
-
-/** The value of `done` where the set-up of an authenticator app has to be begun again, as in a new session. */
-export const APP_OVER = "appOver";
-
-/** What the page that was redirected to says about that. */
-export const appOverFaults = (ctx: FrontContext, done: string | undefined): readonly Fault[] =>
-  done === APP_OVER ? [{ message: TEXTS[languageOf(ctx)].authenticatorApp.over }] : [];
 
 /** The page that helps a user to the class of sign-in that is demanded of them. */
 export const SET_UP = "/login/set-up";
@@ -246,12 +261,13 @@ export function unreachedByRealm({ requiredAcr, reachableAcr }: Session, ports: 
 }
 
 /** Gives a browser the session of a user who has signed in. @returns the path where they go on */
-export async function enterBrowser(kit: PageKit, ctx: FrontContext, entered: NewSession, returnTo: ReturnTo): Promise<string> {
-  await startBrowserSession(kit, ctx, entered);
-  kit.cookies.endPendingAction(ctx);
+export async function enterBrowser(visit: Visit, entered: NewSession, returnTo: ReturnTo): Promise<string> {
+  const { site, ports } = visit;
+  await startBrowserSession(visit, entered);
+  visit.cookies.endPendingAction(visit.ctx);
   // An application's request is led there by its own demand.
-  const unreached = returnTo.requestId === undefined && unreachedByRealm(entered.session, kit.ports) !== undefined;
-  return unreached ? kit.site.path(SET_UP, returnTo) : destinationOf(kit.site, returnTo);
+  const unreached = returnTo.requestId === undefined && unreachedByRealm(entered.session, ports) !== undefined;
+  return unreached ? site.path(SET_UP, returnTo) : destinationOf(site, returnTo);
 }
 
 /** Seconds that a browser remembers a pending action, and that an application's request waits for a user who has to read a mail. */
@@ -261,7 +277,7 @@ export const PENDING_ACTION_TTL = 3600;
  * Remembers, in this browser, the address of a mail and where the user was going, which the link in the mail does not contain. Another
  * browser that opens the link knows neither.
  */
-export async function beginPendingAction({ cookies, ports }: PageKit, ctx: FrontContext, email: string, returnTo: ReturnTo): Promise<void> {
+export async function beginPendingAction({ cookies, ports, ctx }: Visit, email: string, returnTo: ReturnTo): Promise<void> {
   const action = new URLSearchParams({ email });
   const destination = returnToMember(returnTo);
   if (destination !== undefined) action.append(...destination);
@@ -271,13 +287,10 @@ export async function beginPendingAction({ cookies, ports }: PageKit, ctx: Front
     await ports.pendingRequests.extend(waitingHash(returnTo.requestId, browser), PENDING_ACTION_TTL);
 }
 
-/** The address of the mail that this browser waits for. */
-export const mailedTo = ({ cookies }: PageKit, ctx: FrontContext): string | undefined => cookies.pendingAction(ctx)?.get("email");
-
 /** Where the user was going in this browser before the mail, if the request still waits. */
-export async function returnToStarted(kit: PageKit, ctx: FrontContext): Promise<ReturnTo> {
-  const pendingAction = kit.cookies.pendingAction(ctx);
-  const returnTo = pendingAction === undefined ? {} : returnToOf(kit.site, pendingAction);
+export async function returnToStarted(visit: Visit): Promise<ReturnTo> {
+  const pendingAction = visit.cookies.pendingAction(visit.ctx);
+  const returnTo = pendingAction === undefined ? {} : returnToOf(visit.site, pendingAction);
   if (returnTo.requestId === undefined) return returnTo;
-  return (await waitingRequest(kit, ctx, returnTo.requestId)) === undefined ? {} : returnTo;
+  return (await waitingRequest(visit, returnTo.requestId)) === undefined ? {} : returnTo;
 }

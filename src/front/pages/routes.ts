@@ -14,7 +14,7 @@ import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
 import { PROVE_AGAIN, TOO_LATE } from "./fresh-proof.ts";
 import { invitationPage } from "./invitation/page.ts";
-import { type PageKit, SET_UP } from "./kit.ts";
+import { type PageHandler, type PageKit, SET_UP, visitOf } from "./kit.ts";
 import { appPage, beginAppPage, removeAppPage, renewCodesPage } from "./security/app.ts";
 import { endOtherSessionsPage, endSessionPage, securityPage } from "./security/page.ts";
 import { newPasskeyOptions, newPasskeyPage, removePasskeyPage, renamePasskeyPage } from "./security/passkeys.ts";
@@ -45,73 +45,78 @@ export const inChosenLanguage =
     sendRedirect(ctx, here);
   };
 
-type Page = (path: string, methods: { readonly [M in Method]?: Handler }) => readonly Route[];
+type Methods = { readonly [M in Method]?: PageHandler };
+type Page = (path: string, methods: Methods) => readonly Route[];
 
 /** The forms about passkeys and the second factor. */
-const factorRoutes = (kit: PageKit, page: Page): readonly (readonly Route[])[] => [
-  page("/account/security/app", appPage(kit)),
-  page("/account/security/app/begin", { POST: beginAppPage(kit) }),
-  page("/account/security/app/codes", { POST: renewCodesPage(kit) }),
-  page("/account/security/app/remove", { POST: removeAppPage(kit) }),
-  page("/account/security/passkeys", { POST: newPasskeyPage(kit) }),
-  page("/account/security/passkeys/options", { POST: newPasskeyOptions(kit) }),
-  page("/account/security/passkeys/rename", { POST: renamePasskeyPage(kit) }),
-  page("/account/security/passkeys/remove", { POST: removePasskeyPage(kit) }),
+const factorRoutes = (page: Page): readonly (readonly Route[])[] => [
+  page("/account/security/app", appPage),
+  page("/account/security/app/begin", { POST: beginAppPage }),
+  page("/account/security/app/codes", { POST: renewCodesPage }),
+  page("/account/security/app/remove", { POST: removeAppPage }),
+  page("/account/security/passkeys", { POST: newPasskeyPage }),
+  page("/account/security/passkeys/options", { POST: newPasskeyOptions }),
+  page("/account/security/passkeys/rename", { POST: renamePasskeyPage }),
+  page("/account/security/passkeys/remove", { POST: removePasskeyPage }),
 ];
 
 /** The hosted pages and their files. Every page works without scripts. */
 export function pageRoutes(kit: PageKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
-  const page = (path: string, methods: { readonly [M in Method]?: Handler }, ...members: readonly string[]): readonly Route[] =>
+  const at =
+    (page: PageHandler): Handler =>
+    (ctx) =>
+      page(visitOf(kit, ctx));
+  const page = (path: string, methods: Methods, ...members: readonly string[]): readonly Route[] =>
     Object.entries(methods).map(([method, answer]) => ({
       method: method as Method,
       path,
       print,
-      answer: method === "GET" ? inChosenLanguage(kit, answer, [...COMMON, ...members]) : answer,
+      answer: method === "GET" ? inChosenLanguage(kit, at(answer), [...COMMON, ...members]) : at(answer),
     }));
   /** A GET that is no page, or one that cannot be repeated. */
   const once = (path: string, answer: Handler): Route => ({ method: "GET", path, print, answer });
   return [
-    page("/login", signInPage(kit), "switch", PROVE_AGAIN, TOO_LATE),
-    page("/login/code", secondFactorPage(kit), STEP_MEMBER),
-    page(SET_UP, setUpPage(kit)),
-    page("/login/passkey", { POST: passkeySignInPage(kit) }),
-    page("/login/passkey/options", { POST: passkeyOptionsPage(kit) }),
-    page("/signup", signUpPage(kit)),
-    page("/signup/sent", { GET: signUpSentPage(kit) }),
-    page("/signup/resend", { POST: resendPage(kit) }),
-    page("/forgot", forgotPage(kit)),
-    page("/forgot/sent", { GET: forgotSentPage(kit) }),
-    page("/reset", resetPage(kit), "token"),
-    page("/invitation", invitationPage(kit, "/invitation"), "token"),
-    page("/setup", invitationPage(kit, "/setup"), "token"),
-    page("/consent", consentPage(kit), ASK),
-    page("/device", devicePage(kit), "user_code"),
-    page("/device/done", { GET: deviceDonePage(kit) }),
-    page("/logout", signOutPage(kit)),
-    page("/account", { GET: accountPage(kit) }),
-    once("/account/data", dataPage(kit)),
-    page("/account/profile", { POST: profilePage(kit) }),
-    page("/account/revoke", { POST: revokePage(kit) }),
-    page("/account/resend", { POST: resendOwnPage(kit) }),
-    page("/account/agents", { GET: agentsPage(kit) }),
-    page("/account/agents/end", { POST: endAgentPage(kit) }),
-    page("/account/agents/pause", { POST: pauseAgentPage(kit) }),
-    page("/account/agents/resume", { POST: resumeAgentPage(kit) }),
-    page("/account/security", { GET: securityPage(kit) }),
-    page("/account/security/address", addressPage(kit)),
-    page(CONFIRM_ADDRESS, confirmAddressPage(kit), "token"),
-    page("/address/stop", stopAddressPage(kit), "token"),
-    ...factorRoutes(kit, page),
-    page("/account/security/password", passwordPage(kit)),
-    page("/account/security/sessions/end", { POST: endSessionPage(kit) }),
-    page("/account/security/sessions/end-others", { POST: endOtherSessionsPage(kit) }),
-    page("/account/delete", deleteAccountPage(kit)),
-    page("/account/deleted", { GET: accountGonePage(kit) }),
-    page("/account/security/identities", { POST: identitiesPage(kit) }),
+    page("/login", signInPage, "switch", PROVE_AGAIN, TOO_LATE),
+    page("/login/code", secondFactorPage, STEP_MEMBER),
+    page(SET_UP, setUpPage),
+    page("/login/passkey", { POST: passkeySignInPage }),
+    page("/login/passkey/options", { POST: passkeyOptionsPage }),
+    page("/signup", signUpPage),
+    page("/signup/sent", { GET: signUpSentPage }),
+    page("/signup/resend", { POST: resendPage }),
+    page("/forgot", forgotPage),
+    page("/forgot/sent", { GET: forgotSentPage }),
+    page("/reset", resetPage, "token"),
+    page("/invitation", invitationPage("/invitation"), "token"),
+    page("/setup", invitationPage("/setup"), "token"),
+    page("/consent", consentPage, ASK),
+    page("/device", devicePage, "user_code"),
+    page("/device/done", { GET: deviceDonePage }),
+    page("/logout", signOutPage),
+    page("/account", { GET: accountPage }),
+    once("/account/data", at(dataPage)),
+    page("/account/profile", { POST: profilePage }),
+    page("/account/revoke", { POST: revokePage }),
+    page("/account/resend", { POST: resendOwnPage }),
+    page("/account/agents", { GET: agentsPage }),
+    page("/account/agents/end", { POST: endAgentPage }),
+    page("/account/agents/pause", { POST: pauseAgentPage }),
+    page("/account/agents/resume", { POST: resumeAgentPage }),
+    page("/account/security", { GET: securityPage }),
+    page("/account/security/address", addressPage),
+    page(CONFIRM_ADDRESS, confirmAddressPage, "token"),
+    page("/address/stop", stopAddressPage, "token"),
+    ...factorRoutes(page),
+    page("/account/security/password", passwordPage),
+    page("/account/security/sessions/end", { POST: endSessionPage }),
+    page("/account/security/sessions/end-others", { POST: endOtherSessionsPage }),
+    page("/account/delete", deleteAccountPage),
+    page("/account/deleted", { GET: accountGonePage }),
+    page("/account/security/identities", { POST: identitiesPage }),
     once("/.well-known/change-password", (ctx) => sendRedirect(ctx, kit.site.path("/account/security/password"))),
-    once("/signin/:name", exceptHead(upstreamPage(kit))),
-    once("/signin/:name/callback", exceptHead(upstreamCallbackPage(kit))),
+    once("/signin/:name", exceptHead(at(upstreamPage))),
+    once("/signin/:name/callback", exceptHead(at(upstreamCallbackPage))),
     once(STYLE.path, STYLE.handler),
     once(MARK.path, MARK.handler),
     once(BRAND_PATH, brandFilePage(kit.ports.brandings)),

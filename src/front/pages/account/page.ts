@@ -7,9 +7,8 @@ import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendJson } from "../../http/answers.ts";
-import { callerOf, languageOf } from "../../http/caller.ts";
-import type { FrontContext, Handler } from "../../http/routes.ts";
-import { accountForm, accountPageHandler, accountToken, failedForm, goneAfter, type PageKit } from "../kit.ts";
+import { callerOf } from "../../http/caller.ts";
+import { accountForm, accountPageHandler, accountToken, failedForm, goneAfter, type Visit } from "../kit.ts";
 import { type FailedForm, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { withRecords } from "../views/words.ts";
@@ -17,8 +16,8 @@ import { type AccountPage, accountView } from "./view.ts";
 
 type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "offersConsole">> & FailedForm;
 
-async function show(kit: PageKit, ctx: FrontContext, user: User, { faults = [], status, ...shown }: Shown) {
-  const { ports, site } = kit;
+async function show(visit: Visit, user: User, { faults = [], status, ...shown }: Shown) {
+  const { ports, site } = visit;
   const consents = await ports.consents.ofUser(user.id);
   const scopes = new Set<string>();
   const resources: string[] = [];
@@ -35,94 +34,89 @@ async function show(kit: PageKit, ctx: FrontContext, user: User, { faults = [], 
     user,
     consents,
     ...withRecords(records, { described, targets }),
-    token: accountToken(kit, ctx, user),
+    token: accountToken(visit, user),
     faults,
     ...shown,
   };
-  sendPage(ctx, accountView(site, languageOf(ctx), page), status);
+  sendPage(visit.ctx, accountView(site, visit.language, page), status);
 }
 
 /** Seconds after a sign-in in which a passkey is offered. */
 const JUST_NOW = 60;
 
 /** GET /account: profile and the applications with access. */
-export const accountPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, (ctx, { signedIn: { user, session }, done }) => {
-    const offersPasskey =
-      kit.ports.relyingParty !== undefined && session.reachableAcr !== PHISHING_RESISTANT_ACR && session.proofAge < JUST_NOW;
-    return show(kit, ctx, user, { done, offersPasskey, offersConsole: done === SET_UP_DONE && user.role === "operator" });
-  });
+export const accountPage = accountPageHandler((visit, { signedIn: { user, session }, done }) => {
+  const offersPasskey =
+    visit.ports.relyingParty !== undefined && session.reachableAcr !== PHISHING_RESISTANT_ACR && session.proofAge < JUST_NOW;
+  return show(visit, user, { done, offersPasskey, offersConsole: done === SET_UP_DONE && user.role === "operator" });
+});
 
 /** GET /account/data: what the service keeps about the user, without secrets, as a JSON file (docs/privacy.md). Times are milliseconds since the epoch. */
-export const dataPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, async (ctx, { signedIn: { user } }) => {
-    const { consents, sessions, clients, identityLinks, passkeys, secondFactors, linkedWallets } = kit.ports;
-    const [applications, signIns, owned, identities, keys, { appAddedAt }, wallet] = await Promise.all([
-      consents.ofUser(user.id),
-      sessions.ofUser(user.id),
-      clients.ofOwner(user.id),
-      identityLinks.ofUser(user.id),
-      passkeys.ofUser(user.id),
-      secondFactors.stateOf(user.id),
-      linkedWallets.ofUser(user.id),
-    ]);
-    const moment = (seconds: number | null) => (seconds === null ? null : milliseconds(seconds));
-    ctx.set("Content-Disposition", 'attachment; filename="account.json"');
-    sendJson(ctx, {
-      profile: {
-        ...user,
-        createdAt: moment(user.createdAt),
-        updatedAt: moment(user.updatedAt),
-      },
-      applications: applications.map(({ clientId, clientName, scopes, resources, createdAt, lastUsedAt }) => ({
-        ...{ clientId, clientName, scopes, resources },
-        ...{ allowedAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
-      })),
-      sessions: signIns.map(({ id: _, authTime, lastSeenAt, ...session }) => ({
-        ...session,
-        signedInAt: milliseconds(authTime),
-        lastSeenAt: milliseconds(lastSeenAt),
-      })),
-      clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
-      identities: identities.map(({ issuer, subject, email, confirmed, createdAt }) => ({
-        ...{ issuer, subject, email, signsIn: confirmed, linkedAt: moment(createdAt) },
-      })),
-      passkeys: keys.map(({ name, backedUp, createdAt, lastUsedAt }) => ({
-        ...{ name, backedUp },
-        ...{ createdAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
-      })),
-      authenticatorApp: appAddedAt === null ? null : { addedAt: moment(appAddedAt) },
-      wallet: wallet === undefined ? null : { issuer: wallet.issuer, linkedAt: moment(wallet.linkedAt) },
-    });
+export const dataPage = accountPageHandler(async (visit, { signedIn: { user } }) => {
+  const { consents, sessions, clients, identityLinks, passkeys, secondFactors, linkedWallets } = visit.ports;
+  const [applications, signIns, owned, identities, keys, { appAddedAt }, wallet] = await Promise.all([
+    consents.ofUser(user.id),
+    sessions.ofUser(user.id),
+    clients.ofOwner(user.id),
+    identityLinks.ofUser(user.id),
+    passkeys.ofUser(user.id),
+    secondFactors.stateOf(user.id),
+    linkedWallets.ofUser(user.id),
+  ]);
+  const moment = (seconds: number | null) => (seconds === null ? null : milliseconds(seconds));
+  visit.ctx.set("Content-Disposition", 'attachment; filename="account.json"');
+  sendJson(visit.ctx, {
+    profile: {
+      ...user,
+      createdAt: moment(user.createdAt),
+      updatedAt: moment(user.updatedAt),
+    },
+    applications: applications.map(({ clientId, clientName, scopes, resources, createdAt, lastUsedAt }) => ({
+      ...{ clientId, clientName, scopes, resources },
+      ...{ allowedAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
+    })),
+    sessions: signIns.map(({ id: _, authTime, lastSeenAt, ...session }) => ({
+      ...session,
+      signedInAt: milliseconds(authTime),
+      lastSeenAt: milliseconds(lastSeenAt),
+    })),
+    clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
+    identities: identities.map(({ issuer, subject, email, confirmed, createdAt }) => ({
+      ...{ issuer, subject, email, signsIn: confirmed, linkedAt: moment(createdAt) },
+    })),
+    passkeys: keys.map(({ name, backedUp, createdAt, lastUsedAt }) => ({
+      ...{ name, backedUp },
+      ...{ createdAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
+    })),
+    authenticatorApp: appAddedAt === null ? null : { addedAt: moment(appAddedAt) },
+    wallet: wallet === undefined ? null : { issuer: wallet.issuer, linkedAt: moment(wallet.linkedAt) },
   });
+});
 
 /** POST /account/profile: first and last name. */
-export const profilePage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, form, { user }) => {
-    const typed = { firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" };
-    try {
-      await rename(user, assertShape(NameBody, typed), kit.ports.users, callerOf(ctx));
-      return donePath(kit, ctx, ACCOUNT_START, "named");
-    } catch (error) {
-      await show(kit, ctx, user, { typed, ...failedForm(ctx, error, ["firstName", "lastName"]) });
-    }
-  });
+export const profilePage = accountForm(async (visit, form, { user }) => {
+  const typed = { firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" };
+  try {
+    await rename(user, assertShape(NameBody, typed), visit.ports.users, callerOf(visit.ctx));
+    return donePath(visit, ACCOUNT_START, "named");
+  } catch (error) {
+    await show(visit, user, { typed, ...failedForm(visit, error, ["firstName", "lastName"]) });
+  }
+});
 
 /** POST /account/revoke: removes a consent. */
-export const revokePage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, form, { user }) => {
-    await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, kit.ports.consents, callerOf(ctx)));
-    return donePath(kit, ctx, ACCOUNT_START, "revoked");
-  });
+export const revokePage = accountForm(async (visit, form, { user }) => {
+  await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, visit.ports.consents, callerOf(visit.ctx)));
+  return donePath(visit, ACCOUNT_START, "revoked");
+});
 
 /** POST /account/resend: another verification mail to the user's address. */
-export const resendOwnPage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, _form, { user }) => {
-    if (user.emailVerified) return "/account"; // confirmed since the page was shown
-    try {
-      await resendVerification(user.email, kit.ports, callerOf(ctx));
-      return donePath(kit, ctx, ACCOUNT_START, "resent");
-    } catch (error) {
-      await show(kit, ctx, user, failedForm(ctx, error, []));
-    }
-  });
+export const resendOwnPage = accountForm(async (visit, _form, { user }) => {
+  if (user.emailVerified) return "/account"; // confirmed since the page was shown
+  try {
+    await resendVerification(user.email, visit.ports, callerOf(visit.ctx));
+    return donePath(visit, ACCOUNT_START, "resent");
+  } catch (error) {
+    await show(visit, user, failedForm(visit, error, []));
+  }
+});

@@ -9,11 +9,10 @@ import {
 import type { User } from "../../../accounts/ports.ts";
 import { MAX_ACTORS, type NamedTarget } from "../../../clients/client.ts";
 import type { Form } from "../../../protocol/form.ts";
-import { type Language, shownList, TEXTS, type Texts } from "../../../texts/languages.ts";
+import { type Language, shownList, type Texts } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
-import { callerOf, languageOf } from "../../http/caller.ts";
-import type { FrontContext, Handler } from "../../http/routes.ts";
-import { accountForm, accountPageHandler, accountToken, goneForm, type PageKit } from "../kit.ts";
+import { callerOf } from "../../http/caller.ts";
+import { accountForm, accountPageHandler, accountToken, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
 import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
 import { type Described, scopeWords, shownName, shownTarget, shownText, type Targets, withRecords } from "../views/words.ts";
@@ -23,13 +22,10 @@ const PATH = "/account/agents";
 /** Active delegations, recent ones and pauses that one page lists, each at most. */
 const PAGE_LIMIT = 200;
 
-async function show(
-  kit: PageKit,
-  ctx: FrontContext,
-  user: User,
-  { done, faults = [], status }: Partial<Pick<AccountPage, "done">> & FailedForm,
-): Promise<void> {
-  const { ports, site } = kit;
+type Shown = Partial<Pick<AccountPage, "done">> & FailedForm;
+
+async function show(visit: Visit, user: User, { done, faults = [], status }: Shown): Promise<void> {
+  const { ports, site, language } = visit;
   const { delegations, agentPauses, scopeDescriptions } = ports;
   const owner = { kind: "user", userId: user.id } as const;
   const [live, lately, pauses] = await Promise.all([
@@ -44,8 +40,7 @@ async function show(
     ports.resources.shown(user.realmId, [...new Set(all.flatMap(({ audience }) => audience))]),
   ]);
   const cards = agentCards(all, pauses.items);
-  const [language, token] = [languageOf(ctx), accountToken(kit, ctx, user)];
-  const texts = TEXTS[language].agents;
+  const [texts, token] = [visit.texts.agents, accountToken(visit, user)];
   const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
   const named = (id: string) => names.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
   const print = { site, language, texts, token, clients, named, ...withRecords(records, { described, targets: clients }) };
@@ -54,53 +49,46 @@ async function show(
 ${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
 ${live.next !== null && html`<p class="small">${texts.more}</p>`}
 ${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`;
-  sendPage(
-    ctx,
-    accountFrame(site, { language, path: PATH, title: texts.title, faults, done: doneWords(texts.done, done) }, content),
-    status,
-  );
+  const frame = { language, path: PATH, title: texts.title, faults, done: doneWords(texts.done, done) };
+  sendPage(visit.ctx, accountFrame(site, frame, content), status);
 }
 
 /** GET /account/agents: which agents act for the user, where, with which permissions, until when. */
-export const agentsPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, (ctx, { signedIn: { user }, done }) => show(kit, ctx, user, { done }));
+export const agentsPage = accountPageHandler((visit, { signedIn: { user }, done }) => show(visit, user, { done }));
 
 /** POST of a form that stops something, which may be gone since the page was shown. @param act returns the value of `done` */
-const stopForm = (kit: PageKit, act: (ctx: FrontContext, form: Form, user: User) => Promise<string>): Handler =>
-  accountForm(kit, async (ctx, form, { user }) => {
+const stopForm = (act: (visit: Visit, form: Form, user: User) => Promise<string>) =>
+  accountForm(async (visit, form, { user }) => {
     try {
-      return donePath(kit, ctx, PATH, await act(ctx, form, user));
+      return donePath(visit, PATH, await act(visit, form, user));
     } catch (error) {
-      await show(kit, ctx, user, goneForm(error, TEXTS[languageOf(ctx)].agents.gone));
+      await show(visit, user, goneForm(error, visit.texts.agents.gone));
       return undefined;
     }
   });
 
 /** POST /account/agents/end: stops one delegation, or with `agent` all of an agent. */
-export const endAgentPage = (kit: PageKit): Handler =>
-  stopForm(kit, async (ctx, form, user) => {
-    const agent = form.get("agent");
-    const what =
-      agent === undefined
-        ? ({ kind: "delegation", id: form.get("delegation") ?? "" } as const)
-        : ({ kind: "agent", clientId: agent } as const);
-    await cutOwnDelegations(what, user.id, kit.ports, callerOf(ctx));
-    return "ended";
-  });
+export const endAgentPage = stopForm(async (visit, form, user) => {
+  const agent = form.get("agent");
+  const what =
+    agent === undefined
+      ? ({ kind: "delegation", id: form.get("delegation") ?? "" } as const)
+      : ({ kind: "agent", clientId: agent } as const);
+  await cutOwnDelegations(what, user.id, visit.ports, callerOf(visit.ctx));
+  return "ended";
+});
 
-export const pauseAgentPage = (kit: PageKit): Handler =>
-  stopForm(kit, async (ctx, form, user) => {
-    await pauseForUser(form.get("agent") ?? "", user.id, kit.ports, callerOf(ctx));
-    return "paused";
-  });
+export const pauseAgentPage = stopForm(async (visit, form, user) => {
+  await pauseForUser(form.get("agent") ?? "", user.id, visit.ports, callerOf(visit.ctx));
+  return "paused";
+});
 
-export const resumeAgentPage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, form, { user }) => {
-    const agent = form.get("agent") ?? "";
-    await resumeForUser(agent, user.id, kit.ports, callerOf(ctx));
-    const { items } = await kit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, { limit: 1 });
-    return donePath(kit, ctx, PATH, items.length === 0 ? "resumed" : "stillPaused");
-  });
+export const resumeAgentPage = accountForm(async (visit, form, { user }) => {
+  const agent = form.get("agent") ?? "";
+  await resumeForUser(agent, user.id, visit.ports, callerOf(visit.ctx));
+  const { items } = await visit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, { limit: 1 });
+  return donePath(visit, PATH, items.length === 0 ? "resumed" : "stillPaused");
+});
 
 /** What every part of the page needs. */
 interface Print {

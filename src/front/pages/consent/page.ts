@@ -4,13 +4,21 @@ import type { SignedIn } from "../../../accounts/ports.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { formBody } from "../../http/body.ts";
-import { callerOf, languageOf } from "../../http/caller.ts";
-import { exceptHead, type FrontContext, type Handler } from "../../http/routes.ts";
+import { callerOf } from "../../http/caller.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import { openPushed } from "../../oauth/client-requests.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
-import { browserToken, type PageKit, queryMember, SET_UP, signedInTo, validRequest } from "../kit.ts";
+import {
+  browserToken,
+  type FormHandlers,
+  formFor,
+  pageExceptHead,
+  queryMember,
+  SET_UP,
+  signedInTo,
+  type Visit,
+  validRequest,
+} from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
@@ -43,60 +51,57 @@ function offerOf({ client, scopes, resources, resourceClients, lifetimes }: Auth
 
 type PendingDecision = ValidRequest & { readonly open: OpenRequest; readonly signedIn: SignedIn };
 
-export function consentPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  return {
-    GET: exceptHead(async (ctx) => {
-      const pending = await pendingDecision(kit, ctx, queryMember(ctx, "request"), NOTHING_ASKED);
-      if (pending) await show(kit, ctx, pending);
-    }),
-    async POST(ctx) {
-      const form = await formBody(ctx);
-      kit.guard.assert(ctx, form, purpose(form.get("request") ?? ""));
-      const decision = form.get("decision");
-      if (decision !== "approve" && decision !== "deny") throw new Refusal("invalid_request", "decision_missing");
-      const pending = await pendingDecision(kit, ctx, form.get("request"), decision);
-      if (!pending) return;
-      if (decision === "approve" && form.get("offer") !== offerOf(pending.authorization, pending.signedIn.user.id)) {
-        return sendRedirect(ctx, kit.site.path(`/consent?${ASK}=yes`, pending.open));
-      }
-      const again = await answerRequest(kit, pending.open, decision, pending.signedIn.user.id);
-      const decided = { ...pending, open: { ...pending.open, again } };
-      if (decision === "approve") await approve(kit, ctx, decided);
-      else await deny(kit, ctx, decided);
-    },
-  };
-}
+export const consentPage: FormHandlers = {
+  GET: pageExceptHead(async (visit) => {
+    const pending = await pendingDecision(visit, queryMember(visit, "request"), NOTHING_ASKED);
+    if (pending) await show(visit, pending);
+  }),
+  async POST(visit) {
+    const { ctx } = visit;
+    const form = await formFor(visit, (sent) => purpose(sent.get("request") ?? ""));
+    const decision = form.get("decision");
+    if (decision !== "approve" && decision !== "deny") throw new Refusal("invalid_request", "decision_missing");
+    const pending = await pendingDecision(visit, form.get("request"), decision);
+    if (!pending) return;
+    if (decision === "approve" && form.get("offer") !== offerOf(pending.authorization, pending.signedIn.user.id)) {
+      return sendRedirect(ctx, visit.site.path(`/consent?${ASK}=yes`, pending.open));
+    }
+    const again = await answerRequest(visit, pending.open, decision, pending.signedIn.user.id);
+    const decided = { ...pending, open: { ...pending.open, again } };
+    if (decision === "approve") await approve(visit, decided);
+    else await deny(visit, decided);
+  },
+};
 
 /** Handles every request that needs no decision of the user. @returns undefined when the response has been written */
-async function pendingDecision(kit: PageKit, ctx: FrontContext, requestId: string | undefined, answer: Answer) {
-  const { flow, site } = kit;
-  const signedIn = await signedInTo(kit, ctx);
-  const open = await openRequest(kit, ctx, requestId, answer, signedIn?.user.id);
-  const found = await validRequest(kit, ctx, open, signedIn);
+async function pendingDecision(visit: Visit, requestId: string | undefined, answer: Answer) {
+  const { ctx, flow, site } = visit;
+  const signedIn = await signedInTo(visit);
+  const open = await openRequest(visit, requestId, answer, signedIn?.user.id);
+  const found = await validRequest(visit, open, signedIn);
   if (!found) return undefined;
   const { step, ...valid } = found;
   if (step.kind === "sign_in" || !signedIn) return void sendRedirect(ctx, site.path("/login", open));
   if (step.kind === "set_up") return void sendRedirect(ctx, site.path(SET_UP, open));
   // A decision also counts where the consent covers the request by now, as by the first of two clicks.
-  const isAsked = answer !== NOTHING_ASKED || queryMember(ctx, ASK) !== undefined;
+  const isAsked = answer !== NOTHING_ASKED || queryMember(visit, ASK) !== undefined;
   if (step.kind === "consent" || (step.kind === "issue" && isAsked)) return { ...valid, signedIn, open };
-  await answerRequest(kit, open, answer, signedIn.user.id);
+  await answerRequest(visit, open, answer, signedIn.user.id);
   if (step.kind === "issue") await flow.issue(ctx, { ...valid, signedIn }, decisionSecret(open, signedIn.user.id));
   else flow.refuse(ctx, valid.request, step.error, step.description);
   return undefined;
 }
 
-async function show(kit: PageKit, ctx: FrontContext, pending: PendingDecision): Promise<void> {
-  const { ports, site } = kit;
+async function show(visit: Visit, pending: PendingDecision): Promise<void> {
+  const { ports, site, language } = visit;
   const { authorization, request, signedIn, open } = pending;
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
-  const language = languageOf(ctx);
   const { realmId } = signedIn.user;
   const [described, records] = await Promise.all([ports.scopeDescriptions.of(realmId, scopes), ports.resources.shown(realmId, resources)]);
   const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
   const page = {
-    token: browserToken(kit, ctx, purpose(requestId)),
+    token: browserToken(visit, purpose(requestId)),
     requestId,
     offer: offerOf(authorization, signedIn.user.id),
     email: signedIn.user.email,
@@ -109,10 +114,10 @@ async function show(kit: PageKit, ctx: FrontContext, pending: PendingDecision): 
     ...withRecords(records, { described, targets }),
     lifetimes,
   };
-  sendPage(ctx, consentView(site, language, page));
+  sendPage(visit.ctx, consentView(site, language, page));
 }
 
-async function approve({ ports, flow }: PageKit, ctx: FrontContext, decided: PendingDecision): Promise<void> {
+async function approve({ ports, flow, ctx }: Visit, decided: PendingDecision): Promise<void> {
   const { authorization, signedIn, open } = decided;
   const { clientId = "", name = clientId } = authorization.client ?? {};
   const { scopes, resources, newScopes, newResources } = authorization;
@@ -124,12 +129,12 @@ async function approve({ ports, flow }: PageKit, ctx: FrontContext, decided: Pen
 }
 
 /** @throws {Refusal} invalid_request where a pushed request has led to a code, as in another tab */
-async function deny({ ports, flow, cookies }: PageKit, ctx: FrontContext, decided: PendingDecision): Promise<void> {
+async function deny({ ports, flow, cookies, ctx }: Visit, decided: PendingDecision): Promise<void> {
   const { authorization, signedIn, request, open } = decided;
   const { client, scopes, resources } = authorization;
   const { clientId = "", deviceRequest, pushedRequest: requestUri } = request;
   if (requestUri !== undefined) await openPushed(ctx, { clientId, requestUri }, ports, cookies);
-  if (deviceRequest !== undefined && !(await denyDevice(ports, ctx, deviceRequest)))
+  if (deviceRequest !== undefined && !(await denyDevice({ ports, ctx }, deviceRequest)))
     return flow.refuse(ctx, request, "server_error", "The device request was approved before.");
   if (!open.again)
     await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
@@ -137,7 +142,7 @@ async function deny({ ports, flow, cookies }: PageKit, ctx: FrontContext, decide
 }
 
 /** @returns false where the request was approved before, as in another tab or by another user */
-async function denyDevice({ core }: PageKit["ports"], ctx: FrontContext, deviceRequest: string): Promise<boolean> {
+async function denyDevice({ ports: { core }, ctx }: Pick<Visit, "ports" | "ctx">, deviceRequest: string): Promise<boolean> {
   try {
     await core.denyDeviceRequest({ deviceRequest }, { signal: ctx.state.signal });
     return true;

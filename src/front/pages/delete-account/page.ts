@@ -3,10 +3,9 @@ import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf, languageOf } from "../../http/caller.ts";
-import type { Handler } from "../../http/routes.ts";
+import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
-import { accountToken, doneOf, type PageKit, signedInTo } from "../kit.ts";
+import { accountToken, doneOf, signedInTo, type Visit } from "../kit.ts";
 import { accountFrame } from "../views/account-frame.ts";
 import { sendNotice, wideLink } from "../views/cards.ts";
 import { type FormPage, faultSummary, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
@@ -15,36 +14,30 @@ import { shownName } from "../views/words.ts";
 const DELETED = "deleted";
 
 /** GET /account/delete says what would happen, POST /account/delete does it, both after a fresh proof. */
-export function deleteAccountPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, site, cookies } = kit;
-  return provedFormPage(
-    kit,
-    [],
-    async (ctx, { user }, { faults = [], status }) => {
-      const clients = (await ports.clients.ofOwner(user.id)).map(({ name }) => name);
-      const page = { token: accountToken(kit, ctx, user), email: user.email, clients, faults };
-      sendPage(ctx, deleteAccountView(site, languageOf(ctx), page), status);
-    },
-    async (ctx, _form, signedIn) => {
-      await closeAccount(signedIn, ports, callerOf(ctx));
-      cookies.endSession(ctx);
-      return donePath(kit, ctx, "/account/deleted", DELETED);
-    },
-  );
-}
+export const deleteAccountPage = provedFormPage(
+  [],
+  async (visit, { user }, { faults = [], status }) => {
+    const clients = (await visit.ports.clients.ofOwner(user.id)).map(({ name }) => name);
+    const page = { token: accountToken(visit, user), email: user.email, clients, faults };
+    sendPage(visit.ctx, deleteAccountView(visit.site, visit.language, page), status);
+  },
+  async (visit, _form, signedIn) => {
+    await closeAccount(signedIn, visit.ports, callerOf(visit.ctx));
+    visit.cookies.endSession(visit.ctx);
+    return donePath(visit, "/account/deleted", DELETED);
+  },
+);
 
 /** GET /account/deleted: the account is gone. It says so where it was deleted, and not to a user who has signed in since. */
-export const accountGonePage =
-  (kit: PageKit): Handler =>
-  async (ctx) => {
-    const { site, ports } = kit;
-    if (doneOf(kit, ctx) !== DELETED || (await signedInTo(kit, ctx)) !== undefined) return sendRedirect(ctx, site.path("/account"));
-    const mayJoin = hasSignUp(ports.signUpPolicy);
-    sendNotice(ctx, site, "good", ({ deleteAccount: { gone } }) => ({
-      ...gone,
-      more: mayJoin && wideLink(site.path("/signup"), gone.signUp),
-    }));
-  };
+export const accountGonePage = async (visit: Visit) => {
+  const { site, ports } = visit;
+  if (doneOf(visit) !== DELETED || (await signedInTo(visit)) !== undefined) return sendRedirect(visit.ctx, site.path("/account"));
+  const mayJoin = hasSignUp(ports.signUpPolicy);
+  sendNotice(visit, "good", ({ deleteAccount: { gone } }) => ({
+    ...gone,
+    more: mayJoin && wideLink(site.path("/signup"), gone.signUp),
+  }));
+};
 
 interface DeleteAccountPage extends Pick<FormPage, "token" | "faults"> {
   /** The address of the account: after the proof it can be another one than the user came from. */

@@ -4,57 +4,51 @@ import { isRefusal, Refusal } from "../../../errors.ts";
 import { parseUserCode } from "../../../protocol/user-code.ts";
 import { hashSecret } from "../../../random.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { formBody } from "../../http/body.ts";
 import { callerOf } from "../../http/caller.ts";
-import type { FrontContext, Handler } from "../../http/routes.ts";
 import { browserSecret } from "../../oauth/pending-request.ts";
-import { browserToken, doneOf, failedForm, type PageKit, queryMember, signedInTo } from "../kit.ts";
+import { browserToken, doneOf, type FormHandlers, failedForm, formFor, queryMember, signedInTo, type Visit } from "../kit.ts";
 import { sendForm, sendNotice } from "../views/cards.ts";
 import { type FailedForm, hidden } from "../views/layout.ts";
 
 const PURPOSE = "device";
 
+const show = (visit: Visit, value: string | undefined, failed: FailedForm = {}) =>
+  sendForm(visit, failed, ({ device: texts }) => ({
+    title: texts.title,
+    lead: value === undefined || failed.faults !== undefined ? texts.lead : texts.leadFilled,
+    action: visit.site.path("/device"),
+    members: hidden(browserToken(visit, PURPOSE)),
+    fields: [{ name: "user_code", label: texts.code, type: "text", autocomplete: "off", value, autofocus: true, hint: texts.hint }],
+    submit: texts.submit,
+    after: texts.caution,
+  }));
+
 /** GET /device and POST /device: takes the code that a device shows, then continues as an application's request. @see RFC 8628 §3.3 */
-export function devicePage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, guard, flow, site } = kit;
-  const show = (ctx: FrontContext, value: string | undefined, failed: FailedForm = {}) =>
-    sendForm(ctx, site, failed, ({ device: texts }) => ({
-      title: texts.title,
-      lead: value === undefined || failed.faults !== undefined ? texts.lead : texts.leadFilled,
-      action: site.path("/device"),
-      members: hidden(browserToken(kit, ctx, PURPOSE)),
-      fields: [{ name: "user_code", label: texts.code, type: "text", autocomplete: "off", value, autofocus: true, hint: texts.hint }],
-      submit: texts.submit,
-      after: texts.caution,
-    }));
-  return {
-    GET: async (ctx) => show(ctx, queryMember(ctx, "user_code")),
-    async POST(ctx) {
-      const form = await formBody(ctx);
-      guard.assert(ctx, form, PURPOSE);
-      const userCode = form.get("user_code") ?? "";
-      const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
-      try {
-        const entered = `${assertUserCode(parseUserCode(userCode))} ${browserSecret(ctx, kit.cookies, ports.randomBytes)}`;
-        const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, callerOf(ctx), entered, find);
-        const requestId = await flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(kit, ctx) });
-        sendRedirect(ctx, site.path("/consent", { requestId }));
-      } catch (error) {
-        show(ctx, userCode, failedForm(ctx, error, ["user_code"]));
-      }
-    },
-  };
-}
+export const devicePage: FormHandlers = {
+  GET: async (visit) => show(visit, queryMember(visit, "user_code")),
+  async POST(visit) {
+    const { ctx, ports, cookies } = visit;
+    const form = await formFor(visit, PURPOSE);
+    const userCode = form.get("user_code") ?? "";
+    const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
+    try {
+      const entered = `${assertUserCode(parseUserCode(userCode))} ${browserSecret(ctx, cookies, ports.randomBytes)}`;
+      const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, callerOf(ctx), entered, find);
+      const requestId = await visit.flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(visit) });
+      sendRedirect(ctx, visit.site.path("/consent", { requestId }));
+    } catch (error) {
+      show(visit, userCode, failedForm(visit, error, ["user_code"]));
+    }
+  },
+};
 
 /** GET /device/done: confirms the user's decision. The device gets its answer at the token endpoint. */
-export const deviceDonePage =
-  (kit: PageKit): Handler =>
-  (ctx) => {
-    const { site } = kit;
-    const outcome = doneOf(kit, ctx);
-    if (outcome !== "approved" && outcome !== "denied" && outcome !== "failed") return sendRedirect(ctx, site.path("/device"));
-    sendNotice(ctx, site, outcome === "approved" ? "good" : "plain", ({ device }) => device[outcome]);
-  };
+export const deviceDonePage = (visit: Visit) => {
+  const { site } = visit;
+  const outcome = doneOf(visit);
+  if (outcome !== "approved" && outcome !== "denied" && outcome !== "failed") return sendRedirect(visit.ctx, site.path("/device"));
+  sendNotice(visit, outcome === "approved" ? "good" : "plain", ({ device }) => device[outcome]);
+};
 
 /** Wrong user codes that one address may enter in an hour. With 34.6 bits it would take thousands of years to guess one. @see RFC 8628 §5.1 */
 const BUDGET: FailureBudget = { limit: 5, window: 3_600 };

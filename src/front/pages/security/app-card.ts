@@ -1,8 +1,16 @@
 import type { SecondFactorState } from "../../../accounts/factors.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
-import { buttonForm, html, moment, type Part, type Site } from "../views/layout.ts";
+import type { Visit } from "../kit.ts";
+import { buttonForm, type Fault, html, moment, type Part, type Site } from "../views/layout.ts";
 
 const PATH = "/account/security/app";
+
+/** The value of `done` where the set-up of an authenticator app has to be begun again, as in a new session. */
+export const APP_OVER = "appOver";
+
+/** What the page that was redirected to says about that. */
+export const appOverFaults = ({ texts }: Visit, done: string | undefined): readonly Fault[] =>
+  done === APP_OVER ? [{ message: texts.authenticatorApp.over }] : [];
 
 /** What the security page knows about apps. */
 interface AppCard {

@@ -16,20 +16,9 @@ import type { Form } from "../../../protocol/form.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf, languageOf } from "../../http/caller.ts";
-import type { FrontContext, Handler } from "../../http/routes.ts";
+import { callerOf } from "../../http/caller.ts";
 import { provedForm, provedFormPage } from "../fresh-proof.ts";
-import {
-  APP_OVER,
-  accountToken,
-  browserCaller,
-  goneAfter,
-  type PageKit,
-  queryForm,
-  returnToOf,
-  SET_UP,
-  startBrowserSession,
-} from "../kit.ts";
+import { accountToken, browserCaller, goneAfter, queryForm, returnToOf, SET_UP, startBrowserSession, type Visit } from "../kit.ts";
 import { accountFrame } from "../views/account-frame.ts";
 import { wideLink } from "../views/cards.ts";
 import {
@@ -46,6 +35,7 @@ import {
   sendPage,
 } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
+import { APP_OVER } from "./app-card.ts";
 import { showGone } from "./page.ts";
 import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
 
@@ -55,72 +45,66 @@ const PATH = `${SECURITY}/app`;
 const APP_MEMBER = "app";
 
 /** POST /account/security/app/begin: makes the secret of a new app. */
-export const beginAppPage = (kit: PageKit): Handler =>
-  factorForm(
-    kit,
-    (_ctx, returnTo) => kit.site.path(PATH, returnTo),
-    async (_ctx, _form, signedIn) => beginApp(signedIn, kit.ports),
-  );
+export const beginAppPage = factorForm(
+  ({ site }, returnTo) => site.path(PATH, returnTo),
+  async ({ ports }, _form, signedIn) => beginApp(signedIn, ports),
+);
 
-/** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */
-export function appPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  const { ports, site } = kit;
-
-  /** Where no app waits for its first code in this session: one that is on was confirmed in another tab, or before a click on Back. */
-  async function leave(ctx: FrontContext, { user }: SignedIn, returnTo: ReturnTo): Promise<void> {
-    const { appAddedAt } = await ports.secondFactors.stateOf(user.id);
-    if (appAddedAt !== null) return sendRedirect(ctx, afterFactor(site, returnTo, SECURITY));
-    sendRedirect(ctx, site.path(donePath(kit, ctx, returnTo.requestId === undefined ? SECURITY : SET_UP, APP_OVER), returnTo));
-  }
-
-  /** @param form names the app whose code was sent: another tab may have begun another one since */
-  async function show(ctx: FrontContext, signedIn: SignedIn, failed: FailedForm, form?: Form): Promise<void> {
-    const [returnTo, sent] = [returnToOf(site, form ?? queryForm(ctx)), form?.get(APP_MEMBER)];
-    const app = await waitingApp(signedIn, ports);
-    if (app === undefined) return leave(ctx, signedIn, returnTo);
-    const [language, name] = [languageOf(ctx), hash("sha256", app.secret, "base64url")];
-    const isReplaced = sent !== undefined && sent !== name;
-    const faults = isReplaced ? [{ message: TEXTS[language].authenticatorApp.replaced }] : (failed.faults ?? []);
-    const members = html`${hidden(accountToken(kit, ctx, signedIn.user), returnTo)}<input type="hidden" name="${APP_MEMBER}" value="${name}">`;
-    sendPage(ctx, appView(site, language, { ...app, members, returnTo, faults }), failed.status);
-  }
-
-  /** The first code proves the app, so the session goes on as one of two factors. */
-  async function raise(ctx: FrontContext, { user, session }: SignedIn): Promise<void> {
-    if (isAsStrong(session.acr, TWO_FACTOR_ACR)) return;
-    const proved = withSecondFactor(session.amr, "otp");
-    const raised = await raiseTo(user, proved, ports, browserCaller(kit, ctx)).catch((error: unknown) => {
-      if (isRefusal(error)) return undefined; // the app is on, so its recovery codes must be shown
-      throw error;
-    });
-    if (raised !== undefined) await startBrowserSession(kit, ctx, raised);
-  }
-
-  return provedFormPage(kit, [CODE_FIELD], show, async (ctx, form, signedIn) => {
-    const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", ports, callerOf(ctx));
-    await raise(ctx, signedIn);
-    sendPage(ctx, recoveryCodesView(site, languageOf(ctx), codes, afterFactor(site, returnToOf(site, form), SECURITY)));
-    return undefined;
-  });
+/** Where no app waits for its first code in this session: one that is on was confirmed in another tab, or before a click on Back. */
+async function leave(visit: Visit, { user }: SignedIn, returnTo: ReturnTo): Promise<void> {
+  const { ctx, site } = visit;
+  const { appAddedAt } = await visit.ports.secondFactors.stateOf(user.id);
+  if (appAddedAt !== null) return sendRedirect(ctx, afterFactor(site, returnTo, SECURITY));
+  sendRedirect(ctx, site.path(donePath(visit, returnTo.requestId === undefined ? SECURITY : SET_UP, APP_OVER), returnTo));
 }
 
-/** POST /account/security/app/codes: new recovery codes, shown once. */
-export const renewCodesPage = (kit: PageKit): Handler =>
-  provedForm(kit, async (ctx, _form, signedIn) => {
-    try {
-      const codes = await renewRecoveryCodes(signedIn, kit.ports, callerOf(ctx));
-      sendPage(ctx, recoveryCodesView(kit.site, languageOf(ctx), codes));
-    } catch (error) {
-      return showGone(kit, ctx, signedIn, error, "appGone");
-    }
-  });
+/** @param form names the app whose code was sent: another tab may have begun another one since */
+async function show(visit: Visit, signedIn: SignedIn, failed: FailedForm, form?: Form): Promise<void> {
+  const { site, texts } = visit;
+  const [returnTo, sent] = [returnToOf(site, form ?? queryForm(visit)), form?.get(APP_MEMBER)];
+  const app = await waitingApp(signedIn, visit.ports);
+  if (app === undefined) return leave(visit, signedIn, returnTo);
+  const name = hash("sha256", app.secret, "base64url");
+  const isReplaced = sent !== undefined && sent !== name;
+  const faults = isReplaced ? [{ message: texts.authenticatorApp.replaced }] : (failed.faults ?? []);
+  const members = html`${hidden(accountToken(visit, signedIn.user), returnTo)}<input type="hidden" name="${APP_MEMBER}" value="${name}">`;
+  sendPage(visit.ctx, appView(site, visit.language, { ...app, members, returnTo, faults }), failed.status);
+}
 
-export const removeAppPage = (kit: PageKit): Handler =>
-  factorForm(
-    kit,
-    (ctx) => kit.site.path(donePath(kit, ctx, SECURITY, "appRemoved")),
-    (ctx, _form, signedIn) => goneAfter(removeApp(signedIn, kit.ports, callerOf(ctx))),
-  );
+/** The first code proves the app, so the session goes on as one of two factors. */
+async function raise(visit: Visit, { user, session }: SignedIn): Promise<void> {
+  if (isAsStrong(session.acr, TWO_FACTOR_ACR)) return;
+  const proved = withSecondFactor(session.amr, "otp");
+  const raised = await raiseTo(user, proved, visit.ports, browserCaller(visit)).catch((error: unknown) => {
+    if (isRefusal(error)) return undefined; // the app is on, so its recovery codes must be shown
+    throw error;
+  });
+  if (raised !== undefined) await startBrowserSession(visit, raised);
+}
+
+/** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */
+export const appPage = provedFormPage([CODE_FIELD], show, async (visit, form, signedIn) => {
+  const { ctx, site, language } = visit;
+  const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", visit.ports, callerOf(ctx));
+  await raise(visit, signedIn);
+  sendPage(ctx, recoveryCodesView(site, language, codes, afterFactor(site, returnToOf(site, form), SECURITY)));
+  return undefined;
+});
+
+/** POST /account/security/app/codes: new recovery codes, shown once. */
+export const renewCodesPage = provedForm(async (visit, _form, signedIn) => {
+  try {
+    const codes = await renewRecoveryCodes(signedIn, visit.ports, callerOf(visit.ctx));
+    sendPage(visit.ctx, recoveryCodesView(visit.site, visit.language, codes));
+  } catch (error) {
+    return showGone(visit, signedIn, error, "appGone");
+  }
+});
+
+export const removeAppPage = factorForm(
+  (visit) => visit.site.path(donePath(visit, SECURITY, "appRemoved")),
+  (visit, _form, signedIn) => goneAfter(removeApp(signedIn, visit.ports, callerOf(visit.ctx))),
+);
 
 /** Shows the secret of a new app, and asks for its first code. */
 function appView(

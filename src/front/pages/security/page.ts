@@ -6,9 +6,8 @@ import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
-import { callerOf, languageOf } from "../../http/caller.ts";
-import type { FrontContext, Handler } from "../../http/routes.ts";
-import { accountForm, accountPageHandler, accountToken, appOverFaults, goneAfter, goneForm, type PageKit } from "../kit.ts";
+import { callerOf } from "../../http/caller.ts";
+import { accountForm, accountPageHandler, accountToken, goneAfter, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
 import {
   buttonForm,
@@ -24,16 +23,15 @@ import {
   sendPage,
 } from "../views/layout.ts";
 import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
-import { appCard } from "./app-card.ts";
+import { appCard, appOverFaults } from "./app-card.ts";
 
 /** The page about password, other accounts and sessions. @param failed what could not be done to the page's lists */
 export async function showSecurity(
-  kit: PageKit,
-  ctx: FrontContext,
+  visit: Visit,
   { user, session }: SignedIn,
   { done, faults = [], status }: Partial<Pick<AccountPage, "done">> & FailedForm,
 ): Promise<void> {
-  const { ports, site } = kit;
+  const { ports, site, language } = visit;
   const [sessions, linked, connections, passkeys, secondFactor] = await Promise.all([
     ports.sessions.ofUser(user.id),
     ports.identityLinks.ofUser(user.id),
@@ -41,8 +39,7 @@ export async function showSecurity(
     ports.relyingParty && ports.passkeys.ofUser(user.id),
     ports.secondFactors.stateOf(user.id),
   ]);
-  const [language, token] = [languageOf(ctx), accountToken(kit, ctx, user)];
-  const texts = TEXTS[language].security;
+  const [texts, token] = [visit.texts.security, accountToken(visit, user)];
   const frame = { language, path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) };
   const content = html`${faultSummary(language, faults)}
 ${passkeys && passkeyCard(site, language, passkeys, token)}
@@ -61,33 +58,32 @@ ${identitiesCard(
 )}
 ${sessionsCard(site, language, sessions, session.id, token)}
 ${leavingCards(site, language, token)}`;
-  sendPage(ctx, accountFrame(site, { ...frame, ...(passkeys && { head: passkeyHead(site) }) }, content), status);
-  if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
+  sendPage(visit.ctx, accountFrame(site, { ...frame, ...(passkeys && { head: passkeyHead(site) }) }, content), status);
+  if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
 
 /** Shows the page where a form was about something that another tab has removed. @throws any other error */
-export async function showGone(kit: PageKit, ctx: FrontContext, signedIn: SignedIn, error: unknown, what: "passkeyGone" | "appGone") {
-  await showSecurity(kit, ctx, signedIn, goneForm(error, TEXTS[languageOf(ctx)].security[what]));
+export async function showGone(visit: Visit, signedIn: SignedIn, error: unknown, what: "passkeyGone" | "appGone") {
+  await showSecurity(visit, signedIn, goneForm(error, visit.texts.security[what]));
   return undefined;
 }
 
 /** GET /account/security: the password, and where the user is signed in. */
-export const securityPage = (kit: PageKit): Handler =>
-  accountPageHandler(kit, (ctx, { signedIn, done }) => showSecurity(kit, ctx, signedIn, { done, faults: appOverFaults(ctx, done) }));
+export const securityPage = accountPageHandler((visit, { signedIn, done }) =>
+  showSecurity(visit, signedIn, { done, faults: appOverFaults(visit, done) }),
+);
 
 /** POST /account/security/sessions/end: signs out one session elsewhere. */
-export const endSessionPage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, form, { user }) => {
-    await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, kit.ports.sessions, callerOf(ctx)));
-    return donePath(kit, ctx, "/account/security", "session");
-  });
+export const endSessionPage = accountForm(async (visit, form, { user }) => {
+  await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, visit.ports.sessions, callerOf(visit.ctx)));
+  return donePath(visit, "/account/security", "session");
+});
 
 /** POST /account/security/sessions/end-others: signs out every session but this one. */
-export const endOtherSessionsPage = (kit: PageKit): Handler =>
-  accountForm(kit, async (ctx, _form, { user, session }) => {
-    await signOutOthers(session.id, user.id, kit.ports.sessions, callerOf(ctx));
-    return donePath(kit, ctx, "/account/security", "others");
-  });
+export const endOtherSessionsPage = accountForm(async (visit, _form, { user, session }) => {
+  await signOutOthers(session.id, user.id, visit.ports.sessions, callerOf(visit.ctx));
+  return donePath(visit, "/account/security", "others");
+});
 
 /** @param current the id of the session of this browser */
 function sessionsCard(site: Site, language: Language, sessions: readonly LiveSession[], current: string, token: string): Markup {

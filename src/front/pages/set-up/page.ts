@@ -1,26 +1,26 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
-import { languageOf } from "../../http/caller.ts";
-import { type FrontContext, type Handler, pathText } from "../../http/routes.ts";
+import { pathText } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import { answerRequest, NOTHING_ASKED, openRequest, waitingHash } from "../../oauth/pending-request.ts";
 import { isFresh, proofPath } from "../fresh-proof.ts";
 import {
   accountForm,
   accountToken,
-  appOverFaults,
   destinationOf,
   doneOf,
-  type PageKit,
+  type FormHandlers,
   PENDING_ACTION_TTL,
   queryForm,
   returnToOf,
   signedInTo,
   signInFor,
   unreachedByRealm,
+  type Visit,
   validRequest,
 } from "../kit.ts";
+import { appOverFaults } from "../security/app-card.ts";
 import {
   type FailedForm,
   type FormPage,
@@ -46,17 +46,17 @@ interface Missing {
 }
 
 /** @returns undefined when nothing is missing, and the response is a redirect to where the user was going */
-async function missingFactor(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo): Promise<Missing | undefined> {
-  const { ports, site } = kit;
-  const signedIn = await signedInTo(kit, ctx);
-  const goOn = (path: string): undefined => void sendRedirect(ctx, path);
-  if (!signedIn) return goOn(signInFor(site, pathText(ctx), returnTo));
+async function missingFactor(visit: Visit, returnTo: ReturnTo): Promise<Missing | undefined> {
+  const { ports, site } = visit;
+  const signedIn = await signedInTo(visit);
+  const goOn = (path: string): undefined => void sendRedirect(visit.ctx, path);
+  if (!signedIn) return goOn(signInFor(site, pathText(visit.ctx), returnTo));
   if (returnTo.requestId === undefined) {
     const needed = unreachedByRealm(signedIn.session, ports);
     return needed === undefined ? goOn(destinationOf(site, returnTo)) : { needed, signedIn };
   }
-  const open = await openRequest(kit, ctx, returnTo.requestId, NOTHING_ASKED, signedIn.user.id);
-  const valid = await validRequest(kit, ctx, open, signedIn);
+  const open = await openRequest(visit, returnTo.requestId, NOTHING_ASKED, signedIn.user.id);
+  const valid = await validRequest(visit, open, signedIn);
   if (!valid) return undefined;
   if (valid.step.kind !== "set_up") return goOn(destinationOf(site, returnTo));
   await ports.pendingRequests.extend(waitingHash(open.requestId, open.browser), PENDING_ACTION_TTL);
@@ -64,36 +64,34 @@ async function missingFactor(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo
 }
 
 /** Offers what the user has to set up before they go on, after a fresh proof. */
-export async function showSetUp(kit: PageKit, ctx: FrontContext, returnTo: ReturnTo, failed: FailedForm = {}): Promise<void> {
-  const { ports, site } = kit;
+export async function showSetUp(visit: Visit, returnTo: ReturnTo, failed: FailedForm = {}): Promise<void> {
+  const { ports, site, language } = visit;
   const { faults = [], status } = failed;
-  const missing = await missingFactor(kit, ctx, returnTo);
+  const missing = await missingFactor(visit, returnTo);
   if (missing === undefined) return;
   const { needed, signedIn, valid } = missing;
-  if (!isFresh(signedIn)) return sendRedirect(ctx, proofPath(site, pathText(ctx), returnTo));
-  const [language, passkeys] = [languageOf(ctx), ports.relyingParty !== undefined];
+  if (!isFresh(signedIn)) return sendRedirect(visit.ctx, proofPath(site, pathText(visit.ctx), returnTo));
+  const passkeys = ports.relyingParty !== undefined;
   const client = valid && shownClient(language, valid.authorization, valid.request.redirectUri ?? "");
   const app = needed === "mfa" && ports.box.usable();
-  const page = { token: accountToken(kit, ctx, signedIn.user), returnTo, needed, client, passkeys, app, faults };
-  sendPage(ctx, setUpView(site, language, page), status);
-  if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
+  const page = { token: accountToken(visit, signedIn.user), returnTo, needed, client, passkeys, app, faults };
+  sendPage(visit.ctx, setUpView(site, language, page), status);
+  if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
 
 /** GET /login/set-up: what the user has to set up first. POST, not now: the application gets the reason, other users go on. */
-export function setUpPage(kit: PageKit): { readonly GET: Handler; readonly POST: Handler } {
-  return {
-    GET: (ctx) => showSetUp(kit, ctx, returnToOf(kit.site, queryForm(ctx)), { faults: appOverFaults(ctx, doneOf(kit, ctx)) }),
-    POST: accountForm(kit, async (ctx, form, { user }) => {
-      const returnTo = returnToOf(kit.site, form);
-      if (returnTo.requestId === undefined) return returnTo.next ?? ACCOUNT_START;
-      const missing = await missingFactor(kit, ctx, returnTo);
-      if (missing?.valid === undefined) return undefined;
-      await answerRequest(kit, await openRequest(kit, ctx, returnTo.requestId, NOTHING_ASKED, user.id), NOTHING_ASKED, user.id);
-      const description = "The user has no sign-in method of this strength.";
-      kit.flow.refuse(ctx, missing.valid.request, "unmet_authentication_requirements", description);
-    }),
-  };
-}
+export const setUpPage: FormHandlers = {
+  GET: (visit) => showSetUp(visit, returnToOf(visit.site, queryForm(visit)), { faults: appOverFaults(visit, doneOf(visit)) }),
+  POST: accountForm(async (visit, form, { user }) => {
+    const returnTo = returnToOf(visit.site, form);
+    if (returnTo.requestId === undefined) return returnTo.next ?? ACCOUNT_START;
+    const missing = await missingFactor(visit, returnTo);
+    if (missing?.valid === undefined) return undefined;
+    await answerRequest(visit, await openRequest(visit, returnTo.requestId, NOTHING_ASKED, user.id), NOTHING_ASKED, user.id);
+    const description = "The user has no sign-in method of this strength.";
+    visit.flow.refuse(visit.ctx, missing.valid.request, "unmet_authentication_requirements", description);
+  }),
+};
 
 interface SetUpPage extends Pick<FormPage, "token" | "returnTo" | "faults"> {
   /** The class of sign-in that is demanded. */

@@ -5,10 +5,9 @@ import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
 import { type Connection, connectionUnknown, isTrustedFor, type OfferedConnection } from "../../../upstream/connection.ts";
 import type { SignInSecrets } from "../../../upstream/ports.ts";
 import { csrfToken } from "../../http/cookies.ts";
-import type { FrontContext } from "../../http/routes.ts";
 import { boundOf, PENDING_TTL } from "../../oauth/authorize.ts";
 import { browserSecret, expired, storedRequest, waitingHash, waitingRequest } from "../../oauth/pending-request.ts";
-import { type PageKit, PENDING_ACTION_TTL, returnToOf } from "../kit.ts";
+import { PENDING_ACTION_TTL, returnToOf, type Visit } from "../kit.ts";
 import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 
 /** The path that sends the browser to a provider. */
@@ -16,19 +15,14 @@ export const upstreamPath = (site: Site, name: string, returnTo: ReturnTo, email
   site.path(`/signin/${name}?login_hint=${encodeURIComponent(email)}`, returnTo);
 
 /** The client of a request that waits in this browser. */
-async function clientIdOf(kit: PageKit, ctx: FrontContext, { requestId }: ReturnTo): Promise<string | undefined> {
-  const pending = requestId === undefined ? undefined : await waitingRequest(kit, ctx, requestId);
+async function clientIdOf(visit: Visit, { requestId }: ReturnTo): Promise<string | undefined> {
+  const pending = requestId === undefined ? undefined : await waitingRequest(visit, requestId);
   return pending && storedRequest(pending.query).clientId;
 }
 
 /** The connection that is trusted for the domain of an address. */
-export async function connectionFor(
-  kit: PageKit,
-  ctx: FrontContext,
-  email: string,
-  returnTo: ReturnTo,
-): Promise<OfferedConnection | undefined> {
-  const offered = await kit.ports.connections.offered(await clientIdOf(kit, ctx, returnTo));
+export async function connectionFor(visit: Visit, email: string, returnTo: ReturnTo): Promise<OfferedConnection | undefined> {
+  const offered = await visit.ports.connections.offered(await clientIdOf(visit, returnTo));
   return offered.find((connection) => isTrustedFor(connection, email));
 }
 
@@ -52,12 +46,7 @@ const secretsOf = (state: string, browser: string): SignInSecrets => ({
 });
 
 /** Remembers where a user of this browser goes, and keeps the application's request waiting. @throws {Refusal} too_many_requests */
-export async function beginDetour(
-  { ports, cookies }: PageKit,
-  ctx: FrontContext,
-  signedIn: SignedIn | undefined,
-  detour: Detour,
-): Promise<SignInSecrets> {
+export async function beginDetour({ ports, cookies, ctx }: Visit, signedIn: SignedIn | undefined, detour: Detour): Promise<SignInSecrets> {
   const bound = boundOf(signedIn, ctx.state.address);
   await assertWithin(ports.pendingRate, bound.holder);
   const browser = browserSecret(ctx, cookies, ports.randomBytes);
@@ -75,8 +64,7 @@ export async function beginDetour(
 
 /** The detour that this browser comes back from, once. @throws {Refusal} invalid_request for an unknown one */
 export async function endDetour(
-  { ports, cookies, site }: PageKit,
-  ctx: FrontContext,
+  { ports, cookies, site, ctx }: Visit,
   state: string | undefined,
 ): Promise<Detour & { readonly secrets: SignInSecrets }> {
   const browser = cookies.visitor(ctx);
@@ -97,7 +85,7 @@ export async function endDetour(
 }
 
 /** @throws {Refusal} not_found */
-export async function connectionNamed({ ports }: PageKit, name: string): Promise<Connection> {
+export async function connectionNamed({ ports }: Visit, name: string): Promise<Connection> {
   const connection = await ports.connections.byName(name);
   if (connection?.enabled) return connection;
   throw connectionUnknown();

@@ -10,88 +10,74 @@ import { arrive, linkIdentity, unlinkIdentity, upstreamRefused } from "../../../
 import { donePath } from "../../done.ts";
 import { sendRedirect, setRetryHeaders } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
-import { type FrontContext, type Handler, queryText } from "../../http/routes.ts";
+import { queryText } from "../../http/routes.ts";
 import { expired, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { provedForm } from "../fresh-proof.ts";
-import {
-  browserCaller,
-  enterBrowser,
-  failedForm,
-  goneAfter,
-  type PageKit,
-  queryForm,
-  queryMember,
-  returnToOf,
-  signedInTo,
-} from "../kit.ts";
+import { browserCaller, enterBrowser, failedForm, goneAfter, queryForm, queryMember, returnToOf, signedInTo, type Visit } from "../kit.ts";
 import { showSecurity } from "../security/page.ts";
 import { beginSecondFactor } from "../sign-in/page.ts";
 import { sendNotice, wideLink } from "../views/cards.ts";
 import { html, type ReturnTo } from "../views/layout.ts";
 import { beginDetour, connectionNamed, type Detour, endDetour } from "./detour.ts";
 
-const nameIn = (ctx: FrontContext): string => String(ctx.params.name);
+const nameIn = (visit: Visit): string => String(visit.ctx.params.name);
 
 /** GET /signin/{name}: sends the browser to a provider. */
-export const upstreamPage =
-  (kit: PageKit): Handler =>
-  async (ctx) => {
-    const connection = await connectionNamed(kit, nameIn(ctx));
-    const returnTo = returnToOf(kit.site, queryForm(ctx));
-    const again = await mustProveAgain(kit, ctx, returnTo);
-    await leave(kit, ctx, connection, { connectionId: connection.id, returnTo, linkFor: undefined, again });
-  };
+export const upstreamPage = async (visit: Visit) => {
+  const connection = await connectionNamed(visit, nameIn(visit));
+  const returnTo = returnToOf(visit.site, queryForm(visit));
+  const again = await mustProveAgain(visit, returnTo);
+  await leave(visit, connection, { connectionId: connection.id, returnTo, linkFor: undefined, again });
+};
 
 /** Sends the browser to a provider. */
-async function leave(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour): Promise<void> {
-  const loginHint = queryMember(ctx, "login_hint")?.slice(0, 254);
+async function leave(visit: Visit, connection: Connection, detour: Detour): Promise<void> {
+  const loginHint = queryMember(visit, "login_hint")?.slice(0, 254);
   try {
     if (detour.again && connection.protocol === "github") throw new Refusal("access_denied", "upstream_cannot_confirm");
-    const providers = await kit.ports.providers();
-    const secrets = await beginDetour(kit, ctx, await signedInTo(kit, ctx), detour);
-    sendRedirect(ctx, await providers.authorizationUrl(connection, secrets, { loginHint, again: detour.again }));
+    const providers = await visit.ports.providers();
+    const secrets = await beginDetour(visit, await signedInTo(visit), detour);
+    sendRedirect(visit.ctx, await providers.authorizationUrl(connection, secrets, { loginHint, again: detour.again }));
   } catch (error) {
-    await fail(kit, ctx, connection, detour, error);
+    await fail(visit, connection, detour, error);
   }
 }
 
 /** Whether the user must prove again who they are: one who is signed in, or whose application asks for it. The provider must ask them too. */
-const mustProveAgain = async (kit: PageKit, ctx: FrontContext, returnTo: ReturnTo): Promise<boolean> =>
-  (await signedInTo(kit, ctx)) !== undefined || isAskedToProve(kit, ctx, returnTo);
+const mustProveAgain = async (visit: Visit, returnTo: ReturnTo): Promise<boolean> =>
+  (await signedInTo(visit)) !== undefined || isAskedToProve(visit, returnTo);
 
 /** Whether the application asks for a fresh proof. */
-async function isAskedToProve(kit: PageKit, ctx: FrontContext, { requestId }: ReturnTo): Promise<boolean> {
+async function isAskedToProve(visit: Visit, { requestId }: ReturnTo): Promise<boolean> {
   if (requestId === undefined) return false;
-  const pending = await waitingRequest(kit, ctx, requestId);
+  const pending = await waitingRequest(visit, requestId);
   if (!pending) throw expired();
   const { prompt, maxAge } = storedRequest(pending.query);
   return maxAge !== undefined || (prompt ?? "").split(" ").includes("login");
 }
 
 /** GET /signin/{name}/callback: the browser comes back from a provider. @see OIDC Core §3.1.2.5, RFC 9207 */
-export const upstreamCallbackPage =
-  (kit: PageKit): Handler =>
-  async (ctx) => {
-    const { ports } = kit;
-    const { secrets, ...detour } = await endDetour(kit, ctx, queryMember(ctx, "state"));
-    const connection = await connectionNamed(kit, nameIn(ctx));
-    try {
-      // A response that came back to the address of another connection is mixed up (RFC 9700 §4.4).
-      if (connection.id !== detour.connectionId) throw new Refusal("access_denied", "upstream_mixed_up");
-      const url = new URL(`${ports.issuer}/signin/${connection.name}/callback?${queryText(ctx)}`);
-      const identity = await (await ports.providers()).identityOf(connection, url, secrets);
-      if (detour.linkFor !== undefined) await link(kit, ctx, connection, identity, detour.linkFor);
-      else await enter(kit, ctx, connection, identity, detour.returnTo);
-    } catch (error) {
-      await fail(kit, ctx, connection, detour, error);
-    }
-  };
+export const upstreamCallbackPage = async (visit: Visit) => {
+  const { ports } = visit;
+  const { secrets, ...detour } = await endDetour(visit, queryMember(visit, "state"));
+  const connection = await connectionNamed(visit, nameIn(visit));
+  try {
+    // A response that came back to the address of another connection is mixed up (RFC 9700 §4.4).
+    if (connection.id !== detour.connectionId) throw new Refusal("access_denied", "upstream_mixed_up");
+    const url = new URL(`${ports.issuer}/signin/${connection.name}/callback?${queryText(visit.ctx)}`);
+    const identity = await (await ports.providers()).identityOf(connection, url, secrets);
+    if (detour.linkFor !== undefined) await link(visit, connection, identity, detour.linkFor);
+    else await enter(visit, connection, identity, detour.returnTo);
+  } catch (error) {
+    await fail(visit, connection, detour, error);
+  }
+};
 
 /** Seconds, and audit records of refused arrivals in them that one address may cause: as many as by wrong passwords. */
 const [WINDOW, MOST_RECORDED] = [900, 100];
 
 /** Records refused arrivals, of which strangers can cause any number. */
-const boundedRefusals = ({ ports: { refusals, strangerFailures } }: PageKit, ctx: FrontContext): RefusalLog => ({
+const boundedRefusals = ({ ports: { refusals, strangerFailures }, ctx }: Visit): RefusalLog => ({
   async record(entry) {
     const address = hashSecret(`refused arrivals\n${callerOf(ctx).limitKey}`);
     await strangerFailures.count(address, WINDOW);
@@ -101,17 +87,11 @@ const boundedRefusals = ({ ports: { refusals, strangerFailures } }: PageKit, ctx
 
 const WORDS = { link_first: "linkFirst", no_account: "noAccount" } as const;
 
-async function enter(
-  kit: PageKit,
-  ctx: FrontContext,
-  connection: Connection,
-  identity: UpstreamIdentity,
-  returnTo: ReturnTo,
-): Promise<void> {
-  const { site } = kit;
-  const ports = { ...kit.ports, refusals: boundedRefusals(kit, ctx) };
-  const arrived = await arrive(connection, identity, ports, browserCaller(kit, ctx));
-  if (arrived.kind === "half") return sendRedirect(ctx, await beginSecondFactor(kit, ctx, arrived.half, returnTo));
+async function enter(visit: Visit, connection: Connection, identity: UpstreamIdentity, returnTo: ReturnTo): Promise<void> {
+  const { site } = visit;
+  const ports = { ...visit.ports, refusals: boundedRefusals(visit) };
+  const arrived = await arrive(connection, identity, ports, browserCaller(visit));
+  if (arrived.kind === "half") return sendRedirect(visit.ctx, await beginSecondFactor(visit, arrived.half, returnTo));
   if (arrived.kind !== "signed_in") {
     const [{ kind }, { title }] = [arrived, connection];
     // The identity belongs to no account: an address alone leads into none.
@@ -123,17 +103,17 @@ ${wideLink(site.path("/login", returnTo), texts.toSignIn)}
 ${kind === "no_account" && hasSignUp(ports.signUpPolicy) && html`<a class="button button-quiet button-wide" href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`}
 </div>`,
     });
-    return sendNotice(ctx, site, "plain", words, 403);
+    return sendNotice(visit, "plain", words, 403);
   }
-  sendRedirect(ctx, await enterBrowser(kit, ctx, arrived.session, returnTo));
+  sendRedirect(visit.ctx, await enterBrowser(visit, arrived.session, returnTo));
 }
 
 /** Links the identity to the user who has asked for it, in the same session. @throws {Refusal} conflict, login_required */
-async function link(kit: PageKit, ctx: FrontContext, connection: Connection, identity: UpstreamIdentity, session: string): Promise<void> {
-  const signedIn = await signedInTo(kit, ctx);
+async function link(visit: Visit, connection: Connection, identity: UpstreamIdentity, session: string): Promise<void> {
+  const signedIn = await signedInTo(visit);
   if (signedIn?.session.id !== session) throw new Refusal("login_required", SESSION_ENDED);
-  await linkIdentity(signedIn, connection, identity, kit.ports, callerOf(ctx));
-  sendRedirect(ctx, kit.site.path(donePath(kit, ctx, "/account/security", "linked")));
+  await linkIdentity(signedIn, connection, identity, visit.ports, callerOf(visit.ctx));
+  sendRedirect(visit.ctx, visit.site.path(donePath(visit, "/account/security", "linked")));
 }
 
 const SHOWN: readonly RefusalCode[] = ["access_denied", "unauthenticated", "login_required", "conflict", "temporarily_unavailable"];
@@ -141,16 +121,16 @@ const SHOWN: readonly RefusalCode[] = ["access_denied", "unauthenticated", "logi
 const RECORDED: readonly string[] = ["account_disabled", EMAIL_UNVERIFIED];
 
 /** Shows why a provider did not sign the user in, and records it. @throws any error that is no such reason */
-async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, detour: Detour, error: unknown): Promise<void> {
-  const { site } = kit;
+async function fail(visit: Visit, connection: Connection, detour: Detour, error: unknown): Promise<void> {
+  const { site } = visit;
   if (!isRefusal(error) || !(SHOWN.includes(error.code) || error.reason === EMAIL_UNVERIFIED)) throw error;
   const recorded = RECORDED.includes(error.reason);
-  if (!recorded) await boundedRefusals(kit, ctx).record(upstreamRefused(connection, error.reason, callerOf(ctx)));
-  setRetryHeaders(ctx, error);
+  if (!recorded) await boundedRefusals(visit).record(upstreamRefused(connection, error.reason, callerOf(visit.ctx)));
+  setRetryHeaders(visit.ctx, error);
   const { title } = connection;
   const { returnTo } = detour;
   const signOutHelps =
-    error.reason === "upstream_cannot_confirm" && (await signedInTo(kit, ctx)) !== undefined && !(await isAskedToProve(kit, ctx, returnTo));
+    error.reason === "upstream_cannot_confirm" && (await signedInTo(visit)) !== undefined && !(await isAskedToProve(visit, returnTo));
   const words = ({ upstream: texts, refusals }: Texts) => ({
     title: texts.failed.title(title),
     text:
@@ -162,7 +142,7 @@ async function fail(kit: PageKit, ctx: FrontContext, connection: Connection, det
         ? wideLink(site.path("/login", returnTo), texts.toSignIn)
         : wideLink(site.path("/account/security"), texts.toSecurity),
   });
-  sendNotice(ctx, site, "bad", words, CATALOGUE[error.code].http);
+  sendNotice(visit, "bad", words, CATALOGUE[error.code].http);
 }
 
 /** @param title of the provider  @param signOutHelps whether one that cannot ask a user again does where none is signed in */
@@ -176,26 +156,25 @@ function failedText(texts: Texts["upstream"]["failed"], reason: string, title: s
 }
 
 /** POST /account/security/identities: connects or disconnects another account, by a fresh proof. */
-export const identitiesPage = (kit: PageKit): Handler =>
-  provedForm(kit, async (ctx, form, signedIn) => {
-    const toLink = form.get("link");
-    if (toLink !== undefined) return startLink(kit, ctx, signedIn, toLink);
-    try {
-      await goneAfter(unlink(kit, ctx, signedIn, form.get("unlink") ?? ""));
-      return donePath(kit, ctx, "/account/security", "unlinked");
-    } catch (error) {
-      await showSecurity(kit, ctx, signedIn, failedForm(ctx, error, []));
-    }
-  });
+export const identitiesPage = provedForm(async (visit, form, signedIn) => {
+  const toLink = form.get("link");
+  if (toLink !== undefined) return startLink(visit, signedIn, toLink);
+  try {
+    await goneAfter(unlink(visit, signedIn, form.get("unlink") ?? ""));
+    return donePath(visit, "/account/security", "unlinked");
+  } catch (error) {
+    await showSecurity(visit, signedIn, failedForm(visit, error, []));
+  }
+});
 
 /** Sends the browser to the provider of which an account is linked. */
-async function startLink(kit: PageKit, ctx: FrontContext, { session }: SignedIn, name: string): Promise<undefined> {
-  const connection = await connectionNamed(kit, name);
-  await leave(kit, ctx, connection, { connectionId: connection.id, returnTo: {}, linkFor: session.id, again: false });
+async function startLink(visit: Visit, { session }: SignedIn, name: string): Promise<undefined> {
+  const connection = await connectionNamed(visit, name);
+  await leave(visit, connection, { connectionId: connection.id, returnTo: {}, linkFor: session.id, again: false });
 }
 
 /** @param named issuer and subject, as the page wrote them */
-async function unlink({ ports }: PageKit, ctx: FrontContext, signedIn: SignedIn, named: string): Promise<void> {
+async function unlink({ ports, ctx }: Visit, signedIn: SignedIn, named: string): Promise<void> {
   const [issuer = "", subject = ""] = [named.slice(0, named.indexOf(" ")), named.slice(named.indexOf(" ") + 1)];
   const known = (await ports.identityLinks.ofUser(signedIn.user.id)).find((each) => each.issuer === issuer && each.subject === subject);
   await unlinkIdentity(signedIn, { issuer, subject }, known?.title ?? issuer, ports, callerOf(ctx));

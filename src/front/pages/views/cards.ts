@@ -1,7 +1,6 @@
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
-import { languageOf } from "../../http/caller.ts";
-import type { FrontContext } from "../../http/routes.ts";
 import {
+  type Asked,
   type FailedForm,
   type Fault,
   type Field,
@@ -42,14 +41,12 @@ ${support?.description !== undefined && html`<p class="support" lang="en">${supp
 
 /** Sends such a page. @param words of the texts in the user's language */
 export function sendNotice(
-  ctx: FrontContext,
-  site: Site,
+  { ctx, site, texts, language }: Asked,
   tone: Notice["tone"],
   words: (texts: Texts, language: Language) => Pick<Notice, "title" | "text" | "more">,
   status?: number,
 ): void {
-  const language = languageOf(ctx);
-  sendPage(ctx, noticeView(site, language, { tone, ...words(TEXTS[language], language) }), status);
+  sendPage(ctx, noticeView(site, language, { tone, ...words(texts, language) }), status);
 }
 
 /** The link to the next step. */
@@ -106,11 +103,9 @@ ${card.below && html`<p class="below">${card.below}</p>`}`,
 
 /** Sends such a page, again after a form that failed. @param card made of the texts in the user's language */
 export function sendForm(
-  ctx: FrontContext,
-  site: Site,
+  { ctx, site, texts, language }: Asked,
   { faults = [], status }: FailedForm,
   card: (texts: Texts, language: Language) => Omit<FormCard, "faults">,
 ): void {
-  const language = languageOf(ctx);
-  sendPage(ctx, formView(site, language, { ...card(TEXTS[language], language), faults }), status);
+  sendPage(ctx, formView(site, language, { ...card(texts, language), faults }), status);
 }

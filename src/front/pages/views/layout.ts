@@ -1,5 +1,5 @@
 import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
-import { directionIn, LANGUAGES, type Language, shownDay, shownMoment, TEXTS } from "../../../texts/languages.ts";
+import { directionIn, LANGUAGES, type Language, shownDay, shownMoment, TEXTS, type Texts } from "../../../texts/languages.ts";
 import { pageHeaders } from "../../http/answers.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import type { FrontContext, FrontState } from "../../http/routes.ts";
@@ -259,6 +259,14 @@ export const day = (language: Language, seconds: number): Markup =>
 /** A day and time in UTC, which a script turns into the user's. @param seconds since the epoch */
 export const moment = (language: Language, seconds: number): Markup =>
   html`<time data-shows="moment" datetime="${new Date(seconds * 1000).toISOString()}">${shownMoment(language, seconds)}</time>`;
+
+/** A request that a page answers, in the language of its answer. */
+export interface Asked {
+  readonly ctx: FrontContext;
+  readonly site: Site;
+  readonly language: Language;
+  readonly texts: Texts;
+}
 
 /** Sends a page that is written in `languageOf(ctx)`. */
 export function sendPage(ctx: FrontContext, page: HostedPage, status = 200): void {

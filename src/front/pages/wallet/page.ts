@@ -4,75 +4,71 @@ import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkW
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { DONE_MEMBER, donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
-import { callerOf, languageOf } from "../../http/caller.ts";
-import { exceptHead, type FrontContext, type Handler, type Route } from "../../http/routes.ts";
+import { callerOf } from "../../http/caller.ts";
+import { exceptHead, type Handler, type Route } from "../../http/routes.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
-import { accountForm, accountPageHandler, goneAfter, queryMember } from "../kit.ts";
+import { accountForm, accountPageHandler, goneAfter, type PageHandler, queryMember, type Visit, visitOf } from "../kit.ts";
 import { inChosenLanguage } from "../routes.ts";
 import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
 import { day, hidden, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
 import { shownHost } from "../views/words.ts";
 
+type WalletVisit = Visit & WalletKit;
+
 /** The link of the page: by its handle, or by the response code that a wallet on this device returned with. */
-async function linkOf(kit: WalletKit, ctx: FrontContext, { signedIn }: AccountPage) {
-  const [handle, returned] = [queryMember(ctx, "handle"), queryMember(ctx, "response_code")];
-  if (returned !== undefined) return { link: await pollReturned(returned, signedIn, kit.linking, callerOf(ctx)) };
-  return handle === undefined ? undefined : { link: await pollLink(handle, signedIn, kit.linking, callerOf(ctx)), handle };
+async function linkOf(visit: WalletVisit, { signedIn }: AccountPage) {
+  const [handle, returned] = [queryMember(visit, "handle"), queryMember(visit, "response_code")];
+  if (returned !== undefined) return { link: await pollReturned(returned, signedIn, visit.linking, callerOf(visit.ctx)) };
+  return handle === undefined ? undefined : { link: await pollLink(handle, signedIn, visit.linking, callerOf(visit.ctx)), handle };
 }
 
 /** GET /account/wallet: the linked wallet, the pending link, or the form to start one. */
-const showPage = (kit: WalletKit): Handler =>
-  accountPageHandler(kit, async (ctx, page) => {
-    const { token, done, signedIn } = page;
-    const { site, linking } = kit;
-    const { link, handle } = (await linkOf(kit, ctx, page)) ?? {};
-    const language = languageOf(ctx);
-    const texts = TEXTS[language].wallet;
-    const words = link?.status === "linked" ? texts.nowLinked : doneWords(texts.done, done);
-    const frame = { language, path: PATH, title: texts.title, done: words };
-    if (link?.status === "pending" && handle !== undefined) {
-      const card = waitingCard(site, language, link, handle, await invocationOf(handle, linking));
-      sendPage(ctx, accountFrame(site, { ...frame, head: refreshing(site) }, card));
-      return pageHeaders(ctx, SCRIPTED_POLICY);
-    }
-    const wallet = await linking.wallets.ofUser(signedIn.user.id);
-    const card = wallet === undefined ? beginCard(site, texts, signedIn.user.email, token) : linkedCard(site, language, wallet, token);
-    sendPage(
-      ctx,
-      accountFrame(
-        site,
-        frame,
-        html`${link !== undefined && failure(texts, link)}
-${card}`,
-      ),
-    );
-  });
+const showPage = accountPageHandler<WalletVisit>(async (visit, page) => {
+  const { token, done, signedIn } = page;
+  const { site, linking, language } = visit;
+  const { link, handle } = (await linkOf(visit, page)) ?? {};
+  const texts = visit.texts.wallet;
+  const words = link?.status === "linked" ? texts.nowLinked : doneWords(texts.done, done);
+  const frame = { language, path: PATH, title: texts.title, done: words };
+  if (link?.status === "pending" && handle !== undefined) {
+    const card = waitingCard(site, language, link, handle, await invocationOf(handle, linking));
+    sendPage(visit.ctx, accountFrame(site, { ...frame, head: refreshing(site) }, card));
+    return pageHeaders(visit.ctx, SCRIPTED_POLICY);
+  }
+  const wallet = await linking.wallets.ofUser(signedIn.user.id);
+  const card = wallet === undefined ? beginCard(site, texts, signedIn.user.email, token) : linkedCard(site, language, wallet, token);
+  const content = html`${link !== undefined && failure(texts, link)}
+${card}`;
+  sendPage(visit.ctx, accountFrame(site, frame, content));
+});
 
 /** POST /account/wallet: starts a link. Its form shows the account and asks for confirmation before a wallet can scan anything. */
-const beginPage = (kit: WalletKit): Handler =>
-  accountForm(kit, async (ctx, form, signedIn) => {
-    const device = form.get("device");
-    if (device !== "same" && device !== "other") throw new Refusal("invalid_request", "device_unknown");
-    const { handle } = await startLink(signedIn, device === "same", kit.linking, callerOf(ctx));
-    return `/account/wallet?handle=${handle}`;
-  });
+const beginPage = accountForm<WalletVisit>(async (visit, form, signedIn) => {
+  const device = form.get("device");
+  if (device !== "same" && device !== "other") throw new Refusal("invalid_request", "device_unknown");
+  const { handle } = await startLink(signedIn, device === "same", visit.linking, callerOf(visit.ctx));
+  return `/account/wallet?handle=${handle}`;
+});
 
-const unlinkPage = (kit: WalletKit): Handler =>
-  accountForm(kit, async (ctx, _form, signedIn) => {
-    await goneAfter(unlinkWallet(signedIn, kit.linking, callerOf(ctx)));
-    return donePath(kit, ctx, "/account/wallet", "unlinked");
-  });
+const unlinkPage = accountForm<WalletVisit>(async (visit, _form, signedIn) => {
+  await goneAfter(unlinkWallet(signedIn, visit.linking, callerOf(visit.ctx)));
+  return donePath(visit, "/account/wallet", "unlinked");
+});
 
 /** The pages of wallet linking. They work without scripts; a script replaces reloading. */
 export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
+  const at =
+    (page: PageHandler<WalletVisit>): Handler =>
+    (ctx) =>
+      page(visitOf(kit, ctx));
   return [
-    { method: "GET", path: "/account/wallet", print, answer: exceptHead(inChosenLanguage(kit, showPage(kit), ["handle", DONE_MEMBER])) },
-    { method: "POST", path: "/account/wallet", print, answer: beginPage(kit) },
-    { method: "POST", path: "/account/wallet/unlink", print, answer: unlinkPage(kit) },
+    { method: "GET", path: PATH, print, answer: exceptHead(inChosenLanguage(kit, at(showPage), ["handle", DONE_MEMBER])) },
+    { method: "POST", path: PATH, print, answer: at(beginPage) },
+    { method: "POST", path: `${PATH}/unlink`, print, answer: at(unlinkPage) },
     { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },
   ];
 }
