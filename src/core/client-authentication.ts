@@ -99,9 +99,7 @@ const METHOD_REGISTERED: Rule<ClientFacts> = {
   name: "method_registered",
   demand: "The client authenticates by the method that it is registered for; a secret may come in the header or in the body.",
   source: "docs/protocol.md#client-authentication",
-  check: ({ client, presented, methodRule }) => {
-    if (!methodRule(client, presented.method)) refuse("method_not_registered");
-  },
+  check: ({ client, presented, methodRule }) => methodRule(client, presented.method) || refuse("method_not_registered"),
 };
 const IN_PROFILE: Rule<ClientFacts> = {
   name: "security_profile",
@@ -118,9 +116,7 @@ const CLIENT_ENABLED: Rule<ClientFacts> = {
   name: "client_enabled",
   demand: "The client is enabled.",
   source: "docs/protocol.md#client-authentication",
-  check: ({ client }) => {
-    if (!client.enabled) refuse("client_disabled");
-  },
+  check: ({ client }) => client.enabled || refuse("client_disabled"),
 };
 
 /** In order. The proof comes last: no key is fetched and no identifier used up for a client that may not authenticate this way. */

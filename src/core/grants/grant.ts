@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuditEntry, AuditEvent } from "../../audit.ts";
 import { audienceOf, type Client } from "../../clients/client.ts";
-import { Refusal } from "../../errors.ts";
+import { type Refusal, refusing } from "../../errors.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
@@ -74,12 +74,9 @@ export const GRANT_HELD: Rule<{ readonly client: Client; readonly grant: { reado
   name: "grant_held",
   demand: "The client is registered for the grant.",
   source: "RFC 6749 §5.2",
-  check: ({ client, grant }) => {
-    if (client.grantTypes.includes(GRANTS[grant.case].grantType)) return;
-    throw new Refusal("unauthorized_client", "grant_not_held", {
-      description: "The client is not registered for this grant: use one of its grant types.",
-    });
-  },
+  check: ({ client, grant }) =>
+    client.grantTypes.includes(GRANTS[grant.case].grantType) ||
+    refusing("unauthorized_client")("grant_not_held", "The client is not registered for this grant: use one of its grant types."),
 };
 
 export const PARAMETERS_PRESENT: Rule<{ readonly grant: TokenRequest["grant"] }> = {
@@ -94,9 +91,7 @@ export const USER_ENABLED: Rule<{ readonly subject: Pick<Subject, "enabled"> }> 
   name: "user_enabled",
   demand: "The user is enabled.",
   source: "docs/protocol.md#accounts",
-  check: ({ subject }) => {
-    if (!subject.enabled) throw new Refusal("invalid_grant", "user_disabled");
-  },
+  check: ({ subject }) => subject.enabled || refusing("invalid_grant")("user_disabled"),
 };
 
 /** Neither of an agent that holds a user's grant itself, nor of one that exchanges. */
@@ -104,9 +99,7 @@ export const AGENT_NOT_PAUSED: Rule<{ readonly agentPaused: boolean }> = {
   name: "agent_not_paused",
   demand: "Neither an operator nor the user has paused the agent.",
   source: "docs/protocol.md#delegations",
-  check: ({ agentPaused }) => {
-    if (agentPaused) throw new Refusal("unauthorized_client", "agent_paused");
-  },
+  check: ({ agentPaused }) => !agentPaused || refusing("unauthorized_client")("agent_paused"),
 };
 
 export const GRANT_RULES: readonly RuleHead[] = [GRANT_HELD, PARAMETERS_PRESENT];

@@ -1,5 +1,5 @@
 import type { Client } from "../../../clients/client.ts";
-import { Refusal, refusing } from "../../../errors.ts";
+import { refusing } from "../../../errors.ts";
 import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isCodeVerifier, verifierMatches } from "../../../protocol/authorization-request.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
@@ -20,11 +20,9 @@ const CODE_VERIFIER_FORM: Rule<PresentedCode> = {
   name: "code_verifier_form",
   demand: "code_verifier has 43 to 128 unreserved characters.",
   source: "RFC 7636 §4.1",
-  check: ({ params }) => {
-    if (isCodeVerifier(params.codeVerifier)) return;
-    const description = "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~";
-    throw new Refusal("invalid_request", "code_verifier_malformed", { description });
-  },
+  check: ({ params }) =>
+    isCodeVerifier(params.codeVerifier) ||
+    refusing("invalid_request")("code_verifier_malformed", "code_verifier must be 43 to 128 characters of A-Z a-z 0-9 - . _ ~"),
 };
 const CODE_KNOWN: Rule<PresentedCode, CodeState> = {
   name: "code_known",
@@ -36,43 +34,34 @@ const CODE_OF_CLIENT: Rule<KnownCode> = {
   name: "code_of_client",
   demand: "The code was issued to this client.",
   source: "OAuth 2.1 §4.1.3",
-  check: ({ client, code }) => {
-    if (code.clientId !== client.clientId) refuse("code_of_another_client");
-  },
+  check: ({ client, code }) => code.clientId === client.clientId || refuse("code_of_another_client"),
 };
 const REDIRECT_URI: Rule<KnownCode> = {
   name: "redirect_uri",
   demand: "redirect_uri is the one of the authorization request, character by character.",
   source: "RFC 6749 §4.1.3",
-  check: ({ params, code }) => {
-    if (code.redirectUri !== params.redirectUri) refuse("redirect_uri_differs");
-  },
+  check: ({ params, code }) => code.redirectUri === params.redirectUri || refuse("redirect_uri_differs"),
 };
 const CODE_VERIFIER: Rule<KnownCode> = {
   name: "code_verifier",
   demand: "The SHA-256 of code_verifier is the code_challenge of the authorization request.",
   source: "RFC 7636 §4.6",
-  check: ({ params, code }) => {
-    if (!verifierMatches(params.codeVerifier, code.codeChallenge))
-      refuse("code_verifier_wrong", "code_verifier does not match code_challenge.");
-  },
+  check: ({ params, code }) =>
+    verifierMatches(params.codeVerifier, code.codeChallenge) ||
+    refuse("code_verifier_wrong", "code_verifier does not match code_challenge."),
 };
 /** A second use obliges the caller to revoke the grant, so the decision reports it instead of throwing. */
 const CODE_UNUSED: Rule<KnownCode> = {
   name: "code_unused",
   demand: "The code has not been used before; a second use revokes its grant.",
   source: "OAuth 2.1 §7.5.2",
-  check: ({ code }) => {
-    if (code.grantId !== null) refuse("code_replayed");
-  },
+  check: ({ code }) => code.grantId === null || refuse("code_replayed"),
 };
 export const CODE_UNEXPIRED: Rule<KnownCode> = {
   name: "code_unexpired",
   demand: "The code has not expired.",
   source: "docs/protocol.md#authorization-code",
-  check: ({ code }) => {
-    if (code.expiresAt <= code.now) refuse("code_expired");
-  },
+  check: ({ code }) => code.expiresAt > code.now || refuse("code_expired"),
 };
 export const SCOPE: Rule<Omit<KnownCode, "params">, CodeState> = {
   name: "scope",

@@ -1,5 +1,5 @@
 import { audienceOf, type Client, isConfidential, PERSONAL_SCOPES } from "../../../clients/client.ts";
-import { Refusal } from "../../../errors.ts";
+import { Refusal, refusing } from "../../../errors.ts";
 import { parseScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
@@ -26,9 +26,7 @@ const CONFIDENTIAL_CLIENT: Rule<Request> = {
   name: "confidential_client",
   demand: "The client authenticates; a public client has no access of its own.",
   source: "RFC 6749 §4.4",
-  check: ({ client }) => {
-    if (!isConfidential(client)) throw new Refusal("unauthorized_client", "public_client");
-  },
+  check: ({ client }) => isConfidential(client) || refusing("unauthorized_client")("public_client"),
 };
 
 const SCOPE: Rule<Request, readonly string[]> = {

@@ -28,44 +28,33 @@ const DEVICE_CODE_OF_CLIENT: Rule<KnownDevice> = {
   name: "device_code_of_client",
   demand: "The device code was issued to this client.",
   source: "RFC 8628 §3.4",
-  check: ({ client, device }) => {
-    if (device.clientId !== client.clientId) refuse("device_code_of_another_client");
-  },
+  check: ({ client, device }) => device.clientId === client.clientId || refuse("device_code_of_another_client"),
 };
 const DEVICE_CODE_UNUSED: Rule<KnownDevice> = {
   name: "device_code_unused",
   demand: "The device code has not been used before.",
   source: "docs/protocol.md#device-authorization",
-  check: ({ code }) => {
-    if (code !== undefined && code.grantId !== null) refuse("device_code_used");
-  },
+  check: ({ code }) => code === undefined || code.grantId === null || refuse("device_code_used"),
 };
 const DEVICE_CODE_UNEXPIRED: Rule<KnownDevice> = {
   name: "device_code_unexpired",
   demand: "The device code has not expired.",
   source: "RFC 8628 §3.5",
-  check: ({ device }) => {
-    if (device.expiresAt > device.now) return;
-    throw new Refusal("expired_token", "device_code_expired", { description: "The codes have expired. Start again." });
-  },
+  check: ({ device }) =>
+    device.expiresAt > device.now || refusing("expired_token")("device_code_expired", "The codes have expired. Start again."),
 };
 const NOT_DENIED: Rule<KnownDevice> = {
   name: "device_not_denied",
   demand: "The user has not denied the request, and the approval has not ended with a consent, session, user or client.",
   source: "RFC 8628 §3.5",
-  check: ({ device }) => {
-    if (device.deniedAt !== null) throw new Refusal("access_denied", "device_denied", { description: "The user has denied the request." });
-  },
+  check: ({ device }) => device.deniedAt === null || refusing("access_denied")("device_denied", "The user has denied the request."),
 };
 /** The caller notes the poll of a device whose user has not decided, so the decision reports it instead of throwing. */
 const APPROVED: Rule<KnownDevice> = {
   name: "device_approved",
   demand: "The user has approved the request; until then the client waits for the interval between two polls.",
   source: "RFC 8628 §3.5",
-  check: ({ code }) => {
-    if (code !== undefined) return;
-    throw new Refusal("authorization_pending", "device_undecided", { description: "The user has not decided yet." });
-  },
+  check: ({ code }) => code !== undefined || refusing("authorization_pending")("device_undecided", "The user has not decided yet."),
 };
 const RESOURCE: Rule<Approved, Bound> = {
   name: "resource",

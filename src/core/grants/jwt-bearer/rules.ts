@@ -62,9 +62,7 @@ export const CONFIDENTIAL_CLIENT: Rule<{ readonly client: Client }> = {
   name: "confidential_client",
   demand: "The client authenticates; a public client may not present assertions.",
   source: "docs/protocol.md#identity-assertion",
-  check: ({ client }) => {
-    if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
-  },
+  check: ({ client }) => isConfidential(client) || refusing("invalid_client")("public_client"),
 };
 
 export const ASSERTION_READ: RuleHead = {
@@ -196,23 +194,17 @@ export const USER_ENABLED: Rule<{ readonly enabled: boolean }> = {
   name: "user_enabled",
   demand: "The user whom the assertion names is enabled, if they have an account here.",
   source: "docs/protocol.md#accounts",
-  check: ({ enabled }) => {
-    if (!enabled) refuse("user_disabled");
-  },
+  check: ({ enabled }) => enabled || refuse("user_disabled"),
 };
 export const NOT_PAUSED: Rule<{ readonly agentPaused: boolean }> = {
   ...AGENT_NOT_PAUSED,
-  check: ({ agentPaused }) => {
-    if (agentPaused) refuse("agent_paused");
-  },
+  check: ({ agentPaused }) => !agentPaused || refuse("agent_paused"),
 };
 export const ASSERTION_UNUSED: Rule<{ readonly used: boolean }> = {
   name: "assertion_unused",
   demand: "The assertion (jti) has not been used before.",
   source: "docs/protocol.md#identity-assertion",
-  check: ({ used }) => {
-    if (used) refuse("assertion_replayed");
-  },
+  check: ({ used }) => !used || refuse("assertion_replayed"),
 };
 
 /**

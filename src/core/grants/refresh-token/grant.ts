@@ -48,25 +48,19 @@ const TOKEN_OF_CLIENT: Rule<FamilyFacts> = {
   name: "refresh_token_of_client",
   demand: "The refresh token was issued to this client.",
   source: "RFC 6749 §6",
-  check: ({ client, family }) => {
-    if (family.clientId !== client.clientId) refuse("refresh_token_of_another_client");
-  },
+  check: ({ client, family }) => family.clientId === client.clientId || refuse("refresh_token_of_another_client"),
 };
 const TOKEN_LIVES: Rule<FamilyFacts> = {
   name: "refresh_token_lives",
   demand: "Neither the token's family nor its grant has been revoked: by revocation, replay, sign-out or removed consent.",
   source: "docs/protocol.md#refresh-tokens",
-  check: ({ family }) => {
-    if (family.revoked) refuse("refresh_token_revoked");
-  },
+  check: ({ family }) => !family.revoked || refuse("refresh_token_revoked"),
 };
 const TOKEN_UNEXPIRED: Rule<FamilyFacts> = {
   name: "refresh_token_unexpired",
   demand: "The token's family has not expired.",
   source: "RFC 6749 §6",
-  check: ({ family }) => {
-    if (family.expiresAt <= family.now) refuse("refresh_token_expired");
-  },
+  check: ({ family }) => family.expiresAt > family.now || refuse("refresh_token_expired"),
 };
 /** A second use obliges the caller to revoke the family, so the decision reports it instead of throwing. */
 const TOKEN_UNUSED: Rule<FamilyFacts> = {

@@ -20,20 +20,15 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
     name: "confidential_client",
     demand: "The agent authenticates; a public client may not act for anyone.",
     source: SOURCE,
-    check: ({ client }) => {
-      if (!isConfidential(client)) throw new Refusal("invalid_client", "public_client");
-    },
+    check: ({ client }) => isConfidential(client) || refusing("invalid_client")("public_client"),
   },
   {
     name: "agent",
     demand: "The client is an agent (isAgent).",
     source: SOURCE,
-    check: ({ client }) => {
-      if (client.isAgent) return;
-      throw new Refusal("unauthorized_client", "not_an_agent", {
-        description: "The client is not an agent (isAgent): ask an operator to make it one.",
-      });
-    },
+    check: ({ client }) =>
+      client.isAgent ||
+      refusing("unauthorized_client")("not_an_agent", "The client is not an agent (isAgent): ask an operator to make it one."),
   },
   { ...GRANT_HELD, source: SOURCE },
   { ...PARAMETERS_PRESENT, demand: "subject_token and subject_token_type are present.", source: "RFC 8693 §2.1" },
@@ -66,19 +61,18 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
     name: "no_authorization_details",
     demand: "The request has no authorization_details.",
     source: "RFC 9396 §5",
-    check: ({ grant: { value } }) => {
-      if (value.authorizationDetailsPresent)
-        invalid("authorization_details_unsupported", "authorization_details is not supported: use scope and resource.");
-    },
+    check: ({ grant: { value } }) =>
+      !value.authorizationDetailsPresent ||
+      invalid("authorization_details_unsupported", "authorization_details is not supported: use scope and resource."),
   },
   {
     name: "assertion_request",
     demand: "An identity assertion is requested with one audience.",
     source: "ID-JAG §4.3",
-    check: ({ grant: { value } }) => {
-      if (requestsAssertion(value) && value.audience.length !== 1)
-        invalid("audience_not_one", "Send audience once: the issuer of the server that the identity assertion is for.");
-    },
+    check: ({ grant: { value } }) =>
+      !requestsAssertion(value) ||
+      value.audience.length === 1 ||
+      invalid("audience_not_one", "Send audience once: the issuer of the server that the identity assertion is for."),
   },
 ];
 

@@ -56,9 +56,7 @@ const SUBJECT_UNEXPIRED: Rule<SubjectFacts> = {
   name: "subject_token_unexpired",
   demand: "The subject token has not expired.",
   source: SOURCE,
-  check: ({ subject: { claims, state } }) => {
-    if (hasExpired(claims, state)) invalid("subject_token_expired");
-  },
+  check: ({ subject: { claims, state } }) => !hasExpired(claims, state) || invalid("subject_token_expired"),
 };
 
 /** A client's own token has no user for whom anyone could act. */
@@ -66,18 +64,14 @@ const SUBJECT_IS_USER: Rule<SubjectFacts> = {
   name: "subject_is_user",
   demand: "The subject of the token is a user.",
   source: SOURCE,
-  check: ({ subject: { claims } }) => {
-    if (tokenReference(claims).userId === undefined) invalid("subject_is_no_user");
-  },
+  check: ({ subject: { claims } }) => tokenReference(claims).userId !== undefined || invalid("subject_is_no_user"),
 };
 
 const SUBJECT_ENABLED: Rule<SubjectFacts> = {
   name: "subject_user_enabled",
   demand: "The user exists and is enabled.",
   source: SOURCE,
-  check: ({ subject: { state } }) => {
-    if (state.subject?.enabled !== true) invalid("subject_user_disabled");
-  },
+  check: ({ subject: { state } }) => state.subject?.enabled === true || invalid("subject_user_disabled"),
 };
 
 /** Checked again by the statement that stores the exchange. */
@@ -85,9 +79,7 @@ export const SUBJECT_LIVES: Rule<SubjectFacts> = {
   name: "subject_token_lives",
   demand: "Neither the subject token nor anything that it was derived from has been revoked.",
   source: SOURCE,
-  check: ({ subject: { claims, state } }) => {
-    if (!stateHolds(claims, state)) invalid("subject_token_ended");
-  },
+  check: ({ subject: { claims, state } }) => stateHolds(claims, state) || invalid("subject_token_ended"),
 };
 
 const SUBJECT_SIGNED_IN: Rule<SubjectFacts, TokenRoot> = {
@@ -101,9 +93,7 @@ const FOR_AGENT: Rule<SubjectFacts> = {
   name: "subject_token_for_agent",
   demand: "The subject token's aud contains the agent's client_id.",
   source: SOURCE,
-  check: ({ subject: { claims }, client }) => {
-    if (!audienceList(claims).includes(client.clientId)) invalid("subject_token_not_for_agent");
-  },
+  check: ({ subject: { claims }, client }) => audienceList(claims).includes(client.clientId) || invalid("subject_token_not_for_agent"),
 };
 
 const NOT_PAUSED: Rule<SubjectFacts> = { ...AGENT_NOT_PAUSED, check: ({ subject: { state } }) => AGENT_NOT_PAUSED.check(state) };
@@ -126,9 +116,8 @@ const MAY_ACT: Rule<SubjectFacts> = {
   name: "may_act",
   demand: "may_act of the subject token, if present, names the agent.",
   source: "RFC 8693 §4.4",
-  check: ({ subject: { claims }, client }) => {
-    if (claims.may_act !== undefined && claims.may_act.sub !== client.clientId) invalid("may_act_names_another");
-  },
+  check: ({ subject: { claims }, client }) =>
+    claims.may_act === undefined || claims.may_act.sub === client.clientId || invalid("may_act_names_another"),
 };
 
 /**
