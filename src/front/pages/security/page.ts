@@ -1,7 +1,7 @@
 import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession, SignedIn } from "../../../accounts/ports.ts";
 import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
-import { type Language, shownMoment, TEXTS, type Texts } from "../../../texts/languages.ts";
+import { type Language, shownMoment, type Texts } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
@@ -40,24 +40,19 @@ export async function showSecurity(
     ports.secondFactors.stateOf(user.id),
   ]);
   const [texts, token] = [visit.texts.security, accountToken(visit, user)];
+  const card = { site, language, texts, token };
   const frame = { language, path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) };
   const content = html`${faultSummary(language, faults)}
-${passkeys && passkeyCard(site, language, passkeys, token)}
+${passkeys && passkeyCard(card, passkeys)}
 ${appCard(site, language, { token, apps: ports.box.usable(), secondFactor })}
 <section class="card" aria-labelledby="new-password">
 <h2 id="new-password">${texts.password}</h2>
 <p>${texts.passwordText}</p>
 <p class="small after-form"><a href="${site.path("/account/security/password")}">${texts.passwordLink}</a></p>
 </section>
-${identitiesCard(
-  site,
-  language,
-  linked.filter(({ confirmed }) => confirmed),
-  connections,
-  token,
-)}
-${sessionsCard(site, language, sessions, session.id, token)}
-${leavingCards(site, language, token)}`;
+${identitiesCard(card, linked, connections)}
+${sessionsCard(card, sessions, session.id)}
+${leavingCards(card)}`;
   sendPage(visit.ctx, accountFrame(site, { ...frame, ...(passkeys && { head: passkeyHead(site) }) }, content), status);
   if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
@@ -85,11 +80,19 @@ export const endOtherSessionsPage = accountForm(async (visit, _form, { user, ses
   return donePath(visit, "/account/security", "others");
 });
 
+/** What every part of the page needs. */
+interface Card {
+  readonly site: Site;
+  readonly language: Language;
+  readonly texts: Texts["security"];
+  readonly token: string;
+}
+
 /** @param current the id of the session of this browser */
-function sessionsCard(site: Site, language: Language, sessions: readonly LiveSession[], current: string, token: string): Markup {
-  const texts = TEXTS[language].security;
+function sessionsCard(card: Card, sessions: readonly LiveSession[], current: string): Markup {
+  const { site, texts, token } = card;
   const elsewhere = sessions.filter(({ id }) => id !== current);
-  const item = (session: LiveSession) => sessionItem(site, language, session, session.id === current, token);
+  const item = (session: LiveSession) => sessionItem(card, session, session.id === current);
   return html`<section class="card" aria-labelledby="sessions">
 <h2 id="sessions">${texts.sessions}</h2>
 <p>${texts.sessionsText}</p>
@@ -98,8 +101,7 @@ ${elsewhere.length > 0 && buttonForm(site.path("/account/security/sessions/end-o
 </section>`;
 }
 
-function leavingCards(site: Site, language: Language, token: string): Markup {
-  const texts = TEXTS[language].security;
+function leavingCards({ site, texts, token }: Card): Markup {
   return html`<section class="card" aria-labelledby="everywhere">
 <h2 id="everywhere">${texts.everywhere}</h2>
 <p>${texts.everywhereText}</p>
@@ -115,8 +117,7 @@ ${hidden(token)}
 </section>`;
 }
 
-function sessionItem(site: Site, language: Language, session: LiveSession, here: boolean, token: string): Markup {
-  const texts = TEXTS[language].security;
+function sessionItem({ site, language, texts, token }: Card, session: LiveSession, here: boolean): Markup {
   const device = deviceWords(texts, session);
   const label = texts.signOutOf(device, shownMoment(language, session.authTime));
   return html`<li>
@@ -134,15 +135,15 @@ const deviceWords = (texts: Texts["security"], { browser, system }: LiveSession)
   browser !== null && system !== null ? texts.device(browser, system) : (browser ?? system ?? texts.unknownDevice);
 
 /** The passkeys of a user, and the form for another. */
-function passkeyCard(site: Site, language: Language, passkeys: readonly Passkey[], token: string): Markup {
-  const texts = TEXTS[language].security;
+function passkeyCard(card: Card, passkeys: readonly Passkey[]): Markup {
+  const { site, language, texts, token } = card;
   return html`<section class="card" aria-labelledby="passkeys">
 <h2 id="passkeys">${texts.passkeys}</h2>
 <p>${texts.passkeysText}</p>
 ${
   passkeys.length === 0
     ? html`<p class="small">${texts.noPasskeys}</p>`
-    : html`<ul class="applications">${passkeys.map((passkey) => passkeyItem(site, language, passkey, token))}</ul>`
+    : html`<ul class="applications">${passkeys.map((passkey) => passkeyItem(card, passkey))}</ul>`
 }
 ${passkeyForm(site, {
   ...{ kind: "add", path: "/account/security/passkeys", members: hidden(token), quiet: false },
@@ -153,13 +154,8 @@ ${passkeyForm(site, {
 </section>`;
 }
 
-function passkeyItem(
-  site: Site,
-  language: Language,
-  { id, name, createdAt, lastUsedAt, backedUp, copiedAt }: Passkey,
-  token: string,
-): Markup {
-  const texts = TEXTS[language].security;
+function passkeyItem({ site, language, texts, token }: Card, passkey: Passkey): Markup {
+  const { id, name, createdAt, lastUsedAt, backedUp, copiedAt } = passkey;
   const path = "/account/security/passkeys";
   return html`<li>
 <div class="application">
@@ -180,27 +176,21 @@ ${buttonForm(site.path(`${path}/remove`), token, { words: texts.passkeyRemove, l
 }
 
 /** Other accounts that sign in to this one. Nothing where there is none and no provider. */
-function identitiesCard(
-  site: Site,
-  language: Language,
-  identities: readonly LinkedIdentity[],
-  connections: readonly OfferedConnection[],
-  token: string,
-): Part {
-  const texts = TEXTS[language].security;
+function identitiesCard(card: Card, linked: readonly LinkedIdentity[], connections: readonly OfferedConnection[]): Part {
+  const { texts, token } = card;
+  const identities = linked.filter(({ confirmed }) => confirmed);
   if (identities.length === 0 && connections.length === 0) return undefined;
-  const action = site.path("/account/security/identities");
+  const action = card.site.path("/account/security/identities");
   return html`<section class="card" aria-labelledby="identities">
 <h2 id="identities">${texts.identities}</h2>
 <p>${texts.identitiesText}</p>
-${identities.length > 0 && html`<ul class="applications">${identities.map((identity) => identityItem(action, language, identity, token))}</ul>`}
+${identities.length > 0 && html`<ul class="applications">${identities.map((identity) => identityItem(card, action, identity))}</ul>`}
 ${connections.map(({ name, title }) => buttonForm(action, token, { words: texts.link(title), member: ["link", name] }))}
 </section>`;
 }
 
-function identityItem(action: string, language: Language, identity: LinkedIdentity, token: string): Markup {
+function identityItem({ language, texts, token }: Card, action: string, identity: LinkedIdentity): Markup {
   const { issuer, subject, title, email, createdAt } = identity;
-  const texts = TEXTS[language].security;
   const shown = title ?? texts.removedProvider;
   const label = texts.unlinkOf(shown, email ?? "").trim();
   return html`<li>
