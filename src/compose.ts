@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { firstOperatorLink } from "./accounts/invitations.ts";
+import { firstOperatorLink } from "./accounts/registration.ts";
 import { type PasswordCost, type PasswordHashing, passwordHashing } from "./accounts/password-hash.ts";
 import { epochMillis } from "./clock.ts";
 import { retainingAudit } from "./compose/audit-retention.ts";

@@ -1,4 +1,4 @@
-import { FIRST_OPERATOR_MINUTES } from "../accounts/invitations.ts";
+import { FIRST_OPERATOR_MINUTES } from "../accounts/registration.ts";
 import { compose, type Running } from "../compose.ts";
 import type { Config, Role } from "../config.ts";
 import { outboxDirectory } from "../outside/mail.ts";

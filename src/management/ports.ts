@@ -2,9 +2,9 @@ import type { AccountClosing, Invitations, PasswordChanges } from "../accounts/c
 import type { ScopeDescription, ScopeDescriptions } from "../accounts/consents.ts";
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
 import type { Passkeys, SecondFactors } from "../accounts/factors.ts";
-import type { SentInvitations } from "../accounts/invitations.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Consents, MailMessage, Role, Sessions, User } from "../accounts/ports.ts";
+import type { SentInvitations } from "../accounts/registration.ts";
 import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { Branding, Brandings } from "../branding/branding.ts";

@@ -1,6 +1,6 @@
 import type { AgentPause, Delegation, End, RootGrant } from "../accounts/delegations.ts";
-import type { SentInvitation } from "../accounts/invitations.ts";
 import type { User } from "../accounts/ports.ts";
+import type { SentInvitation } from "../accounts/registration.ts";
 import type { Branding } from "../branding/branding.ts";
 import { logoFile } from "../branding/logo.ts";
 import type { ApiKey } from "../clients/api-key.ts";

@@ -1,5 +1,5 @@
 import type { Invitation, Invitations } from "../accounts/change-ports.ts";
-import type { InvitationSort, SentInvitations } from "../accounts/invitations.ts";
+import type { InvitationSort, SentInvitations } from "../accounts/registration.ts";
 import type { User } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";

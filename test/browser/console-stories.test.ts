@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { firstOperatorLink } from "../../src/accounts/invitations.ts";
+import { firstOperatorLink } from "../../src/accounts/registration.ts";
 import { invitations } from "../../src/store/invitations.ts";
 import { openPage, startChromium } from "../support/chromium.ts";
 import { runText } from "../support/database.ts";

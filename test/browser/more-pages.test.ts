@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { generateSync } from "otplib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { firstOperatorLink, invite } from "../../src/accounts/invitations.ts";
+import { firstOperatorLink, invite } from "../../src/accounts/registration.ts";
 import { invitations } from "../../src/store/invitations.ts";
 import { anAudit } from "../support/accounts.ts";
 import { loading, openPage, startChromium } from "../support/chromium.ts";

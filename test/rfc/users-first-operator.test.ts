@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { firstOperatorLink } from "../../src/accounts/invitations.ts";
+import { firstOperatorLink } from "../../src/accounts/registration.ts";
 import { invitations } from "../../src/store/invitations.ts";
 import { auditOf } from "../support/accounts.ts";
 import { adminAs } from "../support/admin.ts";

@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { lastOperator } from "../../accounts/account.ts";
-import { INVITATION_SORTS, invite } from "../../accounts/invitations.ts";
 import { accountClosedMail, senderOf } from "../../accounts/mails.ts";
 import { sendReset } from "../../accounts/password-change.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import { ROLES } from "../../accounts/ports.ts";
-import { emailTaken } from "../../accounts/registration.ts";
+import { emailTaken, INVITATION_SORTS, invite } from "../../accounts/registration.ts";
 import { roleOfSignUp } from "../../accounts/sign-up-policy.ts";
 import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";

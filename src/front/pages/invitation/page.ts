@@ -1,4 +1,4 @@
-import { acceptInvitation, FIRST_OPERATOR_MINUTES, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/invitations.ts";
+import { acceptInvitation, FIRST_OPERATOR_MINUTES, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/registration.ts";
 import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
 import { isRefusal, type RefusalCode } from "../../../errors.ts";
 import type { Texts } from "../../../texts/languages.ts";
