@@ -1,7 +1,10 @@
+import type { AuditEntry } from "../audit.ts";
 import { memberRefusal, Refusal } from "../errors.ts";
-import { hashSecret, newHexSecret, type SecretHash } from "../random.ts";
+import { hashSecret, isUuid, newHexSecret, newId, type SecretHash } from "../random.ts";
+import { LANGUAGES, type Language, TEXTS, type Texts } from "../texts/languages.ts";
 import type { AccountPorts } from "./account-ports.ts";
 import { accountName, assertMayMail, auditOfUser, auditOrigin, type Caller } from "./caller.ts";
+import type { DelegationRepository } from "./delegations.ts";
 import {
   accountClosedMail,
   addressChangedMail,
@@ -11,7 +14,7 @@ import {
   senderOf,
   unusableLink,
 } from "./mails.ts";
-import type { SignedIn, User, Users } from "./ports.ts";
+import type { Consents, NewConsent, RefusalLog, Sessions, SignedIn, User, Users } from "./ports.ts";
 import { emailTaken, type NewName } from "./registration.ts";
 import { assertDomain } from "./sign-up-policy.ts";
 
@@ -114,4 +117,87 @@ export async function stopAddressChange(token: string, { addressChanges }: Pick<
   if (stopped === undefined) throw unusableLink(ADDRESS_LINK_UNUSABLE);
   if (stopped === "taken") throw emailTaken();
   return stopped;
+}
+
+/** The reason of a refusal: the session lived when the request came, and has ended since. */
+export const SESSION_ENDED = "session_ended";
+
+/** @param clientId of the access token in the request */
+const sessionEnded = (userId: string, caller: Caller, reason: string, clientId?: string): AuditEntry =>
+  auditOfUser("session.ended", userId, caller, { reason, ...(clientId !== undefined && { clientId }) });
+
+/** Ends every session and refresh family of a user. @param clientId of the access token in the request @see docs/protocol.md#sessions */
+export async function signOutEverywhere(userId: string, sessions: Sessions, caller: Caller, clientId?: string): Promise<void> {
+  await sessions.endAll(userId, sessionEnded(userId, caller, "signed_out_everywhere", clientId));
+}
+
+/** Ends one session of a user, with the token set that it started with. @throws {Refusal} not_found, also for another user's */
+export async function signOutElsewhere(id: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
+  const ended = await sessions.endOne(id, userId, sessionEnded(userId, caller, "signed_out_elsewhere"));
+  if (!ended) throw new Refusal("not_found", "session_unknown", { description: "There is no such session." });
+}
+
+/** Ends the session of the request in the same way. Idempotent. @param clientId of the access token in the request */
+export async function signOutHere(id: string, userId: string, sessions: Sessions, caller: Caller, clientId?: string): Promise<void> {
+  await sessions.endOne(id, userId, sessionEnded(userId, caller, "signed_out", clientId));
+}
+
+/** Ends a grant of the command line, with all of its tokens. Idempotent. */
+export async function signOutCommandLine(
+  grantId: string,
+  userId: string,
+  { cut }: Pick<DelegationRepository, "cut">,
+  caller: Caller,
+): Promise<void> {
+  await cut({ kind: "user", userId }, { kind: "grant", id: grantId }, sessionEnded(userId, caller, "signed_out"));
+}
+
+/** Ends every session of a user but one in the same way. */
+export async function signOutOthers(keep: string, userId: string, sessions: Sessions, caller: Caller): Promise<void> {
+  await sessions.endOthers(keep, userId, sessionEnded(userId, caller, "signed_out_others"));
+}
+
+type GivenConsent = Omit<NewConsent, "id">;
+
+/** Stores what a user allowed, in addition to what they allowed before. */
+export async function giveConsent(consent: GivenConsent, { consents, clock, randomBytes }: AccountPorts, caller: Caller): Promise<void> {
+  const { userId, clientId, scopes, resources } = consent;
+  const audit = auditOfUser("consent.given", userId, caller, { clientId, scope: scopes.join(" "), resources });
+  await consents.give({ id: newId(clock, randomBytes), ...consent }, audit);
+}
+
+/** Records that a user denied a request. The next request asks again. */
+export async function denyConsent(
+  { userId, clientId, scopes, resources }: Omit<GivenConsent, "clientName" | "sessionId">,
+  refusals: RefusalLog,
+  caller: Caller,
+): Promise<void> {
+  const about = { outcome: "failure", reason: "denied_by_user", clientId, scope: scopes.join(" "), resources } as const;
+  await refusals.record(auditOfUser("consent.denied", userId, caller, about));
+}
+
+/** Revokes a consent, with everything that the client got by it. @throws {Refusal} not_found, also for another user's consent */
+export async function revokeConsent(id: string, userId: string, consents: Consents, caller: Caller): Promise<void> {
+  const revoked = isUuid(id) && (await consents.revoke(id, userId, auditOfUser("consent.revoked", userId, caller)));
+  if (!revoked) throw new Refusal("not_found", "consent_unknown", { description: "There is no such consent." });
+}
+
+/** A text in at least one language. */
+export type Wording = { readonly [L in Language]?: string | undefined };
+
+/** What a scope allows, in words for users. */
+export type ScopeDescription = { readonly name: string; readonly title: Wording; readonly detail: Wording };
+
+export interface ScopeDescriptions {
+  /** The descriptions that operators of a realm gave to some of these scopes, by name. */
+  of(realmId: string, names: readonly string[]): Promise<ReadonlyMap<string, ScopeDescription>>;
+}
+
+/** Descriptions of the built-in scopes, which operators can replace. */
+export const BUILT_IN_SCOPES: readonly ScopeDescription[] = (Object.keys(TEXTS.en.builtInScopes) as (keyof Texts["builtInScopes"])[]).map(
+  (name) => ({ name, title: inAllLanguages(name, "title"), detail: inAllLanguages(name, "detail") }),
+);
+
+function inAllLanguages(name: keyof Texts["builtInScopes"], part: "title" | "detail"): Wording {
+  return Object.fromEntries(LANGUAGES.map((language) => [language, TEXTS[language].builtInScopes[name][part]]));
 }

@@ -26,7 +26,7 @@ export const CLIENT_ASSERTION_ALGORITHMS = [
   "RS512",
 ] as const;
 
-/** Sets of demands that an operator can make of a client (security-profile.ts). */
+/** Sets of demands that an operator can make of a client. */
 export const SECURITY_PROFILES = ["fapi2"] as const;
 export type SecurityProfile = (typeof SECURITY_PROFILES)[number];
 

@@ -10,12 +10,11 @@ import type { Config, Role } from "../config.ts";
 import { assertionAudiences } from "../core/client-assertion.ts";
 import type { DatabaseClock } from "../core/clocks.ts";
 import { proofNonces } from "../core/dpop.ts";
-import type { AuthorizationCodes } from "../core/grants/authorization-code/ports.ts";
-import type { IdentityAssertionPorts } from "../core/grants/jwt-bearer/ports.ts";
 import type { AuditLog, TokenCoreImplementation } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/keys.ts";
+import type { AuthorizationCodes, IdentityAssertionPorts } from "../core/token-state.ts";
 import { workloadRefusals } from "../core/workload/authentication.ts";
 import { forwardedAddress } from "../front/http/caller.ts";
 import { lastEffect } from "../grpc/deadline.ts";
@@ -50,10 +49,9 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Tracing } from "../telemetry/tracing.ts";
 import { notifyingLogouts } from "./housekeeping.ts";
-import { observedCore, type RefusalLog } from "./observed-core.ts";
 import { listening } from "./opening.ts";
 import { type Failed, periodically } from "./periodically.ts";
-import { tracedCore } from "./telemetry.ts";
+import { observedCore, type RefusalLog, tracedCore } from "./telemetry.ts";
 
 /** Dependencies that core and front of a process share. */
 export interface Surroundings {

@@ -24,10 +24,9 @@ import { realmBrandings as readBrandings } from "../store/realms.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Surroundings } from "./core.ts";
 import { deploymentOf, settingsOf, watchCallers } from "./deployment.ts";
-import { observedCore } from "./observed-core.ts";
 import { listening } from "./opening.ts";
 import { frontRoutes } from "./routes.ts";
-import { tracedCore, tracedRequests } from "./telemetry.ts";
+import { observedCore, tracedCore, tracedRequests } from "./telemetry.ts";
 import { resealing } from "./vault.ts";
 import { waitWhileOthersServe } from "./worker.ts";
 

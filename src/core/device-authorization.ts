@@ -9,10 +9,10 @@ import { authorizationOf, bindingOf, type RequestSession } from "./authorization
 import { assertShort, logDropped, requestableAccess, requestedTarget } from "./authorization-request.ts";
 import { authenticatedClient } from "./client-authentication.ts";
 import { consumeProof, verifyProof } from "./dpop.ts";
-import type { DeviceState } from "./grants/device-code/ports.ts";
 import { GRANT_HELD, issueRecord } from "./grants/grant.ts";
 import { droppedScopes } from "./policy/access.ts";
 import type { Core } from "./ports.ts";
+import type { DeviceState } from "./token-state.ts";
 
 /** Seconds for which both codes of a device request are valid. */
 const LIFETIME = 600;

@@ -8,13 +8,20 @@ import type { RandomBytes, SecretHash } from "../random.ts";
 import type { ResourceDirectory, ResourceDiscovery } from "../resources/ports.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DatabaseClock } from "./clocks.ts";
-import type { AuthorizationCodes, CodeState, NewFamily } from "./grants/authorization-code/ports.ts";
-import type { DeviceRequests } from "./grants/device-code/ports.ts";
-import type { IdentityAssertionPorts } from "./grants/jwt-bearer/ports.ts";
 import type { IssuedTokens, Sign } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import type { SuccessorInput } from "./signing/keys.ts";
-import type { Confirmation, NewGrant, TokenReference, TokenStates } from "./token-state.ts";
+import type {
+  AuthorizationCodes,
+  CodeState,
+  Confirmation,
+  DeviceRequests,
+  IdentityAssertionPorts,
+  NewFamily,
+  NewGrant,
+  TokenReference,
+  TokenStates,
+} from "./token-state.ts";
 import type { WorkloadPorts } from "./workload/rules.ts";
 
 /** In seconds. */

@@ -11,7 +11,6 @@ import { usingProof, withEntries } from "./effects.ts";
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
 import { deviceCode } from "./grants/device-code/grant.ts";
-import type { DeviceState } from "./grants/device-code/ports.ts";
 import { because, type Grant, type GrantRequest, type Prefetched, type RefusalAudit, type TokenAnswer } from "./grants/grant.ts";
 import { jwtBearer } from "./grants/jwt-bearer/grant.ts";
 import { refreshToken } from "./grants/refresh-token/grant.ts";
@@ -20,6 +19,7 @@ import { authenticateByGrant, presentsWorkload } from "./grants/workload/authent
 import { workloadGrant } from "./grants/workload/grant.ts";
 import { ENFORCED, isVerdict } from "./policy/rule.ts";
 import type { Core, CorePorts } from "./ports.ts";
+import type { DeviceState } from "./token-state.ts";
 import { workloadName } from "./workload/authentication.ts";
 
 /** Rules and handlers of every grant. protocol/grants.ts has its names and parameters; neither compiles without the other's row. */

@@ -1,4 +1,4 @@
-import type { ScopeDescriptions } from "../accounts/consents.ts";
+import type { ScopeDescriptions } from "../accounts/account.ts";
 import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
 import type { NamedTargets } from "../clients/find-client.ts";
 import type { ManagedClients } from "../clients/ports.ts";

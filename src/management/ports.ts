@@ -1,5 +1,5 @@
+import type { ScopeDescription, ScopeDescriptions } from "../accounts/account.ts";
 import type { AccountClosing, Invitations, PasswordChanges } from "../accounts/change-ports.ts";
-import type { ScopeDescription, ScopeDescriptions } from "../accounts/consents.ts";
 import type { AgentPauses, DelegationRepository } from "../accounts/delegations.ts";
 import type { Passkeys, SecondFactors } from "../accounts/factors.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";

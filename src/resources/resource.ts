@@ -1,4 +1,4 @@
-import type { Wording } from "../accounts/consents.ts";
+import type { Wording } from "../accounts/account.ts";
 import type { Client } from "../clients/client.ts";
 import { isResourceUri, isScopeToken, sameResource } from "../protocol/access.ts";
 import { type AuthenticationDemand, strictest } from "../protocol/authentication-context.ts";

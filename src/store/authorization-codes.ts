@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
-import type { AuthorizationCodes, CodeState, NewFamily } from "../core/grants/authorization-code/ports.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
-import type { NewGrant } from "../core/token-state.ts";
+import type { AuthorizationCodes, CodeState, NewFamily, NewGrant } from "../core/token-state.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";

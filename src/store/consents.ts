@@ -1,4 +1,4 @@
-import type { ScopeDescription, ScopeDescriptions } from "../accounts/consents.ts";
+import type { ScopeDescription, ScopeDescriptions } from "../accounts/account.ts";
 import type { Consent, Consents } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { scopesByResource } from "../core/policy/consent.ts";

@@ -1,6 +1,5 @@
 import type { Client } from "../clients/client.ts";
-import type { NewFamily } from "../core/grants/authorization-code/ports.ts";
-import type { NewGrant } from "../core/token-state.ts";
+import type { NewFamily, NewGrant } from "../core/token-state.ts";
 import { deleteInOrder, hex, type Json } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 

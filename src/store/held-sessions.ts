@@ -1,5 +1,5 @@
+import { SESSION_ENDED } from "../accounts/account.ts";
 import type { OwnSession } from "../accounts/ports.ts";
-import { SESSION_ENDED } from "../accounts/sessions.ts";
 import { Refusal } from "../errors.ts";
 import { statements, type Tx } from "./sql.ts";
 

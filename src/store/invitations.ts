@@ -1,6 +1,6 @@
 import type { Invitation, Invitations } from "../accounts/change-ports.ts";
-import type { InvitationSort, SentInvitations } from "../accounts/registration.ts";
 import type { User } from "../accounts/ports.ts";
+import type { InvitationSort, SentInvitations } from "../accounts/registration.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";

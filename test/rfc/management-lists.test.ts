@@ -1,6 +1,6 @@
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BUILT_IN_SCOPES } from "../../src/accounts/consents.ts";
+import { BUILT_IN_SCOPES } from "../../src/accounts/account.ts";
 import { refusedWith } from "../support/admin.ts";
 import { runText } from "../support/database.ts";
 import { DEFAULT_REALM, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CheckpointSigner, checkpointKey } from "../../src/audit-chain/chain.ts";
 import { type ExportSource, exportLines } from "../../src/audit-chain/export.ts";
 import { verification } from "../../src/audit-chain/verify.ts";
-import { archive } from "../../src/compose/audit-retention.ts";
+import { archive } from "../../src/compose/housekeeping.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditPartitions } from "../../src/store/audit-partitions.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";

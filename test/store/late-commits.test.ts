@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { SESSION_ENDED } from "../../src/accounts/account.ts";
 import type { Session } from "../../src/accounts/ports.ts";
-import { SESSION_ENDED } from "../../src/accounts/sessions.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { addressChanges } from "../../src/store/address-changes.ts";
 import { clientRegistry, managedClients } from "../../src/store/clients.ts";

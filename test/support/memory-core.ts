@@ -1,12 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { Client } from "../../src/clients/client.ts";
-import type { CodeState } from "../../src/core/grants/authorization-code/ports.ts";
-import type { DeviceState } from "../../src/core/grants/device-code/ports.ts";
 import type { CallContext, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
 import { createSigner, parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../src/core/signing/keys.ts";
+import type { CodeState, DeviceState } from "../../src/core/token-state.ts";
 import type { Refusal } from "../../src/errors.ts";
 import { aClient, aTokenState } from "./builders.ts";
 import { NO_WORKLOADS } from "./workloads.ts";

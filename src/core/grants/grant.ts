@@ -9,12 +9,10 @@ import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
 import type { Core, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
-import type { Confirmation, NewGrant, Subject } from "../token-state.ts";
+import type { CodeState, Confirmation, DeviceState, NewGrant, Subject } from "../token-state.ts";
 import { type AccessTokenContents, accessTokenClaims, tokenTypeOf } from "../tokens/access-token.ts";
 import type { KnownWorkload } from "../workload/authentication.ts";
 import type { WorkloadName, WorkloadUse } from "../workload/rules.ts";
-import type { CodeState } from "./authorization-code/ports.ts";
-import type { DeviceState } from "./device-code/ports.ts";
 
 /** The records that are being read for a token request: its client, and what belongs to the code or the refresh token that it presents. */
 export interface Prefetched {

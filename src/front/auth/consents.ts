@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { revokeConsent } from "../../accounts/consents.ts";
+import { revokeConsent } from "../../accounts/account.ts";
 import type { Consent, SignedIn } from "../../accounts/ports.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";

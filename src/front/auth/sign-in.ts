@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { signOutCommandLine, signOutEverywhere, signOutHere } from "../../accounts/account.ts";
 import type { Caller } from "../../accounts/caller.ts";
-import { signOutCommandLine, signOutEverywhere, signOutHere } from "../../accounts/sessions.ts";
 import { completeSignIn, forOneCall, isHalf, type NewSession, signIn } from "../../accounts/sign-in.ts";
 import { COMMAND_LINE_CLIENT_ID } from "../../clients/client.ts";
 import { isRefusal, Refusal } from "../../errors.ts";

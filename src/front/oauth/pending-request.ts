@@ -124,12 +124,7 @@ export async function openRequest(
  * Answers the request: of several answers, one counts. @throws {Refusal} invalid_request for a different late answer
  * @returns whether the same user has just given the same answer, so that only the response is left to send
  */
-export async function answerRequest(
-  { ports: { pendingRequests } }: Pick<Browser, "ports">,
-  open: OpenRequest,
-  answer: Answer,
-  userId: string,
-) {
+export async function answerRequest({ ports: { pendingRequests } }: Browser, open: OpenRequest, answer: Answer, userId: string) {
   if (open.again) return true;
   const { requestId, browser } = open;
   const answered = answeredHash(requestId, browser, answer, userId);

@@ -15,7 +15,7 @@ import {
   signInFor,
   type Visit,
 } from "./kit.ts";
-import type { AccountPage } from "./views/account-frame.ts";
+import type { AccountPage } from "./views/cards.ts";
 import type { FailedForm, ReturnTo, Site } from "./views/layout.ts";
 import { PROVED_PAGES } from "./views/sections.ts";
 

@@ -1,7 +1,7 @@
+import { SESSION_ENDED } from "../../accounts/account.ts";
 import { type Caller, DEVICE_TTL, deviceKey } from "../../accounts/caller.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import type { Session, SignedIn, User } from "../../accounts/ports.ts";
-import { SESSION_ENDED } from "../../accounts/sessions.ts";
 import type { NewSession } from "../../accounts/sign-in.ts";
 import { EMAIL_UNVERIFIED } from "../../accounts/sign-up-policy.ts";
 import { CATALOGUE, isRefusal, type RefusalCode } from "../../errors.ts";
@@ -30,7 +30,7 @@ import {
 } from "../oauth/pending-request.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { refusalFaults } from "./errors.ts";
-import type { AccountPage } from "./views/account-frame.ts";
+import type { AccountPage } from "./views/cards.ts";
 import { type Asked, type FailedForm, type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { BUILT_IN_SCOPES, type ScopeDescription } from "../../accounts/consents.ts";
+import { BUILT_IN_SCOPES, type ScopeDescription } from "../../accounts/account.ts";
 import { realmUri } from "../../audit.ts";
 import { brandingOver } from "../../branding/branding.ts";
 import { Refusal } from "../../errors.ts";

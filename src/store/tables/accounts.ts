@@ -1,4 +1,4 @@
-import type { Wording } from "../../accounts/consents.ts";
+import type { Wording } from "../../accounts/account.ts";
 import type { Role } from "../../accounts/ports.ts";
 import type { Branding } from "../../branding/branding.ts";
 import type { Acr } from "../../protocol/authentication-context.ts";

@@ -1,9 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { FetchFailure, NO_PLACE } from "../../../src/clients/guarded-fetch.ts";
-import type { AssertedIdentity, IdentityAssertionPorts } from "../../../src/core/grants/jwt-bearer/ports.ts";
+import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../../../src/core/token-state.ts";
 
-import type { NewGrant } from "../../../src/core/token-state.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ExplainRequestSchema, TokenRequestSchema, Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../src/protocol/grants.ts";

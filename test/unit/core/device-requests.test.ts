@@ -1,8 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import type { CodeState } from "../../../src/core/grants/authorization-code/ports.ts";
 import { decideDevice } from "../../../src/core/grants/device-code/grant.ts";
-import type { DeviceState } from "../../../src/core/grants/device-code/ports.ts";
+import type { CodeState, DeviceState } from "../../../src/core/token-state.ts";
 import {
   AuthorizeDeviceRequestSchema,
   DenyDeviceRequestRequestSchema,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BUILT_IN_SCOPES, type ScopeDescription } from "../../../src/accounts/consents.ts";
+import { BUILT_IN_SCOPES, type ScopeDescription } from "../../../src/accounts/account.ts";
 import { scopeWords } from "../../../src/front/pages/views/words.ts";
 import { LANGUAGES } from "../../../src/texts/languages.ts";
 

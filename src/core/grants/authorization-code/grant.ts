@@ -7,7 +7,7 @@ import { ENFORCED } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
 import { idTokenKey } from "../../signing/key-ring.ts";
-import type { Confirmation, NewGrant } from "../../token-state.ts";
+import type { CodeState, Confirmation, NewFamily, NewGrant } from "../../token-state.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
 import {
@@ -23,7 +23,6 @@ import {
   type TokenAnswer,
   type WouldBeGranted,
 } from "../grant.ts";
-import type { CodeState, NewFamily } from "./ports.ts";
 import { type Bound, CODE_RULES, CODE_UNEXPIRED, decideCode, keyOfCode } from "./rules.ts";
 
 type Request = GrantRequest<"authorizationCode">;

@@ -7,10 +7,9 @@ import { demandOf, disabledAmong, type ResourceTerms } from "../../../resources/
 import { allowedAt, boundForm, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "../../signing/jws.ts";
-import type { Confirmation } from "../../token-state.ts";
+import type { Confirmation, IdentityAssertionPorts } from "../../token-state.ts";
 import { type Actor, isText } from "../../tokens/access-token.ts";
 import { AGENT_NOT_PAUSED } from "../grant.ts";
-import type { IdentityAssertionPorts } from "./ports.ts";
 
 const MAX_ASSERTION_LENGTH = 16_384;
 const ASSERTION_TYPE = /^(?:application\/)?oauth-id-jag\+jwt$/i;

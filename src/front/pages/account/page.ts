@@ -1,5 +1,4 @@
-import { rename } from "../../../accounts/account.ts";
-import { revokeConsent } from "../../../accounts/consents.ts";
+import { rename, revokeConsent } from "../../../accounts/account.ts";
 import type { User } from "../../../accounts/ports.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { milliseconds } from "../../../clock.ts";

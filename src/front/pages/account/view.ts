@@ -1,7 +1,6 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
-import { accountFrame, doneWords } from "../views/account-frame.ts";
-import { wideLink } from "../views/cards.ts";
+import { accountFrame, doneWords, wideLink } from "../views/cards.ts";
 import {
   buttonForm,
   day,

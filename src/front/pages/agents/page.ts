@@ -13,7 +13,7 @@ import { type Language, shownList, type Texts } from "../../../texts/languages.t
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, goneForm, type Visit } from "../kit.ts";
-import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
+import { type AccountPage, accountFrame, doneWords } from "../views/cards.ts";
 import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
 import { type Described, scopeWords, shownName, shownTarget, shownText, type Targets, withRecords } from "../views/words.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { denyConsent, giveConsent } from "../../../accounts/consents.ts";
+import { denyConsent, giveConsent } from "../../../accounts/account.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";

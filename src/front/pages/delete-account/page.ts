@@ -6,8 +6,7 @@ import { sendRedirect } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken, doneOf, signedInTo, type Visit } from "../kit.ts";
-import { accountFrame } from "../views/account-frame.ts";
-import { sendNotice, wideLink } from "../views/cards.ts";
+import { accountFrame, sendNotice, wideLink } from "../views/cards.ts";
 import { type FormPage, faultSummary, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
 import { shownName } from "../views/words.ts";
 

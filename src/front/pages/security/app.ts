@@ -19,8 +19,7 @@ import { sendRedirect } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { provedForm, provedFormPage } from "../fresh-proof.ts";
 import { accountToken, browserCaller, goneAfter, queryForm, returnToOf, SET_UP, startBrowserSession, type Visit } from "../kit.ts";
-import { accountFrame } from "../views/account-frame.ts";
-import { wideLink } from "../views/cards.ts";
+import { accountFrame, wideLink } from "../views/cards.ts";
 import {
   type FailedForm,
   type FormPage,

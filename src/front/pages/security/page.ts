@@ -1,6 +1,6 @@
+import { signOutElsewhere, signOutOthers } from "../../../accounts/account.ts";
 import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession, SignedIn } from "../../../accounts/ports.ts";
-import { signOutElsewhere, signOutOthers } from "../../../accounts/sessions.ts";
 import { type Language, shownMoment, type Texts } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
@@ -8,7 +8,7 @@ import { donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, goneAfter, goneForm, type Visit } from "../kit.ts";
-import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
+import { type AccountPage, accountFrame, doneWords, passkeyForm, passkeyHead } from "../views/cards.ts";
 import {
   buttonForm,
   type FailedForm,
@@ -22,7 +22,6 @@ import {
   type Site,
   sendPage,
 } from "../views/layout.ts";
-import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
 import { appCard, appOverFaults } from "./app-card.ts";
 
 /** The page about password, other accounts and sessions. @param failed what could not be done to the page's lists */

@@ -4,7 +4,7 @@ import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken } from "../kit.ts";
-import { accountFrame } from "../views/account-frame.ts";
+import { accountFrame } from "../views/cards.ts";
 import { accountName, faultSummary, field, hidden, html, sendPage } from "../views/layout.ts";
 
 /** GET and POST /account/security/password: a new password, or the first one, and a new session for this browser with it. */

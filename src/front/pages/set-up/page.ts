@@ -21,6 +21,7 @@ import {
   validRequest,
 } from "../kit.ts";
 import { appOverFaults } from "../security/app-card.ts";
+import { passkeyForm, passkeyHead } from "../views/cards.ts";
 import {
   type FailedForm,
   type FormPage,
@@ -33,7 +34,6 @@ import {
   type Site,
   sendPage,
 } from "../views/layout.ts";
-import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
 import { clientLine, type ShownClient, shownClient } from "../views/words.ts";
 

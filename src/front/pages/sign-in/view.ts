@@ -1,9 +1,8 @@
 import { CODE_FIELD } from "../../../accounts/second-factor.ts";
 import { type Language, TEXTS } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
-import { formView } from "../views/cards.ts";
+import { formView, passkeyForm, passkeyHead } from "../views/cards.ts";
 import { type FormPage, type HostedPage, hidden, html, type Site } from "../views/layout.ts";
-import { passkeyForm, passkeyHead } from "../views/passkey-form.ts";
 import { clientLine, type ShownClient } from "../views/words.ts";
 
 export interface SignInPage extends FormPage {

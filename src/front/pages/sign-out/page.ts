@@ -1,5 +1,5 @@
+import { signOutEverywhere, signOutHere } from "../../../accounts/account.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { signOutEverywhere, signOutHere } from "../../../accounts/sessions.ts";
 import { isRefusal } from "../../../errors.ts";
 import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { redirectWith } from "../../../protocol/authorization-request.ts";

@@ -1,5 +1,5 @@
+import { SESSION_ENDED } from "../../../accounts/account.ts";
 import type { RefusalLog, SignedIn } from "../../../accounts/ports.ts";
-import { SESSION_ENDED } from "../../../accounts/sessions.ts";
 import { EMAIL_UNVERIFIED, hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../../../errors.ts";
 import { hashSecret } from "../../../random.ts";

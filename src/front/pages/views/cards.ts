@@ -1,9 +1,12 @@
+import type { SignedIn } from "../../../accounts/ports.ts";
 import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import { PASSKEY_SCRIPT } from "../assets.ts";
 import {
   type Asked,
   type FailedForm,
   type Fault,
   type Field,
+  type Frame,
   faultSummary,
   field,
   type HostedPage,
@@ -109,3 +112,80 @@ export function sendForm(
 ): void {
   sendPage(ctx, formView(site, language, { ...card(texts, language), faults }), status);
 }
+
+/** What every account page needs besides its content. */
+export interface AccountPage {
+  readonly signedIn: SignedIn;
+  /** Of every form on the page. */
+  readonly token: string;
+  /** What was just done in this browser, from the redirect after a form. */
+  readonly done: string | undefined;
+}
+
+interface AccountFrame extends Pick<Frame, "language" | "title" | "faults" | "head"> {
+  /** The page that is shown. */
+  readonly path: string;
+  /** What was just done, in words. */
+  readonly done?: string | undefined;
+}
+
+export function accountFrame(site: Site, { language, path, title, done, faults, head }: AccountFrame, content: Part): HostedPage {
+  const texts = TEXTS[language].accountNav;
+  const current = site.sections.find((one) => one.path === path)?.below ?? path;
+  const links: Markup[] = [];
+  for (const { path: to, label, below } of site.sections) {
+    const mark = to === current && html` aria-current="${to === path ? "page" : "true"}"`;
+    if (below === undefined) links.push(html`<li><a href="${site.path(to)}"${mark}>${texts.sections[label]}</a></li>`);
+  }
+  return layout(
+    site,
+    {
+      language,
+      title,
+      faults,
+      width: "wide",
+      head,
+      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+    },
+    html`<h1>${title}</h1>
+<nav class="account-nav" aria-label="${texts.nav}">
+<ul>${links}</ul>
+</nav>
+${done !== undefined && html`<p class="done" role="status">${done}</p>`}
+${content}`,
+  );
+}
+
+/** The text for what was just done; undefined for an unknown value. */
+export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
+  done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
+
+/** The script of pages with such a form. */
+export const passkeyHead = (site: Site): Markup => html`<script src="${site.path(PASSKEY_SCRIPT.path)}" defer></script>`;
+
+interface PasskeyForm {
+  readonly kind: "sign-in" | "add";
+  /** The path to post to; with `/options` appended it returns a challenge. */
+  readonly path: string;
+  readonly members: Part;
+  readonly fields?: Part;
+  readonly submit: string;
+  readonly quiet: boolean;
+  /** Shown when the browser has no answer. */
+  readonly failure: string;
+  /** Shown when the device has a passkey of this account already. */
+  readonly known?: string;
+}
+
+/** A form that a script fills in with the browser's answer. It is hidden where browsers cannot use passkeys. */
+export const passkeyForm = (
+  site: Site,
+  { kind, path, members, fields, submit, quiet, failure, known }: PasskeyForm,
+): Markup => html`<form method="post" action="${site.path(path)}" class="stack" data-passkey="${kind}" data-options="${site.path(`${path}/options`)}" hidden>
+${members}
+<input type="hidden" name="response" value="">
+${fields}
+<p class="fault" role="alert" data-failure hidden>${failure}</p>
+${known && html`<p class="fault" role="alert" data-failure="InvalidStateError" hidden>${known}</p>`}
+<button class="button button-wide${quiet && html` button-quiet`}" type="submit">${submit}</button>
+</form>`;

@@ -1,4 +1,4 @@
-import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/consents.ts";
+import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/account.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import type { ShownRecord } from "../../../resources/ports.ts";
 import { LANGUAGES, type Language, shownList, TEXTS } from "../../../texts/languages.ts";

@@ -11,7 +11,7 @@ import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
 import { accountForm, accountPageHandler, goneAfter, type PageHandler, queryMember, type Visit, visitOf } from "../kit.ts";
 import { inChosenLanguage } from "../routes.ts";
-import { type AccountPage, accountFrame, doneWords } from "../views/account-frame.ts";
+import { type AccountPage, accountFrame, doneWords } from "../views/cards.ts";
 import { day, hidden, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
 import { shownHost } from "../views/words.ts";
