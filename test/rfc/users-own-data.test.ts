@@ -41,8 +41,10 @@ test("the data of a user include every way in, and when applications were allowe
     await runText(server.database.sql, text, parameters);
   const since = expect.any(Number);
   expect((await browser.follow("/account/security")).html).not.toContain("chat.example"); // it is no way in
-  expect(await (await browser.request("/account/data")).json()).toMatchObject({
-    applications: [{ allowedAt: since, lastUsedAt: since }],
+  const data = async () => (await browser.request("/account/data")).json();
+  // The use of an application is noted when the record of its token is sealed.
+  await expect.poll(async () => (await data()).applications).toMatchObject([{ allowedAt: since, lastUsedAt: since }]);
+  expect(await data()).toMatchObject({
     identities: [
       { issuer: "https://id.example", subject: "ada", email: "ada@work.example", signsIn: true, linkedAt: since },
       { issuer: "https://chat.example", subject: "u-7", email: null, signsIn: false, linkedAt: since },
