@@ -6,6 +6,9 @@ import { aDirectory, endProcesses, startProcess } from "../support/processes.ts"
 // Each test starts a process.
 afterEach(endProcesses);
 
+/** Its modules are counted, which a bundle has fewer of. */
+const CHECKOUT = join(import.meta.dirname, "../..");
+
 /** Source of a preloaded module that records every module that a process loads. */
 const RECORDER = `import { registerHooks } from "node:module";
 import { appendFileSync } from "node:fs";
@@ -14,7 +17,7 @@ registerHooks({ load(url, context, next) { appendFileSync(process.env.LOADED_MOD
 async function loadedWith(env: Record<string, string>) {
   const notes = join(aDirectory(), "loaded");
   const preload = `data:text/javascript;base64,${Buffer.from(RECORDER).toString("base64")}`;
-  const process = await startProcess({ ...env, LOADED_MODULES: notes, NODE_OPTIONS: `--import=${preload}` });
+  const process = await startProcess({ ...env, LOADED_MODULES: notes, NODE_OPTIONS: `--import=${preload}` }, undefined, CHECKOUT);
   const paths = await Promise.all([
     fetch(`${process.url}/auth/link/wallet`, { method: "POST" }),
     fetch(`${process.url}/auth/link/wallet/handle`),
