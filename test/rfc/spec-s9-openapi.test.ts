@@ -56,6 +56,20 @@ test("the description lists the answer to a compressed body of introspection ove
   expect(answer.headers.get("x-request-id")).toMatch(/-\w+$/);
 });
 
+test("the description lists the headers of a redirect, of a challenge and of a refusal to be repeated later", async ({ server }) => {
+  const { paths } = await documentOf(server);
+  const headersOf = (path: string, method: string, status: number) => Object.keys(paths[path][method].responses[status].headers ?? {});
+  const redirect = await server.get(server.authorizeUrl(server.clients.web, { code_challenge: "x".repeat(43) }));
+  expect(redirect.headers.has("location")).toBe(true);
+  expect(headersOf("/oauth/authorize", "get", redirect.status)).toEqual(["Location"]);
+  const challenge = await server.form("/oauth/token", { grant_type: "client_credentials", client_id: "worker", client_secret: "wrong" });
+  const [name = ""] = headersOf("/oauth/token", "post", challenge.status);
+  expect([challenge.status, name, challenge.headers.has(name)]).toEqual([401, "WWW-Authenticate", true]);
+  expect(headersOf("/oauth/token", "post", 429)).toEqual(["Retry-After"]);
+  expect(headersOf("/oauth/token", "post", 503)).toEqual(["Retry-After"]);
+  expect(headersOf("/oauth/token", "post", 200)).toEqual([]);
+});
+
 test("the description lists the 304 of /openapi.json", async ({ server }) => {
   const { headers } = await server.get("/openapi.json");
   const answer = await server.get("/openapi.json", { "if-none-match": headers.get("etag") ?? "" });

@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathItemObject, type ZodOpenApiPathsObject } from "zod-openapi";
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathItemObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
+  type ZodOpenApiResponsesObject,
+} from "zod-openapi";
 import { IntrospectionService } from "../../gen/countersign/introspection/v1/introspection_pb.ts";
 import { sessionCookie } from "../http/cookies.ts";
 import { json, jsonRequest } from "../http/describe.ts";
@@ -17,7 +24,7 @@ export const openApiDocument = (issuer: string, routes: readonly Route[]): objec
       title: "Countersign",
       version: INTERFACE_VERSION,
       description:
-        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`, and a request with two `Content-Type` or `Authorization` headers 400. Paths are exact: case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none, and they contain no percent-encoding.",
+        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`, and a request with two `Content-Type` or `Authorization` headers 400. Every response has an `X-Request-Id`. Paths are exact: case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none, and they contain no percent-encoding.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: issuer }],
@@ -37,10 +44,32 @@ function describedPaths(routes: readonly Route[]): Record<string, ZodOpenApiPath
   for (const route of routes) {
     if (route.openapi === undefined) continue;
     const path = (pathsOf(route)[0] ?? "").replaceAll(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: route.openapi() };
+    const operation = route.openapi();
+    const responses = withHeaders(operation.responses);
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: { ...operation, responses } };
   }
   return paths;
 }
+
+const LOCATION = { Location: { description: "Where the user goes on.", schema: { type: "string" } } } as const;
+const RETRY_AFTER = { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } } as const;
+
+/** What every response of a status has (RFC 9110 §10, §11). */
+const HEADERS: Readonly<Record<string, ZodOpenApiResponseObject["headers"]>> = {
+  302: LOCATION,
+  303: LOCATION,
+  401: { "WWW-Authenticate": { description: "How the caller may authenticate.", schema: { type: "string" } } },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
+};
+
+const withHeaders = (responses: ZodOpenApiResponsesObject): ZodOpenApiResponsesObject =>
+  Object.fromEntries(
+    Object.entries(responses).map(([status, response]) => [
+      status,
+      status in HEADERS ? { ...response, headers: HEADERS[status] } : response,
+    ]),
+  );
 
 /** The paths of the introspection service as resource servers reach it without gRPC: by the Connect protocol, in front of Koa. */
 export function connectPaths(): ZodOpenApiPathsObject {
@@ -58,7 +87,7 @@ export function connectPaths(): ZodOpenApiPathsObject {
       description: "The gRPC method of this name over HTTP (Connect). For confidential clients, by HTTP Basic.",
       security: [{ clientBasic: [] }],
       requestBody: jsonRequest(request),
-      responses: { "200": json("The answer.", answer), ...errors },
+      responses: withHeaders({ "200": json("The answer.", answer), ...errors }),
     },
   });
   return {
