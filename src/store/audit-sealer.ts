@@ -72,12 +72,15 @@ function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): bool
 
 type SealedRow = { readonly id: string; readonly record: SealedRecord; readonly at: number };
 
+/** Events of a client's last use. */
+export const USES: readonly unknown[] = ["token.issued", "identity_assertion.issued"];
+
 /** The clients that got tokens, each with the users who got them through it, and when they last did. */
 function usesIn(rows: readonly SealedRow[]): readonly object[] {
   const uses = new Map<string, object>();
   for (const { record, at } of rows) {
     const { event, client_id, actor_type, user_id } = record;
-    if (client_id === null || (event !== "token.issued" && event !== "identity_assertion.issued")) continue;
+    if (client_id === null || !USES.includes(event)) continue;
     const user = actor_type === "user" ? user_id : null;
     uses.set(`${user} ${client_id}`, { client_id, user_id: user, at: at / 1e6 });
   }

@@ -1,5 +1,6 @@
 import { performance } from "node:perf_hooks";
 import { TOKEN_EXCHANGE } from "../protocol/grants.ts";
+import { USES } from "./audit-sealer.ts";
 import { dropConsents } from "./grant-rows.ts";
 import { type Sql, type Statement, statement } from "./sql.ts";
 
@@ -55,11 +56,16 @@ const BATCHES = Object.entries(EXPIRED).map(([table, expired]) => ({
        select ctid from ${table} where ${MINE} and ${expired} order by ${columnOf(expired)} limit $1::int for update skip locked)) returning 1)`,
 }));
 
-// Open registrations that got no token within a day, or were unused for 30 days; never one with an active refresh family.
+// Open registrations that got no token within a day, or were unused for 30 days; never one with an active refresh family. The last use is noted
+// when records are sealed, so one whose token may still wait for that stays.
 const REGISTRATIONS = `swept as (
      delete from clients where id = any(array(
        select id from clients where ${MINE} and origin = 'dynamic'
          and (last_used_at < now() - interval '30 days' or (last_used_at is null and created_at < now() - interval '1 day'))
+         and (
+           select count(*) from audit_records
+           where audit_records.client_id = clients.client_id and event = any(array['${USES.join("', '")}'])
+             and id >= (select id from audit_links where seq is null order by id limit 1)) = 0
          and (
            select count(*) from grants where grants.client_id = clients.client_id and grants.revoked_at is null and (
              select count(*) from refresh_families

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditLog } from "../../src/store/audit-log.ts";
 import { pendingRequests } from "../../src/store/authorization-requests.ts";
 import { consents } from "../../src/store/consents.ts";
 import { detachedSignatures } from "../../src/store/detached-signatures.ts";
@@ -211,12 +212,14 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
   test("deletes dynamic clients unused for a day after registration or for a month, but none with a live grant", async () => {
     const { sql } = database;
     const scene = await aScene(sql);
-    const names = ["unused", "new", "resting", "idle", "alive"] as const;
+    const names = ["unused", "new", "resting", "idle", "alive", "waiting"] as const;
     const clients = Object.fromEntries(
       await Promise.all(names.map(async (name) => [name, (await aClient(sql, { origin: "dynamic" })).clientId] as const)),
     );
     const set = (name: string, what: string) => run(`update clients set ${what} where client_id = '${clients[name]}'`);
     await set("unused", "created_at = now() - interval '25 hours'");
+    await set("waiting", "created_at = now() - interval '25 hours'");
+    await auditLog(sql).recordIssue(anAudit("token.issued", { clientId: clients.waiting ?? "" })); // which no sealer has seen
     await set("resting", "created_at = now() - interval '99 days', last_used_at = now() - interval '29 days'");
     await set("idle", "created_at = now() - interval '99 days', last_used_at = now() - interval '31 days'");
     const alive = { ...scene, clientId: clients.alive ?? "" };
@@ -237,7 +240,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     );
     await sweep(sql);
     const left = await run<{ client_id: string }>("select client_id from clients where origin = 'dynamic'");
-    expect(left.map(({ client_id }) => client_id).sort()).toEqual([clients.new, clients.resting, clients.alive].sort());
+    expect(left.map(({ client_id }) => client_id).sort()).toEqual([clients.new, clients.resting, clients.alive, clients.waiting].sort());
     expect((await consents(sql).ofUser(scene.userId)).map(({ clientId }) => clientId)).toEqual([scene.clientId]);
     expect((await auditOf(sql, "client.deleted")).map(({ client_id }) => client_id).sort()).toEqual([clients.unused, clients.idle].sort());
     await sessions(sql).endOne(scene.sessionId, scene.userId, anAudit("session.ended"));
