@@ -34,7 +34,7 @@ export const CONNECT_PATHS: ReadonlySet<string> = new Set(
 
 /**
  * IntrospectionService on the HTTP listener: JSON for `curl`, gRPC-Web for callers without gRPC; same authentication, limits and answers as
- * over gRPC. The Connect library is loaded with the first call.
+ * over gRPC, but for a message of gRPC-Web that cannot be decoded, which is `INTERNAL`. The Connect library is loaded with the first call.
  */
 export function connectRoutes(options: ConnectRoutesOptions): Handler {
   const handler = loadOnce(() => loadHandler(options));
@@ -63,7 +63,7 @@ export function connectRoutes(options: ConnectRoutesOptions): Handler {
   };
 }
 
-/** Refuses what the library would accept. The body stays unread, so the connection is closed. */
+/** Refuses what the library would accept, or take for a fault of its own. Part of the body may be unread, so the connection is closed. */
 function refuse(response: ServerResponse, status: number, code: string, message: string): void {
   const body = JSON.stringify({ code, message });
   response.writeHead(status, { "content-type": "application/json", "accept-encoding": "identity", connection: "close" }).end(body);

@@ -60,8 +60,9 @@ describe("health", () => {
       expect(await health(world)).toMatchObject([200, { status: "degraded", services: { redis: "disconnected" } }]);
     }));
 
-  test.for([["database"], ["core"]] as const)("returns 503 error without the %s", ([name]) =>
+  test.for([["database"], ["core"]] as const)("returns 503 error without the %s, and says when to look again", ([name]) =>
     withProbes({ [name]: down }, async (world) => {
+      expect((await fetch(`${world.front.url}/health`)).headers.get("retry-after")).toBe("5");
       expect(await health(world)).toMatchObject([503, { status: "error", services: { [name]: "disconnected" } }]);
     }),
   );

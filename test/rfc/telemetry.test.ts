@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { aCollector, attributesOf, theOne } from "../support/collector.ts";
 import { runText } from "../support/database.ts";
@@ -52,6 +53,10 @@ test("introspection over HTTP by Connect is counted, timed and traced like every
   await expect.poll(metrics).toContain(`countersign_http_requests_total{route="${path}",method="GET",status="405"} 1`);
   expect(await metrics()).toContain(`countersign_http_requests_total{route="${path}",method="POST",status="200"} 1`);
   expect(await metrics()).toContain(`countersign_http_request_duration_seconds_count{route="${path}"} 2`);
+  const { port } = new URL(server.url);
+  const leaving = connect(Number(port), "127.0.0.1");
+  leaving.end(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`);
+  await expect.poll(metrics).toContain(`countersign_http_requests_total{route="${path}",method="POST",status="400"} 1`);
   await server.close();
   expect(collector.spans().map(({ name }) => name)).toContain(`POST ${path}`);
 });

@@ -194,13 +194,17 @@ function takePath(req: IncomingMessage, basePath: string): string {
   return query === -1 ? req.url : req.url.slice(0, query);
 }
 
+/** The status of a request whose caller left before it was whole, as a body that ends early has. */
+const LEFT = 400;
+
 /** Does for a request in front of Koa what the steps do for all others but their limits: headers of every response, and its observation. */
 function observeListener(path: string, requestId: string, { method }: IncomingMessage, res: ServerResponse, edge: EdgeOptions): void {
   const started = performance.now();
   commonHeaders({ set: (name, value) => res.setHeader(name, value) }, requestId, edge);
-  res.once("finish", () =>
-    edge.telemetry.observe(path, methodLabel(method), res.statusCode, (performance.now() - started) / 1000, requestId),
-  );
+  res.once("close", () => {
+    const status = res.headersSent ? res.statusCode : LEFT;
+    edge.telemetry.observe(path, methodLabel(method), status, (performance.now() - started) / 1000, requestId);
+  });
 }
 
 /** A client that disconnects or stops speaking HTTP in the middle of a request is not a fault of the server. */

@@ -52,7 +52,9 @@ export function healthRoutes(options: HealthOptions): readonly Route[] {
         const status = options.lifecycle.draining ? "draining" : statusOf(services);
         const clock = options.clock();
         const body = { status, services, ...(clock && { clock }), ...(options.diskIsFull() && { disk: "full" }) };
-        sendJson(ctx, body, status === "ok" || status === "degraded" ? 200 : 503);
+        const serves = status === "ok" || status === "degraded";
+        if (!serves) ctx.set("Retry-After", "5");
+        sendJson(ctx, body, serves ? 200 : 503);
       },
     },
     {

@@ -24,7 +24,7 @@ export const openApiDocument = (issuer: string, routes: readonly Route[]): objec
       title: "Countersign",
       version: INTERFACE_VERSION,
       description:
-        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`, and a request with two `Content-Type` or `Authorization` headers 400. Every response has an `X-Request-Id`. Paths are exact: case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none, and they contain no percent-encoding.",
+        "OAuth 2.1 and OpenID Connect authorization server for AI agents and MCP servers that act for users. Every path that accepts GET also accepts HEAD; other methods are answered 405 with `Allow`, and a request with two `Content-Type` headers 400, as with two `Authorization` headers (401 at the introspection service). Responses of a path have an `X-Request-Id`. Paths are exact: case and a trailing slash matter, except that `/consents/` and `/api/clients/` need none, and they contain no percent-encoding.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: issuer }],
@@ -54,7 +54,7 @@ function describedPaths(routes: readonly Route[]): Record<string, ZodOpenApiPath
 const LOCATION = { Location: { description: "Where the user goes on.", schema: { type: "string" } } } as const;
 const RETRY_AFTER = { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } } as const;
 
-/** What every response of a status has (RFC 9110 §10, §11). */
+/** What responses of a status have (RFC 9110 §10, §11). */
 const HEADERS: Readonly<Record<string, ZodOpenApiResponseObject["headers"]>> = {
   302: LOCATION,
   303: LOCATION,
