@@ -61,11 +61,14 @@ function formIn([value, ...more]: readonly string[]): Form | undefined {
 /** A cookie secret: 32 random bytes in base64url. */
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
-/** The values of all cookies with a name: several when another host of the domain has planted one. @see RFC 6265 §5.4 */
+/**
+ * The values of all cookies with a name: several when another host of the domain has planted one. White space beyond ASCII belongs to the
+ * name: browsers let other hosts set `__Host-…` after a no-break space. @see RFC 6265 §4.2.1, §5.4
+ */
 export function cookieValues(header: string | undefined, name: string): readonly string[] {
   const values: string[] = [];
   for (const text of header?.split(";") ?? []) {
-    const pair = text.trim();
+    const pair = text.replace(/^[ \t]+/, "");
     if (pair.startsWith(`${name}=`)) values.push(pair.slice(name.length + 1));
   }
   return values;

@@ -41,6 +41,9 @@ describe("cookies", () => {
     ["one among others", `a=b; __Host-countersign=${secret}; c=d`, secret],
     ["two cookies of the name", `__Host-countersign=${secret}; __Host-countersign=${other}`, undefined],
     ["one without the prefix", `countersign=${secret}`, undefined],
+    ["one after a tab", `a=b;\t__Host-countersign=${secret}`, secret],
+    ["one beside another with a no-break space before its name", `\u00a0__Host-countersign=${other}; __Host-countersign=${secret}`, secret],
+    ["one whose name begins with a no-break space", `\u00a0__Host-countersign=${secret}`, undefined],
     ["a value that is not a secret", "__Host-countersign=x", undefined],
     ["none", "", undefined],
   ] as const)("a session is read from %s", ([, cookie, expected]) => {
