@@ -273,6 +273,15 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     for (const { headers } of begun) expect((await browser.follow(headers.get("location") ?? "")).html).toContain('name="decision"');
   });
 
+  test("concurrent requests of a known browser without a session all lead to the sign-in page", async () => {
+    const email = await account();
+    const browser = aBrowser(server.url);
+    await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
+    for (const name of browser.cookies.keys()) if (name !== "countersign-device") browser.cookies.delete(name);
+    const begun = await Promise.all([1, 2, 3].map(() => browser.request(authorizePath())));
+    for (const { headers } of begun) expect((await browser.follow(headers.get("location") ?? "")).html).toContain('name="password"');
+  });
+
   test("a pending request stores only known parameters", async () => {
     const browser = aBrowser(server.url);
     await browser.follow(authorizePath({ nonce: "only-here", unknown: "x".repeat(8000) }));

@@ -49,12 +49,12 @@ export const newRequestId = (session: string | undefined, randomBytes: RandomByt
 export const waitingHash = (requestId: string, browser: string): SecretHash => hashSecret(`${requestId} ${browser}`);
 
 /**
- * The secret that requests of this browser are bound to. A browser without one gets one; that of a signed-in user is derived from the
- * session, so that concurrent requests get the same.
+ * The secret that requests of this browser are bound to. A browser without one gets one; that of a browser in which a user has signed in is
+ * derived from a secret that it has since, so that concurrent requests get the same, as when several applications are opened at once.
  */
 export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: RandomBytes): string {
-  const session = cookies.session(ctx);
-  const secret = cookies.visitor(ctx) ?? (session === undefined ? newSecret(randomBytes) : csrfToken(session, "browser"));
+  const known = cookies.device(ctx) ?? cookies.session(ctx);
+  const secret = cookies.visitor(ctx) ?? (known === undefined ? newSecret(randomBytes) : csrfToken(known, "browser"));
   cookies.startVisitor(ctx, secret);
   return secret;
 }

@@ -36,17 +36,21 @@ test("a user has signed in since the request if the session differs and is not o
 });
 
 /** The secret that a browser with these cookies is bound to, and the visitor cookie that it gets. */
-function secretOf({ session, visitor }: { readonly session?: string; readonly visitor?: string }) {
+function secretOf({ session, visitor, device }: { readonly session?: string; readonly visitor?: string; readonly device?: string }) {
   const given: string[] = [];
-  const cookies = { session: () => session, visitor: () => visitor, startVisitor: (_: FrontContext, secret: string) => given.push(secret) };
+  const startVisitor = (_: FrontContext, secret: string) => given.push(secret);
+  const cookies = { session: () => session, visitor: () => visitor, device: () => device, startVisitor };
   return { secret: browserSecret({} as FrontContext, cookies as unknown as Cookies, randomBytes), given };
 }
 
-test("a browser keeps its secret with a renewed cookie; a new secret is derived from the session where there is one", () => {
+test("a browser keeps its secret with a renewed cookie; a new one is derived from what the browser has since a sign-in", () => {
   expect(secretOf({ session: before, visitor: after })).toEqual({ secret: after, given: [after] });
   const derived = secretOf({ session: before });
   expect(derived.secret).not.toBe(before);
   expect(derived).toEqual({ ...secretOf({ session: before }), given: [derived.secret] });
+  const known = secretOf({ device: before });
+  expect(known.secret).not.toBe(before);
+  expect(known).toEqual(secretOf({ device: before, session: after }));
   expect(secretOf({}).secret).not.toBe(secretOf({}).secret);
 });
 
