@@ -69,7 +69,8 @@ func (g guard) principal(ctx context.Context, token string) (*introspection.Intr
 		// Whatever went wrong, be it our own credential: no one said that the token is bad.
 		return nil, fmt.Errorf("%w: %v", errUnavailable, err)
 	}
-	if !state.GetActive() || !slices.Contains(state.GetAud(), g.resource) {
+	// A token that is bound to a key is no bearer token: a copy of it is of no use without the key (RFC 9449, section 7.2).
+	if !state.GetActive() || !slices.Contains(state.GetAud(), g.resource) || state.GetTokenType() != "Bearer" {
 		return nil, nil
 	}
 	return state, nil

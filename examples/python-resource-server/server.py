@@ -52,7 +52,8 @@ def principal(token):
         return None
     request = introspection_pb2.IntrospectRequest(token=token)
     state = INTROSPECTION.Introspect(request, metadata=CREDENTIAL, timeout=DEADLINE_SECONDS)
-    return state if state.active and RESOURCE in state.aud else None
+    # A token that is bound to a key is no bearer token: a copy of it is of no use without the key (RFC 9449, section 7.2).
+    return state if state.active and RESOURCE in state.aud and state.token_type == "Bearer" else None
 
 
 class Notes(BaseHTTPRequestHandler):

@@ -10,6 +10,8 @@ import { promisify } from "node:util";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import { serverSnippets } from "../../console/src/routes/resources/snippets.ts";
 import { filled } from "../support/documents.ts";
+import { aProof, proofKey } from "../support/dpop.ts";
+import { basicAuth } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { PROVISIONED, testOn } from "../support/server.ts";
 
@@ -156,6 +158,10 @@ describe.each(present)("$name", ({ name, example, ready }) => {
       expect(await ask(origin, bearer(poor))).toEqual([403, "insufficient_scope"]);
       expect(await ask(origin, bearer(foreign))).toEqual([401, "invalid_token"]);
       expect(await ask(origin, bearer("x".repeat(20_000)))).toEqual([401, "invalid_token"]);
+      const code = await server.code(web, ada.browser, { scope: "notes:read", resource: RESOURCE });
+      const proven = { authorization: basicAuth("web", "web-secret"), dpop: aProof(proofKey(), { url: `${server.url}/oauth/token` }) };
+      const { body: bound } = await server.form("/oauth/token", code, proven);
+      expect([bound.token_type, ...(await ask(origin, bearer(bound.access_token)))]).toEqual(["DPoP", 401, "invalid_token"]);
       for (const malformed of ["", "two words", 'quoted"', `${good}, Bearer ${good}`])
         expect([malformed, ...(await ask(origin, bearer(malformed)))]).toEqual([malformed, 400, "invalid_request"]);
       const twice = await fetch(`${origin}/notes?access_token=${good}`, { headers: { authorization: `Bearer ${good}` } });

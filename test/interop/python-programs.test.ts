@@ -9,6 +9,8 @@ import { fastMcpProvider } from "../../console/src/routes/resources/snippets.ts"
 import { startNotesServer } from "../../examples/mcp-server/server.ts";
 import { agentHost } from "../support/agent-host.ts";
 import { blocksOf, filled } from "../support/documents.ts";
+import { aProof, proofKey } from "../support/dpop.ts";
+import { basicAuth } from "../support/flow.ts";
 import { freePort } from "../support/free-port.ts";
 import { approve, documents, NO_SCOPE_OF_A_RESOURCE, recordOf, scopesOf } from "../support/mcp-hosts.ts";
 import { scratch } from "../support/packed.ts";
@@ -101,12 +103,26 @@ async function startServer({ document, port, provider }: (typeof SERVERS)[number
 }
 
 const SERVERS = [
-  { name: "FastMCP's server", document: "docs/servers/fastmcp.md", port: PORTS.fastmcp, challenges: true, provider: fastMcpProvider },
-  { name: "the Python SDK's server", document: "docs/servers/python.md", port: PORTS.sdk, challenges: false, provider: undefined },
+  {
+    name: "FastMCP's server",
+    document: "docs/servers/fastmcp.md",
+    port: PORTS.fastmcp,
+    challenges: true,
+    refusesBound: false,
+    provider: fastMcpProvider,
+  },
+  {
+    name: "the Python SDK's server",
+    document: "docs/servers/python.md",
+    port: PORTS.sdk,
+    challenges: false,
+    refusesBound: true,
+    provider: undefined,
+  },
 ];
 
 describe.for(SERVERS)("$name of $document", (one) => {
-  const { port, challenges } = one;
+  const { port, challenges, refusesBound } = one;
   test.skipIf(python === undefined)(when("accepts tokens for itself, and its tools the scopes that they need"), async ({ server }) => {
     await startServer(one, server);
     const resource = resourceAt(port);
@@ -149,6 +165,12 @@ describe.for(SERVERS)("$name of $document", (one) => {
       scope: "notes:read",
       resource: resourceAt(PORTS.notes),
     });
-    expect((await fetch(resource, { method: "POST", headers: { authorization: `Bearer ${foreign}` } })).status).toBe(401);
+    const statusWith = async (token: string) =>
+      (await fetch(resource, { method: "POST", headers: { authorization: `Bearer ${token}` } })).status;
+    expect(await statusWith(foreign)).toBe(401);
+    const code = await server.code(server.clients.web, browser, { scope: "notes:read", resource });
+    const proven = { authorization: basicAuth("web", "web-secret"), dpop: aProof(proofKey(), { url: `${server.url}/oauth/token` }) };
+    const { body: bound } = await server.form("/oauth/token", code, proven);
+    expect([bound.token_type, (await statusWith(bound.access_token)) === 401]).toEqual(["DPoP", refusesBound]);
   });
 });
