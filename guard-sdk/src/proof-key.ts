@@ -19,6 +19,8 @@ const ALGORITHMS = {
   PS384: { kty: "RSA", hash: "SHA-384", salt: 48 },
   PS512: { kty: "RSA", hash: "SHA-512", salt: 64 },
   RS256: { kty: "RSA", hash: "SHA-256" },
+  RS384: { kty: "RSA", hash: "SHA-384" },
+  RS512: { kty: "RSA", hash: "SHA-512" },
 } as const satisfies Record<string, ProofAlgorithm>;
 
 type AlgorithmName = keyof typeof ALGORITHMS;

@@ -3,6 +3,7 @@ import type { JWK } from "jose";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { proofVerifier } from "../../../guard-sdk/src/proof.ts";
 import { importProofKey, PROOF_ALGORITHMS } from "../../../guard-sdk/src/proof-key.ts";
+import { CLIENT_ASSERTION_ALGORITHMS } from "../../../src/clients/client.ts";
 import { thumbprint } from "../../../src/core/dpop.ts";
 import { keyFor } from "../../support/assertions.ts";
 import { aProof, type ProofRequest, proofKey, thumbprintOf } from "../../support/dpop.ts";
@@ -15,6 +16,10 @@ const key = proofKey();
 const proofOf = ({ claims, ...rest }: Partial<ProofRequest> = {}) =>
   aProof(key, { url, accessToken: "token", ...rest, claims: { iat: NOW, ...claims } });
 const verify = proofVerifier(() => NOW);
+
+test("accepts the algorithms that the server binds tokens by", () => {
+  expect(new Set<string>(PROOF_ALGORITHMS)).toEqual(new Set(CLIENT_ASSERTION_ALGORITHMS));
+});
 
 test.for(PROOF_ALGORITHMS)("RFC 9449 §4.3: accepts a proof by %s", async (alg) => {
   const other = keyFor(alg);
