@@ -41,6 +41,8 @@ type guard struct {
 	credential string
 	issuer     string
 	resource   string
+	// Some clients write a URL without a path with a slash at its end, others without: both mean this server.
+	spellings []string
 	// Where the metadata document is: its path, and its whole URL (RFC 9728, section 3.1).
 	metadataPath, metadataURL string
 }
@@ -50,11 +52,15 @@ func newGuard(client introspection.IntrospectionServiceClient, credential, issue
 	if err != nil || address.Host == "" {
 		return guard{}, fmt.Errorf("RESOURCE must be the URL by which clients call this server; it is %q", resource)
 	}
-	path := wellKnown
+	path, spellings := wellKnown, []string{resource}
 	if address.Path != "/" {
 		path += address.Path
 	}
-	return guard{client, credential, issuer, resource, path, fmt.Sprintf("%s://%s%s", address.Scheme, address.Host, path)}, nil
+	if strings.Trim(address.Path, "/") == "" && address.RawQuery == "" {
+		root := strings.TrimRight(resource, "/")
+		spellings = []string{root, root + "/"}
+	}
+	return guard{client, credential, issuer, resource, spellings, path, fmt.Sprintf("%s://%s%s", address.Scheme, address.Host, path)}, nil
 }
 
 // principal answers who calls, nil for a token that is not good here, or errUnavailable.
@@ -70,7 +76,8 @@ func (g guard) principal(ctx context.Context, token string) (*introspection.Intr
 		return nil, fmt.Errorf("%w: %v", errUnavailable, err)
 	}
 	// A token that is bound to a key is no bearer token: a copy of it is of no use without the key (RFC 9449, section 7.2).
-	if !state.GetActive() || !slices.Contains(state.GetAud(), g.resource) || state.GetTokenType() != "Bearer" {
+	isForUs := func(aud string) bool { return slices.Contains(g.spellings, aud) }
+	if !state.GetActive() || !slices.ContainsFunc(state.GetAud(), isForUs) || state.GetTokenType() != "Bearer" {
 		return nil, nil
 	}
 	return state, nil

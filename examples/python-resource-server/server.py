@@ -29,6 +29,9 @@ URL = urlsplit(RESOURCE)
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 if not URL.netloc:
     sys.exit(f"RESOURCE must be the URL by which clients call this server; it is {RESOURCE}")
+# Some clients write a URL without a path with a slash at its end, others without: both mean this server.
+IS_ROOT = URL.path in ("", "/") and not URL.query
+SPELLINGS = {RESOURCE.rstrip("/"), RESOURCE.rstrip("/") + "/"} if IS_ROOT else {RESOURCE}
 METADATA_PATH = WELL_KNOWN + ("" if URL.path == "/" else URL.path)  # RFC 9728, section 3.1
 METADATA = f'resource_metadata="{URL.scheme}://{URL.netloc}{METADATA_PATH}"'
 CHALLENGE = f'scope="{NEEDED_SCOPE}", {METADATA}'
@@ -53,7 +56,8 @@ def principal(token):
     request = introspection_pb2.IntrospectRequest(token=token)
     state = INTROSPECTION.Introspect(request, metadata=CREDENTIAL, timeout=DEADLINE_SECONDS)
     # A token that is bound to a key is no bearer token: a copy of it is of no use without the key (RFC 9449, section 7.2).
-    return state if state.active and RESOURCE in state.aud and state.token_type == "Bearer" else None
+    is_good = state.active and state.token_type == "Bearer" and not SPELLINGS.isdisjoint(state.aud)
+    return state if is_good else None
 
 
 class Notes(BaseHTTPRequestHandler):

@@ -108,6 +108,7 @@ async function start(
   address: string,
   onLog: (said: string) => void = () => undefined,
   command?: typeof commandOf,
+  changes: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   const cwd = workplace(name);
   const built = await example.build(cwd);
@@ -118,7 +119,7 @@ async function start(
     cwd,
     env:
       command === undefined
-        ? { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret" }
+        ? { ...env, ...settings, CLIENT_ID: "agent", CLIENT_SECRET: "agent-secret", ...changes }
         : { ...env, client_id: "agent", client_secret: "agent-secret" },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -168,6 +169,22 @@ describe.each(present)("$name", ({ name, example, ready }) => {
       expect([twice.status, twice.headers.get("www-authenticate")]).toEqual([400, expect.stringContaining('error="invalid_request"')]);
       await server.revoke(web, good);
       expect(await ask(origin, bearer(good))).toEqual([401, "invalid_token"]);
+    },
+    300_000,
+  );
+
+  test.skipIf(!ready)(
+    titled(ready, example, "accepts tokens for a resource without a path in both spellings"),
+    async ({ server }) => {
+      const root = "https://notes.example.test";
+      const changes = { RESOURCE: root, CLIENT_ID: "web", CLIENT_SECRET: "web-secret" };
+      const origin = await start(name, example, server.url, server.grpc, undefined, undefined, changes);
+      const { browser } = await server.signedInUser();
+      const statuses = [root, `${root}/`, `${root}/notes`].map(async (resource) => {
+        const { access_token } = await server.tokens(server.clients.web, browser, { scope: "notes:read", resource });
+        return (await ask(origin, bearer(access_token)))[0];
+      });
+      expect(await Promise.all(statuses)).toEqual([200, 200, 401]);
     },
     300_000,
   );
