@@ -10,7 +10,7 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "token.refused":
     "A token request of an authenticated client, or any token exchange, was refused, with `reason`, `rule` and `error`; `actChain` is that of an exchange.",
   "token.revoked": "A token was revoked, with what ended with it.",
-  "code.issued": "An authorization code was issued, with `scope`, `resources` and `grantId`.",
+  "code.issued": "An authorization code was issued, with `scope` and `resources`.",
   "code.replayed": "An authorization code was used twice; its grant ended.",
   "device.approved": "A user allowed the request of a device, with `clientId`, `scope` and `resources`; a denial is `consent.denied`.",
   "refresh_token.replayed": "A refresh token that had been replaced was used again; its family ended.",

@@ -1,4 +1,5 @@
 import { type CheckpointSigner, GENESIS, type Link, linkAll, type SealedRecord, signCheckpoint } from "../audit-chain/chain.ts";
+import { GRANTS } from "../protocol/grants.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { countRecords } from "./figures.ts";
 import { countResourceRefusals } from "./resource-refusals.ts";
@@ -79,9 +80,9 @@ export const USES: readonly unknown[] = ["token.issued", "identity_assertion.iss
 function usesIn(rows: readonly SealedRow[]): readonly object[] {
   const uses = new Map<string, object>();
   for (const { record, at } of rows) {
-    const { event, client_id, actor_type, user_id } = record;
+    const { event, client_id, actor_type, grant_type, user_id } = record;
     if (client_id === null || !USES.includes(event)) continue;
-    const user = actor_type === "user" ? user_id : null;
+    const user = actor_type === "user" || grant_type === GRANTS.refreshToken.grantType ? user_id : null;
     uses.set(`${user} ${client_id}`, { client_id, user_id: user, at: at / 1e6 });
   }
   return [...uses.values()];

@@ -111,7 +111,7 @@ const REDEEM = statement(
      update authorization_codes code set consumed_at = now(), grant_id = input.grant_id from input
      where ${amongKeys("code.code_hash", "decode(code_hash, 'hex')", "input")} and code.code_hash = decode(input.code_hash, 'hex') and code.consumed_at is null
        and ${unindexed("code.expires_at")} > now()
-       and code.client_id = input.client_id and code.user_id = input.user_id and ${partiesLive("code")}
+       and code.client_id = input.client_id and code.user_id = input.user_id and ${partiesLive("code", "input")}
      returning input.n, code.document_client, code.user_epoch, code.client_epoch),
    winners as (select input.*, won.document_client, won.user_epoch, won.client_epoch from input join won using (n)),
    ${openGrants("winners")},

@@ -70,11 +70,15 @@ export const partiesEnabled = (grant: string, documentClient = `${grant}.documen
   `exists (select 1 from users where users.id = ${grant}.user_id and users.enabled)
    and ${isClientEnabled(`${grant}.client_id`, documentClient)}`;
 
-/** The same, and whether neither has ended all its rows since this one was written. @param row with user_epoch and client_epoch too */
-export const partiesLive = (row: string): string =>
-  `exists (select 1 from users where users.id = ${row}.user_id and users.enabled and users.epoch = ${row}.user_epoch)
+/**
+ * The same, and whether neither has ended all its rows since this one was written.
+ * @param row with user_epoch and client_epoch too  @param named row that names the same user and client; where it is the input, rows are
+ * updated in its order (docs/decisions/0014)
+ */
+export const partiesLive = (row: string, named = row): string =>
+  `exists (select 1 from users where users.id = ${named}.user_id and users.enabled and users.epoch = ${row}.user_epoch)
    and coalesce(
-     (select clients.enabled and clients.epoch = ${row}.client_epoch from clients where clients.client_id = ${row}.client_id), ${row}.document_client is not null)`;
+     (select clients.enabled and clients.epoch = ${row}.client_epoch from clients where clients.client_id = ${named}.client_id), ${row}.document_client is not null)`;
 
 /** Whether a user's sign-ins were revoked after a row was written. @param row with user_id and user_epoch */
 export const userEpochPassed = (row: string): string =>

@@ -56,8 +56,11 @@ const BATCHES = Object.entries(EXPIRED).map(([table, expired]) => ({
        select ctid from ${table} where ${MINE} and ${expired} order by ${columnOf(expired)} limit $1::int for update skip locked)) returning 1)`,
 }));
 
+/** Where ids of a day ago begin (RFC 9562 §5.7). */
+const A_DAY_AGO = "(lpad(to_hex(floor(extract(epoch from now() - interval '1 day') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid";
+
 // Open registrations that got no token within a day, or were unused for 30 days; never one with an active refresh family. The last use is noted
-// when records are sealed, so one whose token may still wait for that stays.
+// when records are sealed, and not by a former release, so one that got a token in the last day, or since the oldest record that waits, stays.
 const REGISTRATIONS = `swept as (
      delete from clients where id = any(array(
        select id from clients where ${MINE} and origin = 'dynamic'
@@ -65,7 +68,7 @@ const REGISTRATIONS = `swept as (
          and (
            select count(*) from audit_records
            where audit_records.client_id = clients.client_id and event = any(array['${USES.join("', '")}'])
-             and id >= (select id from audit_links where seq is null order by id limit 1)) = 0
+             and id >= least(${A_DAY_AGO}, (select id from audit_links where seq is null order by id limit 1))) = 0
          and (
            select count(*) from grants where grants.client_id = clients.client_id and grants.revoked_at is null and (
              select count(*) from refresh_families

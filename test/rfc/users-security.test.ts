@@ -276,6 +276,7 @@ describe("applications with access", () => {
       await runText(server.database.sql, `update consents set last_used_at = ${set} where id = $1::uuid`, [consents[0].id]);
     };
     const lastUsed = async () => (await browser.json("/consents", undefined, "GET")).body.consents[0].lastUsedAt;
+    await expect.poll(lastUsed).not.toBeNull(); // by the code
     await age("now() - interval '1 day'");
     const before = await lastUsed();
     const seal = async (): Promise<void> => {

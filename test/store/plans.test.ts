@@ -30,6 +30,9 @@ interface PlanNode {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
   readonly "Index Name"?: string;
+  readonly "CTE Name"?: string;
+  readonly "Parent Relationship"?: string;
+  readonly "Subplan Name"?: string;
   readonly "Total Cost"?: number;
   readonly Plans?: readonly PlanNode[];
 }
@@ -65,6 +68,11 @@ const keyOf = ({ statement, parameters }: StatementCall): string => statement.na
 const modesOf = ({ statement }: StatementCall) =>
   statement.name === "" ? (["force_custom_plan"] as const) : (["force_generic_plan", "force_custom_plan"] as const);
 
+/** What a join begins with. */
+function firstOf(node: PlanNode): PlanNode {
+  const outer = node.Plans?.find((plan) => plan["Parent Relationship"] === "Outer");
+  return outer === undefined ? node : firstOf(outer);
+}
 const nodesOf = (node: PlanNode): readonly PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
 if (TEST_DATABASE_URL !== undefined)
@@ -205,6 +213,17 @@ if (TEST_DATABASE_URL !== undefined)
       reason: "code_expired",
     } as const;
 
+    /** docs/decisions/0014: what a batch of codes or families locks it locks in its order. */
+    async function expectOrder(): Promise<void> {
+      const statements = await statementsOf(requests);
+      for (const name of ["code_redeem", "family_rotate"])
+        for (const mode of ["force_generic_plan", "force_custom_plan"] as const) {
+          const nodes = nodesOf(await planOf(statements.get(name) as StatementCall, mode));
+          const won = nodes.find((node) => node["Subplan Name"] === "CTE won") as PlanNode;
+          expect([name, mode, firstOf(won)["CTE Name"]]).toEqual([name, mode, "input"]);
+        }
+    }
+
     describe.for([
       [1, 10_000],
       [10_001, ENOUGH],
@@ -216,6 +235,8 @@ if (TEST_DATABASE_URL !== undefined)
         expect(HOT.filter((name) => !statements.has(name))).toEqual([]);
         expect(await faultsOf(new Map([...statements].filter(([name]) => HOT.includes(name))))).toEqual([]);
       });
+
+      test("codes and families are locked in the order of their batch", expectOrder);
 
       test("a list of audit records with one filter uses an index and no sequential scan", async () => {
         const lists = await statementsOf(async (sql) => {

@@ -25,11 +25,13 @@ const fromTheirPlace = {
  * @returns the path of its main module
  */
 export async function bundledCommandLine(): Promise<string> {
-  const sources = ["src", "admin/src", "package-lock.json"].map((name) => join(root, name));
-  const path = join(cache, digestOf(sources));
+  const path = pathOfSources();
   if (!existsSync(path)) await bundleInto(path);
-  return join(path, "main.js");
+  return existsSync(path) ? join(path, "main.js") : bundledCommandLine();
 }
+
+const SOURCES = ["src", "admin/src", "package-lock.json"].map((name) => join(root, name));
+const pathOfSources = () => join(cache, digestOf(SOURCES));
 
 async function bundleInto(path: string): Promise<void> {
   const { rolldown } = await import("rolldown");
@@ -47,8 +49,10 @@ async function bundleInto(path: string): Promise<void> {
   });
   await bundle.write({ dir: making });
   try {
-    renameSync(making, path);
+    if (pathOfSources() === path) renameSync(making, path); // else a source was changed since
   } catch {
-    rmSync(making, { recursive: true, force: true }); // another worker made it first
+    // Another worker made it first.
+  } finally {
+    rmSync(making, { recursive: true, force: true });
   }
 }

@@ -54,7 +54,7 @@ function describedPaths(routes: readonly Route[]): Record<string, ZodOpenApiPath
 const LOCATION = { Location: { description: "Where the user goes on.", schema: { type: "string" } } } as const;
 const RETRY_AFTER = { "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } } } as const;
 
-/** What responses of a status have (RFC 9110 §10, §11). */
+/** What responses of a status have (RFC 9110 §10, §11); the introspection service answers a body that is too long by a 429 without. */
 const HEADERS: Readonly<Record<string, ZodOpenApiResponseObject["headers"]>> = {
   302: LOCATION,
   303: LOCATION,

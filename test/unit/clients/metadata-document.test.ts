@@ -20,6 +20,11 @@ const reasonOf = (document: unknown, url = URL_) => refusalOf(() => clientOfDocu
 
 describe("the client that a document describes", () => {
   test("CIMD §4.1: a minimal document yields the defaults", () => {
+    expect(DEFAULT_SETTINGS).toMatchObject({
+      ...{ ownerId: null, description: null, environment: null, enabled: true, isAgent: false, maxAgentMode: null, audience: null },
+      ...{ postLogoutRedirectUris: [], backchannelLogoutUri: null, backchannelLogoutSessionRequired: false, jwks: null, jwksUri: null },
+      ...{ dpopBoundAccessTokens: false, requirePushedAuthorizationRequests: false, securityProfile: null },
+    });
     expect(clientOf()).toEqual({
       ...DEFAULT_SETTINGS,
       id: URL_,

@@ -67,7 +67,8 @@ describe.each([
     expect((thrown as Refusal).code).toBe("temporarily_unavailable");
     await vi.waitFor(async () => {
       await core.publicKeys({}).catch(() => undefined);
-      expect(lines).toEqual([["core_away", { reason: "core_unavailable", code: expect.stringMatching(/certificate/) }]]);
+      // On a busy machine a call may be given up before its handshake has failed.
+      expect(lines.at(-1)).toEqual(["core_away", { reason: "core_unavailable", code: expect.stringMatching(/certificate/) }]);
     }, 20_000);
     await core.close();
   });
