@@ -38,7 +38,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("doub
     await page.context().setExtraHTTPHeaders({ "x-forwarded-for": `198.51.100.${count}` });
     const twice = async (name: string) => {
       const button = page.getByRole("button", { name, exact: true });
-      await button.scrollIntoViewIfNeeded();
+      await button.click({ trial: true }); // waits until it takes clicks
       const box = await button.boundingBox();
       const [x, y] = [(box?.x ?? 0) + 10, (box?.y ?? 0) + 10];
       const before = slow.forms.length;
@@ -104,6 +104,34 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("doub
     await twice(button);
     await heading(page, "Back at the client");
     expect(new URL(page.url()).searchParams.has(answer)).toBe(true);
+    await page.close();
+  });
+
+  scripted("a click on Allow counts once the page is in front for half a second, also where a window above it has closed", async () => {
+    const { page } = await signedIn();
+    await page.clock.install();
+    await page.goto(visits.ask({ scope: "openid" }));
+    await page.clock.pauseAt(Date.now() + 60_000);
+    const allow = page.getByRole("button", { name: "Allow" });
+    /** Clicks at once, and says whether that counted for nothing. */
+    const ignored = async () => {
+      await page.evaluate(() => {
+        addEventListener("click", (event) => Object.assign(document.body.dataset, { ignored: event.defaultPrevented }), { once: true });
+      });
+      await allow.click({ force: true });
+      return page.evaluate(() => document.body.dataset.ignored);
+    };
+    const comeToFront = () => page.evaluate(() => dispatchEvent(new Event("focus")));
+    await comeToFront();
+    expect(await ignored()).toBe("true");
+    await page.clock.runFor(499);
+    expect(await ignored()).toBe("true");
+    await page.clock.runFor(1);
+    await comeToFront();
+    expect(await ignored()).toBe("true");
+    await page.clock.runFor(500);
+    await allow.click();
+    await heading(page, "Back at the client");
     await page.close();
   });
 

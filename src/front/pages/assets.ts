@@ -35,7 +35,7 @@ const STYLE_FILES = STYLES.map((name) => file(`style/${name}.css`));
 
 export const STYLE = asset("style", "css", STYLE_FILES);
 export const MARK = asset("mark", "svg");
-/** On every page, where the browser runs scripts: keeps forms from being sent twice, shows passwords, and local times. */
+/** On every page, where the browser runs scripts: keeps forms from being sent twice and decisions from double clicks, shows passwords, and local times. */
 export const PAGE_SCRIPT = asset("page", "js");
 /** Polls a wallet link, where the browser runs scripts. The page works without it. */
 export const WALLET_SCRIPT = asset("wallet", "js");

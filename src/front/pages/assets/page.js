@@ -17,6 +17,27 @@ addEventListener("pageshow", () => {
   sent = new WeakSet();
 });
 
+// Another site can lay a window of its own over this one, and close it between the two clicks of a double click: the second one would fall on
+// what allows something here. So that takes no click of a pointer until the page has been in front for READ milliseconds.
+const READ = 500;
+const deciding = document.querySelectorAll("[data-decides]");
+let wait;
+
+const hold = () => {
+  for (const button of deciding) button.setAttribute("aria-disabled", "true");
+  clearTimeout(wait);
+  wait = setTimeout(() => {
+    for (const button of deciding) button.removeAttribute("aria-disabled");
+  }, READ);
+};
+
+for (const button of deciding)
+  button.addEventListener("click", (event) => {
+    if (button.ariaDisabled && event.detail > 0) event.preventDefault();
+  });
+addEventListener("focus", hold);
+addEventListener("pageshow", hold);
+
 // Shows a password, and hides it again.
 const show = (button, visible) => {
   const input = document.getElementById(button.getAttribute("aria-controls"));

@@ -70,7 +70,7 @@ ${lifetimes && html`<h2 class="label">${texts.howLong}</h2><p class="how-long">$
 ${hidden(token, { requestId })}
 <input type="hidden" name="offer" value="${page.offer}">
 <button class="button button-deny" type="submit" name="decision" value="deny">${texts.deny}</button>
-<button class="button" type="submit" name="decision" value="approve">${texts.allow}</button>
+<button class="button" type="submit" name="decision" value="approve" data-decides>${texts.allow}</button>
 </form>
 <p class="small">${texts.removable} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
 </section>`,
