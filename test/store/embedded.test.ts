@@ -41,21 +41,24 @@ test("creates a missing directory with mode 0700, and repeats a first start that
   await again.close();
 });
 
-test("parsing without end takes less than 600 MB of memory", () => {
-  const { stdout, stderr } = spawnSync(process.execPath, [
-    "--wasm-sync-tier-up", // what V8 would optimise some time it optimises at once
-    "--conditions=countersign",
-    "--input-type=module",
-    "-e",
-    `import { embeddedDatabase } from ${JSON.stringify(new URL("../../src/store/embedded.ts", import.meta.url).href)};
+// A process begins with the peak of the one that started it (`maxRSS`); Linux knows that of its own memory too.
+if (process.platform === "linux")
+  test("parsing without end takes less than 600 MB of memory", () => {
+    const { stdout, stderr } = spawnSync(process.execPath, [
+      "--wasm-sync-tier-up", // what V8 would optimise some time it optimises at once
+      "--conditions=countersign",
+      "--input-type=module",
+      "-e",
+      `import { readFileSync } from "node:fs";
+     import { embeddedDatabase } from ${JSON.stringify(new URL("../../src/store/embedded.ts", import.meta.url).href)};
      const { pglite, close } = await embeddedDatabase(${JSON.stringify(join(dir, "data"))});
      for (let n = 0; n < 6; n++) await pglite.exec("select 1" + "+1".repeat(3000));
      await close();
-     console.log(process.resourceUsage().maxRSS / 1024);`,
-  ]);
-  expect(Number(stdout.toString()), stderr.toString()).toBeGreaterThan(0);
-  expect(Number(stdout.toString())).toBeLessThan(600);
-});
+     console.log(/^VmHWM:\\s+(\\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))[1] / 1024);`,
+    ]);
+    expect(Number(stdout.toString()), stderr.toString()).toBeGreaterThan(0);
+    expect(Number(stdout.toString())).toBeLessThan(600);
+  });
 
 test("a second process is refused with the id of the process that uses the directory, and the first continues", async () => {
   const data = await freshDataDir();
