@@ -122,7 +122,7 @@ function errorResponses() {
   return {
     "400": json("Not valid.", error),
     "401": json("The caller could not be authenticated.", error),
-    "415": json("The body is not application/json (then there is no answer but the status), or is encoded.", error),
+    "415": { description: "The body is not application/json, or is encoded." },
     "429": json("Too many requests, or the body is too long.", error),
     "503": json("Not able to answer now.", error),
   };

@@ -21,12 +21,12 @@ addEventListener("pageshow", () => {
 // what allows something here. So that takes no click of a pointer until the page has been in front for READ milliseconds.
 const READ = 500;
 const deciding = document.querySelectorAll("[data-decides]");
-let wait;
+let holding;
 
 const hold = () => {
   for (const button of deciding) button.setAttribute("aria-disabled", "true");
-  clearTimeout(wait);
-  wait = setTimeout(() => {
+  clearTimeout(holding);
+  holding = setTimeout(() => {
     for (const button of deciding) button.removeAttribute("aria-disabled");
   }, READ);
 };
