@@ -14,7 +14,7 @@ import type { AuditLog, TokenCoreImplementation } from "../core/ports.ts";
 import { tokenCore } from "../core/service.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { derivedSecret } from "../core/signing/keys.ts";
-import type { AuthorizationCodes, IdentityAssertionPorts } from "../core/token-state.ts";
+import type { AuthorizationCodes, IdentityAssertionPorts } from "../core/stored-grants.ts";
 import { workloadRefusals } from "../core/workload/authentication.ts";
 import { forwardedAddress } from "../front/http/caller.ts";
 import { lastEffect } from "../grpc/deadline.ts";

@@ -12,7 +12,7 @@ import { consumeProof, verifyProof } from "./dpop.ts";
 import { GRANT_HELD, issueRecord } from "./grants/grant.ts";
 import { droppedScopes } from "./policy/access.ts";
 import type { Core } from "./ports.ts";
-import type { DeviceState } from "./token-state.ts";
+import type { DeviceState } from "./stored-grants.ts";
 
 /** Seconds for which both codes of a device request are valid. */
 const LIFETIME = 600;

@@ -10,7 +10,7 @@ import { hasForbiddenMember, type ParsedJws, parseJws, parseObject } from "./sig
 import type { Keys } from "./signing/key-ring.ts";
 import { derivedSecret, type SigningKey } from "./signing/keys.ts";
 import { signatureHolds } from "./signing/published-keys.ts";
-import type { Confirmation } from "./token-state.ts";
+import type { Confirmation } from "./stored-grants.ts";
 
 /** Seconds after which a new nonce is given out. Each is accepted for this period and the next. */
 const PERIOD = 150;

@@ -27,8 +27,8 @@ import { WORKLOAD_UNUSED } from "./grants/workload/grant.ts";
 import { requestableScopes, SCOPE_ALLOWED } from "./policy/access.ts";
 import { isVerdict, type RuleHead, type RuleOutcome, type RuleTrace, ruleTrace } from "./policy/rule.ts";
 import type { Core, RefusedRequest } from "./ports.ts";
+import type { Confirmation } from "./stored-grants.ts";
 import { prefetch, rowOf } from "./token-request.ts";
-import type { Confirmation } from "./token-state.ts";
 import { assertWorkloadUnused, type KnownWorkload, previewWorkload } from "./workload/authentication.ts";
 
 type RecordedVerdict = MessageInitShape<typeof RuleVerdictSchema>;

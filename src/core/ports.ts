@@ -21,7 +21,7 @@ import type {
   NewGrant,
   TokenReference,
   TokenStates,
-} from "./token-state.ts";
+} from "./stored-grants.ts";
 import type { WorkloadPorts } from "./workload/rules.ts";
 
 /** In seconds. */

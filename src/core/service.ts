@@ -18,8 +18,8 @@ import { openPushedRequest, pushAuthorization } from "./pushed-requests.ts";
 import { revoke } from "./revocation.ts";
 import { createSigner, issuedTokens } from "./signing/jws.ts";
 import { successorOf } from "./signing/keys.ts";
+import type { NewGrant } from "./stored-grants.ts";
 import { answerTokenRequest } from "./token-request.ts";
-import type { NewGrant } from "./token-state.ts";
 import { newJti } from "./tokens/access-token.ts";
 
 /** Seconds. */

@@ -19,7 +19,7 @@ import { authenticateByGrant, presentsWorkload } from "./grants/workload/authent
 import { workloadGrant } from "./grants/workload/grant.ts";
 import { ENFORCED, isVerdict } from "./policy/rule.ts";
 import type { Core, CorePorts } from "./ports.ts";
-import type { DeviceState } from "./token-state.ts";
+import type { DeviceState } from "./stored-grants.ts";
 import { workloadName } from "./workload/authentication.ts";
 
 /** Rules and handlers of every grant. protocol/grants.ts has its names and parameters; neither compiles without the other's row. */

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
-import type { AuthorizationCodes, CodeState, NewFamily, NewGrant } from "../core/token-state.ts";
+import type { AuthorizationCodes, CodeState, NewFamily, NewGrant } from "../core/stored-grants.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";

@@ -1,4 +1,4 @@
-import type { DeviceRequests, DeviceState, NewDeviceRequest } from "../core/token-state.ts";
+import type { DeviceRequests, DeviceState, NewDeviceRequest } from "../core/stored-grants.ts";
 import { isUuid, type SecretHash } from "../random.ts";
 import { documentClientOf, storedClient } from "./grant-rows.ts";
 import { jsonRows, type Sql, seconds, statements } from "./sql.ts";

@@ -1,5 +1,5 @@
 import type { Client } from "../clients/client.ts";
-import type { NewFamily, NewGrant } from "../core/token-state.ts";
+import type { NewFamily, NewGrant } from "../core/stored-grants.ts";
 import { deleteInOrder, hex, type Json } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 

@@ -1,7 +1,7 @@
 import type { User } from "../accounts/ports.ts";
 import type { AuditEvent } from "../audit.ts";
 import { ASSERTION_UNUSED, NOT_PAUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
-import type { AssertedIdentity, IdentityAssertions } from "../core/token-state.ts";
+import type { AssertedIdentity, IdentityAssertions } from "../core/stored-grants.ts";
 import { Refusal } from "../errors.ts";
 import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";

@@ -1,5 +1,5 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
-import type { Confirmation } from "../core/token-state.ts";
+import type { Confirmation } from "../core/stored-grants.ts";
 import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";

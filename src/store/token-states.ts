@@ -1,5 +1,5 @@
 import type { RevocationEvent, RevocationEvents } from "../core/revocation.ts";
-import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/token-state.ts";
+import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/stored-grants.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";

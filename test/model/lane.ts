@@ -3,7 +3,7 @@ import { knownRevocations } from "../../guard-sdk/src/revocation-marks.ts";
 import { systemClock } from "../../src/clock.ts";
 import { revocationDigest } from "../../src/core/revocation.ts";
 import { tokenCore } from "../../src/core/service.ts";
-import type { TokenStates } from "../../src/core/token-state.ts";
+import type { TokenStates } from "../../src/core/stored-grants.ts";
 import { isRefusal } from "../../src/errors.ts";
 import {
   IntrospectRequestSchema,

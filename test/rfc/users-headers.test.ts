@@ -31,7 +31,7 @@ const POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";
 
 /** Pages with passkeys have a script more, which asks this server for challenges. */
-const PASSKEY_SCRIPT = /<script src="\/assets\/passkey\.[0-9a-f]{16}\.js" defer><\/script>/;
+const PASSKEY_SCRIPT = /<script type="module" src="\/assets\/passkey\.[0-9a-f]{16}\.js"><\/script>/;
 
 function expectGuarded(headers: Headers, html = ""): void {
   expect(headers.get("content-security-policy")).toBe(PASSKEY_SCRIPT.test(html) ? `${POLICY}; connect-src 'self'` : POLICY);
@@ -45,7 +45,7 @@ function expectGuarded(headers: Headers, html = ""): void {
 /** Expects no inline script or style and no address of another origin. */
 function expectPlain(html: string): void {
   expect(html).not.toMatch(
-    /<script(?! src="\/assets\/(?:page|passkey)\.[0-9a-f]{16}\.js" defer><\/script>)|<style|<iframe|<base\b|<object/i,
+    /<script(?! type="module" src="\/assets\/(?:page|passkey)\.[0-9a-f]{16}\.js"><\/script>)|<style|<iframe|<base\b|<object/i,
   );
   const tags = [...html.matchAll(/<[a-z][^<>]*>/gi)].map(([tag]) => tag.replaceAll(/"[^"]*"/g, '""'));
   expect(tags.filter((tag) => /\s(?:on\w+|style)\s*=|=[^"]/i.test(tag))).toEqual([]);

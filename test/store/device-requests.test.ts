@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { NewDeviceRequest } from "../../src/core/token-state.ts";
+import type { NewDeviceRequest } from "../../src/core/stored-grants.ts";
 
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { deviceRequests } from "../../src/store/device-requests.ts";

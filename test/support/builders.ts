@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Branding } from "../../src/branding/branding.ts";
 import type { Client } from "../../src/clients/client.ts";
 import type { FamilyState } from "../../src/core/ports.ts";
-import type { CodeState, Subject, TokenState } from "../../src/core/token-state.ts";
+import type { CodeState, Subject, TokenState } from "../../src/core/stored-grants.ts";
 import { Refusal } from "../../src/errors.ts";
 import {
   AuthorizationCodeGrantSchema,

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { NewDelegation } from "../../src/core/ports.ts";
-import type { TokenReference } from "../../src/core/token-state.ts";
+import type { TokenReference } from "../../src/core/stored-grants.ts";
 import { delegationJti } from "../../src/core/tokens/access-token.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import type { Sql } from "../../src/store/sql.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "../../src/clients/client.ts";
 import type { NewClient } from "../../src/clients/ports.ts";
-import type { CodeBinding, NewFamily, NewGrant } from "../../src/core/token-state.ts";
+import type { CodeBinding, NewFamily, NewGrant } from "../../src/core/stored-grants.ts";
 import type { SecretHash } from "../../src/random.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientRegistry } from "../../src/store/clients.ts";

@@ -5,7 +5,7 @@ import { tokenCore } from "../../src/core/service.ts";
 import { createSigner, parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../src/core/signing/keys.ts";
-import type { CodeState, DeviceState } from "../../src/core/token-state.ts";
+import type { CodeState, DeviceState } from "../../src/core/stored-grants.ts";
 import type { Refusal } from "../../src/errors.ts";
 import { aClient, aTokenState } from "./builders.ts";
 import { NO_WORKLOADS } from "./workloads.ts";

@@ -9,7 +9,7 @@ import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
 import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
 import type { Core, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
-import type { CodeState, Confirmation, DeviceState, NewGrant, Subject } from "../token-state.ts";
+import type { CodeState, Confirmation, DeviceState, NewGrant, Subject } from "../stored-grants.ts";
 import { type AccessTokenContents, accessTokenClaims, tokenTypeOf } from "../tokens/access-token.ts";
 import type { KnownWorkload } from "../workload/authentication.ts";
 import type { WorkloadName, WorkloadUse } from "../workload/rules.ts";

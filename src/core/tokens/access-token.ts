@@ -4,7 +4,7 @@ import { authenticationClaims, type StatedAuthentication } from "../../protocol/
 import { isUuid, type RandomBytes } from "../../random.ts";
 import type { Core } from "../ports.ts";
 import type { VerifiedClaims } from "../signing/jws.ts";
-import type { Confirmation, TokenReference, TokenState } from "../token-state.ts";
+import type { Confirmation, TokenReference, TokenState } from "../stored-grants.ts";
 
 /** A chain of actors, the current one outermost (RFC 8693 §4.1). */
 export type Actor = { readonly sub: string; readonly act?: Actor };

@@ -1,6 +1,6 @@
 import { authenticationClaims, type StatedAuthentication } from "../../protocol/authentication-context.ts";
 import type { Core } from "../ports.ts";
-import type { Subject } from "../token-state.ts";
+import type { Subject } from "../stored-grants.ts";
 import { type AccessTokenContents, isText } from "./access-token.ts";
 
 interface IdTokenContents extends Pick<AccessTokenContents, "issuer" | "clientId" | "scopes" | "now" | "lifetime"> {

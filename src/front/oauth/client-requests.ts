@@ -27,6 +27,13 @@ import {
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { browserSecret, expired } from "./pending-request.ts";
 
+/** What the endpoints take whose requests are stored before a user sees them. `limiter`: of the requests of one address. */
+export interface LimitedEndpointOptions {
+  readonly core: TokenCore;
+  readonly issuer: string;
+  readonly limiter: RateLimiter;
+}
+
 /** Requests that one address may push: 20 a second, enough for the server of a busy application. */
 export const PUSH_RATE = { points: 1200, seconds: 60 } as const;
 
@@ -42,11 +49,7 @@ export const pushRoute = ({ core, issuer, limiter }: LimitedEndpointOptions): Ro
     tags: ["OAuth"],
     summary: "Takes an authorization request from its client, for a browser to open (RFC 9126)",
     security: [{ clientBasic: [] }, {}],
-    requestParams: {
-      header: z.object({
-        DPoP: z.string().optional().meta({ description: "A proof of possession (RFC 9449 §10.1): the code is bound to its key." }),
-      }),
-    },
+    requestParams: { header: proofHeader("the code is bound to its key") },
     requestBody: form(pushedParameters()),
     responses: { "201": json("What the browser is sent with.", pushAnswer()), ...oauthErrors(), ...oauthBodyErrors() },
   }),
@@ -116,13 +119,6 @@ const pushAnswer = () =>
 
 /** Requests that one address may begin. */
 export const DEVICE_RATE = { points: 60, seconds: 60 } as const;
-
-/** What the endpoints take whose requests are stored before a user sees them. `limiter`: of the requests of one address. */
-export interface LimitedEndpointOptions {
-  readonly core: TokenCore;
-  readonly issuer: string;
-  readonly limiter: RateLimiter;
-}
 
 /** `POST /oauth/device_authorization`. @see RFC 8628 §3.1, docs/protocol.md#device-authorization */
 export const deviceAuthorizationRoute = ({ core, issuer, limiter }: LimitedEndpointOptions): Route => ({

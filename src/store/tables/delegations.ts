@@ -1,6 +1,6 @@
 import type { Delegation } from "../../accounts/delegations.ts";
 import type { AuditActor } from "../../audit.ts";
-import type { Confirmation } from "../../core/token-state.ts";
+import type { Confirmation } from "../../core/stored-grants.ts";
 import { boolean, createdAt, id, json, nullable, reference, table, text, texts, time, uuid, uuids } from "./table.ts";
 
 /** What an agent holds for a user: one row for each exchange. It is active while everything on its path is. */

@@ -1,6 +1,6 @@
 import type { Client } from "../../clients/client.ts";
 import type { RevocationEvent } from "../../core/revocation.ts";
-import type { Confirmation } from "../../core/token-state.ts";
+import type { Confirmation } from "../../core/stored-grants.ts";
 import type { StatedAuthentication } from "../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../random.ts";
 import {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { FetchFailure, NO_PLACE } from "../../../src/clients/guarded-fetch.ts";
-import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../../../src/core/token-state.ts";
+import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../../../src/core/stored-grants.ts";
 
 import { Refusal } from "../../../src/errors.ts";
 import { ExplainRequestSchema, TokenRequestSchema, Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
 import { decideCode as decide } from "../../../src/core/grants/authorization-code/rules.ts";
-import type { CodeState } from "../../../src/core/token-state.ts";
+import type { CodeState } from "../../../src/core/stored-grants.ts";
 import type { AuthorizationCodeGrant } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient, aCode, aSubject, codeGrant, descriptionOf, refusalOf } from "../../support/builders.ts";
 

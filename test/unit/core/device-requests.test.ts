@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { decideDevice } from "../../../src/core/grants/device-code/grant.ts";
-import type { CodeState, DeviceState } from "../../../src/core/token-state.ts";
+import type { CodeState, DeviceState } from "../../../src/core/stored-grants.ts";
 import {
   AuthorizeDeviceRequestSchema,
   DenyDeviceRequestRequestSchema,

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { CorePorts, NewDelegation } from "../../../src/core/ports.ts";
-import type { TokenState } from "../../../src/core/token-state.ts";
+import type { TokenState } from "../../../src/core/stored-grants.ts";
 import { accessTokenClaims, delegationJti, newJti } from "../../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { type TokenExchangeGrantSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";

@@ -10,7 +10,7 @@ import { introspect, prefetchStates } from "../../../src/core/introspection.ts";
 import type { Core, FamilyState, NewDelegation } from "../../../src/core/ports.ts";
 import { createSigner, issuedTokens } from "../../../src/core/signing/jws.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
-import type { Confirmation } from "../../../src/core/token-state.ts";
+import type { Confirmation } from "../../../src/core/stored-grants.ts";
 import { type AccessTokenClaims, newJti } from "../../../src/core/tokens/access-token.ts";
 import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";

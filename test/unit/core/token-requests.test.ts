@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { CorePorts } from "../../../src/core/ports.ts";
 import { type KeyRing, type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
-import type { NewFamily, NewGrant } from "../../../src/core/token-state.ts";
+import type { NewFamily, NewGrant } from "../../../src/core/stored-grants.ts";
 import { ownJti } from "../../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";

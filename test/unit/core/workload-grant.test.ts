@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { workloadDefaults } from "../../../src/clients/workload.ts";
-import type { IdentityAssertionPorts } from "../../../src/core/token-state.ts";
+import type { IdentityAssertionPorts } from "../../../src/core/stored-grants.ts";
 import type { WorkloadPorts } from "../../../src/core/workload/rules.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { ExplainRequestSchema, TokenRequestSchema, Verdict } from "../../../src/gen/countersign/token/v1/token_pb.ts";

@@ -7,7 +7,7 @@ import { ENFORCED } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
 import { idTokenKey } from "../../signing/key-ring.ts";
-import type { CodeState, Confirmation, NewFamily, NewGrant } from "../../token-state.ts";
+import type { CodeState, Confirmation, NewFamily, NewGrant } from "../../stored-grants.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
 import {

@@ -6,7 +6,7 @@ import { disabledAmong, type ResourceTerms } from "../../../resources/resource.t
 import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { CodeState, Confirmation } from "../../token-state.ts";
+import type { CodeState, Confirmation } from "../../stored-grants.ts";
 import { AGENT_NOT_PAUSED, USER_ENABLED } from "../grant.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };

@@ -5,7 +5,7 @@ import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret } from "../../../random.ts";
 import { DPOP_KEY } from "../../dpop.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { CodeState, Confirmation, DeviceState } from "../../token-state.ts";
+import type { CodeState, Confirmation, DeviceState } from "../../stored-grants.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
 import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
 import { AGENT_NOT_PAUSED, CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";

@@ -5,7 +5,7 @@ import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED, isVerdict } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { assertSignedByRemoteKeys } from "../../signing/published-keys.ts";
-import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../../token-state.ts";
+import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../../stored-grants.ts";
 import { actorsOf, newJti } from "../../tokens/access-token.ts";
 import {
   accessTokenAnswer,

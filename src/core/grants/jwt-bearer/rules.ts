@@ -7,7 +7,7 @@ import { demandOf, disabledAmong, type ResourceTerms } from "../../../resources/
 import { allowedAt, boundForm, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "../../signing/jws.ts";
-import type { Confirmation, IdentityAssertionPorts } from "../../token-state.ts";
+import type { Confirmation, IdentityAssertionPorts } from "../../stored-grants.ts";
 import { type Actor, isText } from "../../tokens/access-token.ts";
 import { AGENT_NOT_PAUSED } from "../grant.ts";
 

@@ -9,7 +9,7 @@ import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
-import type { Confirmation } from "../../token-state.ts";
+import type { Confirmation } from "../../stored-grants.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import {
   AGENT_NOT_PAUSED,

@@ -11,7 +11,7 @@ import { boundForm, mayNameClient } from "../../policy/access.ts";
 import { ENFORCED } from "../../policy/rule.ts";
 import type { Core, NewDelegation } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
-import type { Subject } from "../../token-state.ts";
+import type { Subject } from "../../stored-grants.ts";
 import {
   type AccessTokenClaims,
   actorsOf,

@@ -7,7 +7,7 @@ import { refuseProof } from "../../dpop.ts";
 import { exchangedAudience, exchangedScopes } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { NewDelegation } from "../../ports.ts";
-import type { Confirmation, TokenRoot, TokenState } from "../../token-state.ts";
+import type { Confirmation, TokenRoot, TokenState } from "../../stored-grants.ts";
 import {
   type AccessTokenClaims,
   type Actor,

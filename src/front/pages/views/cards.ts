@@ -161,7 +161,7 @@ export const doneWords = (words: Readonly<Record<string, string>>, done: string 
   done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
 
 /** The script of pages with such a form. */
-export const passkeyHead = (site: Site): Markup => html`<script src="${site.path(PASSKEY_SCRIPT.path)}" defer></script>`;
+export const passkeyHead = (site: Site): Markup => html`<script type="module" src="${site.path(PASSKEY_SCRIPT.path)}"></script>`;
 
 interface PasskeyForm {
   readonly kind: "sign-in" | "add";

@@ -116,7 +116,7 @@ export function printPage({ site, frame, content }: HostedPage, around: Surround
 <link rel="icon" href="${site.path(logo?.path ?? MARK.path)}" type="${logo?.type ?? "image/svg+xml"}">
 <link rel="stylesheet" href="${site.path(STYLE.path)}">
 ${style !== undefined && html`<link rel="stylesheet" href="${site.path(style.path)}">`}
-<script src="${site.path(PAGE_SCRIPT.path)}" defer></script>
+<script type="module" src="${site.path(PAGE_SCRIPT.path)}"></script>
 ${head}
 </head>
 <body>

@@ -86,7 +86,7 @@ function failure(texts: WalletTexts, { status, reason }: SeenLink): Part {
 
 /** With scripts the page asks for the state and loads once; without, the browser loads it every few seconds. */
 const refreshing = (site: Site): Markup => html`<noscript><meta http-equiv="refresh" content="${LOOK_AGAIN}"></noscript>
-<script src="${site.path(WALLET_SCRIPT.path)}" defer></script>`;
+<script type="module" src="${site.path(WALLET_SCRIPT.path)}"></script>`;
 
 const beginCard = (site: Site, texts: WalletTexts, email: string, token: string) => html`<section class="card" aria-labelledby="begin">
 <h2 id="begin">${texts.begin}</h2>
