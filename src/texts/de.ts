@@ -388,7 +388,7 @@ export const de: Texts = {
     },
     gone: "Diesen Zugriff oder Agenten gibt es nicht mehr, also ist nichts zu beenden.",
     intro:
-      "Programme, die für Sie handeln, weil eine von Ihnen erlaubte App sie beauftragt hat. Was Sie hier beenden oder anhalten, endet sofort und überall. Ein Agent, bei dem Sie sich selbst angemeldet haben, steht unter „Profil“ bei den Anwendungen.",
+      "Programme, die für Sie handeln, weil eine von Ihnen erlaubte App sie beauftragt hat. Beenden und Anhalten wirken hier sofort und überall binnen Minuten. Ein Agent, bei dem Sie sich selbst angemeldet haben, steht unter „Profil“ bei den Anwendungen.",
     none: "Kein Agent handelt über eine App für Sie. Agenten erscheinen hier, wenn eine von Ihnen erlaubte App sie beauftragt.",
     more: "Es gibt mehr, als hier steht. „Alle beenden“ beendet auch, was hier nicht steht.",
     acts: "Handelt für Sie",

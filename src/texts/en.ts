@@ -423,7 +423,7 @@ export const en = {
     /** For a form that was sent after the access had been swept, or the agent removed. */
     gone: "That access or agent is gone, so there is nothing to stop.",
     intro:
-      "Programs that act for you because an app you allowed asked them to. What you stop or pause here stops at once, everywhere. An agent that you signed in to yourself is among the applications under Profile.",
+      "Programs that act for you because an app you allowed asked them to. Stopping and pausing take effect here at once, and everywhere within minutes. An agent that you signed in to yourself is among the applications under Profile.",
     none: "No agent is acting for you through an app. Agents appear here when an app you allowed hands them a task.",
     more: "There is more than is shown here. Stop all also stops what is not shown.",
     acts: "Acts for you",

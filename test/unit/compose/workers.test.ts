@@ -103,6 +103,8 @@ test("a worker that hangs before it is ready is killed and replaced", async (con
   const young = () => workers().filter((pid) => !old.includes(pid));
   await expect.poll(young, LONG).toHaveLength(1);
   const [hanging = 0] = young();
+  // The supervisor itself waits until the new process runs its own program.
+  await expect.poll(() => readFileSync(`/proc/${hanging}/environ`, "utf8"), LONG).toContain("NODE_UNIQUE_ID=");
   process.kill(hanging, "SIGSTOP");
   rmSync(gate);
   await expect.poll(workers, LONG).not.toContain(hanging);
