@@ -24,7 +24,7 @@ describe("docker-compose.yml", () => {
   });
 
   test("contains no secrets: each one is a mounted file", () => {
-    const secret = /^ +(\w*(?:SECRET|PASSWORD|PRIVATE_KEY|DATABASE_URL)\w*): (.+)$/gm;
+    const secret = /^ +(\w*(?:SECRET|PASSWORD|PRIVATE_KEY|VAULT_KEY|DATABASE_URL)\w*): (.+)$/gm;
     const values = [...compose.matchAll(secret)].map((match) => match[2] ?? "");
     expect(values.length).toBeGreaterThan(4);
     expect(values.filter((value) => !/^("@)?\/run\/secrets\/\w+"?$/.test(value))).toEqual([]);
