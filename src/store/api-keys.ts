@@ -1,39 +1,28 @@
 import type { ApiKey } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
-import type { ApiKeyDirectory, ApiKeys, Reach } from "../clients/ports.ts";
+import type { ApiKeyDirectory, ApiKeys } from "../clients/ports.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { CLIENT, ownerOf, reaching } from "./clients.ts";
-import { jsonRows, type Sql, type Statement, statements } from "./sql.ts";
+import { CLIENT, IN_REACH, ownerOf } from "./clients.ts";
+import { jsonRows, type Sql, statements } from "./sql.ts";
 import { API_KEYS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
 const API_KEY = without(API_KEYS.members, ["keyHash"]);
 
-/** A statement over a client in reach, in the CTE `target`: its internal id is $1, its owner $2 (null: all clients are in reach). */
-const onTarget = (name: string, text: (target: string) => string): { readonly [Kind in Reach["kind"]]: Statement } =>
-  reaching(name, (ofOwner) => text(`target as (select id, client_id, environment from clients where id = $1::uuid ${ofOwner})`));
+const TARGET = `target as (select id, client_id, environment from clients where ${IN_REACH})`;
 
-const CREATE = onTarget(
-  "api_key_create",
-  (target) => `with ${target},
+const SQL = statements("api_key", {
+  create: `with ${TARGET},
    created as (
      insert into api_keys (id, client_id, name, prefix, last4, key_hash)
      select $3::uuid, id, $4, $5, $6, $7::bytea from target where environment = 'development' returning *),
    logged as (${insertAudit(`created, ${entriesIn("$8")}`)})
    select ${API_KEYS.select(API_KEY, "created")} from created`,
-);
-
-const OF_CLIENT = onTarget(
-  "api_keys_of_client",
-  (target) =>
-    `with ${target} select ${API_KEYS.select(API_KEY)} from api_keys where client_id in (select id from target) order by api_keys.id desc`,
-);
-
-// A key that was revoked earlier is returned unchanged, without a record.
-const REVOKE = onTarget(
-  "api_key_revoke",
-  (target) => `with ${target},
+  ofClient: `with ${TARGET}
+   select ${API_KEYS.select(API_KEY)} from api_keys where client_id in (select id from target) order by api_keys.id desc`,
+  // A key that was revoked earlier is returned unchanged, without a record.
+  revoke: `with ${TARGET},
    revoked as (
      update api_keys set revoked_at = now()
      where id = $3::uuid and client_id in (select id from target) and revoked_at is null returning *),
@@ -41,14 +30,8 @@ const REVOKE = onTarget(
      "(select value || jsonb_build_object('clientId', target.client_id) as audit from revoked, target, jsonb_array_elements($4::jsonb)) as entries",
    )})
    select ${API_KEYS.select(API_KEY, "revoked")} from revoked`,
-);
-const REVOKED = onTarget(
-  "api_key_revoked",
-  (target) =>
-    `with ${target} select ${API_KEYS.select(API_KEY)} from api_keys where id = $3::uuid and client_id in (select id from target) and revoked_at is not null`,
-);
-
-const SQL = statements("api_key", {
+  revoked: `with ${TARGET}
+   select ${API_KEYS.select(API_KEY)} from api_keys where id = $3::uuid and client_id in (select id from target) and revoked_at is not null`,
   byHash: `select "keyId", stale, client.* from (
      select id::text as "keyId", client_id as of_client, (last_used_at is null or last_used_at <= now() - interval '1 minute') as stale
      from api_keys where key_hash = $1::bytea and revoked_at is null) as key,
@@ -64,16 +47,16 @@ export const apiKeys = (sql: Sql): ApiKeys => ({
   create: async ({ id, clientId, name, prefix, last4, hash }, reach, audit) => {
     if (!isUuid(clientId)) return undefined;
     const parameters = [clientId, ownerOf(reach), id, name, prefix, last4, hash, jsonRows([audit])];
-    return (await sql.query<ApiKey>(CREATE[reach.kind], parameters))[0];
+    return (await sql.query<ApiKey>(SQL.create, parameters))[0];
   },
 
-  ofClient: async (clientId, reach) => (isUuid(clientId) ? sql.query<ApiKey>(OF_CLIENT[reach.kind], [clientId, ownerOf(reach)]) : []),
+  ofClient: async (clientId, reach) => (isUuid(clientId) ? sql.query<ApiKey>(SQL.ofClient, [clientId, ownerOf(reach)]) : []),
 
   revoke: async (keyId, clientId, reach, audit) => {
     if (!isUuid(clientId) || !isUuid(keyId)) return undefined;
     const parameters = [clientId, ownerOf(reach), keyId];
-    const [revoked] = await sql.query<ApiKey>(REVOKE[reach.kind], [...parameters, jsonRows([audit])]);
-    return revoked ?? (await sql.query<ApiKey>(REVOKED[reach.kind], parameters))[0];
+    const [revoked] = await sql.query<ApiKey>(SQL.revoke, [...parameters, jsonRows([audit])]);
+    return revoked ?? (await sql.query<ApiKey>(SQL.revoked, parameters))[0];
   },
 });
 

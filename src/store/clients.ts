@@ -19,7 +19,7 @@ import { insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
-import { fromHex, isStorable, jsonRows, type Sql, type Statement, statement, type Tx } from "./sql.ts";
+import { fromHex, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { CLIENT_DOCUMENTS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -65,29 +65,15 @@ export const clientRegistry = (sql: Sql): ClientRegistry => ({
   register: (client, audit) => sql.transaction((tx) => storeNewClient(tx, client, audit)),
 });
 
-/** A statement in two versions: $2 is the owner, or null. */
-export const reaching = (name: string, text: (ofOwner: string) => string): { readonly [Kind in Reach["kind"]]: Statement } => ({
-  owner: statement(`${name}_of_owner`, text("and owner_id = $2::uuid")),
-  all: statement(name, text("and $2::uuid is null")),
-});
-
+/** Parameter $2 of the statements on what is IN_REACH. */
 export const ownerOf = (reach: Reach): string | null => (reach.kind === "owner" ? reach.userId : null);
+export const IN_REACH = "clients.id = $1::uuid and ($2::uuid is null or clients.owner_id = $2::uuid)";
 
 /** Writes an audit record that names the client. @param parameter holds the entry, in a jsonb array */
 const logged = (rows: string, parameter: string): string =>
   insertAudit(
     `(select entry.value || jsonb_build_object('clientId', ${rows}.client_id) as audit from ${rows}, jsonb_array_elements(${parameter}::jsonb) as entry) as entries`,
   );
-
-const OF_OWNER = statement(
-  "clients_of_owner",
-  `select ${CLIENTS.select(CLIENT)} from clients where owner_id = $1::uuid order by clients.id desc`,
-);
-const BY_ID = reaching("client_by_id", (ofOwner) => `select ${CLIENTS.select(CLIENT)} from clients where id = $1::uuid ${ofOwner}`);
-const LOCK = reaching(
-  "client_lock",
-  (ofOwner) => `select ${CLIENTS.select(CLIENT)} from clients where id = $1::uuid ${ofOwner} for no key update`,
-);
 
 const CHANGEABLE = [...SETTING_MEMBERS, "secretHash"] as const;
 const CHANGE = statement(
@@ -129,30 +115,28 @@ export async function storeChange(
   return client;
 }
 
-const REPLACE_SECRET = reaching(
-  "client_replace_secret",
-  (ofOwner) => `with changed as (
-     update clients set secret_hash = $3::bytea, updated_at = now()
-     where id = $1::uuid ${ofOwner} and token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post') returning *),
-   logged as (${logged("changed", "$4")})
-   select ${CLIENTS.select(CLIENT, "changed")} from changed`,
-);
-
 /** Has an index. */
 const LAST_USED = "coalesce(clients.last_used_at, '-infinity')";
 
 /** Neither used nor registered since. @param moment SQL of seconds since the epoch */
 const UNUSED = (moment: string): string => `${LAST_USED} < to_timestamp(${moment}) and clients.created_at < to_timestamp(${moment})`;
 
-const DELETE = reaching(
-  "client_delete",
-  (
-    ofOwner,
-  ) => `with deleted as (delete from clients where id = $1::uuid ${ofOwner} and origin <> 'built_in' and ($4::float8 is null or ${UNUSED("$4")})
-     returning client_id),
+const BY_ID = `select ${CLIENTS.select(CLIENT)} from clients where ${IN_REACH}`;
+
+const SQL = statements("client", {
+  byId: BY_ID,
+  lock: `${BY_ID} for no key update`,
+  ofOwner: `select ${CLIENTS.select(CLIENT)} from clients where owner_id = $1::uuid order by clients.id desc`,
+  replaceSecret: `with changed as (
+     update clients set secret_hash = $3::bytea, updated_at = now()
+     where ${IN_REACH} and token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post') returning *),
+   logged as (${logged("changed", "$4")})
+   select ${CLIENTS.select(CLIENT, "changed")} from changed`,
+  delete: `with deleted as (
+     delete from clients where ${IN_REACH} and origin <> 'built_in' and ($4::float8 is null or ${UNUSED("$4")}) returning client_id),
    logged as (${logged("deleted", "$3")})
    select client_id from deleted`,
-);
+});
 
 const unused = (since: number | undefined): readonly Fragment[] => (since === undefined ? [] : [[UNUSED("?"), [since, since]]]);
 
@@ -168,30 +152,30 @@ const LIST: ListDescription<ClientSort> = {
 };
 
 export const managedClients = (sql: Sql): ManagedClients => ({
-  ofOwner: async (userId) => (isUuid(userId) ? sql.query<Client>(OF_OWNER, [userId]) : []),
+  ofOwner: async (userId) => (isUuid(userId) ? sql.query<Client>(SQL.ofOwner, [userId]) : []),
 
   list: ({ search, unusedSince, ...where }, part) => listPage(sql, LIST, { where, conditions: unused(unusedSince), search }, part),
 
-  byId: async (id, reach) => (isUuid(id) ? (await sql.query<Client>(BY_ID[reach.kind], [id, ownerOf(reach)]))[0] : undefined),
+  byId: async (id, reach) => (isUuid(id) ? (await sql.query<Client>(SQL.byId, [id, ownerOf(reach)]))[0] : undefined),
 
   change: async (id, reach, decide, audit) => {
     if (!isUuid(id)) return undefined;
     return sql.transaction(async (tx) => {
-      const [client] = await tx.query<Client>(LOCK[reach.kind], [id, ownerOf(reach)]);
+      const [client] = await tx.query<Client>(SQL.lock, [id, ownerOf(reach)]);
       return client && storeChange(tx, client, decide(client), audit);
     });
   },
 
   replaceSecret: async (id, reach, hash, audit) => {
     if (!isUuid(id)) return undefined;
-    return (await sql.query<Client>(REPLACE_SECRET[reach.kind], [id, ownerOf(reach), hash, jsonRows([audit])]))[0];
+    return (await sql.query<Client>(SQL.replaceSecret, [id, ownerOf(reach), hash, jsonRows([audit])]))[0];
   },
 
   delete: async (id, reach, audit, unusedSince) => {
     if (!isUuid(id)) return false;
     return sql.transaction(async (tx) => {
       const parameters = [id, ownerOf(reach), jsonRows([audit]), unusedSince ?? null];
-      const [deleted] = await tx.query<{ client_id: string }>(DELETE[reach.kind], parameters);
+      const [deleted] = await tx.query<{ client_id: string }>(SQL.delete, parameters);
       if (deleted === undefined) return false;
       // If the client_id is registered again, nothing earlier may count for its new owner.
       await removeOfClient(tx, "client_deleted", deleted.client_id, EVERY_EPOCH);
