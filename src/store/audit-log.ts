@@ -43,8 +43,9 @@ const RECORD = statement(
   `with entries as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("entries")}`,
 );
 
-/** Writes one record, in the transaction of its effect. */
-export const record = (tx: Tx, audit: AuditEntry): Promise<unknown> => tx.query(RECORD, [jsonRows([audit])]);
+/** Writes records, in the transaction of their effect. */
+export const recordAll = (tx: Tx, audits: readonly AuditEntry[]): Promise<unknown> => tx.query(RECORD, [jsonRows(audits)]);
+export const record = (tx: Tx, audit: AuditEntry): Promise<unknown> => recordAll(tx, [audit]);
 
 /** SQL for a hash as its text: base64url without padding. */
 export const hashText = (column: string): string => `translate(encode(${column}, 'base64'), '+/=', '-_')`;

@@ -8,7 +8,7 @@ import { consume, isConsumed } from "./consumed-ids.ts";
 import { pausedFor } from "./delegations.ts";
 import { GRANT_INPUT, grantRow, openGrants } from "./grant-rows.ts";
 import { isStorable, jsonRows, type Sql, type Statement, statements, type Tx } from "./sql.ts";
-import { emailKey } from "./users.ts";
+import { emailKey, openAccounts } from "./users.ts";
 
 type LinkedUser = Pick<User, "id" | "enabled">;
 
@@ -26,8 +26,6 @@ const SQL = statements("identity", {
      insert into audit_records (event, outcome, actor_type, actor_id, user_id)
      select event, 'success', 'service', 'identity-assertion', user_id from linked, unnest($4::text[]) as event)
    select 1 as linked from linked`,
-  // The inserted address can belong to no one: the one that the other issuer asserts is not verified here, so no account gets it.
-  addUser: `insert into users (id, realm_id, email, email_key) values ($1::uuid, $2::uuid, $3, $3)`,
   dropUser: "delete from users where id = $1::uuid",
   // User and client are read again here, together with their epochs: one who was disabled since gets no grant. The locks let one who is
   // disabled or deleted from now on wait for the grant, which then ends with all others. Only conditions on the locked rows themselves count
@@ -66,7 +64,8 @@ async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | 
   const existing = await linked();
   if (existing !== undefined) return existing;
   const owner = await ownerOf(tx, identity, SQL.holdByEmail);
-  if (owner === undefined) await tx.query(SQL.addUser, [newUserId, realmId, `${newUserId}@identity.invalid`]);
+  // The address can belong to no one: the one that the other issuer asserts is not verified here, so no account gets it.
+  if (owner === undefined) await openAccounts(tx, [{ id: newUserId, realmId, email: `${newUserId}@identity.invalid` }]);
   const user = owner ?? { id: newUserId, enabled: true };
   const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
   if ((await tx.query(SQL.link, [issuer, subject, user.id, events, owner === undefined])).length === 1) return user;

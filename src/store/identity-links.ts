@@ -1,16 +1,16 @@
 import type { User } from "../accounts/ports.ts";
 import { isUuid } from "../random.ts";
 import type { IdentityLinks, LinkedIdentity, LinkedUser } from "../upstream/ports.ts";
-import { record } from "./audit-log.ts";
+import { record, recordAll } from "./audit-log.ts";
 import { consume } from "./consumed-ids.ts";
 import { holdSession, holdUser } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { deleteInOrder, isStorable, type Sql, statements } from "./sql.ts";
+import { deleteInOrder, isStorable, type Sql, statements, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { IDENTITY_LINKS } from "./tables/delegations.ts";
-import { emailKey, HAS_SECOND_FACTOR, USER } from "./users.ts";
+import { HAS_SECOND_FACTOR, openAccounts, USER } from "./users.ts";
 
 const BATCH = 500;
 // Without a session of the provider in the token, all that its user started end.
@@ -66,7 +66,7 @@ const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSe
       if (started === undefined) return undefined;
       // A session that goes on is the provider's only if its user has started it there.
       const upstream = started.id === session.id ? SESSION_SQL.session : SESSION_SQL.continuedSession;
-      await tx.query(upstream, [started.id, issuer, subject, sid !== undefined && isStorable(sid) ? sid : null]);
+      await tx.query(upstream, [started.id, issuer, subject, storableOrNull(sid)]);
       return started;
     }),
 });
@@ -93,11 +93,6 @@ const LINK_SQL = statements("identity", {
    from identity_links where user_id = $1::uuid order by identity_links.created_at`,
   user: `select ${USERS.select(USER)}, confirmed, ${HAS_SECOND_FACTOR} from identity_links join users on users.id = identity_links.user_id
    where ${OF_IDENTITY} and users.deleted_at is null`,
-  openAccount: `insert into users (id, realm_id, email, email_key, email_verified, first_name, last_name, role)
-   select $1::uuid, $2::uuid, $3, $4, true, $5, $6, $7
-   where not exists (select from identity_links where issuer = $8 and subject = $9)
-   on conflict (email_key) do nothing returning id::text`,
-  dropAccount: "delete from users where id = $1::uuid",
   // A link by an identity assertion to an account of the same user becomes one to sign in by. The connection may have been disabled or removed
   // while the provider answered.
   linkUser: `insert into identity_links as link (issuer, subject, user_id, email, confirmed)
@@ -110,8 +105,8 @@ const LINK_SQL = statements("identity", {
   unlink: `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`,
 });
 
-/** An e-mail address to show, if it can be stored. */
-const shownEmail = (email: string | undefined): string | null => (email !== undefined && isStorable(email) ? email : null);
+/** What a provider says of a user, if it can be stored. */
+const storableOrNull = (text: string | null | undefined): string | null => (text != null && isStorable(text) ? text : null);
 
 export const identityLinks = (sql: Sql): IdentityLinks => ({
   ...upstreamSessions(sql),
@@ -124,19 +119,15 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
     return { user, confirmed, hasSecondFactor };
   },
 
-  open: (user, { issuer, subject }, audits) =>
-    sql.transaction(async (tx) => {
-      const { id, realmId, email, firstName, lastName, role } = user;
-      if (!isStorable(email) || !isStorable(subject)) return false;
-      const names = [firstName, lastName].map((name) => (name !== null && isStorable(name) ? name : null));
-      const opened = await tx.query(LINK_SQL.openAccount, [id, realmId, email, emailKey(email), ...names, role, issuer, subject]);
-      if (opened.length === 0) return false;
-      // A caller with another address but the same identity may have linked it in between.
-      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, id, email])).length === 0) {
-        await tx.query(LINK_SQL.dropAccount, [id]);
-        return false;
-      }
-      for (const audit of audits) await record(tx, audit);
+  open: ({ firstName, lastName, ...user }, { issuer, subject }, audits) =>
+    undoable(sql, async (tx, undo) => {
+      if (!isStorable(user.email) || !isStorable(subject)) return false;
+      const names = { firstName: storableOrNull(firstName), lastName: storableOrNull(lastName) };
+      const [opened] = await openAccounts(tx, [{ ...user, ...names, emailVerified: true }]);
+      if (opened === undefined) return false;
+      // The identity may have an account, of another address.
+      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, opened.id, opened.email])).length === 0) return undo(false);
+      await recordAll(tx, audits);
       return true;
     }),
 
@@ -144,7 +135,7 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
     sql.transaction(async (tx) => {
       if (!isStorable(subject)) return "taken";
       await holdSession(tx, { id, userId });
-      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, userId, shownEmail(email)])).length === 0) {
+      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, userId, storableOrNull(email)])).length === 0) {
         const [owner] = await tx.query<{ id: string }>(LINK_SQL.own, [issuer, subject]);
         return owner?.id === userId ? "known" : "taken";
       }

@@ -1,13 +1,12 @@
 import type { Invitation, Invitations } from "../accounts/change-ports.ts";
-import type { User } from "../accounts/ports.ts";
 import type { InvitationSort, SentInvitations } from "../accounts/registration.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { hex, jsonRows, type Sql, statements, undoable } from "./sql.ts";
-import { INVITATIONS, USERS } from "./tables/accounts.ts";
-import { emailKey, USER } from "./users.ts";
+import { INVITATIONS } from "./tables/accounts.ts";
+import { emailKey, openAccounts } from "./users.ts";
 
 const MAY_INVITE = "users.role = 'operator' and users.enabled and users.deleted_at is null";
 const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where users.id = inviter_id and ${MAY_INVITE}))`;
@@ -44,12 +43,6 @@ const SQL = statements("invitation", {
      select users.id from invitations join users on users.id = inviter_id where token_hash = $1::bytea and ${MAY_INVITE} for share of users)
    delete from invitations where ${USABLE} and (inviter_id is null or inviter_id in (select id from inviter))
    returning coalesce(email, $2) as email, role`,
-  openAccount: `with added as (
-     insert into users (id, realm_id, email, email_key, email_verified, role)
-     select $1::uuid, realms.id, $2, $3, true, $4 from realms where name = 'default'
-     on conflict (email_key) do nothing returning *),
-   with_password as (insert into credentials (user_id, type, password_hash) select id, 'password', $5 from added)
-   select ${USERS.select(USER, "added")} from added`,
   hasOperator: `select ${HAS_OPERATOR} as found`,
   withdraw: `with withdrawn as (
      delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email, created_at),
@@ -68,16 +61,16 @@ export const invitations = (sql: Sql): Invitations => ({
   byToken: async (tokenHash) => (await sql.query<Invitation>(SQL.byToken, [tokenHash]))[0],
   accept: (tokenHash, { id, email, passwordHash }, audit) =>
     undoable(sql, async (tx, undo) => {
-      const [link] = await tx.query<{ email: string; role: string }>(SQL.consume, [tokenHash, email]);
+      const [link] = await tx.query<Invitation & { readonly email: string }>(SQL.consume, [tokenHash, email]);
       if (link === undefined) return undefined;
-      const [user] = await tx.query<User>(SQL.openAccount, [id, link.email, emailKey(link.email), link.role, passwordHash]);
+      const [user] = await openAccounts(tx, [{ id, ...link, emailVerified: true, passwordHash }]);
       if (user === undefined) return undo("taken"); // the link stays unused
       await record(tx, audit);
       return user;
     }),
-  open: ({ id, email, role, passwordHash }, audit) =>
+  open: (account, audit) =>
     sql.transaction(async (tx) => {
-      const [user] = await tx.query<User>(SQL.openAccount, [id, email, emailKey(email), role, passwordHash]);
+      const [user] = await openAccounts(tx, [{ ...account, emailVerified: true }]);
       if (user !== undefined) await record(tx, audit);
       return user;
     }),

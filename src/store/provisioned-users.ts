@@ -7,7 +7,7 @@ import { SET_PASSWORD } from "./password-changes.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
-import { emailKey } from "./users.ts";
+import { emailKey, openAccounts } from "./users.ts";
 
 type FileUser = ProvisionFile["users"][number];
 export type Outcome = "created" | "changed" | "unchanged";
@@ -19,12 +19,6 @@ const ACCOUNT = ["id", "emailVerified", "firstName", "lastName", "role"] as cons
 const SQL = statements("provision", {
   account: `select ${USERS.select(ACCOUNT)}, password_hash as "passwordHash"
    from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
-  insertUser: `with account as (
-     insert into users (realm_id, email, email_key, email_verified, first_name, last_name, role)
-     select id, $1, $7, $2::boolean, $3, $4, $5 from realms where name = 'default'
-     on conflict (email_key) do nothing returning id),
-   secret as (insert into credentials (user_id, type, password_hash) select id, 'password', $6 from account)
-   select id::text as id from account`,
   updateUser:
     "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
 });
@@ -63,8 +57,7 @@ export async function applyUser({ user, stored, passwordHash }: PreparedUser, ac
   const role = user.role ?? before?.role ?? "developer";
   const provisioned = { event: "user.provisioned", outcome: "success", actor } as const;
   if (before === undefined) {
-    const parameters = [user.email, verified, firstName, lastName, role, passwordHash ?? null, emailKey(user.email)];
-    const [added] = await tx.query<{ id: string }>(SQL.insertUser, parameters);
+    const [added] = await openAccounts(tx, [{ email: user.email, emailVerified: verified, firstName, lastName, role, passwordHash }]);
     if (added === undefined) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
     await record(tx, { ...provisioned, reason: "created", userId: added.id });
     return "created";

@@ -1,17 +1,17 @@
 import { lastOperator } from "../accounts/account.ts";
-import type { Account, User, Users } from "../accounts/ports.ts";
+import type { Account, Mail, NewVerification, User, Users } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { ImportedUsers, ManagedUsers, UserSort } from "../management/ports.ts";
 import { isUuid } from "../random.ts";
 import { isLastOperator } from "./account-closing.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { entriesIn, insertAudit, record, recordAll } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
-import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { hex, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { execute, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
+import { without } from "./tables/table.ts";
 
 /** The members of an account that leave the store. */
 export const USER = [
@@ -35,29 +35,23 @@ export const subjectOf = (users: string): string =>
 /** Makes addresses comparable: lower case, in one Unicode form. Computed here, because the database's lower() depends on its locale. */
 export const emailKey = (email: string): string => email.normalize("NFC").toLowerCase();
 
-const NEW = ["id", "realmId", "email", "emailKey", "emailVerified", "firstName", "lastName", "role"] as const;
-const newRow = USERS.writer(NEW);
+const OPENED = without(USERS.members, ["id", "realmId", "createdAt", "updatedAt", "epoch", "deletedAt"]);
+const newRow = USERS.writer(["id", "realmId", ...OPENED]);
 
 /** Of a row of `users`. */
 export const HAS_SECOND_FACTOR =
   'exists (select 1 from authenticator_apps where authenticator_apps.user_id = users.id and confirmed_at is not null) as "hasSecondFactor"';
 
 const SQL = statements("user", {
-  register: `with input as (
-     select * from jsonb_to_recordset($1::jsonb) as i(
-       ${USERS.recordset(NEW)}, password_hash text, token_hash text, ttl int, recipient text, ${MAIL_INPUT}, audit jsonb)),
+  open: `with input as (
+     select * from jsonb_to_recordset($1::jsonb) as i(id uuid, realm_id uuid, ${USERS.recordset(OPENED)}, password_hash text)),
    added as (
-     insert into users (${USERS.names(NEW)}) select ${USERS.values(NEW)} from input
-     on conflict (email_key) do nothing returning *),
+     insert into users (id, realm_id, ${USERS.names(OPENED)})
+     select coalesce(id, uuid_v7()), coalesce(realm_id, (select realms.id from realms where realms.name = 'default')), ${USERS.values(OPENED)} from input
+     on conflict do nothing returning *),
    with_password as (
      insert into credentials (user_id, type, password_hash)
-     select added.id, 'password', password_hash from added join input using (id)),
-   to_verify as (
-     insert into verification_tokens (token_hash, user_id, expires_at)
-     select decode(token_hash, 'hex'), added.id, now() + make_interval(secs => ttl) from added join input using (id)),
-   addressed as (select input.*, added.id as user_id from added join input using (id)),
-   queued as (${queueMail("addressed", "verification")}),
-   logged as (${insertAudit("added join input using (id)")})
+     select added.id, 'password', password_hash from added join input using (email_key) where password_hash is not null)
    select ${USERS.select(USER, "added")} from added`,
   byId: `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`,
   byEmail: `select ${USERS.select(USER)}, password_hash as "passwordHash", coalesce(generation, 0) as generation,
@@ -95,22 +89,42 @@ const SQL = statements("user", {
   addresses: `select ${USERS.select(["id", "email"])} from users where id = any($1::uuid[]) and deleted_at is null`,
 });
 
+type NewAccount = Pick<User, "email"> & Partial<Omit<User, "createdAt" | "updatedAt">> & { readonly passwordHash?: string | undefined };
+
+const NEWCOMER = {
+  id: undefined,
+  realmId: undefined,
+  emailVerified: false,
+  firstName: null,
+  lastName: null,
+  role: "developer",
+  enabled: true,
+} as const;
+
+/** Opens accounts, without a realm in the default one. @returns those whose address and id no other account has */
+export function openAccounts(tx: Tx, accounts: readonly NewAccount[]): Promise<User[]> {
+  const rows = accounts.map(({ passwordHash, ...account }) => ({
+    ...newRow({ ...NEWCOMER, ...account, emailKey: emailKey(account.email) }),
+    password_hash: passwordHash,
+  }));
+  return tx.query<User>(SQL.open, [jsonRows(rows)]);
+}
+
+const issueVerification = (tx: Tx, userId: string, { tokenHash, ttl }: NewVerification, { to, subject, text, html }: Mail) =>
+  execute(tx, SQL.issueVerification, [userId, tokenHash, ttl, to, subject, text, html]);
+
 const userById = async (sql: Tx, id: string): Promise<User | undefined> =>
   isUuid(id) ? (await sql.query<User>(SQL.byId, [id]))[0] : undefined;
 
 export const users = (sql: Sql): Users => ({
-  register: async (user, verification, mail, audit) => {
-    const row = {
-      ...newRow({ ...user, emailKey: emailKey(user.email) }),
-      password_hash: user.passwordHash,
-      token_hash: hex(verification.tokenHash),
-      ttl: verification.ttl,
-      recipient: mail.to,
-      ...mail,
-      audit,
-    };
-    return (await sql.query<User>(SQL.register, [jsonRows([row])]))[0];
-  },
+  register: (user, verification, mail, audit) =>
+    sql.transaction(async (tx) => {
+      const [opened] = await openAccounts(tx, [user]);
+      if (opened === undefined) return undefined;
+      await issueVerification(tx, opened.id, verification, mail);
+      await record(tx, audit);
+      return opened;
+    }),
   byId: (id) => userById(sql, id),
   byEmail: async (email) => {
     if (!isStorable(email)) return undefined;
@@ -119,8 +133,8 @@ export const users = (sql: Sql): Users => ({
     const { passwordHash, generation, hasSecondFactor, ...user } = row;
     return { user, passwordHash, generation, hasSecondFactor };
   },
-  issueVerification: async (userId, { tokenHash, ttl }, mail) => {
-    if (isUuid(userId)) await sql.query(SQL.issueVerification, [userId, tokenHash, ttl, mail.to, mail.subject, mail.text, mail.html]);
+  issueVerification: async (userId, verification, mail) => {
+    if (isUuid(userId)) await issueVerification(sql, userId, verification, mail);
   },
   verifyEmail: async (tokenHash, { address = null, requestId = null }) =>
     (await sql.query<User>(SQL.verifyEmail, [tokenHash, address, requestId]))[0],
@@ -195,34 +209,21 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
   },
 });
 
-const IMPORT_SQL = statements("import", {
-  // Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.
-  taken: `select email_key as key, true as "isAccount" from users where email_key = any($1::text[])
+// Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.
+const TAKEN = statement(
+  "import_taken",
+  `select email_key as key, true as "isAccount" from users where email_key = any($1::text[])
    union all select id::text, deleted_at is null from users where id = any($2::uuid[])
    union all select key, false from revocation_events
      where kind = 'user' and key = any($2::text[]) and not exists (select from users where id::text = key)
    union all select client_id, false from clients where client_id = any($2::text[])`,
-  users: `with input as (
-     select * from jsonb_to_recordset($1::jsonb) as i(
-       id uuid, email text, email_key text, "emailVerified" boolean, "firstName" text, "lastName" text, role text, enabled boolean,
-       "passwordHash" text)),
-   added as (
-     insert into users (id, realm_id, email, email_key, email_verified, first_name, last_name, role, enabled)
-     select input.id, realms.id, email, email_key, "emailVerified", "firstName", "lastName", role, enabled
-     from input, realms where realms.name = 'default'
-     on conflict do nothing returning id),
-   with_password as (
-     insert into credentials (user_id, type, password_hash)
-     select added.id, 'password', "passwordHash" from added join input using (id) where "passwordHash" is not null),
-   logged as (${insertAudit(entriesIn("$2"))})
-   select count(*)::int as added from added`,
-});
+);
 
 export const importedUsers = (sql: Sql): ImportedUsers => ({
   import: (users, audits: readonly AuditEntry[], dryRun) =>
     sql.transaction(async (tx) => {
       const [keys, ids] = [users.map(({ email }) => emailKey(email)), users.map(({ id }) => id)];
-      const found = await tx.query<{ key: string; isAccount: boolean }>(IMPORT_SQL.taken, [keys, ids]);
+      const found = await tx.query<{ key: string; isAccount: boolean }>(TAKEN, [keys, ids]);
       const reserved = new Set(found.flatMap(({ key, isAccount }) => (isAccount ? [] : [key])));
       const takenIn = (values: readonly string[], member: "email" | "id") => {
         const seen = new Set(found.map(({ key }) => key));
@@ -231,9 +232,9 @@ export const importedUsers = (sql: Sql): ImportedUsers => ({
       };
       const taken = [...takenIn(keys, "email"), ...takenIn(ids, "id")];
       if (dryRun || taken.length > 0) return taken;
-      const rows = users.map((user, index) => ({ ...user, email_key: keys[index] }));
-      const [done] = await tx.query<{ added: number }>(IMPORT_SQL.users, [jsonRows(rows), jsonRows(audits)]);
-      if (done?.added !== users.length) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
+      const opened = await openAccounts(tx, users);
+      if (opened.length !== users.length) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
+      await recordAll(tx, audits);
       return [];
     }),
 });
