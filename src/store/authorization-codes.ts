@@ -4,14 +4,13 @@ import { scopesByResource } from "../core/policy/consent.ts";
 import type { AuthorizationCodes, CodeState, NewFamily, NewGrant } from "../core/stored-grants.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
-import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
+import { coalesceReads, coalesceTransitions } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
 import {
   clientEpoch,
   documentClientOf,
   GRANT_INPUT,
   grantRow,
-  inOrder,
   isClientEnabled,
   openGrants,
   partiesLive,
@@ -19,7 +18,7 @@ import {
 } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { strongEnough } from "./sessions.ts";
-import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
+import { amongKeys, hex, readRows, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 import { subjectOf } from "./users.ts";
@@ -127,35 +126,28 @@ type Issue = Parameters<AuthorizationCodes["issue"]>;
 type Redemption = readonly [codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry];
 
 export function authorizationCodes(sql: Sql): AuthorizationCodes {
-  const issue = coalesceWrites(async (issues: readonly Issue[]) => {
-    const rows = issues.map(([codeHash, binding, ttl, audit], n) => ({
-      n,
-      ...newRow({
-        ...binding,
-        codeHash,
-        dpopJkt: binding.dpopJkt ?? null,
-        documentClient: binding.documentClient ? storedClient(binding.documentClient) : null,
-      }),
-      ttl,
-      client_fingerprint: binding.clientFingerprint,
-      requested: scopesByResource(binding.scopes, binding.resources),
-      authentication: binding.stated,
-      pushed_request: binding.pushedRequest && hex(binding.pushedRequest),
-      required_acr: binding.demand?.acr,
-      required_max_age: binding.demand?.maxAge,
-      audit: newAuditEntry(audit),
-    }));
-    return verdicts(rows, await sql.query<{ n: number }>(ISSUE, [jsonRows(rows)]));
+  const issue = coalesceTransitions(sql, ISSUE, ([codeHash, binding, ttl, audit]: Issue) => ({
+    ...newRow({
+      ...binding,
+      codeHash,
+      dpopJkt: binding.dpopJkt ?? null,
+      documentClient: binding.documentClient ? storedClient(binding.documentClient) : null,
+    }),
+    ttl,
+    client_fingerprint: binding.clientFingerprint,
+    requested: scopesByResource(binding.scopes, binding.resources),
+    authentication: binding.stated,
+    pushed_request: binding.pushedRequest && hex(binding.pushedRequest),
+    required_acr: binding.demand?.acr,
+    required_max_age: binding.demand?.maxAge,
+    audit: newAuditEntry(audit),
+  }));
+  const redeemed = ([codeHash, grant, family, audit]: Redemption) => ({
+    code_hash: hex(codeHash),
+    ...grantRow(grant, family),
+    audit: newAuditEntry(audit),
   });
-  const redeem = coalesceWrites(async (redemptions: readonly Redemption[]) => {
-    const rows = redemptions.map(([codeHash, grant, family, audit], n) => ({
-      n,
-      code_hash: hex(codeHash),
-      ...grantRow(grant, family),
-      audit: newAuditEntry(audit),
-    }));
-    return verdicts(rows, await sql.query<{ n: number }>(REDEEM, [jsonRows(inOrder(rows, "code_hash"))]));
-  });
+  const redeem = coalesceTransitions(sql, REDEEM, redeemed, "code_hash");
   return {
     issue: (...parameters) => issue(parameters),
     byHash: coalesceReads(async (hashes: readonly SecretHash[]) => {

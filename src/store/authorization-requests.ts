@@ -1,6 +1,6 @@
 import type { PendingRequest, PendingRequests } from "../accounts/ports.ts";
 import type { PushedRequests } from "../core/ports.ts";
-import { type Sql, statements } from "./sql.ts";
+import { execute, type Sql, statements } from "./sql.ts";
 import { PENDING_REQUESTS } from "./tables/accounts.ts";
 
 const PENDING = ["query", "createdAt"] as const;
@@ -23,13 +23,9 @@ const PENDING_SQL = statements("pending", {
 });
 
 export const pendingRequests = (sql: Sql): PendingRequests => ({
-  put: async (idHash, query, ttl, { holder, limit }) => {
-    await sql.query(PENDING_SQL.put, [idHash, query, ttl, holder, limit]);
-  },
+  put: (idHash, query, ttl, { holder, limit }) => execute(sql, PENDING_SQL.put, [idHash, query, ttl, holder, limit]),
   byId: async (idHash) => (await sql.query<PendingRequest>(PENDING_SQL.byId, [idHash]))[0],
-  extend: async (idHash, ttl) => {
-    await sql.query(PENDING_SQL.extend, [idHash, ttl]);
-  },
+  extend: (idHash, ttl) => execute(sql, PENDING_SQL.extend, [idHash, ttl]),
   take: async (idHash, answeredHash, ttl) => (await sql.query<PendingRequest>(PENDING_SQL.take, [idHash, answeredHash, ttl]))[0],
 });
 
@@ -42,9 +38,7 @@ const PUSHED_SQL = statements("pushed", {
 });
 
 export const pushedRequests = (sql: Sql): PushedRequests => ({
-  put: async (hash, clientId, query, ttl) => {
-    await sql.query(PUSHED_SQL.put, [hash, clientId, query, ttl]);
-  },
+  put: (hash, clientId, query, ttl) => execute(sql, PUSHED_SQL.put, [hash, clientId, query, ttl]),
   open: async (hash, clientId, browser, ttl) =>
     (await sql.query<{ query: string }>(PUSHED_SQL.open, [hash, clientId, browser, ttl]))[0]?.query,
   opened: async (hash, clientId) => (await sql.query<{ query: string; isUsed: boolean }>(PUSHED_SQL.opened, [hash, clientId]))[0],

@@ -1,6 +1,7 @@
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
 import { changedNothing, mayBeRepeated } from "./availability.ts";
+import { jsonRows, type Statement, type Tx } from "./sql.ts";
 
 /** The most calls of a batch, and the most that may wait; further ones are refused. */
 export type CoalesceLimits = { readonly batch: number; readonly queue: number };
@@ -87,9 +88,22 @@ export const coalesceWrites = <Row, Verdict>(
 ): ((row: Row) => Promise<Verdict>) =>
   coalesce(limits, apply, (error, length) => (!changedNothing(error) ? length : mayBeRepeated(error) ? 1 : Math.ceil(length / 2)));
 
-/** A verdict for each row of a batch. @param won the numbers of the rows that took effect */
-export function verdicts(rows: readonly unknown[], won: readonly { readonly n: number }[]): readonly boolean[] {
-  const answers = Array<boolean>(rows.length).fill(false);
-  for (const { n } of won) answers[n] = true;
-  return answers;
-}
+/**
+ * Likewise for a statement that returns the number `n` of each row that takes effect.
+ * @param key column by which the rows are sorted, where two batches that change the same rows could deadlock otherwise
+ * @returns for each call whether it took effect
+ */
+export const coalesceTransitions = <Call>(
+  sql: Tx,
+  transition: Statement,
+  rowOf: (call: Call) => Readonly<Record<string, unknown>>,
+  key?: string,
+): ((call: Call) => Promise<boolean>) =>
+  coalesceWrites(async (calls: readonly Call[]) => {
+    const rows = calls.map((call, n): Readonly<Record<string, unknown>> => ({ n, ...rowOf(call) }));
+    const sorted = key === undefined ? rows : rows.toSorted((one, other) => (String(one[key]) < String(other[key]) ? -1 : 1));
+    const won = await sql.query<{ n: number }>(transition, [jsonRows(sorted)]);
+    const answers = Array<boolean>(rows.length).fill(false);
+    for (const { n } of won) answers[n] = true;
+    return answers;
+  });

@@ -1,7 +1,7 @@
 import type { ConsumedIds } from "../core/ports.ts";
 import { identifierHash } from "../random.ts";
 import { inTime } from "./audit-log.ts";
-import { coalesceWrites, verdicts } from "./coalesce.ts";
+import { coalesceTransitions } from "./coalesce.ts";
 import { hex, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 
 // Of equal ids in a batch the first is used. Sorted, so that two processes with the same ids cannot deadlock.
@@ -21,25 +21,22 @@ const CONSUMED = statement("consumed_id_find", "select 1 as consumed from consum
 
 type Use = Parameters<ConsumedIds["consume"]>;
 
-async function consumeAll(sql: Tx, uses: readonly Use[]): Promise<readonly boolean[]> {
-  const rows = uses.map(([kind, issuer, id, ttlSeconds, notAfter], n) => ({
-    n,
-    kind,
-    id_hash: hex(identifierHash(issuer, id)),
-    ttl: Math.max(1, Math.ceil(ttlSeconds)),
-    not_after: notAfter,
-  }));
-  return verdicts(rows, await sql.query<{ n: number }>(CONSUME, [jsonRows(rows)]));
-}
+const rowOf = ([kind, issuer, id, ttlSeconds, notAfter]: Use) => ({
+  kind,
+  id_hash: hex(identifierHash(issuer, id)),
+  ttl: Math.max(1, Math.ceil(ttlSeconds)),
+  not_after: notAfter,
+});
 
-/** Consumes an id, in a transaction or by itself. @returns whether this was its first use */
-export const consume = async (sql: Tx, ...use: Use): Promise<boolean> => (await consumeAll(sql, [use]))[0] === true;
+/** Consumes an id, in a transaction. @returns whether this was its first use */
+export const consume = async (tx: Tx, ...use: Use): Promise<boolean> =>
+  (await tx.query(CONSUME, [jsonRows([{ n: 0, ...rowOf(use) }])])).length === 1;
 
 export const isConsumed = async (sql: Tx, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
   (await sql.query(CONSUMED, [kind, identifierHash(issuer, id)])).length === 1;
 
 export const consumedIds = (sql: Sql): ConsumedIds => {
-  const coalesced = coalesceWrites((uses: readonly Use[]) => consumeAll(sql, uses));
+  const coalesced = coalesceTransitions(sql, CONSUME, rowOf);
   return {
     consume: (...use) => coalesced(use),
     isConsumed: (...id) => isConsumed(sql, ...id),

@@ -1,9 +1,9 @@
 import type { Whose } from "../accounts/delegations.ts";
 import type { Delegations } from "../core/ports.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
-import { coalesceWrites, verdicts } from "./coalesce.ts";
+import { coalesceTransitions } from "./coalesce.ts";
 import { isClientEnabled, partiesEnabled, userEpochPassed } from "./grant-rows.ts";
-import { amongKeys, jsonRows, type Sql, statement } from "./sql.ts";
+import { amongKeys, type Sql, statement } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 
 /** Whether an agent is paused for all users or for this one. Both are SQL expressions. */
@@ -101,14 +101,10 @@ const RECORD = statement(
 const newRow = DELEGATIONS.writer(NEW);
 
 export function delegations(sql: Sql): Delegations {
-  const record = coalesceWrites(async (exchanges: readonly Parameters<Delegations["record"]>[]) => {
-    const rows = exchanges.map(([{ parent, ...delegation }, audit], n) => ({
-      n,
-      client_id: delegation.actor,
-      ...newRow({ ...delegation, cnf: delegation.cnf ?? null, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
-      audit: newAuditEntry(audit),
-    }));
-    return verdicts(rows, await sql.query<{ n: number }>(RECORD, [jsonRows(rows)]));
-  });
+  const record = coalesceTransitions(sql, RECORD, ([{ parent, ...delegation }, audit]: Parameters<Delegations["record"]>) => ({
+    client_id: delegation.actor,
+    ...newRow({ ...delegation, cnf: delegation.cnf ?? null, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
+    audit: newAuditEntry(audit),
+  }));
   return { record: (...exchange) => record(exchange) };
 }

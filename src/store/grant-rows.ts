@@ -91,7 +91,3 @@ export const clientEpochPassed = (row: string): string =>
 /** The epoch of a client for a new row; a client without a row has none. @param clientId SQL expression */
 export const clientEpoch = (clientId: string): string =>
   `coalesce((select clients.epoch from clients where clients.client_id = ${clientId}), 0)`;
-
-/** Sorts a batch by the rows that it changes, so that two batches cannot deadlock. */
-export const inOrder = <Row, Key extends string>(rows: readonly (Row & { readonly [key in Key]: string })[], key: Key): readonly Row[] =>
-  rows.toSorted((one, other) => (one[key] < other[key] ? -1 : 1));

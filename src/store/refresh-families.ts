@@ -2,9 +2,9 @@ import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
 import type { Confirmation } from "../core/stored-grants.ts";
 import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
-import { coalesceReads, coalesceWrites, verdicts } from "./coalesce.ts";
+import { coalesceReads, coalesceTransitions } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
-import { clientEpochPassed, documentClientOf, endGrants, inOrder, partiesLive } from "./grant-rows.ts";
+import { clientEpochPassed, documentClientOf, endGrants, partiesLive } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
@@ -91,27 +91,20 @@ const stateOf = ({ key: _, documentClient, currentHash, cnf, ...family }: Family
 });
 
 export function refreshFamilies(sql: Sql): RefreshFamilies {
-  const rotate = coalesceWrites(async (rotations: readonly Parameters<RefreshFamilies["rotate"]>[]) => {
-    const rows = rotations.map(([familyId, from, to, ttl, audit], n) => ({
-      n,
-      family_id: familyId,
-      from_hash: hex(from),
-      to_hash: hex(to),
-      ttl,
-      audit: newAuditEntry(audit),
-    }));
-    return verdicts(rows, await sql.query<{ n: number }>(ROTATE, [jsonRows(inOrder(rows, "family_id"))]));
+  const rotated = ([familyId, from, to, ttl, audit]: Parameters<RefreshFamilies["rotate"]>) => ({
+    family_id: familyId,
+    from_hash: hex(from),
+    to_hash: hex(to),
+    ttl,
+    audit: newAuditEntry(audit),
   });
-  const keep = coalesceWrites(async (uses: readonly Parameters<RefreshFamilies["keep"]>[]) => {
-    const rows = uses.map(([familyId, current, ttl, audit], n) => ({
-      n,
-      family_id: familyId,
-      current_hash: hex(current),
-      ttl,
-      audit: newAuditEntry(audit),
-    }));
-    return verdicts(rows, await sql.query<{ n: number }>(KEEP, [jsonRows(rows)]));
-  });
+  const rotate = coalesceTransitions(sql, ROTATE, rotated, "family_id");
+  const keep = coalesceTransitions(sql, KEEP, ([familyId, current, ttl, audit]: Parameters<RefreshFamilies["keep"]>) => ({
+    family_id: familyId,
+    current_hash: hex(current),
+    ttl,
+    audit: newAuditEntry(audit),
+  }));
   return {
     holding: coalesceReads(async (hashes: readonly SecretHash[]) => {
       const rows = await readRows<FamilyRow>(sql, HOLDING, [hashes.map(hex)]);
