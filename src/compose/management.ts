@@ -126,9 +126,9 @@ type RefreshedBrandings = Brandings & { readonly refresh: () => Promise<void> };
 /** Shows a change in this process at once; others show it within seconds. */
 const brandedAtOnce = (realms: ManagedRealms, { refresh }: RefreshedBrandings): ManagedRealms => ({
   ...realms,
-  async setBranding(...change) {
-    const branding = await realms.setBranding(...change);
+  async change(...change) {
+    const realm = await realms.change(...change);
     await refresh();
-    return branding;
+    return realm;
   },
 });

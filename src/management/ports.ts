@@ -108,22 +108,26 @@ export interface ImportedUsers {
 export const REALM_SORTS = ["created", "name"] as const;
 export type RealmSort = (typeof REALM_SORTS)[number];
 
+/** A realm as operators manage it. */
+export interface ManagedRealm extends Realm {
+  /** The weakest sign-in that the realm accepts; null: any. */
+  readonly requiredAcr: Acr | null;
+  readonly branding: Branding;
+}
+
+/** Members that are left out stay as they are; those of the branding that are null are left to the deployment. */
+export type RealmChange = { readonly [Member in "dynamicRegistrationScopes" | "requiredAcr"]?: ManagedRealm[Member] | undefined } & {
+  readonly branding?: BrandingChange | undefined;
+};
+
 export interface ManagedRealms {
-  /** @param acr the weakest sign-in that the realm accepts; null: any  @returns undefined for an unknown realm */
-  setRequiredAcr(
-    id: string,
-    acr: Acr | null,
-    audit: AuditEntry,
-  ): Promise<{ readonly id: string; readonly requiredAcr: Acr | null } | undefined>;
   /** Oldest first, unless sorted otherwise. */
   list(filter: { readonly search?: string | undefined }, part: Part<RealmSort>): Promise<Page<Realm>>;
-  one(id: string): Promise<(Realm & { readonly requiredAcr: Acr | null; readonly branding: Branding }) | undefined>;
-  /** @returns undefined for a name that is taken */
-  create(name: string, audit: AuditEntry): Promise<Realm | undefined>;
-  /** @param scopes null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES @returns undefined for an unknown realm */
-  setRegistrationScopes(id: string, scopes: readonly string[] | null, audit: AuditEntry): Promise<Realm | undefined>;
-  /** @param change members that are null are left to the deployment @returns the whole branding, or undefined for an unknown realm */
-  setBranding(id: string, change: BrandingChange, audit: AuditEntry): Promise<Branding | undefined>;
+  one(id: string): Promise<ManagedRealm | undefined>;
+  /** @param audit gets the realm @returns undefined for a name that is taken */
+  create(name: string, audit: AuditEntry): Promise<ManagedRealm | undefined>;
+  /** @param audit gets the realm @returns undefined for an unknown realm */
+  change(id: string, change: RealmChange, audit: AuditEntry): Promise<ManagedRealm | undefined>;
 }
 
 /** Operators' descriptions of the scopes of a realm. */

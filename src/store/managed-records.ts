@@ -35,13 +35,13 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
   const named = key.map((member, at) => `${table.name}.${table.column(member)} = $${at + 1}::${table.columns[member]?.type}`).join(" and ");
   const one = `select ${table.select()} from ${table.name} where ${named}`;
   const ONE = statement(`${name}_one`, one);
-  const LOCK = statement(`${name}_lock`, `${one} for update`);
+  const LOCK = statement(`${name}_lock`, `${one} for no key update`);
   const ADD = statement(
     `${name}_add`,
     `with input as (select * from jsonb_to_recordset($1::jsonb) as i(${table.recordset(added)})),
      added as (
        insert into ${table.name} (${table.names(added)}) select ${table.values(added, "input")} from input ${joined}
-       on conflict (${table.names(key)}) do nothing returning *),
+       on conflict do nothing returning *),
      logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
      select ${table.select(table.members, "added")} from added`,
   );
@@ -49,7 +49,7 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
     `${name}_change`,
     `with input as (select * from jsonb_to_recordset($2::jsonb) as i(${table.recordset(changed)})),
      changed as (
-       update ${table.name} set ${table.assignments(changed, "input")}, updated_at = now() from input
+       update ${table.name} set ${table.assignments(changed, "input")}${"updatedAt" in table.columns ? ", updated_at = now()" : ""} from input
        where ${table.name}.id = $1::uuid returning ${table.name}.*),
      logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
      select ${table.select(table.members, "changed")} from changed`,
@@ -58,7 +58,7 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
   const [addedRow, changedRow] = [table.writer(added), table.writer(changed)];
   return {
     one: async (tx: Tx, ...named: readonly Parameter[]): Promise<Row | undefined> => (await tx.query<Row>(ONE, named))[0],
-    /** @returns undefined where another record has its key */
+    /** @returns undefined where another record has its name, or a row that it is joined with is missing */
     add: async (tx: Tx, record: Writable<C, Member>, audit: AuditEntry): Promise<Row | undefined> =>
       (await tx.query<Row>(ADD, [jsonRows([addedRow(record)]), jsonRows([audit])]))[0],
     /**

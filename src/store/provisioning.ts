@@ -1,10 +1,9 @@
-import { type AuditActor, realmUri } from "../audit.ts";
+import type { AuditActor } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { defaultSettings, mayHaveRecord, type ResourceSettings, withSettings } from "../resources/resource.ts";
 import type { SecretBox } from "../secret-box.ts";
-import { record } from "./audit-log.ts";
 import { describeScope } from "./consents.ts";
 import {
   addIdentity,
@@ -17,6 +16,7 @@ import {
 } from "./provisioned-records.ts";
 import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { differencesMade } from "./provisioning-preview.ts";
+import { addRealm, changeRealm } from "./realms.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { changeResource, resourceRegistry } from "./resources.ts";
 import { type Sql, statements, type Tx } from "./sql.ts";
@@ -38,34 +38,15 @@ const SQL = statements("provision", {
   lockUsers: "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
   lockClients: "select 1 as one from clients where client_id = any($1::text[]) order by id for no key update",
   lockRealms: "select 1 as one from realms where name = any($1::text[]) order by id for no key update",
-  realm: `with before as (select dynamic_registration_scopes as scopes, branding, required_acr from realms where name = $1),
-     written as (
-       insert into realms (name, dynamic_registration_scopes, branding, required_acr)
-       values ($1, $2::text[], jsonb_strip_nulls($3::jsonb), $4)
-       on conflict (name) do update set
-         dynamic_registration_scopes = coalesce($2::text[], realms.dynamic_registration_scopes),
-         branding = coalesce(jsonb_strip_nulls(coalesce(realms.branding, '{}'::jsonb) || $3::jsonb), realms.branding),
-         required_acr = case when $5::boolean then $4 else realms.required_acr end
-       returning id, dynamic_registration_scopes as scopes, branding, required_acr)
-   select id::text as id, case when not exists (select from before) then 'created'
-     when (select row(scopes, branding, required_acr) from before) is distinct from row(scopes, branding, required_acr) then 'changed'
-     else 'unchanged' end as outcome
-   from written`,
 });
 
-async function applyRealm(realm: FileRealm, actor: AuditActor, tx: Tx): Promise<Outcome> {
-  const { name, dynamicRegistrationScopes: scopes, branding, requiredAcr } = realm;
-  const [done] = await tx.query<{ id: string; outcome: Outcome }>(SQL.realm, [
-    name,
-    scopes ?? null,
-    branding ? JSON.stringify(branding) : null,
-    requiredAcr ?? null,
-    requiredAcr !== undefined,
-  ]);
-  if (done === undefined || done.outcome === "unchanged") return "unchanged";
-  const details = { resources: [realmUri(done.id)], ...(scopes !== undefined && { scope: scopes.join(" ") }) };
-  await record(tx, { event: "realm.changed", outcome: "success", reason: done.outcome, actor, ...details });
-  return done.outcome;
+async function applyRealm({ name, ...change }: FileRealm, event: Event, tx: Tx): Promise<Outcome> {
+  const { dynamicRegistrationScopes: scopes } = change;
+  const audit = { ...event, event: "realm.changed", ...(scopes !== undefined && { scope: scopes.join(" ") }) } as const;
+  const [known] = await tx.query<{ id: string }>(SQL.realmNamed, [name]);
+  if (known !== undefined) return outcomeOf(await changeRealm(tx, known.id, change, { ...audit, reason: "changed" }), "realm_just_removed");
+  if ((await addRealm(tx, name, change, { ...audit, reason: "created" })) !== undefined) return "created";
+  throw new Refusal("temporarily_unavailable", "realm_just_created", { retryAfter: 1 });
 }
 
 type Issue = NonNullable<Refusal["detail"]["issues"]>[number];
@@ -160,9 +141,9 @@ async function applyFile(prepared: Prepared, actor: AuditActor, { issuer, box }:
   await tx.query(SQL.lockUsers, [file.users.map(({ email }) => emailKey(email))]);
   await tx.query(SQL.lockClients, [clientIds]);
   await tx.query(SQL.lockRealms, [file.realms.map(({ name }) => name)]);
-  const realms = await Array.fromAsync(file.realms, (realm) => applyRealm(realm, actor, tx));
-  const accounts = await Array.fromAsync(users, (user) => applyUser(user, actor, tx));
   const event: Event = { outcome: "success", actor };
+  const realms = await Array.fromAsync(file.realms, (realm) => applyRealm(realm, event, tx));
+  const accounts = await Array.fromAsync(users, (user) => applyUser(user, actor, tx));
   const workloadIssuers = await Array.fromAsync(file.workloadIssuers, (each, index) =>
     atEntry(`workloadIssuers.${index}`, applyWorkloadIssuer(each, event, tx)),
   );

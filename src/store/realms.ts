@@ -1,12 +1,14 @@
-import { realmUri } from "../audit.ts";
-import type { Branding, RealmBrandings } from "../branding/branding.ts";
+import { randomBytes } from "node:crypto";
+import { type AuditEntry, realmUri } from "../audit.ts";
+import { type Branding, brandingOver, type RealmBrandings } from "../branding/branding.ts";
 import type { Realm, Realms } from "../clients/ports.ts";
-import type { ManagedRealms, RealmSort } from "../management/ports.ts";
-import { isUuid } from "../random.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { systemClock } from "../clock.ts";
+import type { ManagedRealm, ManagedRealms, RealmChange, RealmSort } from "../management/ports.ts";
+import { isUuid, newId } from "../random.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
-import { jsonRows, type Sql, statements, type Tx } from "./sql.ts";
+import { managedRecords } from "./managed-records.ts";
+import { type Sql, statement, statements, type Tx } from "./sql.ts";
 import { REALMS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -29,38 +31,45 @@ export function realms(sql: Tx): Realms {
   };
 }
 
-const BRANDING_BEFORE = "coalesce(branding, '{}'::jsonb)";
-/** Members that are null leave the branding, so that the deployment's apply again. */
-const BRANDING_AFTER = `jsonb_strip_nulls(${BRANDING_BEFORE} || $2::jsonb)`;
+const SETTINGS = ["dynamicRegistrationScopes", "requiredAcr", "branding"] as const;
+const records = managedRecords("realm", REALMS, { key: ["id"], added: ["id", "name", ...SETTINGS], changed: SETTINGS });
 
-const MANAGED_SQL = statements("realm", {
-  // A value that a realm has already is neither written nor recorded.
-  setRegistrationScopes: `with changed as (
-     update realms set dynamic_registration_scopes = $2::text[]
-     where id = $1::uuid and dynamic_registration_scopes is distinct from $2::text[] returning *),
-   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${REALMS.select(["id", "name"])}, $2::text[] as "dynamicRegistrationScopes" from realms where id = $1::uuid`,
-  setRequiredAcr: `with changed as (update realms set required_acr = $2::text where id = $1::uuid and required_acr is distinct from $2::text returning *),
-   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select ${REALMS.select(["id"])}, $2::text as "requiredAcr" from realms where id = $1::uuid`,
-  setBranding: `with changed as (
-     update realms set branding = ${BRANDING_AFTER} where id = $1::uuid and ${BRANDING_AFTER} <> ${BRANDING_BEFORE} returning *),
-   logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
-   select branding from changed`,
-  one: `select ${REALMS.select([...REALM, "requiredAcr"])}, coalesce(branding, '{}'::jsonb) as branding from realms where id = $1::uuid`,
-  create: `with created as (insert into realms (name) values ($1) on conflict (name) do nothing returning *),
-   logged as (${insertAudit(
-     `(select value || jsonb_build_object('resources', jsonb_build_array('${realmUri("")}' || created.id)) as audit
-       from created, jsonb_array_elements($2::jsonb)) as entries`,
-   )})
-   select ${REALMS.select(REALM, "created")} from created`,
-  brandings: `select id::text as id, name = 'default' as "isDefault", branding from realms where branding is not null or name = 'default'`,
+/** Members of a branding that are null leave it, so that the deployment's apply again. */
+const changed = (
+  { dynamicRegistrationScopes: scopes, requiredAcr, branding }: Pick<RowOf<typeof REALMS>, (typeof SETTINGS)[number]>,
+  change: RealmChange,
+) => ({
+  dynamicRegistrationScopes: change.dynamicRegistrationScopes === undefined ? scopes : change.dynamicRegistrationScopes,
+  requiredAcr: change.requiredAcr === undefined ? requiredAcr : change.requiredAcr,
+  branding: change.branding === undefined ? branding : brandingOver({ ...branding, ...change.branding }, {}),
 });
+
+const NEW = { dynamicRegistrationScopes: null, requiredAcr: null, branding: null };
+
+/** @returns undefined for a name that is taken */
+export function addRealm(tx: Tx, name: string, settings: RealmChange, audit: AuditEntry) {
+  const id = newId(systemClock, randomBytes);
+  return records.add(tx, { id, name, ...changed(NEW, settings) }, { ...audit, resources: [realmUri(id)] });
+}
+
+/** @returns the realm before and after, the same object when nothing changes; undefined for an unknown one */
+export const changeRealm = (tx: Tx, id: string, change: RealmChange, audit: AuditEntry) =>
+  records.change(
+    tx,
+    [id],
+    (realm) => changed(realm, change),
+    () => ({ ...audit, resources: [realmUri(id)] }),
+  );
+
+const BRANDINGS = statement(
+  "realm_brandings",
+  `select id::text as id, name = 'default' as "isDefault", branding from realms where branding is not null or name = 'default'`,
+);
 
 export const realmBrandings =
   (sql: Tx): RealmBrandings =>
   async () => {
-    const rows = await sql.query<{ id: string; isDefault: boolean; branding: Branding | null }>(MANAGED_SQL.brandings, []);
+    const rows = await sql.query<{ id: string; isDefault: boolean; branding: Branding | null }>(BRANDINGS, []);
     return {
       byRealm: new Map(rows.map(({ id, branding }) => [id, branding ?? {}])),
       defaultRealm: rows.find(({ isDefault }) => isDefault)?.id,
@@ -74,27 +83,13 @@ const LIST: ListDescription<RealmSort> = {
   sorts: { created: { by: null, order: "asc" }, name: { by: "lower(left(realms.name, 100))", type: "text", order: "asc" } },
 };
 
+const managed = (row: RowOf<typeof REALMS> | undefined): ManagedRealm | undefined => row && { ...row, branding: row.branding ?? {} };
+
 export const managedRealms = (sql: Sql): ManagedRealms => ({
   list: (filter, part) => listPage<Realm, RealmSort>(sql, LIST, filter, part),
 
-  one: async (id) =>
-    isUuid(id)
-      ? (await sql.query<Realm & Pick<RowOf<typeof REALMS>, "requiredAcr"> & { branding: Branding }>(MANAGED_SQL.one, [id]))[0]
-      : undefined,
-
-  create: async (name, audit) => (await sql.query<Realm>(MANAGED_SQL.create, [name, jsonRows([audit])]))[0],
-
-  setRegistrationScopes: async (id, scopes, audit) =>
-    isUuid(id) ? (await sql.query<Realm>(MANAGED_SQL.setRegistrationScopes, [id, scopes, jsonRows([audit])]))[0] : undefined,
-
-  setRequiredAcr: async (id, acr, audit) =>
-    isUuid(id)
-      ? (await sql.query<Pick<RowOf<typeof REALMS>, "id" | "requiredAcr">>(MANAGED_SQL.setRequiredAcr, [id, acr, jsonRows([audit])]))[0]
-      : undefined,
-
-  setBranding: async (id, branding, audit) => {
-    if (!isUuid(id)) return undefined;
-    const [row] = await sql.query<{ branding: Branding }>(MANAGED_SQL.setBranding, [id, JSON.stringify(branding), jsonRows([audit])]);
-    return (row ?? (await sql.query<{ branding: Branding }>(MANAGED_SQL.one, [id]))[0])?.branding;
-  },
+  one: async (id) => managed(isUuid(id) ? await records.one(sql, id) : undefined),
+  create: async (name, audit) => managed(await addRealm(sql, name, {}, audit)),
+  change: async (id, change, audit) =>
+    managed(isUuid(id) ? (await sql.transaction((tx) => changeRealm(tx, id, change, audit)))?.after : undefined),
 });

@@ -243,9 +243,13 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
     const trail = auditTrail(database.sql);
     expect((await trail.list({ userId: id, event: "user.changed", since: 0, until: 4e9 }, { limit: 5 })).items).toHaveLength(2);
     const realms = managedRealms(database.sql);
-    expect(await realms.setRegistrationScopes(DEFAULT_REALM, ["a", "b"], audit)).toMatchObject({ dynamicRegistrationScopes: ["a", "b"] });
-    expect(await realms.setRegistrationScopes(DEFAULT_REALM, null, audit)).toMatchObject({ dynamicRegistrationScopes: null });
-    expect(await realms.setRegistrationScopes(aNewId(), [], audit)).toBeUndefined();
+    expect(await realms.change(DEFAULT_REALM, { dynamicRegistrationScopes: ["a", "b"] }, audit)).toMatchObject({
+      dynamicRegistrationScopes: ["a", "b"],
+    });
+    expect(await realms.change(DEFAULT_REALM, { dynamicRegistrationScopes: null }, audit)).toMatchObject({
+      dynamicRegistrationScopes: null,
+    });
+    expect(await realms.change(aNewId(), { dynamicRegistrationScopes: [] }, audit)).toBeUndefined();
     expect(await users.setEnabled("unknown", true, entry)).toBeUndefined();
   });
 });

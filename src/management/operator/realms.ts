@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { BUILT_IN_SCOPES, type ScopeDescription } from "../../accounts/account.ts";
-import { realmUri } from "../../audit.ts";
 import { brandingOver } from "../../branding/branding.ts";
+import type { Realm } from "../../clients/ports.ts";
 import { Refusal } from "../../errors.ts";
 import { DisplayName } from "../../protocol/display-name.ts";
 import { found } from "../clients.ts";
@@ -14,23 +14,26 @@ import { brandingView, pageView } from "../views.ts";
 /** The nonce of the document that shows the preview, for its style. */
 const nonce = z.string().regex(/^[\w+/=-]{1,100}$/, "is no nonce");
 
+const realmView = ({ id, name, dynamicRegistrationScopes }: Realm) => ({ id, name, dynamicRegistrationScopes });
+
 /** Realms and the scopes that open registration may give in them; null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
 export const operatorRealmsRouter = router({
   list: operatorProcedure.input(z.strictObject({ ...listing(REALM_SORTS), search }).prefault({})).query(async ({ ctx, input }) => {
     const [filter, part] = inParts(input);
-    return pageView("realms", await ctx.ports.managedRealms.list(filter, part), (realm) => realm);
+    return pageView("realms", await ctx.ports.managedRealms.list(filter, part), realmView);
   }),
 
   /** A realm with its branding, and the deployment's, which applies where the realm leaves a member open. `logoData`: base64. */
   get: operatorProcedure.input(z.strictObject({ id: RecordId })).query(async ({ ctx, input: { id } }) => {
-    const { branding, ...realm } = found(await ctx.ports.managedRealms.one(id));
-    const base = ctx.ports.deploymentBranding;
-    return { ...realm, branding: { ...brandingView(branding), logoData: branding.logo ?? null }, inherited: brandingView(base) };
+    const realm = found(await ctx.ports.managedRealms.one(id));
+    const { branding, requiredAcr } = realm;
+    const inherited = brandingView(ctx.ports.deploymentBranding);
+    return { ...realmView(realm), requiredAcr, branding: { ...brandingView(branding), logoData: branding.logo ?? null }, inherited };
   }),
 
   create: operatorProcedure.input(z.strictObject({ name: DisplayName })).mutation(async ({ ctx, input: { name } }) => {
     const created = await ctx.ports.managedRealms.create(name, ctx.audit("realm.changed", { reason: "created" }));
-    if (created !== undefined) return created;
+    if (created !== undefined) return realmView(created);
     const issues = [{ path: "name", message: "is the name of another realm" }];
     throw new Refusal("conflict", "realm_known", { description: "There is a realm of this name.", issues });
   }),
@@ -38,24 +41,24 @@ export const operatorRealmsRouter = router({
   update: operatorProcedure
     .input(z.strictObject({ id: RecordId, dynamicRegistrationScopes: RegistrationScopes }))
     .mutation(async ({ ctx, input: { id, dynamicRegistrationScopes: scopes } }) => {
-      const about = { resources: [realmUri(id)], ...(scopes !== null && { scope: scopes.join(" ") }) };
-      return found(await ctx.ports.managedRealms.setRegistrationScopes(id, scopes, ctx.audit("realm.changed", about)));
+      const audit = ctx.audit("realm.changed", scopes === null ? {} : { scope: scopes.join(" ") });
+      return realmView(found(await ctx.ports.managedRealms.change(id, { dynamicRegistrationScopes: scopes }, audit)));
     }),
 
   /** The weakest sign-in with which users of the realm get tokens; null: any. */
   setRequiredAcr: operatorProcedure
     .input(z.strictObject({ id: RecordId, requiredAcr }))
     .mutation(async ({ ctx, input: { id, requiredAcr } }) => {
-      const audit = ctx.audit("realm.changed", { resources: [realmUri(id)], reason: "required_acr" });
-      return found(await ctx.ports.managedRealms.setRequiredAcr(id, requiredAcr, audit));
+      const audit = ctx.audit("realm.changed", { reason: "required_acr" });
+      return { id, requiredAcr: found(await ctx.ports.managedRealms.change(id, { requiredAcr }, audit)).requiredAcr };
     }),
 
   /** Under whose name the realm's users are asked. The answer has the type of the logo, not its bytes. */
   setBranding: operatorProcedure
     .input(z.strictObject({ id: RecordId, branding: BrandingInput }))
     .mutation(async ({ ctx, input: { id, branding } }) => {
-      const audit = ctx.audit("realm.changed", { resources: [realmUri(id)], reason: "branding" });
-      return brandingView(found(await ctx.ports.managedRealms.setBranding(id, branding, audit)));
+      const audit = ctx.audit("realm.changed", { reason: "branding" });
+      return brandingView(found(await ctx.ports.managedRealms.change(id, { branding }, audit)).branding);
     }),
 
   /** The pages and a mail as a branding would make them, each a document for a sandboxed frame. Writes nothing. */
