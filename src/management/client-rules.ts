@@ -5,6 +5,7 @@ import { type Incoherence, impliedResponseTypes, incoherences, uselessGrants, us
 import type { ClientChange } from "../clients/ports.ts";
 import { trustFaults, type WorkloadTrust, workloadDefaults } from "../clients/workload.ts";
 import { Refusal } from "../errors.ts";
+import { merged } from "../merged.ts";
 import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
 import { mayChange, mayMakeClients } from "./acts.ts";
@@ -118,17 +119,7 @@ function coherent(trust: WorkloadTrust): WorkloadTrust {
 }
 
 /** A platform with an operator's change. Pure. @throws {Refusal} invalid_request */
-export const changedTrust = (current: WorkloadTrust, change: Change): WorkloadTrust =>
-  coherent({
-    issuer: current.issuer,
-    kind: current.kind,
-    jwksUri: change.jwksUri === undefined ? current.jwksUri : change.jwksUri,
-    bundleEndpoint: change.bundleEndpoint === undefined ? current.bundleEndpoint : change.bundleEndpoint,
-    algorithms: change.algorithms ?? current.algorithms,
-    maxLifetime: change.maxLifetime ?? current.maxLifetime,
-    singleUse: change.singleUse ?? current.singleUse,
-    allowPrivate: change.allowPrivate ?? current.allowPrivate,
-  });
+export const changedTrust = (current: WorkloadTrust, change: Change): WorkloadTrust => coherent(merged(current, change));
 
 /** A platform as an operator describes it, with defaults for the rest. Pure. @throws {Refusal} invalid_request */
 export const newTrust = ({ issuer, kind, ...settings }: WorkloadIssuerInput): WorkloadTrust =>

@@ -2,11 +2,12 @@ import { LRUCache } from "lru-cache";
 import type { GuardedFetch } from "../clients/guarded-fetch.ts";
 import { singleFlight } from "../clients/remote-keys.ts";
 import type { Clock } from "../clock.ts";
+import { merged } from "../merged.ts";
 import { isLoopbackHost, isWebResource, MAX_RESOURCES } from "../protocol/access.ts";
 import type { Log } from "../telemetry/log.ts";
 import { fetchMetadata } from "./metadata.ts";
 import type { ResourceDirectory, ResourceDiscovery, ResourceRegistry } from "./ports.ts";
-import { defaultSettings, mayHaveRecord, resourceKey, withSettings } from "./resource.ts";
+import { defaultSettings, mayHaveRecord, resourceKey } from "./resource.ts";
 
 /** Seconds before a resource is looked up again, whatever it answered. */
 const PAUSE = 30;
@@ -54,11 +55,8 @@ export function resourceDiscovery({ issuer, fetch, resources, clock, log }: Disc
       return;
     }
     const { name, scopes } = found;
-    const settings = withSettings(defaultSettings(resource), {
-      name,
-      scopes: scopes.map((scope) => ({ name: scope, title: {}, detail: {} })),
-    });
-    const record = { ...settings, realmId, resource, origin: "discovered" } as const;
+    const described = { name, scopes: scopes.map((scope) => ({ name: scope, title: {}, detail: {} })) };
+    const record = { ...merged(defaultSettings(resource), described), realmId, resource, origin: "discovered" } as const;
     const actor = { type: "service", id: "resource-discovery" } as const;
     const added = await resources.add(record, { event: "resource.created", outcome: "success", actor });
     if (added !== undefined) log.info("resource_discovered", { resource, scope: scopes.join(" ") });

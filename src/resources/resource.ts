@@ -57,18 +57,6 @@ export const defaultSettings = (resource: string): ResourceSettings => ({
   enabled: true,
 });
 
-/** The settings with changes; a member that is left out stays as it is. Pure. */
-export const withSettings = (
-  settings: ResourceSettings,
-  changes: { readonly [Member in keyof ResourceSettings]?: ResourceSettings[Member] | undefined },
-): ResourceSettings => ({
-  name: changes.name ?? settings.name,
-  scopes: changes.scopes ?? settings.scopes,
-  clients: changes.clients ?? settings.clients,
-  accessTokenLifetime: changes.accessTokenLifetime === undefined ? settings.accessTokenLifetime : changes.accessTokenLifetime,
-  enabled: changes.enabled ?? settings.enabled,
-});
-
 /** What the policies read of a record. */
 export type ResourceTerms = Pick<ResourceRecord, "realmId" | "resource" | "clients" | "accessTokenLifetime" | "enabled"> & {
   readonly scopeNames: readonly string[];

@@ -2,12 +2,13 @@ import type { User } from "../accounts/ports.ts";
 import type { AuditActor } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
+import { merged } from "../merged.ts";
 import { record } from "./audit-log.ts";
 import { SET_PASSWORD } from "./password-changes.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
-import { emailKey, openAccounts } from "./users.ts";
+import { emailKey, NEWCOMER, openAccounts } from "./users.ts";
 
 type FileUser = ProvisionFile["users"][number];
 export type Outcome = "created" | "changed" | "unchanged";
@@ -51,21 +52,20 @@ export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, use
 export async function applyUser({ user, stored, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
   const [before] = await tx.query<AccountRow>(SQL.account, [emailKey(user.email)]);
   if ((before?.passwordHash ?? null) !== stored) throw new Overtaken();
-  const verified = user.emailVerified ?? before?.emailVerified ?? false;
-  const firstName = user.firstName === undefined ? (before?.firstName ?? null) : user.firstName;
-  const lastName = user.lastName === undefined ? (before?.lastName ?? null) : user.lastName;
-  const role = user.role ?? before?.role ?? "developer";
+  const { email, password: _, ...stated } = user;
+  const { emailVerified, firstName, lastName, role } = merged(before ?? NEWCOMER, stated);
   const provisioned = { event: "user.provisioned", outcome: "success", actor } as const;
   if (before === undefined) {
-    const [added] = await openAccounts(tx, [{ email: user.email, emailVerified: verified, firstName, lastName, role, passwordHash }]);
+    const [added] = await openAccounts(tx, [{ email, emailVerified, firstName, lastName, role, passwordHash }]);
     if (added === undefined) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
     await record(tx, { ...provisioned, reason: "created", userId: added.id });
     return "created";
   }
-  const same = before.emailVerified === verified && before.firstName === firstName && before.lastName === lastName && before.role === role;
+  const same =
+    before.emailVerified === emailVerified && before.firstName === firstName && before.lastName === lastName && before.role === role;
   if (passwordHash !== undefined) await tx.query(SET_PASSWORD, [before.id, passwordHash]); // before sessions, as a sign-in locks them
-  if (verified && !before.emailVerified) await endUnproven(tx, before.id); // the file verifies the address
-  if (!same) await tx.query(SQL.updateUser, [before.id, verified, firstName, lastName, role]);
+  if (emailVerified && !before.emailVerified) await endUnproven(tx, before.id); // the file verifies the address
+  if (!same) await tx.query(SQL.updateUser, [before.id, emailVerified, firstName, lastName, role]);
   if (passwordHash !== undefined) await endSignIns(tx, before.id); // a new password ends sessions of the old one
   if (same && passwordHash === undefined) return "unchanged";
   await record(tx, { ...provisioned, userId: before.id, reason: passwordHash === undefined ? "changed" : "password_replaced" });

@@ -2,7 +2,8 @@ import type { AuditActor } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
-import { defaultSettings, mayHaveRecord, type ResourceSettings, withSettings } from "../resources/resource.ts";
+import { merged } from "../merged.ts";
+import { defaultSettings, mayHaveRecord, type ResourceSettings } from "../resources/resource.ts";
 import type { SecretBox } from "../secret-box.ts";
 import { describeScope } from "./consents.ts";
 import {
@@ -102,9 +103,9 @@ async function applyIdentities(clients: readonly FileClient[], event: Event, tx:
 async function applyResource(entry: FileResource, realmId: string, issuer: string, event: Event, tx: Tx): Promise<Outcome> {
   const { realm: _, resource, ...settings } = entry;
   if (!mayHaveRecord(resource, issuer)) throw refused([{ path: "resource", message: "is this server itself, which has no record" }]);
-  const record = { ...withSettings(defaultSettings(resource), settings), resource, realmId, origin: "file" } as const;
+  const record = { ...merged(defaultSettings(resource), settings), resource, realmId, origin: "file" } as const;
   if ((await resourceRegistry(tx).add(record, { ...event, event: "resource.created" })) !== undefined) return "created";
-  const decide = (current: ResourceSettings) => withSettings(current, settings);
+  const decide = (current: ResourceSettings) => merged(current, settings);
   return outcomeOf(await changeResource(tx, realmId, resource, decide, { ...event, event: "resource.changed" }), "resource_just_removed");
 }
 

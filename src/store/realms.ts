@@ -4,6 +4,7 @@ import { type Branding, brandingOver, type RealmBrandings } from "../branding/br
 import type { Realm, Realms } from "../clients/ports.ts";
 import { systemClock } from "../clock.ts";
 import type { ManagedRealm, ManagedRealms, RealmChange, RealmSort } from "../management/ports.ts";
+import { merged } from "../merged.ts";
 import { isUuid, newId } from "../random.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
@@ -34,15 +35,11 @@ export function realms(sql: Tx): Realms {
 const SETTINGS = ["dynamicRegistrationScopes", "requiredAcr", "branding"] as const;
 const records = managedRecords("realm", REALMS, { key: ["id"], added: ["id", "name", ...SETTINGS], changed: SETTINGS });
 
+type Settings = Pick<RowOf<typeof REALMS>, (typeof SETTINGS)[number]>;
+
 /** Members of a branding that are null leave it, so that the deployment's apply again. */
-const changed = (
-  { dynamicRegistrationScopes: scopes, requiredAcr, branding }: Pick<RowOf<typeof REALMS>, (typeof SETTINGS)[number]>,
-  change: RealmChange,
-) => ({
-  dynamicRegistrationScopes: change.dynamicRegistrationScopes === undefined ? scopes : change.dynamicRegistrationScopes,
-  requiredAcr: change.requiredAcr === undefined ? requiredAcr : change.requiredAcr,
-  branding: change.branding === undefined ? branding : brandingOver({ ...branding, ...change.branding }, {}),
-});
+const changed = (realm: Settings, { branding, ...change }: RealmChange): Settings =>
+  merged(realm, { ...change, branding: branding && brandingOver({ ...realm.branding, ...branding }, {}) });
 
 const NEW = { dynamicRegistrationScopes: null, requiredAcr: null, branding: null };
 

@@ -91,20 +91,18 @@ const SQL = statements("user", {
 
 type NewAccount = Pick<User, "email"> & Partial<Omit<User, "createdAt" | "updatedAt">> & { readonly passwordHash?: string | undefined };
 
-const NEWCOMER = {
-  id: undefined,
-  realmId: undefined,
+/** The members of an account that may be left out. */
+export const NEWCOMER: Pick<User, "emailVerified" | "firstName" | "lastName" | "role"> = {
   emailVerified: false,
   firstName: null,
   lastName: null,
   role: "developer",
-  enabled: true,
-} as const;
+};
 
 /** Opens accounts, without a realm in the default one. @returns those whose address and id no other account has */
 export function openAccounts(tx: Tx, accounts: readonly NewAccount[]): Promise<User[]> {
   const rows = accounts.map(({ passwordHash, ...account }) => ({
-    ...newRow({ ...NEWCOMER, ...account, emailKey: emailKey(account.email) }),
+    ...newRow({ id: undefined, realmId: undefined, enabled: true, ...NEWCOMER, ...account, emailKey: emailKey(account.email) }),
     password_hash: passwordHash,
   }));
   return tx.query<User>(SQL.open, [jsonRows(rows)]);

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { domainOf } from "../accounts/sign-up-policy.ts";
 import { Refusal } from "../errors.ts";
+import { merged } from "../merged.ts";
 import { openedOrNot, type SecretBox } from "../secret-box.ts";
 
 export type ConnectionProtocol = "oidc" | "github";
@@ -165,16 +166,11 @@ export function changedConnection(
   { clientSecret, ...change }: ConnectionChange,
   box: SecretBox,
 ): ConnectionSettings & { readonly secret: string | null } {
-  const { title, clientId, scopes, domains, trustsAcr, enabled, secret, id } = connection;
-  const place = secretPlace(id);
+  const { secret } = connection;
+  const place = secretPlace(connection.id);
   if (clientSecret !== undefined && connection.authMethod !== "client_secret")
     throw incoherent("clientSecret", `does not go with authMethod ${connection.authMethod}`);
   const replaced = clientSecret !== undefined && (secret === null || openedOrNot(box, secret, place) !== clientSecret);
   if (change.scopes !== undefined) assertScopes({ protocol: connection.protocol, scopes: change.scopes });
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  return {
-    ...{ title, clientId, scopes, domains, trustsAcr, enabled },
-    ...given,
-    secret: replaced ? box.seal(clientSecret, place) : secret,
-  };
+  return { ...merged(connection, change), secret: replaced ? box.seal(clientSecret, place) : secret };
 }

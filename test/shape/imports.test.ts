@@ -15,6 +15,7 @@ const WORDS = [
   "body-budget",
   "open-sockets",
   "paging",
+  "merged",
 ];
 
 /** Which room of src may import which. A room may always import its own files. */
@@ -27,6 +28,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "body-budget": [],
   "open-sockets": [],
   paging: [],
+  merged: [],
   "database-fault": [],
   "ml-dsa-key": [],
   config: ["ml-dsa-key", "branding"],

@@ -11,7 +11,7 @@ import {
   TokenExchangeGrantSchema,
 } from "../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../src/random.ts";
-import type { ResourceRecord, ResourceTerms } from "../../src/resources/resource.ts";
+import type { ResourceTerms } from "../../src/resources/resource.ts";
 
 /** RFC 7636 appendix B. */
 export const VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -68,25 +68,15 @@ export const aSubject = (members: Partial<Subject> = {}): Subject => ({
   ...members,
 });
 
-export const aRecord = (members: Partial<ResourceRecord> = {}): ResourceRecord => ({
-  id: "01900000-0000-7000-8000-000000000021",
+export const someTerms = (members: Partial<ResourceTerms> = {}): ResourceTerms => ({
   realmId: aClient().realmId,
   resource: "https://notes.example.test/mcp",
-  name: "Notes",
-  scopes: [],
   clients: ["registered", "document", "named"],
   accessTokenLifetime: null,
   enabled: true,
-  origin: "operator",
-  createdAt: 900,
-  updatedAt: null,
+  scopeNames: [],
   ...members,
 });
-
-export const someTerms = (members: Partial<ResourceTerms> = {}): ResourceTerms => {
-  const { realmId, resource, clients, accessTokenLifetime, enabled } = aRecord();
-  return { realmId, resource, clients, accessTokenLifetime, enabled, scopeNames: [], ...members };
-};
 
 export const aCode = (members: Partial<CodeState> = {}): CodeState => ({
   clientId: "notes-app",

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
+import { merged } from "../../merged.ts";
 import { isWebResource } from "../../protocol/access.ts";
 import { metadataUrl, type ResourceMetadata } from "../../resources/metadata.ts";
 import { RESOURCE_SORTS } from "../../resources/ports.ts";
-import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord, withSettings } from "../../resources/resource.ts";
+import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord } from "../../resources/resource.ts";
 import { assertUnchanged, found } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search, updatedAt } from "../inputs.ts";
 import { ResourceUri, resourceSettings } from "../record-inputs.ts";
@@ -52,7 +53,7 @@ export const operatorResourcesRouter = router({
       if (!mayHaveRecord(resource, issuer))
         throw new Refusal("invalid_request", "resource_is_issuer", { description: "This server itself has no record." });
       const inRealm = await realmOf(ctx.ports, realmId);
-      const record = { ...withSettings(defaultSettings(resource), settings), resource, realmId: inRealm, origin: "operator" } as const;
+      const record = { ...merged(defaultSettings(resource), settings), resource, realmId: inRealm, origin: "operator" } as const;
       const added = await managedResources.add(record, ctx.audit("resource.created"));
       if (added === undefined)
         throw new Refusal("conflict", "resource_known", { description: "The resource has a record already, or the realm does not exist." });
@@ -65,7 +66,7 @@ export const operatorResourcesRouter = router({
       const inRealm = await realmOf(ctx.ports, realmId);
       const decide = (record: ResourceRecord) => {
         assertUnchanged(record, read);
-        return withSettings(record, settings);
+        return merged(record, settings);
       };
       return resourceView(
         found(await ctx.ports.managedResources.change(inRealm, resource, decide, ctx.audit("resource.changed")), unknown),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { clientKind, isResourceScope, lifetimeAt, mayHaveRecord, resourceKey, withSettings } from "../../../src/resources/resource.ts";
-import { aRecord, someTerms } from "../../support/builders.ts";
+import { clientKind, isResourceScope, lifetimeAt, mayHaveRecord, resourceKey } from "../../../src/resources/resource.ts";
+import { someTerms } from "../../support/builders.ts";
 
 test.for([
   ["https://a.example.test/", "https://a.example.test"],
@@ -43,10 +43,4 @@ test("an access token lives as long as the shortest-lived resource of its audien
   expect(lifetimeAt(900, ["https://short.example.test/", "https://long.example.test"], [short, long])).toBe(60);
   expect(lifetimeAt(900, ["https://long.example.test"], [short, long])).toBe(900);
   expect(lifetimeAt(900, ["https://other.example.test"], [short, long])).toBe(900);
-});
-
-test("changes leave other settings as they are, and null empties the lifetime", () => {
-  const record = aRecord({ accessTokenLifetime: 60 });
-  expect(withSettings(record, { name: "New" })).toMatchObject({ name: "New", accessTokenLifetime: 60, enabled: true });
-  expect(withSettings(record, { accessTokenLifetime: null, enabled: false })).toMatchObject({ accessTokenLifetime: null, enabled: false });
 });
