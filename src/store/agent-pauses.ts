@@ -1,7 +1,6 @@
 import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
-import { EMPTY_PAGE } from "../paging.ts";
 import { insertAudit } from "./audit-log.ts";
-import { userOf } from "./delegations.ts";
+import { namedClient, userOf } from "./delegations.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { isStorable, jsonRows, type Sql, statements } from "./sql.ts";
 import { AGENT_PAUSES } from "./tables/delegations.ts";
@@ -9,7 +8,7 @@ import { AGENT_PAUSES } from "./tables/delegations.ts";
 const LIST: ListDescription<"created"> = {
   table: AGENT_PAUSES,
   select: `${AGENT_PAUSES.select(["id", "userId", "pausedAt", "reason"])},
-     json_build_object('clientId', agent, 'name', (select name from clients where clients.client_id = agent)) as agent,
+     ${namedClient("agent")} as agent,
      json_build_object('type', paused_by_type, 'id', paused_by) as by`,
   sorts: { created: { by: null, order: "desc" } },
 };
@@ -41,8 +40,7 @@ const SQL = statements("agent", {
 });
 
 export const agentPauses = (sql: Sql): AgentPauses => ({
-  list: async (whose, where, part) => {
-    if (where.agent !== undefined && !isStorable(where.agent)) return EMPTY_PAGE;
+  list: (whose, where, part) => {
     const user = userOf(whose);
     const conditions: readonly Fragment[] = user === null ? [] : [[`(${IN_REACH})`, [user, user]]];
     return listPage<AgentPause, "created">(sql, LIST, { where, conditions }, part);

@@ -1,5 +1,4 @@
 import type { AuditEntry } from "../audit.ts";
-import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { type Connection, type OfferedConnection, SETTING_MEMBERS } from "../upstream/connection.ts";
 import type { ConnectionSort, Connections, ManagedConnections } from "../upstream/ports.ts";
@@ -33,7 +32,7 @@ const LIST: ListDescription<ConnectionSort> = {
 
 export const connections = (sql: Tx): Connections => ({
   offered: async (clientId) => sql.query<OfferedConnection>(OFFERED, [clientId !== undefined && isStorable(clientId) ? clientId : null]),
-  byName: async (name) => (isStorable(name) ? records.one(sql, name) : undefined),
+  byName: (name) => records.one(sql, name),
 });
 
 const naming = (audit: AuditEntry, { issuer }: Pick<Connection, "issuer">): AuditEntry => ({ ...audit, resources: [issuer] });
@@ -46,8 +45,7 @@ export const changeConnection = (tx: Tx, ...[name, decide, audit]: Parameters<Ma
   records.change(tx, [name], decide, (_, connection) => naming(audit, connection));
 
 export const managedConnections = (sql: Sql): ManagedConnections => ({
-  list: async ({ search, ...where }, part) =>
-    isUuid(where.realmId) ? listPage<Connection, ConnectionSort>(sql, LIST, { where, search }, part) : EMPTY_PAGE,
+  list: ({ search, ...where }, part) => listPage<Connection, ConnectionSort>(sql, LIST, { where, search }, part),
   one: (name) => records.one(sql, name),
   add: async (connection, audit) => (isUuid(connection.realmId) ? addConnection(sql, connection, audit) : undefined),
   change: async (name, decide, audit) => (await sql.transaction((tx) => changeConnection(tx, name, decide, audit)))?.after,

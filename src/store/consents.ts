@@ -5,7 +5,7 @@ import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
 import type { ManagedScopes } from "../management/ports.ts";
 import type { ClientConsent, ClientConsents, ConsentCounts } from "../management/report-ports.ts";
-import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
+import { TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
@@ -154,10 +154,8 @@ export const scopeDescriptions = (sql: Sql): ScopeDescriptions => ({
 
 export const managedScopes = (sql: Sql): ManagedScopes => ({
   ...scopeDescriptions(sql),
-  list: async ({ search, ...where }, part) =>
-    isUuid(where.realmId)
-      ? listPage<ScopeDescription & { readonly id: string }, "name">(sql, DESCRIPTION_LIST, { where, search }, part)
-      : EMPTY_PAGE,
+  list: ({ search, ...where }, part) =>
+    listPage<ScopeDescription & { readonly id: string }, "name">(sql, DESCRIPTION_LIST, { where, search }, part),
   set: async (realmId, scope, audit) => isUuid(realmId) && (await describeScope(sql, realmId, scope, audit)) !== undefined,
   remove: async (realmId, name, audit) => {
     if (!isUuid(realmId)) return false;
@@ -180,8 +178,7 @@ const COUNTS = statement(
 );
 
 export const clientConsents = (sql: Tx): ClientConsents => ({
-  list: async (clientId, { search }, part) =>
-    isStorable(clientId) ? listPage<ClientConsent, "created">(sql, LIST, { where: { clientId }, search }, part) : EMPTY_PAGE,
+  list: (clientId, { search }, part) => listPage<ClientConsent, "created">(sql, LIST, { where: { clientId }, search }, part),
   counts: async (clientId) => {
     const [counts] = isStorable(clientId) ? await sql.query<ConsentCounts>(COUNTS, [clientId]) : [];
     return counts ?? { total: 0, usedLately: 0 };

@@ -7,10 +7,9 @@ import type {
   GroupsOf,
   RootGrant,
 } from "../accounts/delegations.ts";
-import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
-import { APPLICATION, CHAIN, END, GRANT_END, madeBy, userOf } from "./delegations.ts";
+import { APPLICATION, CHAIN, END, GRANT_END, madeBy, namedClient, userOf } from "./delegations.ts";
 import { endGrants } from "./grant-rows.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { isStorable, jsonRows, preciseSeconds, type Sql, type Statement, statement, type Tx } from "./sql.ts";
@@ -21,9 +20,6 @@ import type { RowOf } from "./tables/table.ts";
 /** Groups of one picture, and delegations that are counted for it. */
 const MOST_GROUPS = 150;
 const MOST_DELEGATIONS = 10_000;
-
-const NAMED = (clientId: string): string =>
-  `json_build_object('clientId', ${clientId}, 'name', (select name from clients where clients.client_id = ${clientId}))`;
 
 /** @param held condition on delegations  @param around whether those above and below them belong to the picture */
 const grouping = (name: string, held: string, around: boolean) =>
@@ -48,7 +44,7 @@ const grouping = (name: string, held: string, around: boolean) =>
        from judged, spread group by 1, 2, 3 order by live desc, every desc limit ${MOST_GROUPS + 1})
      select user_id::text as "userId", case when user_id is not null then email end as email, users, named as application, live, paused,
        every - live - paused as ended, (select count(*) from held)::int as held,
-       array(select ${NAMED("actor")} from unnest(chain) with ordinality as one(actor, place) order by place) as chain
+       array(select ${namedClient("actor")} from unnest(chain) with ordinality as one(actor, place) order by place) as chain
      from grouped order by live desc, every desc`,
   );
 
@@ -161,7 +157,7 @@ const MOST = 1_000;
 /** The select list of a delegation. @param reason SQL of END, or its value */
 const nodes = (reason: string): string =>
   `${DELEGATIONS.select(["id", "kind", "jti", "parentId", "grantId", "userId", "scopes", "audience", "expiresAt", "cutAt", "cutByType", "cutBy"])},
-     users.email, ${APPLICATION} as application, json_build_object('clientId', actor, 'name', (select name from clients where clients.client_id = actor)) as agent,
+     users.email, ${APPLICATION} as application, ${namedClient("actor")} as agent,
      ${CHAIN} as chain,
      ${preciseSeconds("delegations.created_at")} as "issuedAt", ${preciseSeconds("grants.revoked_at")} as "revokedAt", ${reason} as reason`;
 
@@ -222,9 +218,8 @@ const LIST: ListDescription<DelegationSort> = {
 
 export const delegationRepository = (sql: Sql): DelegationRepository => ({
   list: async (whose, { userId, agent, grantId, live }, part) => {
-    if (agent !== undefined && !isStorable(agent)) return EMPTY_PAGE;
     const user = userOf(whose);
-    const where = { $and: [{ actor: agent, grantId, userId }, ...(user === null ? [] : [{ userId: user }])] };
+    const where = { actor: agent, grantId, userId, ...(user !== null && { $and: [{ userId: user }] }) };
     const conditions = liveConditions(live, `(${END})`).map((condition): Fragment => [condition, []]);
     const { items, ...page } = await listPage<NodeRow, DelegationSort>(sql, LIST, { where, conditions }, part);
     return { ...page, items: items.map(delegationOf) };

@@ -63,6 +63,10 @@ export const END = `case
 export const APPLICATION = `json_build_object('clientId', grants.client_id, 'name',
      coalesce((select name from clients where clients.client_id = grants.client_id), grants.document_client ->> 'name'))`;
 
+/** A client with its name, as JSON. @param clientId SQL expression */
+export const namedClient = (clientId: string): string =>
+  `json_build_object('clientId', ${clientId}, 'name', (select name from clients where clients.client_id = ${clientId}))`;
+
 /** client_ids of the agents of a delegation, the topmost first. */
 export const CHAIN =
   "array(select above.actor from delegations above where above.id = any(delegations.path) order by cardinality(above.path))";

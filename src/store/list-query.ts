@@ -64,7 +64,7 @@ const isValue = (value: string, { type }: SortKey): boolean =>
 
 /** A list over one table, which is its own alias. SQL in it is fixed; values become parameters. */
 export interface ListDescription<Sort extends string> {
-  readonly table: Pick<Table, "name">;
+  readonly table: Pick<Table, "name" | "mayHold">;
   readonly select: string;
   /** The member that refers to another table, and the alias of that. */
   readonly joins?: Readonly<Record<string, string>>;
@@ -138,11 +138,12 @@ const VALUE = "sortValue";
  */
 export async function listPage<Row extends { readonly id: string }, Sort extends string>(
   sql: Tx,
-  { table: { name: table }, select, joins = {}, search: searched = [], sorts }: ListDescription<Sort>,
+  { table: { name: table, mayHold }, select, joins = {}, search: searched = [], sorts }: ListDescription<Sort>,
   { where = {}, conditions = [], search }: ListFilter,
   { limit, cursor, sort, order, count }: Part<Sort>,
 ): Promise<Page<Row>> {
   if (search !== undefined && !isStorable(search)) return EMPTY_PAGE;
+  if (!Object.entries(where).every(([member, value]) => mayHold(member, value))) return EMPTY_PAGE;
   const name = sort ?? (Object.keys(sorts)[0] as Sort);
   const sorted: NamedSort = { ...sorts[name], name, ...(order && { order }) };
   const { by } = sorted;

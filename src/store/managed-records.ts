@@ -56,8 +56,10 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
   );
   const REMOVE = removing(`${name}_remove`, table.name, named, `$${key.length + 1}`);
   const [addedRow, changedRow] = [table.writer(added), table.writer(changed)];
+  const isPossible = (named: readonly Parameter[]): boolean => key.every((member, at) => table.mayHold(member, named[at]));
   return {
-    one: async (tx: Tx, ...named: readonly Parameter[]): Promise<Row | undefined> => (await tx.query<Row>(ONE, named))[0],
+    one: async (tx: Tx, ...named: readonly Parameter[]): Promise<Row | undefined> =>
+      isPossible(named) ? (await tx.query<Row>(ONE, named))[0] : undefined,
     /** @returns undefined where another record has its name, or a row that it is joined with is missing */
     add: async (tx: Tx, record: Writable<C, Member>, audit: AuditEntry): Promise<Row | undefined> =>
       (await tx.query<Row>(ADD, [jsonRows([addedRow(record)]), jsonRows([audit])]))[0],
@@ -71,7 +73,7 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
       decide: (record: Row) => Writable<C, Setting>,
       audit: (changed: Writable<C, Setting>, record: Row) => AuditEntry,
     ) {
-      const [before] = await tx.query<Row & { readonly id: string }>(LOCK, named);
+      const [before] = isPossible(named) ? await tx.query<Row & { readonly id: string }>(LOCK, named) : [];
       if (before === undefined) return undefined;
       const settings = decide(before);
       const row = changedRow(settings);
@@ -80,6 +82,6 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
       return after && { before, after };
     },
     remove: async (tx: Tx, named: readonly Parameter[], audit: AuditEntry): Promise<boolean> =>
-      (await tx.query(REMOVE, [...named, jsonRows([audit])])).length > 0,
+      isPossible(named) && (await tx.query(REMOVE, [...named, jsonRows([audit])])).length > 0,
   };
 }

@@ -85,8 +85,7 @@ const managed = (row: RowOf<typeof REALMS> | undefined): ManagedRealm | undefine
 export const managedRealms = (sql: Sql): ManagedRealms => ({
   list: (filter, part) => listPage<Realm, RealmSort>(sql, LIST, filter, part),
 
-  one: async (id) => managed(isUuid(id) ? await records.one(sql, id) : undefined),
+  one: async (id) => managed(await records.one(sql, id)),
   create: async (name, audit) => managed(await addRealm(sql, name, {}, audit)),
-  change: async (id, change, audit) =>
-    managed(isUuid(id) ? (await sql.transaction((tx) => changeRealm(tx, id, change, audit)))?.after : undefined),
+  change: async (...change) => managed((await sql.transaction((tx) => changeRealm(tx, ...change)))?.after),
 });

@@ -1,5 +1,4 @@
 import type { AuditEntry } from "../audit.ts";
-import { EMPTY_PAGE } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import type {
   ManagedResources,
@@ -107,13 +106,11 @@ export const changeResource = (tx: Tx, ...[realmId, resource, decide, audit]: Pa
 
 export const managedResources = (sql: Sql): ManagedResources => ({
   ...resourceRegistry(sql),
-  list: async ({ search, ...where }, part) =>
-    isUuid(where.realmId) ? listPage<ResourceRecord, ResourceSort>(sql, LIST, { where, search }, part) : EMPTY_PAGE,
-  one: async (realmId, resource) => (isUuid(realmId) ? records.one(sql, resourceKey(resource), realmId) : undefined),
-  change: async (realmId, ...change) =>
-    isUuid(realmId) ? (await sql.transaction((tx) => changeResource(tx, realmId, ...change)))?.after : undefined,
-  remove: async (realmId, named, audit) => {
+  list: ({ search, ...where }, part) => listPage<ResourceRecord, ResourceSort>(sql, LIST, { where, search }, part),
+  one: (realmId, resource) => records.one(sql, resourceKey(resource), realmId),
+  change: async (...change) => (await sql.transaction((tx) => changeResource(tx, ...change)))?.after,
+  remove: (realmId, named, audit) => {
     const resource = resourceKey(named);
-    return isUuid(realmId) && records.remove(sql, [resource, realmId], naming(audit, resource));
+    return records.remove(sql, [resource, realmId], naming(audit, resource));
   },
 });

@@ -1,4 +1,5 @@
-import { hex, type Json, preciseSeconds, seconds, snake } from "../sql.ts";
+import { isUuid } from "../../random.ts";
+import { hex, isStorable, type Json, preciseSeconds, seconds, snake } from "../sql.ts";
 
 /** `seconds` and `preciseSeconds` are timestamptz, read as seconds since the epoch: whole, or with milliseconds. */
 type ColumnType =
@@ -125,6 +126,11 @@ export function table<C extends Columns>(name: string, columns: C, extras: Table
     extras,
     members,
     column: snake,
+    /** Whether a row can have this value: a text that is no UUID or cannot be stored is refused where it is compared. */
+    mayHold(member: string, value: unknown): boolean {
+      if (typeof value !== "string") return true;
+      return columns[member]?.type === "uuid" ? isUuid(value) : isStorable(value);
+    },
     /** A select list that names columns by member. @param from the table, its alias, or a CTE that returns its rows */
     select(selected: readonly Member[] = members, from = name): string {
       return selected.map((member) => `${reading(of(member), `${from}.${snake(member)}`)} as "${member}"`).join(", ");
