@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_NAME } from "./branding/branding.ts";
 import { contradictions, type Role } from "./config/contradictions.ts";
-import { firstExpiry, publicHalf } from "./config/key-material.ts";
+import { firstExpiry } from "./config/key-material.ts";
 import { DAY, says } from "./config/settings/forms.ts";
 import {
   CERTIFICATE_SETTINGS,
@@ -104,7 +104,6 @@ function configOf(s: Settings) {
     ...storageConfig(s),
     keys: {
       privateKeyPem: s.JWT_PRIVATE_KEY,
-      publicKeyPem: s.JWT_PUBLIC_KEY ?? (s.JWT_PRIVATE_KEY === undefined ? undefined : publicHalf(s.JWT_PRIVATE_KEY)),
       previousPrivateKeyPem: s.JWT_PREVIOUS_PRIVATE_KEY,
       retiredPublicKeysPem: s.JWT_RETIRED_PUBLIC_KEYS,
       rsaPrivateKeyPem: s.JWT_RSA_PRIVATE_KEY,
@@ -146,7 +145,7 @@ function configOf(s: Settings) {
       trustedIssuers: s.ID_JAG_TRUSTED_ISSUERS as readonly string[],
       maxAssertionLifetime: s.ID_JAG_MAX_ASSERTION_LIFETIME,
     },
-    pqc: { hybrid: s.HYBRID_SIGNING_ENABLED, delivery: s.PQC_TOKEN_DELIVERY, selfContainedAck: s.PQC_SELF_CONTAINED_ACK },
+    pqc: { hybrid: s.HYBRID_SIGNING_ENABLED, delivery: s.PQC_TOKEN_DELIVERY },
     wallet: walletConfig(s),
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,

@@ -45,10 +45,6 @@ export const isPair = (privatePem: string, publicPem: string) => {
   return privateKey !== undefined && publicKey !== undefined && createPublicKey(privateKey).equals(publicKey);
 };
 
-/** The public half, SPKI PEM. The text must have been validated as a private key. */
-export const publicHalf = (privatePem: string) =>
-  createPublicKey(createPrivateKey(privatePem)).export({ type: "spki", format: "pem" }).toString();
-
 const keyText = (test: (value: string) => boolean, fault: string, remedy: string) =>
   z.string().transform(unfold).refine(test, `${fault}; ${remedy}`);
 

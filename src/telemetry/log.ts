@@ -8,32 +8,22 @@ const FORM = {
   method: "text",
   status: "number",
   durationMs: "number",
-  surface: "text",
-  outcome: "text",
   code: "text",
   reason: "text",
-  grant: "text",
   clientId: "text",
   scope: "text",
   resource: "text",
   /** Rule name as in `explain`. */
   rule: "text",
-  userId: "text",
   /** Id of a message in the outbox: the local part of its Message-ID. */
   mailId: "text",
   auditId: "text",
-  address: "text",
-  /** `secretTag` of a secret, never the secret. */
-  hash: "text",
-  service: "text",
-  state: "text",
   signal: "text",
   count: "number",
   seconds: "number",
   attempt: "number",
   host: "text",
   port: "number",
-  pid: "number",
   path: "text",
   /** The link of a message, in development only: it is a credential. */
   link: "text",
@@ -41,7 +31,6 @@ const FORM = {
   setting: "text",
   /** The setting without which `setting` has no effect. */
   needed: "text",
-  version: "text",
   /** Background work, as the metrics name it. */
   work: "text",
   /** A command that helps. */
