@@ -1,7 +1,7 @@
 import type { ManagementOutputs } from "@countersign/admin";
 import { isOpenIdentity } from "../../clients/workload.ts";
 import { databaseFault, UNANSWERED } from "../../database-fault.ts";
-import { type Finding, findingsAbout, shown } from "./finding.ts";
+import { type CheckResult, type Finding, fault, findingsAbout, ok, shown, warning } from "./finding.ts";
 
 export type Deployment = ManagementOutputs["operator"]["deployment"]["get"];
 type SigningKey = ManagementOutputs["operator"]["signingKeys"]["list"]["signingKeys"][number];
@@ -14,19 +14,19 @@ const DAY_MS = 86_400_000;
 
 /** What an operator should know about a running Countersign, as it describes itself. Pure. @param now in milliseconds */
 export function deploymentFindings(deployment: Deployment, keys: readonly SigningKey[], now: number): readonly Finding[] {
-  const about = `Deployment of ${shown(deployment.issuer)}`;
   return [
-    ...environmentFindings(about, deployment),
-    ...callerFindings(about, deployment),
-    keyAgeFinding(about, keys, now),
-    ...certificateFindings(about, deployment, now),
+    ...findingsAbout(`Deployment of ${shown(deployment.issuer)}`, [
+      ...environmentFindings(deployment),
+      callerFinding(deployment),
+      keyAgeFinding(keys, now),
+      ...certificateFindings(deployment, now),
+    ]),
     ...(deployment.database.kind === "postgresql" ? databaseFindings(deployment.database.settings) : []),
   ];
 }
 
 /** What is right for a trial and wrong in production. */
-function environmentFindings(about: string, { environment, issuer, signUp, postponedMails, unsafe }: Deployment): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
+function environmentFindings({ environment, issuer, signUp, postponedMails, unsafe }: Deployment): readonly CheckResult[] {
   if (environment !== "production")
     return [ok("environment", `runs for ${environment}: sign-up, mail and database are not checked as they would be in production`)];
   const isUnsafe = (setting: string) => unsafe.includes(setting);
@@ -52,42 +52,30 @@ function environmentFindings(about: string, { environment, issuer, signUp, postp
   ];
 }
 
-function callerFindings(about: string, { environment, trustProxy, callers }: Deployment): readonly Finding[] {
-  const { ok, warning } = findingsAbout(about);
+function callerFinding({ environment, trustProxy, callers }: Deployment): CheckResult {
   const { requests, oneAddress, proxyHeadersIgnored } = callers;
   if (proxyHeadersIgnored > 0)
-    return [
-      warning(
-        "proxy",
-        `${proxyHeadersIgnored} requests came through a proxy, but TRUST_PROXY is off: limits and audit records see the proxy's address for every caller`,
-        "set TRUST_PROXY=true if the proxy sets X-Forwarded-For itself",
-      ),
-    ];
+    return warning(
+      "proxy",
+      `${proxyHeadersIgnored} requests came through a proxy, but TRUST_PROXY is off: limits and audit records see the proxy's address for every caller`,
+      "set TRUST_PROXY=true if the proxy sets X-Forwarded-For itself",
+    );
   const isOneCaller = oneAddress && requests >= MANY_REQUESTS;
   if (isOneCaller && environment === "production")
-    return [
-      warning(
-        "callers",
-        `all ${requests} requests since the start came from one address, so that limits count all callers as one`,
-        trustProxy ? "let the proxy set X-Forwarded-For" : "if there is a proxy, let it set X-Forwarded-For, and set TRUST_PROXY=true",
-      ),
-    ];
-  return [
-    ok(
+    return warning(
       "callers",
-      isOneCaller
-        ? `all requests come from one address, as is usual in ${environment}`
-        : "requests come from more than one address, or are still few",
-    ),
-  ];
+      `all ${requests} requests since the start came from one address, so that limits count all callers as one`,
+      trustProxy ? "let the proxy set X-Forwarded-For" : "if there is a proxy, let it set X-Forwarded-For, and set TRUST_PROXY=true",
+    );
+  const few = "requests come from more than one address, or are still few";
+  return ok("callers", isOneCaller ? `all requests come from one address, as is usual in ${environment}` : few);
 }
 
 type TestedConnection = ManagementOutputs["operator"]["connections"]["test"] & { readonly name: string };
 
 /** Whether users can sign in by each identity provider. Pure. */
 export function connectionFindings(tested: readonly TestedConnection[]): readonly Finding[] {
-  const { ok, fault } = findingsAbout("Connections");
-  return tested.map(({ name, works, stage, reason }) =>
+  const results = tested.map(({ name, works, stage, reason }) =>
     works
       ? ok(`connection_${name}`, `${shown(name)}: the provider can be used, and knows this server`)
       : fault(
@@ -98,6 +86,7 @@ export function connectionFindings(tested: readonly TestedConnection[]): readonl
             : "check client id, secret and redirect URI at the provider",
         ),
   );
+  return findingsAbout("Connections", results);
 }
 
 type Identity = ManagementOutputs["operator"]["workloadIdentities"]["list"]["identities"][number];
@@ -105,20 +94,19 @@ type Identity = ManagementOutputs["operator"]["workloadIdentities"]["list"]["ide
 /** Whether the workloads that are clients are as few as their operators think. Pure. */
 export function workloadFindings(identities: readonly Identity[]): readonly Finding[] {
   if (identities.length === 0) return [];
-  const { ok, warning } = findingsAbout("Workloads");
   const open = identities.filter(isOpenIdentity);
-  if (open.length === 0) return [ok("workload_subjects", "no identity of a repository is open to all of its branches")];
-  return open.map(({ clientId, subject }) =>
+  const none = ok("workload_subjects", "no identity of a repository is open to all of its branches");
+  const results = open.map(({ clientId, subject }) =>
     warning(
       "workload_subjects",
       `any branch or pull request could present ${shown(subject)}, and act as the client ${shown(clientId)}`,
       "name an environment or a ref, in the subject or as a claim: countersign workloads assign",
     ),
   );
+  return findingsAbout("Workloads", results.length === 0 ? [none] : results);
 }
 
-function keyAgeFinding(about: string, keys: readonly SigningKey[], now: number): Finding {
-  const { ok, warning } = findingsAbout(about);
+function keyAgeFinding(keys: readonly SigningKey[], now: number): CheckResult {
   const signing = keys.filter(({ state }) => state === "signing");
   const [oldest] = signing.toSorted((one, other) => one.publishedAt - other.publishedAt);
   if (oldest === undefined) return warning("key_age", "no core reports a key that it signs with", "see `countersign keys list`");
@@ -127,8 +115,7 @@ function keyAgeFinding(about: string, keys: readonly SigningKey[], now: number):
   return days > OLD_KEY ? warning("key_age", age, "replace it: docs/keys.md") : ok("key_age", age);
 }
 
-function certificateFindings(about: string, { certificates }: Deployment, now: number): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
+function certificateFindings({ certificates }: Deployment, now: number): readonly CheckResult[] {
   return certificates.map(({ setting, expiresAt, soon }) => {
     const which = `the certificate of ${shown(setting)}`;
     const days = Math.floor((expiresAt - now) / DAY_MS);
@@ -139,7 +126,7 @@ function certificateFindings(about: string, { certificates }: Deployment, now: n
   });
 }
 
-const { ok, fault } = findingsAbout("Database at DATABASE_URL");
+const aboutDatabase = (results: readonly CheckResult[]) => findingsAbout("Database at DATABASE_URL", results);
 
 /** Checks that PostgreSQL is recent, and that its settings cannot lose an acknowledged revocation. Pure. */
 export function databaseFindings(settings: Readonly<Record<string, string>>): readonly Finding[] {
@@ -152,7 +139,7 @@ export function databaseFindings(settings: Readonly<Record<string, string>>): re
   const version = recent
     ? ok("version", "PostgreSQL is 15 or newer")
     : fault("version", "PostgreSQL is older than 15", "upgrade PostgreSQL");
-  return [...durable, version];
+  return aboutDatabase([...durable, version]);
 }
 
 export async function checkDatabase(databaseUrl: string): Promise<readonly Finding[]> {
@@ -160,7 +147,7 @@ export async function checkDatabase(databaseUrl: string): Promise<readonly Findi
     return databaseFindings(await databaseSettings(databaseUrl));
   } catch (error) {
     const { what, remedy } = databaseFault(error) ?? UNANSWERED;
-    return [fault("database", what, remedy)];
+    return aboutDatabase([fault("database", what, remedy)]);
   }
 }
 

@@ -1,6 +1,6 @@
 import { sameResource } from "../../protocol/access.ts";
 import { FORWARDED_IGNORED } from "../../telemetry/metric-names.ts";
-import { type Finding, findingsAbout, type Report, reportOf, shown } from "./finding.ts";
+import { type CheckResult, type Finding, fault, findingsAbout, ok, type Report, reportOf, shown, warning } from "./finding.ts";
 import { type ResourceObservations, resourceFindings, metadataOf as resourceMetadata, scopesOf, tokenChallenge } from "./resource.ts";
 import { hostFindings, metadataOf, type ServerObservations, serverFindings } from "./server.ts";
 import { type Answer, isObject, mayFollow, stringsOf, type Web, wellKnown } from "./web.ts";
@@ -36,11 +36,10 @@ export async function examine(url: string, web: Web, clock: () => number, known?
   if (isResource) return reportOf(url, "protected-resource", await examineResource(url, resource, web, clock, known));
   const health = await web.get(`${url}/health`);
   if (isCountersign(health)) return reportOf(url, "authorization-server", await examineServer(url, url, [], web, clock));
-  return reportOf(url, "unknown", [neither(url, resource)]);
+  return reportOf(url, "unknown", findingsAbout(shown(url), [neither(url, resource)]));
 }
 
-function neither(url: string, { answer }: ObservedResource): Finding {
-  const { fault } = findingsAbout(shown(url));
+function neither(url: string, { answer }: ObservedResource): CheckResult {
   if (answer.status === undefined) return fault("recognized", `nothing answers at ${shown(url)}: ${answer.problem}`, "check the URL");
   if (answer.status >= 300 && answer.status < 400)
     return fault("recognized", `answers with ${answer.problem}`, "run doctor on the URL that it redirects to, and use it in clients");
@@ -141,7 +140,6 @@ const isCountersign = ({ body }: Answer): boolean =>
 
 /** Problems of a Countersign that its metadata does not show. Pure. */
 export function countersignFindings({ url, health, forwardedIgnored, clockAhead }: CountersignObservations): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(`Countersign at ${shown(url)}`);
   const status = health.body?.status;
   const found = [
     health.status === 200
@@ -167,7 +165,7 @@ export function countersignFindings({ url, health, forwardedIgnored, clockAhead 
         : warning("clock", apart, "synchronize both clocks (NTP)"),
     );
   }
-  return found;
+  return findingsAbout(`Countersign at ${shown(url)}`, found);
 }
 
 /** @param health the response of `/health`, received `now` (seconds) */

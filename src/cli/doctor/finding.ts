@@ -3,12 +3,16 @@ import { asJson, printable } from "../table.ts";
 
 export type { Finding, Report };
 
-export function findingsAbout(about: string) {
-  const ok = (check: string, found: string): Finding => ({ check, verdict: "ok", about, found });
-  const warning = (check: string, found: string, change: string): Finding => ({ check, verdict: "warning", about, found, change });
-  const fault = (check: string, found: string, change: string): Finding => ({ check, verdict: "fault", about, found, change });
-  return { ok, warning, fault };
-}
+/** What a check has found, before it is said about what. */
+export type CheckResult = Omit<Finding, "about">;
+
+export const ok = (check: string, found: string): CheckResult => ({ check, verdict: "ok", found });
+export const warning = (check: string, found: string, change: string): CheckResult => ({ check, verdict: "warning", found, change });
+export const fault = (check: string, found: string, change: string): CheckResult => ({ check, verdict: "fault", found, change });
+
+/** @param about the server or resource that was checked */
+export const findingsAbout = (about: string, results: readonly CheckResult[]): readonly Finding[] =>
+  results.map(({ check, verdict, ...result }) => ({ check, verdict, about, ...result }));
 
 export function reportOf(url: string, kind: Report["kind"], findings: readonly Finding[]): Report {
   const has = (wanted: Finding["verdict"]) => findings.some(({ verdict }) => verdict === wanted);

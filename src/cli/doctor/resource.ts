@@ -1,5 +1,5 @@
 import { isWebResource, sameResource } from "../../protocol/access.ts";
-import { type Finding, findingsAbout, shown } from "./finding.ts";
+import { type CheckResult, type Finding, fault, findingsAbout, ok, shown, warning } from "./finding.ts";
 import { type Answer, type Json, stringsOf } from "./web.ts";
 
 export interface ResourceObservations {
@@ -28,15 +28,18 @@ export function scopesOf(observations: ResourceObservations): readonly string[] 
 /** Problems that clients of a resource will have before they reach its authorization server. Pure. @see RFC 9728 §3, §5 */
 export function resourceFindings(observations: ResourceObservations): readonly Finding[] {
   const metadata = metadataOf(observations);
-  const about = `Resource ${shown(observations.url)}`;
-  const insecure = findingsAbout(about).fault("https", "is reached over plain http", "serve it over https: tokens are sent to it");
-  const found = [...(isWebResource(observations.url) ? [] : [insecure]), ...challengeFindings(about, observations)];
-  if (metadata?.body === undefined) return [...found, noMetadata(about, observations)];
-  return [...found, placeFinding(about, metadata, observations), ...documentFindings(about, observations.url, metadata.body)];
+  const insecure = fault("https", "is reached over plain http", "serve it over https: tokens are sent to it");
+  const results = [
+    ...(isWebResource(observations.url) ? [] : [insecure]),
+    ...challengeFindings(observations),
+    ...(metadata?.body === undefined
+      ? [noMetadata(observations)]
+      : [placeFinding(metadata, observations), ...documentFindings(observations.url, metadata.body)]),
+  ];
+  return findingsAbout(`Resource ${shown(observations.url)}`, results);
 }
 
-function challengeFindings(about: string, { status, challenge, named, withPath, atRoot }: ResourceObservations): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
+function challengeFindings({ status, challenge, named, withPath, atRoot }: ResourceObservations): readonly CheckResult[] {
   if (status !== 401) {
     const change = 'answer 401 with WWW-Authenticate: Bearer resource_metadata="…" so that clients learn where to sign in (RFC 9728 §5.1)';
     const answered = status === undefined ? "does not answer" : `answers ${status}`;
@@ -44,7 +47,7 @@ function challengeFindings(about: string, { status, challenge, named, withPath, 
   }
   if (challenge === undefined)
     return [fault("challenge", "answers 401 without a Bearer challenge", 'send WWW-Authenticate: Bearer resource_metadata="…"')];
-  const found = [schemeFinding(about, challenge)];
+  const found = [schemeFinding(challenge)];
   const { resourceMetadata } = challenge;
   if (resourceMetadata === undefined) {
     const served = withPath.body !== undefined || atRoot.body !== undefined;
@@ -59,16 +62,15 @@ function challengeFindings(about: string, { status, challenge, named, withPath, 
   return [...found, fault("challenge_metadata", `the challenge names ${shown(resourceMetadata)}, which cannot be read: ${why}`, change)];
 }
 
-function schemeFinding(about: string, { isBound }: Challenge): Finding {
-  const { ok, warning } = findingsAbout(about);
+function schemeFinding({ isBound }: Challenge): CheckResult {
   if (!isBound) return ok("challenge", "refuses requests without a token with 401 and a Bearer challenge");
   const change = "accept other tokens too, if clients without a key are to connect";
   return warning("challenge", "takes only tokens that are bound to a key (DPoP)", change);
 }
 
-const noMetadata = (about: string, { withPath, atRoot }: ResourceObservations): Finding => {
+const noMetadata = ({ withPath, atRoot }: ResourceObservations): CheckResult => {
   const places = withPath.url === atRoot.url ? [withPath] : [withPath, atRoot];
-  return findingsAbout(about).fault(
+  return fault(
     "resource_metadata",
     `serves no protected resource metadata (${places.map(({ url, problem }) => `${shown(url)}: ${problem}`).join("; ")})`,
     `serve a JSON document with resource and authorization_servers at ${withPath.url} (RFC 9728 §3)`,
@@ -76,8 +78,7 @@ const noMetadata = (about: string, { withPath, atRoot }: ResourceObservations): 
 };
 
 /** Whether the document is where it can be found by the URL alone. @see RFC 9728 §3.1 */
-function placeFinding(about: string, { url: at, body }: Answer, { url, withPath }: ResourceObservations): Finding {
-  const { ok, warning } = findingsAbout(about);
+function placeFinding({ url: at, body }: Answer, { url, withPath }: ResourceObservations): CheckResult {
   const found = `serves its metadata at ${shown(at)}`;
   const isElsewhere = at !== withPath.url && withPath.body === undefined && sameResource(String(body?.resource), url);
   if (!isElsewhere) return ok("resource_metadata", found);
@@ -88,8 +89,7 @@ function placeFinding(about: string, { url: at, body }: Answer, { url, withPath 
   );
 }
 
-function documentFindings(about: string, url: string, document: Json): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
+function documentFindings(url: string, document: Json): readonly CheckResult[] {
   const servers = stringsOf(document.authorization_servers) ?? [];
   const insecure = servers.filter((server) => !isWebResource(server));
   const scopes = stringsOf(document.scopes_supported);
@@ -101,7 +101,7 @@ function documentFindings(about: string, url: string, document: Json): readonly 
         ? fault("authorization_servers", `${shown(insecure[0])} is no https URL`, "list issuer URLs with https in authorization_servers")
         : ok("authorization_servers", `tokens come from ${servers.map(shown).join(", ")}`);
   return [
-    identityFinding(about, url, document.resource),
+    identityFinding(url, document.resource),
     serversFinding,
     scopes !== undefined && scopes.length > 0
       ? ok("resource_scopes", `offers the scopes ${scopes.map(shown).join(" ")}`)
@@ -113,8 +113,7 @@ function documentFindings(about: string, url: string, document: Json): readonly 
 }
 
 /** Whether the document speaks of the URL in use. Clients must refuse one that does not. @see RFC 9728 §3.3 */
-function identityFinding(about: string, url: string, resource: unknown): Finding {
-  const { ok, warning, fault } = findingsAbout(about);
+function identityFinding(url: string, resource: unknown): CheckResult {
   const change = `set resource to ${url}`;
   if (typeof resource !== "string") return fault("resource_identity", "the metadata has no resource", change);
   if (sameResource(resource, url)) return ok("resource_identity", "the metadata names this resource");

@@ -1,5 +1,5 @@
 import { isWebResource } from "../../protocol/access.ts";
-import { type Finding, findingsAbout, shown } from "./finding.ts";
+import { type CheckResult, type Finding, fault, findingsAbout, ok, shown, warning } from "./finding.ts";
 import { type Answer, type Json, stringsOf } from "./web.ts";
 
 export interface ServerObservations {
@@ -26,26 +26,27 @@ const isDocument = ({ status, body }: Answer): boolean => status === 200 && body
 
 /** Problems that clients of an authorization server will have. Pure. @see RFC 8414 §3.3, OAuth 2.1 §7.5, RFC 7517 §4 */
 export function serverFindings(observations: ServerObservations, wantedScopes: readonly string[]): readonly Finding[] {
-  const about = `Authorization server ${shown(observations.issuer)}`;
   const metadata = metadataOf(observations);
-  if (metadata === undefined) return [noMetadata(about, observations)];
-  return [
-    ...documentFindings(about, observations),
-    ...endpointFindings(about, metadata),
-    ...offerFindings(about, metadata),
-    scopeFinding(about, metadata, wantedScopes, observations.countersign),
-    ...keyFindings(about, metadata, observations.keys),
-    ...registrationFindings(about, metadata, observations),
-  ];
+  const results =
+    metadata === undefined
+      ? [noMetadata(observations)]
+      : [
+          ...documentFindings(observations),
+          ...endpointFindings(metadata),
+          ...offerFindings(metadata),
+          scopeFinding(metadata, wantedScopes, observations.countersign),
+          ...keyFindings(metadata, observations.keys),
+          ...registrationFindings(metadata, observations),
+        ];
+  return findingsAbout(`Authorization server ${shown(observations.issuer)}`, results);
 }
 
-function noMetadata(about: string, { oauth, openid }: ServerObservations): Finding {
+function noMetadata({ oauth, openid }: ServerObservations): CheckResult {
   const tried = [oauth, ...openid].map(({ url, problem }) => `${shown(url)}: ${problem}`).join("; ");
-  return findingsAbout(about).fault("metadata", `serves no metadata (${tried})`, `serve it at ${oauth.url} (RFC 8414 §3)`);
+  return fault("metadata", `serves no metadata (${tried})`, `serve it at ${oauth.url} (RFC 8414 §3)`);
 }
 
-function documentFindings(about: string, { issuer, oauth, openid, countersign }: ServerObservations): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
+function documentFindings({ issuer, oauth, openid, countersign }: ServerObservations): readonly CheckResult[] {
   const named = [oauth, ...openid].filter(isDocument).map(({ body }) => body?.issuer);
   const [first] = named;
   // JWT_ISSUER cannot end in a slash; resources and clients that add one have to drop it.
@@ -68,33 +69,36 @@ function documentFindings(about: string, { issuer, oauth, openid, countersign }:
   ];
 }
 
-function endpointFindings(about: string, metadata: Json): readonly Finding[] {
-  const { ok, fault } = findingsAbout(about);
+function endpointFindings(metadata: Json): readonly CheckResult[] {
   const endpoints = ["authorization_endpoint", "token_endpoint"];
   const bad = endpoints.filter((name) => typeof metadata[name] !== "string" || !isWebResource(String(metadata[name])));
   if (bad.length === 0) return [ok("endpoints", "its endpoints are reached over https, or on this machine")];
   return bad.map((name) => fault("endpoints", `${name} is ${shown(metadata[name] ?? "missing")}`, `give an https URL as ${name}`));
 }
 
+/** Whether a list in the metadata has a value. @param standard the list that its absence stands for */
+const lists = (metadata: Json, member: string, value: string, standard: readonly string[] = []): boolean =>
+  (stringsOf(metadata[member]) ?? standard).includes(value);
+
+const hasChallenges = (metadata: Json): boolean => lists(metadata, "code_challenge_methods_supported", "S256");
+
 /** What MCP and OAuth 2.1 clients read from the metadata before they begin. */
-function offerFindings(about: string, metadata: Json): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
-  const has = (member: string, value: string, standard: readonly string[]) => (stringsOf(metadata[member]) ?? standard).includes(value);
+function offerFindings(metadata: Json): readonly CheckResult[] {
   const found = [
-    has("code_challenge_methods_supported", "S256", [])
+    hasChallenges(metadata)
       ? ok("pkce", "offers PKCE with S256")
       : fault("pkce", "PKCE with S256 is not offered: MCP clients refuse to go on", "list S256 in code_challenge_methods_supported"),
-    has("response_types_supported", "code", [])
+    lists(metadata, "response_types_supported", "code")
       ? ok("code", "offers the authorization code")
       : fault("code", "the response type code is not offered", "list code in response_types_supported (RFC 8414 §2)"),
-    has("grant_types_supported", "refresh_token", ["authorization_code", "implicit"])
+    lists(metadata, "grant_types_supported", "refresh_token", ["authorization_code", "implicit"])
       ? ok("refresh", "offers refresh tokens")
       : warning(
           "refresh",
           "refresh tokens are not offered: users sign in again at each expiry",
           "list refresh_token in grant_types_supported",
         ),
-    has("token_endpoint_auth_methods_supported", "none", ["client_secret_basic"])
+    lists(metadata, "token_endpoint_auth_methods_supported", "none", ["client_secret_basic"])
       ? ok("public_clients", "takes clients without a secret")
       : warning(
           "public_clients",
@@ -119,8 +123,7 @@ const ADD_RESOURCE =
 
 const IDENTITY_SCOPES = ["openid", "profile", "email", "offline_access"];
 
-function scopeFinding(about: string, metadata: Json, wanted: readonly string[], countersign: boolean): Finding {
-  const { ok, warning } = findingsAbout(about);
+function scopeFinding(metadata: Json, wanted: readonly string[], countersign: boolean): CheckResult {
   const listed = stringsOf(metadata.scopes_supported);
   if (listed === undefined || listed.length === 0)
     return warning("scopes", "the metadata lists no scopes_supported", "list them, so that clients know what to ask for");
@@ -137,8 +140,7 @@ function scopeFinding(about: string, metadata: Json, wanted: readonly string[], 
   return ok("scopes", wanted.length === 0 ? "lists its scopes" : "offers the scopes of this resource");
 }
 
-function keyFindings(about: string, metadata: Json, keys: Answer | undefined): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
+function keyFindings(metadata: Json, keys: Answer | undefined): readonly CheckResult[] {
   if (metadata.jwks_uri === undefined)
     return [warning("keys", "publishes no keys: resources must introspect its tokens", "set jwks_uri if its tokens are JWTs")];
   const list = Array.isArray(keys?.body?.keys) ? (keys.body.keys as readonly unknown[]) : undefined;
@@ -159,10 +161,9 @@ function keyFindings(about: string, metadata: Json, keys: Answer | undefined): r
   ];
 }
 
-function registrationFindings(about: string, metadata: Json, { registration, countersign }: ServerObservations): readonly Finding[] {
-  const { ok, warning, fault } = findingsAbout(about);
+function registrationFindings(metadata: Json, { registration, countersign }: ServerObservations): readonly CheckResult[] {
   const documents = metadata.client_id_metadata_document_supported === true;
-  const found: Finding[] = [
+  const found = [
     documents
       ? ok("client_documents", "takes client ID metadata documents (CIMD)")
       : warning(
@@ -176,27 +177,21 @@ function registrationFindings(about: string, metadata: Json, { registration, cou
     const change = "offer a registration_endpoint (RFC 7591), or give each host a client_id by hand";
     return [...found, documents ? warning("registration", sentence, change) : fault("registration", sentence, change)];
   }
-  const { status } = registration ?? {};
-  const closed = status === 401 || status === 403;
-  if (status === undefined || status >= 500 || status === 404) {
-    const why = registration?.problem ?? "it is no usable address";
-    return [...found, fault("registration", `its registration endpoint does not work: ${why}`, "correct registration_endpoint")];
-  }
-  return [
-    ...found,
-    closed
-      ? warning(
-          "registration",
-          `its registration endpoint answers ${status}: hosts have no token for it`,
-          "open it, or register hosts by hand",
-        )
-      : ok("registration", "clients can register themselves"),
-  ];
+  const why = registration?.problem ?? "it is no usable address";
+  const needsToken = `its registration endpoint answers ${registration?.status}: hosts have no token for it`;
+  const results = {
+    broken: fault("registration", `its registration endpoint does not work: ${why}`, "correct registration_endpoint"),
+    closed: warning("registration", needsToken, "open it, or register hosts by hand"),
+    open: ok("registration", "clients can register themselves"),
+  };
+  return [...found, results[registrationIs(registration)]];
 }
 
-/** Whether clients can register themselves without a token. */
-const registrationIsOpen = ({ registration }: ServerObservations): boolean =>
-  registration?.status !== undefined && ![401, 403, 404].includes(registration.status) && registration.status < 500;
+/** Whether clients can register themselves: without a token if it is open. */
+function registrationIs({ status }: Partial<Answer> = {}): "broken" | "closed" | "open" {
+  if (status === undefined || status === 404 || status >= 500) return "broken";
+  return status === 401 || status === 403 ? "closed" : "open";
+}
 
 /** How an MCP host becomes a client, and where users return to. */
 interface Host {
@@ -221,12 +216,11 @@ export const HOSTS: readonly Host[] = [
 export function hostFindings(observations: ServerObservations): readonly Finding[] {
   const metadata = metadataOf(observations);
   if (metadata === undefined) return [];
-  const { ok, warning, fault } = findingsAbout(`MCP hosts at ${observations.issuer}`);
-  const challenge = stringsOf(metadata.code_challenge_methods_supported)?.includes("S256") === true;
+  const challenge = hasChallenges(metadata);
   const documents = metadata.client_id_metadata_document_supported === true;
-  const registration = registrationIsOpen(observations);
-  const publicClients = stringsOf(metadata.token_endpoint_auth_methods_supported)?.includes("none") === true;
-  return HOSTS.map(({ name, document, redirect }) => {
+  const registration = registrationIs(observations.registration) === "open";
+  const publicClients = lists(metadata, "token_endpoint_auth_methods_supported", "none");
+  const results = HOSTS.map(({ name, document, redirect }) => {
     const check = `host_${name.toLowerCase().replaceAll(" ", "_")}`;
     if (!challenge) return fault(check, `${name} refuses a server without PKCE S256`, "list S256 in code_challenge_methods_supported");
     const by = document && documents ? "by its metadata document" : registration ? "by registering itself" : undefined;
@@ -238,4 +232,5 @@ export function hostFindings(observations: ServerObservations): readonly Finding
       return warning(check, `${name} has no secret, and clients without one are not offered`, "offer token_endpoint_auth_method none");
     return ok(check, `${name} can connect ${by}; redirects to ${redirect}`);
   });
+  return findingsAbout(`MCP hosts at ${observations.issuer}`, results);
 }
