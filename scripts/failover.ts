@@ -1,12 +1,14 @@
 // Kills the primary of two PostgreSQL servers under Patroni, and one of three etcd with it, while a server issues and revokes tokens, and compares
 // what it acknowledged with what the promoted standby knows. Configured by deploy/ha. Needs patroni, etcd-server, haproxy and postgresql of Debian, and root.
 import { type ChildProcess, spawn } from "node:child_process";
-import { chownSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { chownSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
+import { descendantsOf, signal } from "../chaos/os.ts";
+import { claimsOf, type ServerDriver, serverDriver } from "../test/support/flow.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { endProcesses, pause, provisionFile, startProcess, until } from "../test/support/processes.ts";
 
 const root = join(import.meta.dirname, "..");
 /** Seconds of load before and after the primary is killed. */
@@ -14,46 +16,20 @@ const [BEFORE, AFTER] = [8, 8];
 const CALLERS = 8;
 const NOBODY = { uid: 65_534, gid: 65_534 }; // PostgreSQL refuses to run as root
 const PASSWORD = "of-a-cluster-that-lives-a-minute";
-const CLIENT = { clientId: "failover", clientSecret: "the secret of a client of this trial alone" };
+const CLIENT = { clientId: "failover", secret: "the secret of a client of this trial alone", redirectUri: "" };
 
 const dir = mkdtempSync(join(tmpdir(), "countersign-failover-"));
 chownSync(dir, NOBODY.uid, NOBODY.gid);
 const children: ChildProcess[] = [];
 
-function start(
-  command: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-  as: Partial<typeof NOBODY> = NOBODY,
-): ChildProcess {
-  const child = spawn(command, args, {
-    ...as,
-    cwd: dir,
-    env: { PATH: process.env.PATH, HOME: dir, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+function start(command: string, args: readonly string[], as: Partial<typeof NOBODY> = NOBODY): ChildProcess {
+  const env = { PATH: process.env.PATH, HOME: dir };
+  const child = spawn(command, args, { ...as, cwd: dir, env, stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on("data", (chunk: Buffer) => process.env.FAILOVER_VERBOSE && process.stderr.write(chunk));
   }
   children.push(child);
   return child;
-}
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
-
-async function until(what: string, holds: () => Promise<boolean>, seconds = 90): Promise<number> {
-  const began = performance.now();
-  while (!(await holds().catch(() => false))) {
-    if (performance.now() - began > seconds * 1000) throw new Error(`${what}: not within ${seconds} seconds`);
-    await pause(50);
-  }
-  return (performance.now() - began) / 1000;
 }
 
 interface Node {
@@ -79,7 +55,7 @@ async function startEtcds(): Promise<readonly Etcd[]> {
     const [clients, peers] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peer}`];
     const own = ["--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peers];
     const all = ["--initial-advertise-peer-urls", peers, "--initial-cluster", cluster];
-    return { port, process: start("etcd", ["--name", name, "--data-dir", join(dir, name), ...own, ...all], {}) };
+    return { port, process: start("etcd", ["--name", name, "--data-dir", join(dir, name), ...own, ...all]) };
   });
   for (const { port } of started) await until("etcd", async () => (await fetch(`http://127.0.0.1:${port}/health`)).ok);
   return started;
@@ -103,7 +79,7 @@ async function startNode(name: string, etcds: readonly Etcd[]): Promise<Node> {
   const path = join(dir, `${name}.yml`);
   writeFileSync(path, text);
   chownSync(path, NOBODY.uid, NOBODY.gid);
-  return { name, port, api, data, patroni: start("patroni", [path], {}) };
+  return { name, port, api, data, patroni: start("patroni", [path]) };
 }
 
 const isPrimary = async ({ api }: Node): Promise<boolean> => (await fetch(`http://127.0.0.1:${api}/primary`)).ok;
@@ -126,33 +102,21 @@ async function startProxy(nodes: readonly Node[]): Promise<number> {
     .replace("127.0.0.1:5000\n    option", `127.0.0.1:${port}\n    option`)
     .replaceAll(/ {4}server node-\d .*\n/g, "");
   writeFileSync(join(dir, "haproxy.cfg"), `${text}${servers.join("\n")}\n`);
-  start("haproxy", ["-db", "-f", join(dir, "haproxy.cfg")], {}, {});
+  start("haproxy", ["-db", "-f", join(dir, "haproxy.cfg")], {});
   return port;
 }
 
-async function startServer(databaseUrl: string): Promise<string> {
-  const [port, grpcPort] = [await freePort(), await freePort()];
+async function startServer(databaseUrl: string): Promise<ServerDriver> {
   const client = {
-    ...CLIENT,
+    clientId: CLIENT.clientId,
+    clientSecret: CLIENT.secret,
     name: "Failover",
     grantTypes: ["client_credentials"],
     tokenEndpointAuthMethod: "client_secret_basic",
     scopes: ["a"],
   };
-  writeFileSync(join(dir, "provision.json"), JSON.stringify({ clients: [client] }));
-  mkdirSync(join(dir, "data"));
-  const settings = { NODE_ENV: "test", LOG_LEVEL: "error", PORT: `${port}`, GRPC_PORT: `${grpcPort}`, DATA_DIR: join(dir, "data") };
-  start(
-    process.execPath,
-    ["--conditions=countersign", join(root, "src/main.ts"), "serve"],
-    {
-      ...{ ...settings, DATABASE_URL: databaseUrl, PROVISION_FILE: join(dir, "provision.json") },
-    },
-    {},
-  );
-  const url = `http://localhost:${port}`;
-  await until("the server", async () => (await fetch(`${url}/health`)).ok);
-  return url;
+  const settings = { LOG_LEVEL: "error", DATABASE_URL: databaseUrl, PROVISION_FILE: provisionFile({ clients: [client] }) };
+  return serverDriver((await startProcess(settings)).url, "");
 }
 
 /** What the server has acknowledged, and when it last failed and first answered again, in milliseconds of this process. */
@@ -163,34 +127,16 @@ interface Journal {
   answered: number[];
 }
 
-const authorization = `Basic ${Buffer.from(`${CLIENT.clientId}:${encodeURIComponent(CLIENT.clientSecret)}`).toString("base64")}`;
-
-async function post(
-  url: string,
-  form: Readonly<Record<string, string>>,
-): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { authorization },
-    body: new URLSearchParams(form),
-    signal: AbortSignal.timeout(10_000),
-  });
-  const text = await response.text();
-  return { status: response.status, body: text.startsWith("{") ? JSON.parse(text) : {} };
-}
-
-const jtiOf = (token: string): string => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).jti;
-
 /** Issues tokens, and revokes every second one. */
-async function call(url: string, journal: Journal, goesOn: () => boolean): Promise<void> {
+async function call(server: ServerDriver, journal: Journal, goesOn: () => boolean): Promise<void> {
   for (let count = 0; goesOn(); count += 1) {
     try {
-      const { status, body } = await post(`${url}/oauth/token`, { grant_type: "client_credentials", scope: "a" });
+      const { status, body } = await server.token(CLIENT, { grant_type: "client_credentials", scope: "a" });
       if (status !== 200) throw new Error(`status ${status}`);
       const token = String(body.access_token);
-      journal.issued.set(jtiOf(token), token);
+      journal.issued.set(claimsOf(token).jti, token);
       journal.answered.push(performance.now());
-      if (count % 2 === 0 && (await post(`${url}/oauth/revoke`, { token })).status === 200) journal.revoked.add(token);
+      if (count % 2 === 0 && (await server.revoke(CLIENT, token)).status === 200) journal.revoked.add(token);
     } catch {
       journal.failed += 1;
       await pause(50);
@@ -199,12 +145,12 @@ async function call(url: string, journal: Journal, goesOn: () => boolean): Promi
 }
 
 /** @returns acknowledged tokens without a record, and acknowledged revocations without effect */
-async function audit(url: string, port: number, journal: Journal) {
+async function audit(server: ServerDriver, port: number, journal: Journal) {
   const rows = await query<{ jti: string }>(port, "countersign", "select jti from audit_records where event = 'token.issued'");
   const kept = new Set(rows.map(({ jti }) => jti));
   let alive = 0;
   for (const token of journal.revoked) {
-    const { body } = await post(`${url}/oauth/introspect`, { token });
+    const { body } = await server.introspect(CLIENT, token);
     if (body.active !== false) alive += 1;
   }
   return { lost: [...journal.issued.keys()].filter((jti) => !kept.has(jti)).length, alive };
@@ -214,8 +160,7 @@ async function audit(url: string, port: number, journal: Journal) {
 function cutPower({ patroni, data }: Node): void {
   const postmaster = Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n", 1)[0]);
   patroni.kill("SIGKILL");
-  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-  for (const pid of [postmaster, ...children]) process.kill(pid, "SIGKILL");
+  signal([postmaster, ...descendantsOf(postmaster)], "SIGKILL");
 }
 
 async function run(): Promise<boolean> {
@@ -227,24 +172,25 @@ async function run(): Promise<boolean> {
   await query(primary.port, "postgres", `create role countersign login password '${PASSWORD}'`);
   await query(primary.port, "postgres", "create database countersign owner countersign");
   const proxy = await startProxy([primary, standby]);
-  const url = await startServer(`postgres://countersign:${PASSWORD}@127.0.0.1:${proxy}/countersign`);
+  const server = await startServer(`postgres://countersign:${PASSWORD}@127.0.0.1:${proxy}/countersign`);
 
   const journal: Journal = { issued: new Map(), revoked: new Set(), failed: 0, answered: [] };
   let goesOn = true;
-  const load = Array.from({ length: CALLERS }, () => call(url, journal, () => goesOn));
+  const load = Array.from({ length: CALLERS }, () => call(server, journal, () => goesOn));
   await pause(BEFORE * 1000);
   const before = journal.issued.size;
   const killed = performance.now();
   cutPower(primary);
   etcds[0]?.process.kill("SIGKILL"); // it ran on the same host
-  const promoted = await until("the promotion", () => isPrimary(standby));
+  await until("the promotion", () => isPrimary(standby));
+  const promoted = (performance.now() - killed) / 1000;
   const first = () => journal.answered.find((moment) => moment > killed + 1_000);
   await until("an answer", async () => first() !== undefined);
   const back = ((first() ?? Number.NaN) - killed) / 1000;
   await pause(AFTER * 1000);
   goesOn = false;
   await Promise.all(load);
-  const { lost, alive } = await audit(url, standby.port, journal);
+  const { lost, alive } = await audit(server, standby.port, journal);
   const rows: readonly (readonly [string, string | number])[] = [
     ["tokens acknowledged before the kill", before],
     ["tokens acknowledged in all", journal.issued.size],
@@ -262,6 +208,7 @@ async function run(): Promise<boolean> {
 try {
   process.exitCode = (await run()) ? 0 : 1;
 } finally {
+  await endProcesses();
   for (const child of children.reverse()) child.kill("SIGTERM");
   await pause(3_000);
   for (const child of children) child.kill("SIGKILL");
