@@ -129,13 +129,11 @@ function configOf(s: Settings) {
     },
     signUp: {
       policy: { mode: s.SIGN_UP, domains: s.SIGN_UP_DOMAINS as readonly string[], developers: s.DEVELOPERS },
-      rateLimit: s.SIGN_UP_RATE_LIMIT,
-      rateWindow: s.SIGN_UP_RATE_WINDOW,
+      rate: { points: s.SIGN_UP_RATE_LIMIT, seconds: s.SIGN_UP_RATE_WINDOW },
     },
     registration: {
       scopes: s.DEFAULT_DYNAMIC_REGISTRATION_SCOPES as readonly string[],
-      rateLimit: s.REGISTER_CLIENT_RATE_LIMIT,
-      rateWindow: s.REGISTER_CLIENT_RATE_WINDOW,
+      rate: { points: s.REGISTER_CLIENT_RATE_LIMIT, seconds: s.REGISTER_CLIENT_RATE_WINDOW },
       dynamicClientScope: s.DYNAMIC_CLIENT_SCOPE,
     },
     ...requestConfig(s),

@@ -241,6 +241,9 @@ export interface RefusalLog {
   record(entry: AuditEntry): Promise<void>;
 }
 
+/** How many calls may come in a window that begins with the first of them. */
+export type Rate = { readonly points: number; readonly seconds: number };
+
 /** Counts calls per key in a window, in Redis or in memory. */
 export interface RateLimiter {
   /** @returns 0 when the call may proceed, else the seconds to wait */

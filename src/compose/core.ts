@@ -128,7 +128,7 @@ async function composeCore(
     ...sources,
     // The limiter refuses what exceeds its points; here the last failure itself must already be reported.
     throttle: authenticationThrottle(
-      ephemeral.rateLimiter("client-authentication", FAILURES.points - 1, FAILURES.seconds),
+      ephemeral.rateLimiter("client-authentication", { ...FAILURES, points: FAILURES.points - 1 }),
       clock,
       (clientId, address) => {
         audit.record(clientShutOut(clientId, address)).catch(failed);

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
+import type { Rate } from "../accounts/ports.ts";
 import { FAILURES } from "../clients/throttle.ts";
 import { milliseconds, systemClock } from "../clock.ts";
+import type { SettingName } from "../config/settings.ts";
 import type { Config } from "../config.ts";
 import { clientAddress, hasForwardedHeaders } from "../front/http/caller.ts";
 import { PENDING_RATE } from "../front/oauth/authorize.ts";
@@ -92,8 +94,7 @@ export const deploymentOf = (config: Config, sql: Sql, callers: CallerWatch) => 
   return { ...deployment, unsafe: unsafeSettings(deployment) };
 };
 
-type Limited = { readonly points: number; readonly seconds: number };
-const limit = (name: string, { points: requests, seconds }: Limited, ...settings: string[]) => ({ name, requests, seconds, settings });
+const limit = (name: string, { points: requests, seconds }: Rate, ...settings: SettingName[]) => ({ name, requests, seconds, settings });
 
 /** The settings of this process and its limits by address, mailbox or client, for operators to read. */
 export const settingsOf = ({ shown, registration, signUp }: Pick<Config, "shown" | "registration" | "signUp">): ShownSettings => ({
@@ -103,18 +104,8 @@ export const settingsOf = ({ shown, registration, signUp }: Pick<Config, "shown"
     limit("pushed requests", PUSH_RATE),
     limit("device requests", DEVICE_RATE),
     limit("failed client authentications", FAILURES),
-    limit(
-      "registrations of clients",
-      { points: registration.rateLimit, seconds: registration.rateWindow },
-      "REGISTER_CLIENT_RATE_LIMIT",
-      "REGISTER_CLIENT_RATE_WINDOW",
-    ),
-    limit(
-      "accounts that are opened",
-      { points: signUp.rateLimit, seconds: signUp.rateWindow },
-      "SIGN_UP_RATE_LIMIT",
-      "SIGN_UP_RATE_WINDOW",
-    ),
+    limit("registrations of clients", registration.rate, "REGISTER_CLIENT_RATE_LIMIT", "REGISTER_CLIENT_RATE_WINDOW"),
+    limit("accounts that are opened", signUp.rate, "SIGN_UP_RATE_LIMIT", "SIGN_UP_RATE_WINDOW"),
     limit("mails to one mailbox", MAILBOX_LIMIT),
     limit("mails by one address", MAIL_ADDRESS_LIMIT),
   ],

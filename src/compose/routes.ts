@@ -73,8 +73,8 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   const management = managementPorts(config, sql, { ...users, ...parts.deployment, brandings: parts.brandings }, live);
   const routes: readonly Route[] = [
     tokenRoute({ core, issuer, grantTypes, trustsPlatforms }),
-    deviceAuthorizationRoute({ core, issuer, limiter: ephemeral.rateLimiter("device", DEVICE_RATE.points, DEVICE_RATE.seconds) }),
-    pushRoute({ core, issuer, limiter: ephemeral.rateLimiter("push", PUSH_RATE.points, PUSH_RATE.seconds) }),
+    deviceAuthorizationRoute({ core, issuer, limiter: ephemeral.rateLimiter("device", DEVICE_RATE) }),
+    pushRoute({ core, issuer, limiter: ephemeral.rateLimiter("push", PUSH_RATE) }),
     introspectRoute({ core, issuer }),
     revokeRoute({ core, issuer }),
     ...userinfoRoutes({ core, issuer }),
@@ -83,7 +83,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
       registry: clientRegistry(sql),
       realms: realms(sql),
       resources: offeredScopes(sql),
-      limiter: ephemeral.rateLimiter("register", config.registration.rateLimit, config.registration.rateWindow),
+      limiter: ephemeral.rateLimiter("register", config.registration.rate),
       defaultScopes: config.registration.scopes,
       scopeMode: config.registration.dynamicClientScope,
       clock,
@@ -129,8 +129,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
 function userPorts(config: Config, sql: Sql, parts: RouteParts) {
   const { core, fault, brandings, ephemeral, metrics, passwords, databaseClock } = parts;
   const box = vaultOf(config);
-  const limiter = (name: string, { points, seconds }: { readonly points: number; readonly seconds: number }) =>
-    ephemeral.rateLimiter(name, points, seconds);
+  const limiter = ephemeral.rateLimiter;
   const mailLimits = (name: string) => ({
     mailbox: limiter(`${name}-mailbox`, MAILBOX_LIMIT),
     address: limiter(`${name}-address`, MAIL_ADDRESS_LIMIT),
@@ -160,7 +159,7 @@ function userPorts(config: Config, sql: Sql, parts: RouteParts) {
     providers: providersOf(config, box, databaseClock.seconds),
     namedTargets: namedTargets(clientDirectory(sql)),
     signUpPolicy: config.signUp.policy,
-    signUps: limiter("sign-up", { points: config.signUp.rateLimit, seconds: config.signUp.rateWindow }),
+    signUps: limiter("sign-up", config.signUp.rate),
     resendLimits: mailLimits("resend"),
     forgottenLimits: mailLimits("forgotten"),
     sessionTtl: config.lifetimes.session,

@@ -30,10 +30,11 @@ function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql, e
   const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: environment !== "production" && isLoopbackHost(host) });
   const trust = { keys: issuerMetadata(fetch, clock), roots: certificatesOf(wallet.issuerRoots ?? "") };
   const verification = { policy, query, trust, lists: statusLists(fetch, trust), clock };
-  const limiter = (name: string, { points, seconds }: typeof LINK_USER_LIMIT | typeof LINK_ADDRESS_LIMIT) =>
-    ephemeral.rateLimiter(name, points, seconds);
   return {
-    limits: { user: limiter("wallet-link-user", LINK_USER_LIMIT), address: limiter("wallet-link-address", LINK_ADDRESS_LIMIT) },
+    limits: {
+      user: ephemeral.rateLimiter("wallet-link-user", LINK_USER_LIMIT),
+      address: ephemeral.rateLimiter("wallet-link-address", LINK_ADDRESS_LIMIT),
+    },
     links: walletLinks(sql),
     wallets: linkedWallets(sql),
     requests: walletRequests(issuer, verifier, query),

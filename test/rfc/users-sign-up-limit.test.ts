@@ -3,12 +3,12 @@ import { loadConfig } from "../../src/config.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
 /** The default limit. */
-const { rateLimit, rateWindow } = loadConfig({ NODE_ENV: "test" }).signUp;
+const { points, seconds } = loadConfig({ NODE_ENV: "test" }).signUp.rate;
 
 let server: TestServer;
 beforeAll(async () => {
   server = await startServer({
-    env: { TRUST_PROXY: "true", SIGN_UP_RATE_LIMIT: String(rateLimit), SIGN_UP_RATE_WINDOW: String(rateWindow) },
+    env: { TRUST_PROXY: "true", SIGN_UP_RATE_LIMIT: String(points), SIGN_UP_RATE_WINDOW: String(seconds) },
   });
 });
 afterAll(() => server.close());

@@ -26,7 +26,7 @@ describe.for(kinds)("rate limits and texts in $name", ({ open }) => {
   afterAll(() => ephemeral.close());
 
   test("64 parallel calls: exactly the limit succeeds, and the others get the seconds to wait", async () => {
-    const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 10, 60);
+    const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, { points: 10, seconds: 60 });
     const waits = await Promise.all(Array.from({ length: 64 }, () => limiter.hit("192.0.2.1")));
     expect(waits.filter((wait) => wait === 0)).toHaveLength(10);
     expect(waits.filter((wait) => wait > 0).every((wait) => Number.isInteger(wait) && wait <= 60)).toBe(true);
@@ -44,7 +44,7 @@ describe.for(kinds)("rate limits and texts in $name", ({ open }) => {
   });
 
   test("a rate limit accepts calls again after its window", async () => {
-    const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 1, 1);
+    const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, { points: 1, seconds: 1 });
     expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 1]);
     await until(async () => (await limiter.hit("k")) === 0);
   });
@@ -56,8 +56,8 @@ if (TEST_REDIS_URL !== undefined)
       const [one, two] = [redisEphemeral(TEST_REDIS_URL as string), redisEphemeral(TEST_REDIS_URL as string)];
       await until(async () => (await one.ping()) && (await two.ping()));
       const name = `test-${randomUUID()}`;
-      await one.rateLimiter(name, 1, 60).hit("k");
-      expect(await two.rateLimiter(name, 1, 60).hit("k")).toBeGreaterThan(0);
+      await one.rateLimiter(name, { points: 1, seconds: 60 }).hit("k");
+      expect(await two.rateLimiter(name, { points: 1, seconds: 60 }).hit("k")).toBeGreaterThan(0);
       await one.close();
       await two.close();
     });
@@ -67,7 +67,7 @@ if (TEST_REDIS_URL !== undefined)
       for (const each of processes) await until(() => each.ping());
       const name = `test-${randomUUID()}`;
       const cores = processes.map((each) =>
-        authenticationThrottle(each.rateLimiter(name, FAILURES.points - 1, FAILURES.seconds), systemClock),
+        authenticationThrottle(each.rateLimiter(name, { ...FAILURES, points: FAILURES.points - 1 }), systemClock),
       );
       await Promise.all(cores.flatMap((core) => Array.from({ length: 49 }, () => core.failed("c", "a"))));
       for (const core of cores) core.assertOpen("c", "a");
@@ -88,7 +88,7 @@ if (TEST_REDIS_URL !== undefined)
         url.port = String(wire.port);
         const ephemeral = redisEphemeral(url.href);
         await until(() => ephemeral.ping());
-        const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, 3, 60);
+        const limiter = ephemeral.rateLimiter(`test-${randomUUID()}`, { points: 3, seconds: 60 });
         expect(await limiter.hit("k")).toBe(0);
         await wire[how]();
         const before = wire.received();
@@ -136,7 +136,7 @@ if (TEST_REDIS_URL !== undefined)
       const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });
       const ephemeral = redisEphemeral(url.href, "test", log);
       await until(async () => !(await ephemeral.ping()) && lines.length > 0);
-      const limiter = ephemeral.rateLimiter("test", 1, 60);
+      const limiter = ephemeral.rateLimiter("test", { points: 1, seconds: 60 });
       expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 60]);
       expect(await ephemeral.ping()).toBe(false);
       expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ event: "redis_away", code: "NOPERM" })]);
@@ -153,7 +153,7 @@ if (TEST_REDIS_URL !== undefined)
       const lines: string[] = [];
       const log = createLog({ level: "info", sink: { write: (line) => lines.push(line) } });
       const ephemeral = redisEphemeral(url.href, "test", log, 0);
-      const limiter = ephemeral.rateLimiter(randomUUID(), 1_000_000, 60);
+      const limiter = ephemeral.rateLimiter(randomUUID(), { points: 1_000_000, seconds: 60 });
       const events = () => lines.map((line) => JSON.parse(line).event);
       const used = (event: string) =>
         until(async () => {
@@ -181,7 +181,7 @@ if (TEST_REDIS_URL !== undefined)
 
     test("a Redis that is unreachable from the start causes no refusals: rates are counted locally, texts are not kept", async () => {
       const ephemeral = redisEphemeral("redis://127.0.0.1:1");
-      const limiter = ephemeral.rateLimiter("test", 2, 60);
+      const limiter = ephemeral.rateLimiter("test", { points: 2, seconds: 60 });
       expect([await limiter.hit("k"), await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 0, 60]);
       expect(await ephemeral.ping()).toBe(false);
       const texts = ephemeral.texts("test");

@@ -97,8 +97,7 @@ describe("configuration defaults", () => {
       },
       registration: {
         scopes: ["openid", "profile", "email", "offline_access"],
-        rateLimit: 30,
-        rateWindow: 60,
+        rate: { points: 30, seconds: 60 },
         dynamicClientScope: "registered",
       },
       defaultClientEnvironment: "development",

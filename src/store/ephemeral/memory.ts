@@ -1,11 +1,11 @@
 import { LRUCache } from "lru-cache";
-import type { RateLimiter } from "../../accounts/ports.ts";
+import type { Rate, RateLimiter } from "../../accounts/ports.ts";
 import type { SharedTexts } from "../../clients/document-cache.ts";
 
 /** State that may be lost at any moment: it only limits rates and saves work. */
 export interface Ephemeral {
   /** @param name of the limiter, whose counts all processes on one Redis share */
-  rateLimiter(name: string, limit: number, windowSeconds: number): RateLimiter;
+  rateLimiter(name: string, rate: Rate): RateLimiter;
   /** @param name of the cache, which is shared likewise */
   texts(name: string): SharedTexts;
   /** Whether the service behind it answers; always true in memory. */
@@ -20,17 +20,17 @@ const KEYS = 50_000;
 export const monotonicSeconds = (): number => performance.now() / 1_000;
 
 /** Counts calls in windows that begin with a key's first call, in bounded memory. @param now seconds of a monotonic clock */
-export function memoryRateLimiter(limit: number, windowSeconds: number, now: () => number = monotonicSeconds): RateLimiter {
+export function memoryRateLimiter({ points, seconds }: Rate, now: () => number = monotonicSeconds): RateLimiter {
   // By size, not by `max`, for which the cache would take a megabyte at once: there are some twenty limiters.
   const windows = new LRUCache<string, { calls: number; readonly endsAt: number }>({ maxSize: KEYS, sizeCalculation: () => 1 });
   return {
     hit: async (key) => {
       const at = now();
       const current = windows.get(key);
-      const window = current !== undefined && current.endsAt > at ? current : { calls: 0, endsAt: at + windowSeconds };
+      const window = current !== undefined && current.endsAt > at ? current : { calls: 0, endsAt: at + seconds };
       if (window !== current) windows.set(key, window);
       window.calls += 1;
-      return window.calls <= limit ? 0 : Math.max(1, Math.ceil(window.endsAt - at));
+      return window.calls <= points ? 0 : Math.max(1, Math.ceil(window.endsAt - at));
     },
   };
 }
@@ -50,7 +50,7 @@ function memoryTexts(): SharedTexts {
 
 export const memoryEphemeral = (): Ephemeral => ({
   texts: memoryTexts,
-  rateLimiter: (_, limit, windowSeconds) => memoryRateLimiter(limit, windowSeconds),
+  rateLimiter: (_, rate) => memoryRateLimiter(rate),
   ping: async () => true,
   close: async () => {},
 });

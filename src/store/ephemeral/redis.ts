@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Redis, ReplyError } from "ioredis";
 import { RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
-import type { RateLimiter } from "../../accounts/ports.ts";
+import type { Rate, RateLimiter } from "../../accounts/ports.ts";
 import type { SharedTexts } from "../../clients/document-cache.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
@@ -112,15 +112,15 @@ export function redisEphemeral(url: string, deployment = "countersign", log?: Pi
     }
   };
 
-  const rateLimiter = (name: string, limit: number, windowSeconds: number): RateLimiter => {
+  const rateLimiter = (name: string, rate: Rate): RateLimiter => {
     const shared = new RateLimiterRedis({
       storeClient: redis,
       keyPrefix: `${deployment}:rate:${name}`,
-      points: limit,
-      duration: windowSeconds,
+      points: rate.points,
+      duration: rate.seconds,
       rejectIfRedisNotReady: true,
     });
-    const local = memoryRateLimiter(limit, windowSeconds);
+    const local = memoryRateLimiter(rate);
     const waitFor = (refusal: unknown): number => {
       if (refusal instanceof RateLimiterRes) return Math.max(1, Math.ceil(refusal.msBeforeNext / 1_000));
       throw refusal;

@@ -4,7 +4,7 @@ import { breaker } from "../../../src/store/ephemeral/redis.ts";
 
 test("a rate limit admits the limit, then returns the seconds to wait, and starts again after the window", async () => {
   let now = 100;
-  const limiter = memoryRateLimiter(2, 60, () => now);
+  const limiter = memoryRateLimiter({ points: 2, seconds: 60 }, () => now);
   expect([await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("a"), await limiter.hit("b")]).toEqual([0, 0, 60, 0]);
   now = 159.5;
   expect(await limiter.hit("a")).toBe(1);
