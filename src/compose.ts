@@ -4,7 +4,7 @@ import { type PasswordCost, type PasswordHashing, passwordHashing } from "./acco
 import { firstOperatorLink } from "./accounts/registration.ts";
 import { epochMillis } from "./clock.ts";
 import { streamingAudit } from "./compose/audit-streaming.ts";
-import { type StartedSide, type Surroundings, startCore } from "./compose/core.ts";
+import { type Surroundings, startCore } from "./compose/core.ts";
 import { type DatabaseOutages, databaseOutages } from "./compose/database-outages.ts";
 import { reportCertificates } from "./compose/deployment.ts";
 import { composeFront } from "./compose/front.ts";
@@ -154,7 +154,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
     housekeeping(database, { metrics, failed }),
   );
   closing.push(sealing(config.issuer, keys, database, failed));
-  const sides: readonly StartedSide[] = [core, front].filter((side) => side !== undefined);
+  const sides = [core, front].filter((side) => side !== undefined);
   return { sides, sql, grpcPort: core?.port, listening: front?.listening };
 }
 
@@ -190,15 +190,11 @@ const unusedKeys = ({ keys }: Config): readonly string[] =>
 
 /** `countersign migrate`. @returns the names of the migrations that ran */
 export async function migrateOnly(config: Config): Promise<readonly string[]> {
-  const database = await connectConfigured(config).catch((error: unknown) => {
-    throw asStartFault(error, config);
-  });
   try {
-    return await database.migrate();
+    const database = await connectConfigured(config);
+    return await database.migrate().finally(() => database.close());
   } catch (error) {
     throw asStartFault(error, config);
-  } finally {
-    await database.close();
   }
 }
 

@@ -73,13 +73,6 @@ export interface Surroundings {
   readonly closing: (() => Promise<void>)[];
 }
 
-/** Core or front, once it listens. */
-export interface StartedSide {
-  /** Deferred loads, which the first calls would otherwise wait for. */
-  readonly loads: readonly (() => Promise<unknown>)[];
-  drain(lingerSeconds: number): Promise<void>;
-}
-
 /** Seconds between two readings of the other cores' keys. */
 const KEYS_EVERY = 30;
 /** Milliseconds that a statement may take; the database may still execute it later (sql-postgres.ts). */
@@ -169,6 +162,7 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
   return {
     core,
     port: listener.port,
+    /** Deferred loads, which the first calls would otherwise wait for. */
     loads: [listener.load],
     async drain(lingerSeconds: number) {
       await stopHeartbeat();
@@ -176,7 +170,7 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
       await setTimeout(lingerSeconds * 1000);
       await listener.close(GRACE);
     },
-  } satisfies StartedSide & Record<string, unknown>;
+  };
 }
 
 const answers = (ready: Readiness): Promise<boolean> =>

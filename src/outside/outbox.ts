@@ -11,9 +11,7 @@ export interface OutboxWorker {
   close(): Promise<void>;
 }
 
-/** One message for each claim: it is sent within its lease, or another process sends it. */
-const BATCH = 1;
-/** Seconds: twice the mailer's deadline for one message. */
+/** Seconds: twice the mailer's deadline for the one message of a claim. After that another process sends it. */
 const LEASE = 60;
 
 /** Seconds until the next attempt after `attempts` failures: half a minute, doubled each time, at most two hours. */
@@ -81,12 +79,6 @@ export function startOutbox(options: {
     }
   };
 
-  const round = async () => {
-    const mails = await outbox.claim(BATCH, LEASE);
-    for (const mail of mails) if (!closing) await deliver(mail);
-    return mails.length;
-  };
-
   const rest = async () => {
     const roused = new AbortController();
     rouse = () => roused.abort();
@@ -97,15 +89,17 @@ export function startOutbox(options: {
     let reachable = true;
     while (!closing) {
       woken = false;
-      let sent = 0;
+      let found = false;
       try {
-        sent = await round();
+        const [mail] = await outbox.claim(1, LEASE);
+        if (mail !== undefined && !closing) await deliver(mail);
+        found = mail !== undefined;
         reachable = true;
       } catch (error) {
         if (reachable) log.warn("outbox_unreachable", { error }); // once for each outage
         reachable = false;
       }
-      if (sent < BATCH && !woken && !closing) await rest();
+      if (!found && !woken && !closing) await rest();
     }
   };
   const done = work();
