@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Extent, FaultKind, Proof, Shortfall, Verdict } from "../audit-chain/verify.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES, shownFile } from "./failure.ts";
-import { managing } from "./management-api.ts";
+import { digits, managing } from "./management-api.ts";
 import { asJsonLine, printable, when } from "./table.ts";
 import { ifAway, running, type Terminal } from "./terminal.ts";
 import { asId, userId } from "./user-files-and-factors.ts";
@@ -35,11 +35,7 @@ const TAIL_PAGE = 200;
 /** The most lines that `tail` shows; `export` has no limit. */
 const MAX_LINES = 10_000;
 
-const whole = (text: string): number => {
-  const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 0) throw new InvalidArgumentError("must be a whole number");
-  return number;
-};
+const whole = digits(/^\d{1,15}$/, "a whole number");
 const lineCount = (text: string): number => {
   const number = whole(text);
   if (number > MAX_LINES) throw new InvalidArgumentError(`must be at most ${MAX_LINES}: for more there is \`audit export\``);

@@ -110,6 +110,9 @@ describe("the audit chain of a running server", () => {
     expect(await verified(emptied(whole), "--after", "0")).toMatchObject({ code: 0 });
     expect(await verified(whole, "--at-least", reached)).toMatchObject({ code: 0 });
     expect(await verified(whole, "--at-least", "1000000")).toMatchObject({ code: 1, err: expect.stringContaining("[falls_short]") });
+    // As a script gives the value of a variable that is not set: it must not pass for 0, which demands nothing.
+    for (const option of ["--at-least", "--after"])
+      await expect(verified(emptied(whole), "--after", "0", option, "")).rejects.toMatchObject({ code: "commander.invalidArgument" });
   });
 
   test("an altered, removed or moved record of an export exits with 1 and names the first bad record", async () => {
