@@ -3,6 +3,7 @@ import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { addExamples, registerServerCommands } from "./cli/commands.ts";
 import type { Shell } from "./cli/completion.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
+import { oneOf } from "./cli/management-api.ts";
 import { differencesText, provisionThroughServer } from "./cli/provision.ts";
 import { asJson } from "./cli/table.ts";
 import { running, systemTerminal } from "./cli/terminal.ts";
@@ -43,11 +44,6 @@ const run =
   (...args: Args): Promise<void> =>
     action(...args).catch(fail);
 
-const role = (value: string): Role => {
-  if (value === "front" || value === "core") return value;
-  throw new InvalidArgumentError("must be front or core");
-};
-
 /** A script that gives the value of a variable which is not set gives an empty one. */
 const named = (file: string): string => {
   if (file === "") throw new InvalidArgumentError("must not be empty");
@@ -57,9 +53,9 @@ const named = (file: string): string => {
 program
   .command("serve")
   .description("serve HTTP and gRPC; without a role everything in this one process")
-  .option("--role <role>", "front: HTTP only, uses the core at TOKEN_CORE_URL; core: gRPC only", role)
+  .option("--role <role>", "front: HTTP only, uses the core at TOKEN_CORE_URL; core: gRPC only", oneOf("front", "core"))
   .action(
-    run(async (options: { role?: Role }) => {
+    run(async (options: { role?: "front" | "core" }) => {
       const { serve } = await import("./compose/serve.ts");
       await serve(loadConfig(options.role ?? "all"), options.role ?? "all");
     }),

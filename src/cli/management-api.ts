@@ -122,6 +122,15 @@ export async function listed<Name extends string, Page extends ListPage<Name>>(
 export const everyPage = async <Name extends string, Page extends ListPage<Name>>(name: Name, page: FetchPage<Page>) =>
   (await listed(name, page)).items;
 
+/** Reads one of some words. */
+export const oneOf =
+  <const Word extends string>(...words: readonly Word[]) =>
+  (value: string): Word => {
+    const found = words.find((word) => word === value);
+    if (found !== undefined) return found;
+    throw new InvalidArgumentError(`must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`);
+  };
+
 /** Reads digits. @param what they must be */
 export const digits = (form: RegExp, what: string) => (value: string) => {
   if (!form.test(value)) throw new InvalidArgumentError(`must be ${what}`);

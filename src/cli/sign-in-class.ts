@@ -1,19 +1,11 @@
 import { InvalidArgumentError } from "commander";
-import {
-  ACR_VALUES,
-  type Acr,
-  type AuthenticationDemand,
-  PHISHING_RESISTANT_ACR,
-  TWO_FACTOR_ACR,
-} from "../protocol/authentication-context.ts";
+import { type AuthenticationDemand, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
+import { oneOf } from "./management-api.ts";
 
 /** The words of the command line for classes of sign-in. */
 export const SIGN_INS = { any: null, mfa: TWO_FACTOR_ACR, phr: PHISHING_RESISTANT_ACR } as const;
 
-export function signInClass(value: string): keyof typeof SIGN_INS {
-  if (value === "any" || value === "mfa" || value === "phr") return value;
-  throw new InvalidArgumentError("must be any, mfa or phr");
-}
+export const signInClass = oneOf("any", "mfa", "phr");
 
 /** What a scope demands of a sign-in; undefined: nothing. */
 export type ScopeDemand = { readonly scope: string; readonly stepUp: AuthenticationDemand | undefined };
@@ -31,12 +23,8 @@ export function scopeDemand(value: string, before: readonly ScopeDemand[] = []):
   return [...before, { scope, stepUp: { ...(acr && { acr }), ...(seconds !== undefined && { maxAge: Number(seconds) }) } }];
 }
 
-const WORDS: ReadonlyMap<Acr, string> = new Map([
-  [ACR_VALUES[0], "any"],
-  [TWO_FACTOR_ACR, "mfa"],
-  [PHISHING_RESISTANT_ACR, "phr"],
-]);
-
 /** A demand as `scopeDemand` reads it. Pure. */
-export const demandText = ({ acr, maxAge }: AuthenticationDemand): string =>
-  [acr === undefined ? "any" : WORDS.get(acr), ...(maxAge === undefined ? [] : [maxAge])].join(",");
+export function demandText({ acr, maxAge }: AuthenticationDemand): string {
+  const word = acr === TWO_FACTOR_ACR ? "mfa" : acr === PHISHING_RESISTANT_ACR ? "phr" : "any";
+  return maxAge === undefined ? word : `${word},${maxAge}`;
+}

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Language } from "../texts/languages.ts";
 import { collectOr } from "./client-options.ts";
 import { CommandFailure, contentOf, EXIT, secretIn } from "./failure.ts";
-import { digits, LIMIT, listed, type Most, managementCommands, type Output } from "./management-api.ts";
+import { digits, LIMIT, listed, type Most, managementCommands, type Output, oneOf } from "./management-api.ts";
 import { realmId } from "./scopes.ts";
 import { SIGN_INS, signInClass } from "./sign-in-class.ts";
 import { printable, record, table, whenOf } from "./table.ts";
@@ -14,10 +14,7 @@ type User = ManagementOutputs["operator"]["users"]["get"];
 type Realm = ManagementOutputs["operator"]["realms"]["update"];
 type Role = User["role"];
 
-const role = (value: string): Role => {
-  if (value === "user" || value === "developer" || value === "operator") return value;
-  throw new InvalidArgumentError("must be user, developer or operator");
-};
+const role: (value: string) => Role = oneOf("user", "developer", "operator");
 
 type RoleOption = { readonly role?: Role };
 type CreateOptions = RoleOption & { readonly passwordFile?: string };
