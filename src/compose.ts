@@ -27,25 +27,11 @@ import { invitations } from "./store/invitations.ts";
 import type { Database } from "./store/orm.ts";
 import { provisioner } from "./store/provisioning.ts";
 import type { Sql } from "./store/sql.ts";
-import { createLog, type Log } from "./telemetry/log.ts";
+import { createLog } from "./telemetry/log.ts";
 import { createMetrics } from "./telemetry/metrics.ts";
 import type { LogSink } from "./telemetry/stdout.ts";
 
-export interface Running {
-  /** Issuer URL of the front; undefined for a core. */
-  readonly url: string | undefined;
-  /** URL of the front on this machine. */
-  readonly listening: string | undefined;
-  readonly grpcPort: number | undefined;
-  readonly log: Log;
-  /** A new link for the first operator, in place of an earlier one; undefined where there is an operator, and for a core. */
-  firstOperatorLink(): Promise<string | undefined>;
-  hasOperator(): Promise<boolean>;
-  /** Loads, piece by piece, what the start deferred. Never throws. */
-  warmUp(): Promise<void>;
-  /** Reports itself as not serving, serves for `lingerSeconds` more, finishes requests in flight, then closes everything. */
-  close(lingerSeconds: number): Promise<void>;
-}
+export type Running = Awaited<ReturnType<typeof compose>>;
 
 /** Parts that tests may provide. */
 export interface Given {
@@ -66,7 +52,7 @@ const CLOCK_EVERY = 5;
 const WARN_EVERY = 30;
 
 /** Builds and starts the process that a role and its settings describe. */
-export async function compose(config: Config, role: Role, given: Given = {}): Promise<Running> {
+export async function compose(config: Config, role: Role, given: Given = {}) {
   const log = createLog({ level: config.logLevel, role, ...(given.logSink && { sink: given.logSink }) });
   const outages = databaseOutages(log, performance.now.bind(performance));
   const { failed } = outages;
@@ -82,20 +68,25 @@ export async function compose(config: Config, role: Role, given: Given = {}): Pr
     const url = listening === undefined ? undefined : config.issuer;
     log.info("started", { ...(url !== undefined && { port: config.port }) });
     return {
+      /** Issuer URL of the front; undefined for a core. */
       url,
+      /** URL of the front on this machine. */
       listening,
       grpcPort,
       log,
+      /** A new link for the first operator, in place of an earlier one; undefined where there is an operator, and for a core. */
       firstOperatorLink: async () =>
         url === undefined ? undefined : firstOperatorLink({ invitations: invitations(sql), randomBytes, issuer: url }),
       hasOperator: () => invitations(sql).hasOperator(),
+      /** Loads, piece by piece, what the start deferred. Never throws. */
       async warmUp() {
         for (const load of sides.flatMap(({ loads }) => loads)) {
           await load().catch(failed);
           await setTimeout(LOAD_PAUSE, undefined, { ref: false });
         }
       },
-      async close(lingerSeconds) {
+      /** Reports itself as not serving, serves for `lingerSeconds` more, finishes requests in flight, then closes everything. */
+      async close(lingerSeconds: number) {
         await Promise.all([stopBackground(), ...sides.map(({ drain }) => drain(lingerSeconds).catch(failed))]);
         await closeAll();
         log.info("stopped");

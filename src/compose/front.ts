@@ -100,7 +100,11 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
       },
     },
   });
-  const handler = tracedRequests(watched(callers.see, app), around.routes, around.tracing);
+  const watched: RequestListener = (request, response) => {
+    callers.see(request);
+    app(request, response);
+  };
+  const handler = tracedRequests(watched, around.routes, around.tracing);
   around.background.push(resealing(config, sql, log, around.failed));
   await waitWhileOthersServe(ready);
   const listener = await listening({ setting: "PORT", port: config.port, host }, () =>
@@ -113,14 +117,6 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     drain: (lingerSeconds: number) => listener.drain(lingerSeconds * 1000, GRACE),
   };
 }
-
-/** A listener whose requests `see` sees first. */
-const watched =
-  (see: (request: IncomingMessage) => void, listener: RequestListener): RequestListener =>
-  (request, response) => {
-    see(request);
-    listener(request, response);
-  };
 
 function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals, closing, tracing, log }: FrontSurroundings) {
   if (core !== undefined) return { core, ready: async () => true };

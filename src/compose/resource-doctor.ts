@@ -1,5 +1,5 @@
 import type { Answer, Web } from "../cli/doctor/web.ts";
-import { FetchFailure, type GuardedSend, type OutboundRequest, type OutboundResponse } from "../clients/guarded-fetch.ts";
+import { FetchFailure, type GuardedSend, type OutboundRequest } from "../clients/guarded-fetch.ts";
 import type { ResourceDoctor } from "../management/report-ports.ts";
 
 /** Seconds after which nothing more is asked. */
@@ -20,26 +20,18 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 const NO_TIME = `not asked within ${PATIENCE} seconds`;
 
-type Send = (request: OutboundRequest) => Promise<OutboundResponse>;
-
 /** `countersign doctor` of one resource, by the rules of guarded requests. This server itself is known, and not asked. @param clock in seconds */
 export const resourceDoctor =
   ({ send }: GuardedSend, issuer: string, clock: () => number): ResourceDoctor =>
   async (resource) => {
-    const [{ examine }, { connectionProblem, jsonProblem }] = await Promise.all([
-      import("../cli/doctor/examine.ts"),
-      import("../cli/doctor/web.ts"),
-    ]);
-    const problemOf = (failure: FetchFailure) => PROBLEMS[failure.reason] ?? connectionProblem(failure);
-    return examine(resource, guardedWeb(send, clock, { problemOf, jsonProblem }), clock, issuer);
+    const { examine } = await import("../cli/doctor/examine.ts");
+    const { connectionProblem, jsonProblem } = await import("../cli/doctor/web.ts");
+    return examine(resource, guardedWeb(send, clock, { connectionProblem, jsonProblem }), clock, issuer);
   };
 
-interface Wording {
-  readonly problemOf: (failure: FetchFailure) => string;
-  readonly jsonProblem: (text: string, status: number) => Pick<Answer, "body" | "problem">;
-}
+type Words = Pick<typeof import("../cli/doctor/web.ts"), "connectionProblem" | "jsonProblem">;
 
-function guardedWeb(send: Send, clock: () => number, { problemOf, jsonProblem }: Wording): Web {
+function guardedWeb(send: GuardedSend["send"], clock: () => number, { connectionProblem, jsonProblem }: Words): Web {
   const until = clock() + PATIENCE;
   const request = async (asked: Omit<OutboundRequest, "maxBytes">): Promise<Answer> => {
     const none = { url: asked.url, status: undefined, headers: new Headers(), body: undefined };
@@ -49,7 +41,7 @@ function guardedWeb(send: Send, clock: () => number, { problemOf, jsonProblem }:
       return { url: asked.url, status, headers: new Headers(headers), ...jsonProblem(Buffer.from(body).toString(), status) };
     } catch (error) {
       if (!(error instanceof FetchFailure)) throw error;
-      return { ...none, problem: problemOf(error) };
+      return { ...none, problem: PROBLEMS[error.reason] ?? connectionProblem(error) };
     }
   };
   return {

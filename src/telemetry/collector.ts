@@ -1,16 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { type ErrorHandler, setGlobalErrorHandler } from "@opentelemetry/core";
-import { type Resource, resourceFromAttributes } from "@opentelemetry/resources";
+import { resourceFromAttributes } from "@opentelemetry/resources";
 
-/** Where an OpenTelemetry collector takes what this process sends, and how the process names itself there. */
-export interface Collector {
-  readonly resource: Resource;
-  /** Address and headers for one kind of data. @param path such as `/v1/traces` */
-  at(path: string): { readonly url: string; readonly headers: Record<string, string> };
-}
+export type Collector = ReturnType<typeof collectorOf>;
 
-export interface CollectorSettings {
+interface CollectorSettings {
   /** Base URL. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -22,13 +17,15 @@ export interface CollectorSettings {
   readonly onFailure: ErrorHandler;
 }
 
-export function collectorOf({ endpoint, headers, attributes, role, issuer, onFailure }: CollectorSettings): Collector {
+/** Where an OpenTelemetry collector takes what this process sends, and how the process names itself there. */
+export function collectorOf({ endpoint, headers, attributes, role, issuer, onFailure }: CollectorSettings) {
   setGlobalErrorHandler(onFailure);
   const service = { "service.name": "countersign", "service.namespace": issuer };
   const process = { "service.instance.id": randomUUID(), "countersign.role": role };
   return {
     resource: resourceFromAttributes({ ...service, ...attributes, ...process }),
-    at: (path) => ({ url: `${endpoint.replace(/\/$/, "")}${path}`, headers: { ...headers } }),
+    /** Address and headers for one kind of data. @param path such as `/v1/traces` */
+    at: (path: string) => ({ url: `${endpoint.replace(/\/$/, "")}${path}`, headers: { ...headers } }),
   };
 }
 

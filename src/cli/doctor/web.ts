@@ -16,17 +16,13 @@ export interface Answer {
 }
 
 /** Milliseconds for one request, and bytes of one response. */
-export interface Bounds {
-  readonly milliseconds: number;
-  readonly bytes: number;
-}
-
-const BOUNDS: Bounds = { milliseconds: 5_000, bytes: 256 * 1024 };
+const BOUNDS = { milliseconds: 5_000, bytes: 256 * 1024 };
+type Bounds = typeof BOUNDS;
 
 export type Web = ReturnType<typeof boundedWeb>;
 
 /** Requests with an upper bound on time and size. Redirects are reported, never followed. */
-export function boundedWeb(bounds: Bounds = BOUNDS) {
+export function boundedWeb(bounds = BOUNDS) {
   const request = async (url: string, init: RequestInit): Promise<Answer> => {
     const none = { url, status: undefined, headers: new Headers(), body: undefined };
     const signal = AbortSignal.timeout(bounds.milliseconds);
