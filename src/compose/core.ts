@@ -49,7 +49,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Tracing } from "../telemetry/tracing.ts";
 import { notifyingLogouts } from "./housekeeping.ts";
-import { listening } from "./opening.ts";
+import { listening, reachesLoopback } from "./opening.ts";
 import { type Failed, periodically } from "./periodically.ts";
 import { observedCore, type RefusalLog, tracedCore } from "./telemetry.ts";
 
@@ -192,7 +192,7 @@ type SourceParts = { readonly ephemeral: Ephemeral; readonly audit: Pick<AuditLo
 
 /** Sources of clients and keys outside the database, and the audience that client assertions must have. */
 function clientSources(config: Config, sql: Sql, keys: Keys, { ephemeral, audit, clock }: SourceParts) {
-  const loopbackAllowed = config.environment !== "production" && isLoopbackHost(config.host);
+  const loopbackAllowed = reachesLoopback(config);
   // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients and platforms.
   const newFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
   const documentKeyFetch = newFetch();

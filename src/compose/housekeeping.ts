@@ -12,7 +12,6 @@ import type { Keys } from "../core/signing/key-ring.ts";
 import { Refusal } from "../errors.ts";
 import { openArchive, writeArchive } from "../outside/audit-archive.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
-import { isLoopbackHost } from "../outside/public-address.ts";
 import { auditPartitions, releaseAuditLimit } from "../store/audit-partitions.ts";
 import { auditRetention, type Due } from "../store/audit-progress.ts";
 import { auditSealer, SEAL_BATCH } from "../store/audit-sealer.ts";
@@ -27,6 +26,7 @@ import { sweep } from "../store/sweep.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
+import { reachesLoopback } from "./opening.ts";
 import { type Failed, periodically } from "./periodically.ts";
 
 /** Seconds between two sweeps and between two vacuums, and between two checks for removals. */
@@ -136,12 +136,13 @@ const LOGOUTS_EVERY = 1;
 
 /** Notifies clients of the end of sessions, by the keys of a core. @returns a function that stops it */
 export function notifyingLogouts(
-  { issuer, environment, host }: Config,
+  config: Config,
   sql: Sql,
   keys: Keys,
   { log, failed, clock }: { readonly log: Log; readonly failed: Failed; readonly clock: Clock },
 ): () => Promise<void> {
-  const local = environment !== "production" && isLoopbackHost(host);
+  const { issuer } = config;
+  const local = reachesLoopback(config);
   const ports = {
     issuer,
     keys,

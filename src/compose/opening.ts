@@ -3,12 +3,17 @@ import { resolve } from "node:path";
 import type { Config, Role } from "../config.ts";
 import { databaseFault, UNANSWERED } from "../database-fault.ts";
 import { isRefusal } from "../errors.ts";
+import { isLoopbackHost } from "../outside/public-address.ts";
 import { type Ephemeral, memoryEphemeral } from "../store/ephemeral/memory.ts";
 import { connectDatabase, type Database, openDatabase } from "../store/orm.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DatabaseOutages } from "./database-outages.ts";
 
 const location = (config: Config) => (config.databaseUrl === undefined ? { dir: config.dataDir } : { url: config.databaseUrl });
+
+/** Whether this machine may be fetched from: outside production, by a server that only this machine reaches. */
+export const reachesLoopback = ({ environment, host }: Pick<Config, "environment" | "host">): boolean =>
+  environment !== "production" && isLoopbackHost(host);
 
 /** The configured database, with a current schema. @throws {Error} naming the setting at fault */
 export const openConfigured = (config: Config, disk?: DatabaseOutages["disk"]): Promise<Database> =>

@@ -6,7 +6,6 @@ import type { WalletRoutes } from "../front/user-routes.ts";
 import { walletHandlers } from "../front/wallet/handlers.ts";
 import { walletRoutes } from "../front/wallet/routes.ts";
 import { guardedFetch } from "../outside/guarded-fetch.ts";
-import { isLoopbackHost } from "../outside/public-address.ts";
 import type { Ephemeral } from "../store/ephemeral/memory.ts";
 import type { Sql } from "../store/sql.ts";
 import { linkedWallets, walletLinks } from "../store/wallet-links.ts";
@@ -16,6 +15,7 @@ import { verifierOf, walletRequests } from "../wallet/request.ts";
 import { certificatesOf, issuerMetadata } from "../wallet/signatures.ts";
 import { statusLists } from "../wallet/status-list.ts";
 import { verifyPresentation } from "../wallet/verify.ts";
+import { reachesLoopback } from "./opening.ts";
 
 /** Wallet linking. Imported only when it is enabled, because of its libraries. */
 export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral, clock: Clock): WalletRoutes {
@@ -23,11 +23,12 @@ export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral, cl
   return (kit) => [...walletRoutes(config.issuer, walletHandlers({ ...kit, linking })), ...walletPageRoutes({ ...kit, linking })];
 }
 
-function linkingPorts({ issuer, environment, host, wallet }: Config, sql: Sql, ephemeral: Ephemeral, clock: Clock): LinkingPorts {
+function linkingPorts(config: Config, sql: Sql, ephemeral: Ephemeral, clock: Clock): LinkingPorts {
+  const { issuer, wallet } = config;
   const policy = { ...wallet, types: wallet.credentialTypes };
   const query = credentialQuery(policy);
   const verifier = verifierOf({ issuer, ...wallet });
-  const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: environment !== "production" && isLoopbackHost(host) });
+  const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: reachesLoopback(config) });
   const trust = { keys: issuerMetadata(fetch, clock), roots: certificatesOf(wallet.issuerRoots ?? "") };
   const verification = { policy, query, trust, lists: statusLists(fetch, trust), clock };
   return {
