@@ -1,14 +1,6 @@
 import { styleText } from "node:util";
+import { levels } from "pino";
 import type { LogSink } from "./stdout.ts";
-
-const LEVELS: ReadonlyMap<unknown, string> = new Map([
-  [10, "trace"],
-  [20, "debug"],
-  [30, "info"],
-  [40, "warn"],
-  [50, "error"],
-  [60, "fatal"],
-]);
 
 /** Members of a line that stand elsewhere in it, or say the same on each. */
 const BESIDE = new Set(["level", "time", "pid", "role", "event", "error"]);
@@ -16,7 +8,7 @@ const BESIDE = new Set(["level", "time", "pid", "role", "event", "error"]);
 /** A JSON line of the log for a developer's terminal: local time, level, event, members. @param colours whether to colour the level */
 function prettyLine(line: string, colours: boolean): string {
   const { level, time, event, error, ...members } = JSON.parse(line) as Readonly<Record<string, unknown>>; // pino wrote it
-  const word = (LEVELS.get(level) ?? "info").padEnd(5);
+  const word = (levels.labels[Number(level)] ?? "info").padEnd(5);
   const loud = typeof level === "number" && level >= 50 ? "red" : level === 40 ? "yellow" : "dim";
   const clock = new Date(String(time)).toTimeString().slice(0, 8);
   const rest = Object.entries(members).filter(([name]) => !BESIDE.has(name));

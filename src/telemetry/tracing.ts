@@ -49,10 +49,6 @@ export function startTracing({ collector, ratio, continues }: TracingSettings) {
   const tracer = provider.getTracer("countersign");
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   const propagator = new W3CTraceContextPropagator();
-  const getter = {
-    keys: (carrier: IncomingMessage) => Object.keys(carrier.headers),
-    get: (carrier: IncomingMessage, name: string) => carrier.headers[name],
-  };
   return {
     /**
      * Traces `work` as part of what runs now, or of a span of another process; nothing else.
@@ -87,7 +83,7 @@ export function startTracing({ collector, ratio, continues }: TracingSettings) {
     },
     /** Traces a request. @param route its pattern, if it is known */
     request(request: IncomingMessage, response: ServerResponse, route: string | undefined, work: () => void): void {
-      const parent = continues ? propagator.extract(ROOT_CONTEXT, request, getter) : ROOT_CONTEXT;
+      const parent = continues ? propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter) : ROOT_CONTEXT;
       const method = request.method ?? "GET";
       const attributes = { "http.request.method": method, ...(route !== undefined && { "http.route": route }) };
       const span = tracer.startSpan(route === undefined ? method : `${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
