@@ -4,26 +4,20 @@ export const UNCOUNTED = 8 * 1024;
 /** Bytes that all bodies may have together. */
 export const BODY_BYTES = 64 * 1024 * 1024;
 
-/** A body that is arriving. */
-export interface BodyShare {
-  /** Counts bytes that have arrived. @returns false when there is no room for them */
-  take(bytes: number): boolean;
-  giveBack(): void;
-}
-
-/** Begins to count a body. */
-export type BodyBudget = () => BodyShare;
+export type BodyBudget = ReturnType<typeof bodyBudget>;
 
 /**
  * Limits the memory of bodies that are still arriving, which slow senders could fill. One per listener.
  * @param most bytes of all bodies  @param uncounted bytes of each body that are not counted, where the number of bodies is limited
+ * @returns begins to count a body that is arriving
  */
-export function bodyBudget(most = BODY_BYTES, uncounted = UNCOUNTED): BodyBudget {
+export function bodyBudget(most = BODY_BYTES, uncounted = UNCOUNTED) {
   let taken = 0;
   return () => {
     let [length, own] = [0, 0];
     return {
-      take(bytes) {
+      /** Counts bytes that have arrived. @returns false when there is no room for them */
+      take(bytes: number): boolean {
         length += bytes;
         const more = Math.max(0, length - uncounted) - own;
         if (more > 0 && taken + more > most) return false;
@@ -31,7 +25,7 @@ export function bodyBudget(most = BODY_BYTES, uncounted = UNCOUNTED): BodyBudget
         taken += more;
         return true;
       },
-      giveBack() {
+      giveBack(): void {
         taken -= own;
         own = 0;
       },

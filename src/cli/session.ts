@@ -5,7 +5,6 @@ import { isLoopbackHost } from "../protocol/access.ts";
 import { assertAnswers, CommandFailure, EXIT, NO_COUNTERSIGN, request } from "./failure.ts";
 import { assertStorable, forgetSession, type Kept, keepSession, keptSession, withSessionLock } from "./kept-sessions.ts";
 import { actAs, type Terminal } from "./terminal.ts";
-import type { Tokens } from "./token/server.ts";
 
 const CallTokens = z.object({ access_token: z.string(), expires_in: z.number() });
 const TokenSet = CallTokens.extend({ refresh_token: z.string() });
@@ -193,14 +192,7 @@ async function signInByBrowser(url: string, device: boolean, terminal: Terminal)
   const obtain = device ? (await import("./token/device.ts")).tokensByDevice : (await import("./token/server.ts")).tokensByBrowser;
   const server = await readServer(url);
   const request = { server, clientId: COMMAND_LINE_CLIENT_ID, scope: SCOPE, resources: [server.issuer] };
-  return { clientId: COMMAND_LINE_CLIENT_ID, ...asKept(tokenSet(await obtain(request, terminal)), terminal) };
-}
-
-/** @throws {CommandFailure} for tokens without a refresh token */
-function tokenSet(tokens: Tokens): TokenSet {
-  const read = TokenSet.safeParse(tokens);
-  if (!read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
-  return read.data;
+  return { clientId: COMMAND_LINE_CLIENT_ID, ...asKept(valid(await obtain(request, terminal), TokenSet), terminal) };
 }
 
 /** Why a password does not suffice, from the server's answer. */
@@ -241,8 +233,12 @@ async function answered<Answer>(answer: Response, schema: z.ZodType<Answer>): Pr
 }
 
 /** @throws {CommandFailure} for a body that is not of a Countersign, such as a page of a proxy */
-async function bodyOf<Body>(answer: Response, schema: z.ZodType<Body>): Promise<Body> {
-  const read = schema.safeParse(await answer.json().catch(() => undefined));
+const bodyOf = async <Body>(answer: Response, schema: z.ZodType<Body>): Promise<Body> =>
+  valid(await answer.json().catch(() => undefined), schema);
+
+/** @throws {CommandFailure} for what does not come from a Countersign, such as tokens without a refresh token */
+function valid<Value>(value: unknown, schema: z.ZodType<Value>): Value {
+  const read = schema.safeParse(value);
   if (!read.success) throw new CommandFailure(EXIT.unreachable, NO_COUNTERSIGN);
   return read.data;
 }
