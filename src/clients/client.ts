@@ -7,8 +7,11 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 export const AUTH_METHODS = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"] as const;
 /** With the one that operators give: a client of it authenticates by the tokens of the platform on which it runs. */
 export const OPERATOR_AUTH_METHODS = [...AUTH_METHODS, "workload_jwt"] as const;
-/** What metadata lists while an operator trusts a platform. @see draft-ietf-oauth-spiffe-client-auth §4 */
-export const ADVERTISED_WITH_PLATFORMS = [...OPERATOR_AUTH_METHODS, "spiffe_jwt"] as const;
+/** What metadata lists. The documents of clients may name SPIFFE IDs of their own. @see draft-ietf-oauth-spiffe-client-auth §4 */
+export const advertisedMethods = (trustsPlatforms: boolean, readsDocuments: boolean): readonly string[] => [
+  ...(trustsPlatforms ? OPERATOR_AUTH_METHODS : AUTH_METHODS),
+  ...(trustsPlatforms || readsDocuments ? ["spiffe_jwt"] : []),
+];
 export type AuthMethod = (typeof OPERATOR_AUTH_METHODS)[number];
 
 /** Signature algorithms of client assertions: asymmetric ones only (docs/protocol.md#client-assertions). */

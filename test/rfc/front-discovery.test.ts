@@ -76,7 +76,7 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
       authorization_response_iss_parameter_supported: true,
       client_id_metadata_document_supported: true,
       grant_types_supported: GRANT_TYPES.filter((grant) => grant !== JWT_BEARER),
-      token_endpoint_auth_methods_supported: AUTH_METHODS,
+      token_endpoint_auth_methods_supported: [...AUTH_METHODS, "spiffe_jwt"],
       scopes_supported: ["openid", "offline_access"],
       ui_locales_supported: ["en", "de"],
     });

@@ -213,13 +213,13 @@ describe("every failure returns the same 401 invalid_client, and its reason is a
 });
 
 describe("docs/protocol.md#metadata-documents: a client whose document names a SPIFFE ID", () => {
-  const push = (clientId: string, claims: object, spiffeIssuer = domain) =>
-    server.form("/oauth/par", {
-      ...by(spiffeIssuer.token(server.url, claims), SVID_ASSERTION_TYPE),
+  const push = (clientId: string, claims: object, to = server) =>
+    to.form("/oauth/par", {
+      ...by(domain.token(to.url, claims), SVID_ASSERTION_TYPE),
       client_id: clientId,
       response_type: "code",
       redirect_uri: "https://app.example.test/cb",
-      code_challenge: server.pkce().challenge,
+      code_challenge: to.pkce().challenge,
       code_challenge_method: "S256",
     });
 
@@ -242,6 +242,16 @@ describe("docs/protocol.md#metadata-documents: a client whose document names a S
     expect((await push(clientId, { sub: "spiffe://apps.example/app" })).body).toEqual({ error: "invalid_client" });
     expect((await push(clientId, { sub: "spiffe://apps.example/app/one", aud: "x" })).status).toBe(401);
     expect((await push(`https://localhost:${site.port}/elsewhere`, { sub: "spiffe://apps.example/app/one" })).status).toBe(401);
+  });
+
+  test("needs no trusted platform, so metadata lists the method wherever documents are read", async () => {
+    for (const [CIMD_ENABLED, expected] of Object.entries({ true: [201, ["spiffe_jwt"]], false: [401, []] })) {
+      const alone = await startServer({ env: { CIMD_ENABLED } });
+      const { status } = await push(`https://localhost:${site.port}/client`, { sub: "spiffe://apps.example/app/one" }, alone);
+      const { token_endpoint_auth_methods_supported: listed } = (await alone.get("/.well-known/oauth-authorization-server")).body;
+      await alone.close();
+      expect([status, listed.slice(4)]).toEqual(expected);
+    }
   });
 });
 

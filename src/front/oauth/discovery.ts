@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import { ADVERTISED_WITH_PLATFORMS, AUTH_METHODS, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
+import { advertisedMethods, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import type { Realms } from "../../clients/ports.ts";
 import type { Clock } from "../../clock.ts";
 import { shared } from "../../load-once.ts";
@@ -58,9 +58,10 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
   const serve = (path: string, summary: string, metadata: (facts: MetadataFacts) => object): Route => {
     const prepare = (from: Stored) => {
       const { scopes, trustsPlatforms } = from;
-      const served = trustsPlatforms
-        ? { authMethods: ADVERTISED_WITH_PLATFORMS, grantTypes: [...new Set([...grantTypes, JWT_BEARER])] }
-        : { authMethods: AUTH_METHODS, grantTypes };
+      const served = {
+        authMethods: advertisedMethods(trustsPlatforms, cimdEnabled),
+        grantTypes: trustsPlatforms ? [...new Set([...grantTypes, JWT_BEARER])] : grantTypes,
+      };
       return { from, document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes, ...served })), "application/json") };
     };
     let made = prepare({ scopes: options.defaultScopes, trustsPlatforms: false });
