@@ -27,7 +27,7 @@ export const LISTENER_SETTINGS = {
   ),
   JWT_ISSUER: listener(
     issuer().optional(),
-    "Issuer identifier, and base URL of every published address. With NODE_ENV=production it must be `https`, except for loopback hosts.",
+    "Issuer identifier, and base URL of every published address. With NODE_ENV=production it must be `https`, except for loopback hosts. A proxy passes its path on: below a path such as `/oauth` or `/auth`, one that removes it makes routes of that name unreachable.",
     {
       unset: "`http://localhost:PORT`",
     },
