@@ -54,6 +54,11 @@ describe("docs/protocol.md#client-assertions", () => {
     expect((await token({ ...by(made()), client_id: "remote-robot" })).status).toBe(401);
   });
 
+  test("RFC 7519 §2: accepts times with fractions of seconds", async () => {
+    const now = Date.now() / 1_000 + 0.25;
+    expect((await token(by(made({ iat: now, nbf: now, exp: now + 60 })))).status).toBe(200);
+  });
+
   test("accepts an RS256 assertion by a key at the registered jwks_uri", async () => {
     const before = site.requests().length;
     for (let round = 0; round < 3; round++) {

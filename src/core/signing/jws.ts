@@ -122,8 +122,8 @@ export function parseJws(token: string, maxLength = MAX_TOKEN_LENGTH): ParsedJws
   return { header, payload, headerSegment: first, signingInput: `${first}.${second}`, signature };
 }
 
-/** A time in a JWT of another issuer: whole seconds. */
-export const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
+/** A time in a JWT of another issuer: seconds, perhaps with a fraction (RFC 7519 §2). */
+export const isTime = (value: unknown): value is number => typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 
 /** Whether an optional time of a JWT is at most `latest`. */
 export const hasCome = (time: unknown, latest: number): boolean => time === undefined || (isTime(time) && time <= latest);

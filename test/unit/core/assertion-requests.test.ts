@@ -114,6 +114,7 @@ test.for<readonly [string, object, Partial<AssertedIdentity & NewGrant>]>([
   ["a time of authentication at the epoch", { auth_time: 0 }, { authTime: 0 }],
   ["a time of authentication that is not an integer", { auth_time: 1.5 }, { authTime: NOW - 10 }],
   ["an issue time within the permitted skew", { iat: NOW + 60, nbf: NOW + 60 }, { authTime: NOW }],
+  ["times with fractions of seconds", { iat: NOW - 10.5, nbf: NOW - 10.5, exp: NOW + 99.5 }, { authTime: NOW - 11, remember: 159.5 }],
   ["the longest lifetime", { iat: NOW - 10, exp: NOW + 290 }, { remember: 350 }],
   ["its only audience in a list", { aud: [ISSUER] }, { subject: "employee-7" }],
   ["the longest subject", { sub: "x".repeat(255) }, { subject: "x".repeat(255) }],

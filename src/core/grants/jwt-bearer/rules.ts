@@ -227,7 +227,9 @@ export function decideIdentityAssertion(facts: AssertionFacts, trace = ENFORCED)
     audience,
     scopes: trace.check(SCOPE, { ...facts, audience }),
     authTime:
-      Number.isSafeInteger(auth_time) && Number(auth_time) >= 0 && Number(auth_time) <= now ? Number(auth_time) : Math.min(iat, now),
+      Number.isSafeInteger(auth_time) && Number(auth_time) >= 0 && Number(auth_time) <= now
+        ? Number(auth_time)
+        : Math.floor(Math.min(iat, now)),
     verifiedEmail: typeof email === "string" && email_verified === true ? email : undefined,
   };
 }
