@@ -139,7 +139,7 @@ export function identityFrom(issuer: string, claims: Claims, information: Claims
     lastName: nameOf(family_name),
     acr: textOf(claims.acr),
     amr: Array.isArray(claims.amr) ? claims.amr.filter((value): value is string => typeof value === "string").slice(0, 16) : [],
-    authTime: Number.isSafeInteger(claims.auth_time) ? Math.max(0, Number(claims.auth_time)) : undefined,
+    authTime: Number.isFinite(claims.auth_time) ? Math.floor(Math.max(0, Number(claims.auth_time))) : undefined,
     sid: textOf(claims.sid)?.slice(0, MAX_SUBJECT),
   };
 }

@@ -114,7 +114,7 @@ describe("a user whom a provider names", () => {
   test("has proved who they are when they did so at the provider, which then must ask them again", async () => {
     const visitor = aVisitor();
     const proved = Math.floor(Date.now() / 1000) - 3_600;
-    const earlier = { claims: { email: "earlier@acme.test", email_verified: true, auth_time: proved } };
+    const earlier = { claims: { email: "earlier@acme.test", email_verified: true, auth_time: proved + 0.5 } }; // RFC 7519 §2
     const page = await visitor.follow(authorizePath({ prompt: "login" }));
     await arrive(visitor, "earlier", earlier); // not by the button of the request
     const asked = await visitor.follow(new URL(page.url).pathname.replace("/login", "/consent") + new URL(page.url).search);

@@ -226,10 +226,7 @@ export function decideIdentityAssertion(facts: AssertionFacts, trace = ENFORCED)
     act,
     audience,
     scopes: trace.check(SCOPE, { ...facts, audience }),
-    authTime:
-      Number.isSafeInteger(auth_time) && Number(auth_time) >= 0 && Number(auth_time) <= now
-        ? Number(auth_time)
-        : Math.floor(Math.min(iat, now)),
+    authTime: Math.floor(isTime(auth_time) && auth_time >= 0 && auth_time <= now ? auth_time : Math.min(iat, now)),
     verifiedEmail: typeof email === "string" && email_verified === true ? email : undefined,
   };
 }
