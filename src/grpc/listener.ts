@@ -23,7 +23,8 @@ import { INTROSPECTION_LIMIT, shortenDeadline } from "./deadline.ts";
 import { methodPath, REQUEST_BYTES } from "./definition.ts";
 import { type AddressOf, asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
-import { type RevocationStreams, revocationFeed, serveRevocations } from "./revocation-streams.ts";
+import { revocationFeed } from "./revocation-feed.ts";
+import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
 import { admission, callRunner, MAX_IN_FLIGHT, type OnFault, type RunCall, serveUnary, type UnaryService } from "./served-call.ts";
 import { standardServices, standardStreams } from "./standard-services.ts";
 
@@ -225,7 +226,7 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
     serveRevocations(
       server,
       core,
-      run,
+      callRunner(admission(maxInFlight), onFault), // streams that begin take no place of another call
       revocationFeed(revocations, (fault) => onFault(fault, "WatchRevocations")),
       addressOf,
     );

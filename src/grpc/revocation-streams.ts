@@ -1,94 +1,19 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall, Server, ServerWritableStream } from "@grpc/grpc-js";
 import { epochMillis } from "../clock.ts";
-import { type RevocationEvent, type RevocationEvents, revocationDigest } from "../core/revocation.ts";
-import { isRefusal, Refusal } from "../errors.ts";
+import { type RevocationEvent, revocationDigest } from "../core/revocation.ts";
+import { Refusal } from "../errors.ts";
 import {
   IntrospectionService,
   type WatchRevocationsRequest,
   type WatchRevocationsResponseSchema,
 } from "../gen/countersign/introspection/v1/introspection_pb.ts";
-import { INTROSPECTION_LIMIT } from "./deadline.ts";
-import { REQUEST_BYTES, type Received, servedMethod } from "./definition.ts";
+import { asBuffer, encode, REQUEST_BYTES, type Received, servedMethod } from "./definition.ts";
 import { type AddressOf, asResourceServer } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { statusOf } from "./refusal.ts";
+import type { RevocationFeed, RevocationPage } from "./revocation-feed.ts";
 import type { RunCall } from "./served-call.ts";
-
-/** Milliseconds between two queries while there are watchers. */
-const LOOK_EVERY = 200;
-/** Milliseconds after a failed query. */
-const LOOK_AFTER_FAILURE = 1_000;
-
-/** New events, and the cursor after them. */
-export type RevocationPage = { readonly marks: readonly RevocationEvent[]; readonly cursor: string };
-
-export interface RevocationFeed {
-  /**
-   * Calls `listener` with every event from now on, and with none after each query that found none: silence means that the state is unknown.
-   * @returns the earlier events (after `cursor`, or all that matter), some of which may be reported again, and how to stop
-   */
-  watch(
-    cursor: string | undefined,
-    listener: (page: RevocationPage) => void,
-  ): Promise<{ readonly beginning: RevocationPage & { readonly whole: boolean }; stop(): void }>;
-}
-
-/**
- * One query serves all watchers of this process; without watchers there is none. Each query reads from the previous cursor, so that late
- * commits are found; events reported before are left out.
- */
-export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void): RevocationFeed {
-  const listeners = new Set<(page: RevocationPage) => void>();
-  let looking: Promise<void> | undefined;
-
-  async function look({ cursor: first, marks }: RevocationPage): Promise<void> {
-    let cursor = first;
-    let reported = new Set(marks.map(({ sequence }) => sequence));
-    while (listeners.size > 0) {
-      await sleep(LOOK_EVERY, undefined, { ref: false });
-      try {
-        const page = await source.since(cursor);
-        const news = page.marks.filter(({ sequence }) => !reported.has(sequence));
-        reported = new Set(page.marks.map(({ sequence }) => sequence));
-        cursor = page.cursor;
-        for (const listener of listeners) listener({ marks: news, cursor });
-      } catch (error) {
-        if (!isRefusal(error)) failed(error);
-        await sleep(LOOK_AFTER_FAILURE, undefined, { ref: false });
-      }
-    }
-    looking = undefined; // at once, so that a later watcher starts queries again
-  }
-
-  /** Events that are visible already are no news: an open transaction may hold the cursor back, and return them for hours. */
-  async function start(): Promise<void> {
-    void look(await source.since(await source.edge()));
-  }
-
-  /** Resolves once queries have begun: a caller that reads the earlier events after that misses none. */
-  function begun(): Promise<void> {
-    looking ??= start().catch((error: unknown) => {
-      looking = undefined;
-      throw error;
-    });
-    return looking;
-  }
-
-  return {
-    async watch(cursor, listener) {
-      listeners.add(listener);
-      try {
-        await begun();
-        return { beginning: await source.since(cursor), stop: () => void listeners.delete(listener) };
-      } catch (error) {
-        listeners.delete(listener);
-        throw error;
-      }
-    },
-  };
-}
 
 type Call = ServerWritableStream<Received, unknown>;
 type Answer = MessageInitShape<typeof WatchRevocationsResponseSchema>;
@@ -102,8 +27,10 @@ const LONGEST = 300_000;
 const PULSE = 800;
 /** Events of one message. */
 const CHUNK = 1_000;
-/** Messages that may wait for a slow reader. */
-const MOST_WAITING = 2_000;
+/** Milliseconds within which a reader must have taken all that waits for it. */
+const LONGEST_UNREAD = 30_000;
+/** Milliseconds until a stream has begun. */
+const BEGINNING_LIMIT = 5_000;
 
 /**
  * Which stream ends for a further one of a caller. Pure. In a full process the client with the most streams loses its oldest, so that a few
@@ -124,6 +51,10 @@ export function streamToEnd<Stream extends object>(
   return most.length > own + 1 ? most[0] : "none";
 }
 
+const method = IntrospectionService.method.watchRevocations;
+/** Answers are encoded bytes. */
+const SERVED = { ...servedMethod(method, REQUEST_BYTES.introspect), responseSerialize: asBuffer };
+
 /** The open streams of WatchRevocations. */
 export type RevocationStreams = { close(): void };
 
@@ -138,12 +69,11 @@ export function serveRevocations(
   const open = new Map<Call, string>();
   const closing = new Map<Call, () => void>();
   let stopping = false;
-  const method = IntrospectionService.method.watchRevocations;
 
   async function begin(call: Call): Promise<void> {
     const terms = {
       method: method.name,
-      limit: INTROSPECTION_LIMIT,
+      limit: BEGINNING_LIMIT,
       callerWaits: Number(call.getDeadline()) - epochMillis(),
       onLeave: (leave: () => void) => call.on("cancelled", leave),
     };
@@ -198,7 +128,7 @@ export function serveRevocations(
       call.emit("error", statusOf(thrown));
     });
   };
-  server.addService({ [method.localName]: servedMethod(method, REQUEST_BYTES.introspect) }, { [method.localName]: handle });
+  server.addService({ [method.localName]: SERVED }, { [method.localName]: handle });
   return {
     close() {
       stopping = true; // also for streams that have not begun
@@ -221,31 +151,47 @@ async function confirm({ stop }: { stop(): void }, authenticate: () => Promise<u
 const concerns = (clientId: string, { marks }: RevocationPage): boolean =>
   marks.some(({ kind, key }) => kind === "client" && key === clientId);
 
+/** Messages with events, encoded once for all streams that get the same events: digests take long. */
+const encodedMarks = new WeakMap<RevocationPage["marks"], readonly Uint8Array[]>();
+function messagesOf(marks: RevocationPage["marks"]): readonly Uint8Array[] {
+  const known = encodedMarks.get(marks);
+  if (known !== undefined) return known;
+  const messages = Array.from({ length: Math.max(1, Math.ceil(marks.length / CHUNK)) }, (_, n) =>
+    encode(method.output, { marks: marks.slice(n * CHUNK, (n + 1) * CHUNK).map(printed) } satisfies Answer),
+  );
+  encodedMarks.set(marks, messages);
+  return messages;
+}
+
 /** Writes events to a call: first the beginning, then, in order, those reported since. */
 function pipeTo(call: Call) {
   const early: RevocationPage[] = [];
   let tooSlow: (() => void) | undefined;
   let pulse = Number.NEGATIVE_INFINITY;
+  let allReadAt = Number.POSITIVE_INFINITY;
 
-  const write = (answer: Answer): void => {
-    pulse = performance.now();
-    call.write(answer);
-  };
   const send = ({ marks, cursor }: RevocationPage, reset: boolean): void => {
-    const answers: Answer[] = [];
-    for (let at = 0; at < marks.length || at === 0; at += CHUNK) answers.push({ marks: marks.slice(at, at + CHUNK).map(printed) });
-    answers.forEach((answer, n) => {
-      write({ ...answer, ...(n === 0 && { reset }), ...(n === answers.length - 1 && { cursor }) });
+    const messages = messagesOf(marks);
+    pulse = performance.now();
+    messages.forEach((message, n) => {
+      const more: Answer = { ...(n === 0 && { reset }), ...(n === messages.length - 1 && { cursor }) };
+      // Encodings of two messages one after the other are that of both merged.
+      call.write(Object.keys(more).length === 0 ? message : Buffer.concat([message, encode(method.output, more)]));
     });
+  };
+  const isBehind = (): boolean => {
+    if (call.writableLength === 0) allReadAt = performance.now();
+    return performance.now() - allReadAt > LONGEST_UNREAD;
   };
   return {
     report(page: RevocationPage): void {
       if (tooSlow === undefined) early.push(page);
-      else if (call.writableLength > MOST_WAITING) tooSlow();
+      else if (isBehind()) tooSlow();
       else if (page.marks.length > 0 || performance.now() - pulse >= PULSE) send(page, false);
     },
     begin(beginning: RevocationPage & { readonly whole: boolean }, onTooSlow: () => void): void {
       tooSlow = onTooSlow;
+      allReadAt = performance.now();
       send(beginning, beginning.whole);
       for (const page of early) if (page.marks.length > 0) send(page, false);
     },

@@ -105,10 +105,9 @@ const SINCE = statement(
   `with edge as materialized (select ${EDGE} as xid, $1::text::bigint as cursor),
    start as materialized (select xid, case when cursor <= xid then cursor end as since from edge)
    select start.xid::text as cursor, start.since is null as whole, coalesce((
-     select jsonb_agg(jsonb_build_object(
-       'sequence', events.id::text, 'kind', events.kind, 'key', events.key, 'lifted', events.lifted,
-       'revokedAt', ${seconds("events.revoked_at")}, 'expiresAt', ${seconds("events.expires_at")}) order by events.id)
-     from revocation_events events where events.xid >= coalesce(start.since, 0)), '[]') as marks
+     select json_agg(marks) from (
+       select id::text as sequence, kind, key, lifted, ${seconds("revoked_at")} as "revokedAt", ${seconds("expires_at")} as "expiresAt"
+       from revocation_events where xid >= coalesce(start.since, 0) order by id) as marks), '[]') as marks
    from start`,
 );
 

@@ -3,7 +3,7 @@ import { Metadata, type Server } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import type { RevocationEvent } from "../../../src/core/revocation.ts";
 import { Refusal } from "../../../src/errors.ts";
-import type { RevocationFeed, RevocationPage } from "../../../src/grpc/revocation-streams.ts";
+import type { RevocationFeed, RevocationPage } from "../../../src/grpc/revocation-feed.ts";
 import { serveRevocations } from "../../../src/grpc/revocation-streams.ts";
 import { admission, callRunner } from "../../../src/grpc/served-call.ts";
 
