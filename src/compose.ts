@@ -135,7 +135,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
     ephemeral,
     tracing,
   };
-  const keys = role === "front" ? undefined : await keysOf(config, database);
+  const keys = role === "front" ? undefined : await keysOf(config, database, around.databaseClock.seconds);
   if (keys !== undefined) await awaitNotice(keys, log, failed);
   const core = keys && (await startCore(config, role, sql, keys, around));
   const front = role === "core" ? undefined : await composeFront(config, sql, { ...around, core: core?.core, routes, passwords });

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Clock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { type Keys, openKeys } from "../core/signing/key-ring.ts";
 import { publicKeysOf, type SigningKey, signingKey } from "../core/signing/keys.ts";
@@ -13,8 +14,8 @@ import { isWorker, waitWhileOthersServe } from "./worker.ts";
 /** Seconds for which a key is served after the last core that holds it: longer than any token lives, plus the interval of reports. */
 export const KEYS_OUTLIVE = 25 * 60 * 60;
 
-/** The configured keys; in development those under DATA_DIR. Production must configure its own (config/contradictions.ts). */
-export async function keysOf(config: Config, { sql, kind }: Database): Promise<Keys> {
+/** The configured keys; in development those under DATA_DIR. Production must configure its own (config/contradictions.ts). @param clock of the database */
+export async function keysOf(config: Config, { sql, kind }: Database, clock?: Clock): Promise<Keys> {
   const { privateKeyPem, previousPrivateKeyPem, retiredPublicKeysPem, rsaPrivateKeyPem, idTokenSigningAlg } = config.keys;
   const generated =
     privateKeyPem === undefined ||
@@ -29,7 +30,7 @@ export async function keysOf(config: Config, { sql, kind }: Database): Promise<K
     // No other core shares the embedded database, and a generated key is for trials and replaces none.
     signsAtOnce: kind === "embedded" || generated,
   };
-  return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE));
+  return openKeys(ring, keyRegister(sql, KEYS_OUTLIVE), clock);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Client, demandsEdDsa } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
+import { shared } from "../../load-once.ts";
 import { type ClassicalJwk, type PublicJwk, type SigningKey, type VerificationKey, verificationKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";
 
@@ -40,6 +41,9 @@ export interface Keys {
 
 /** Seconds for which a key is published before it signs: it has to reach every core and front, and then verifiers that cache a key set. */
 const NOTICE = 300;
+
+/** Seconds for which a core signs after it last marked its keys as in use: less than those in which they cannot be withdrawn (store/key-register.ts). */
+const MARKED_FOR = 75;
 
 /** The key that signs ID tokens and logout tokens for a client. @throws {Refusal} temporarily_unavailable */
 export function idTokenKey(keys: Pick<Keys, "signing">, client: Pick<Client, "securityProfile">): SigningKey {
@@ -100,17 +104,24 @@ function kidsOf(judgement: Judgement): readonly string[] {
   return [...new Set([accessToken, idToken, ...(hybrid === undefined ? [] : [hybrid])].map(({ jwk }) => jwk.kid))];
 }
 
-/** Publishes the keys of this core beside those of other cores. @throws {Error} where a key that has to sign was withdrawn */
-export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Keys> {
+/**
+ * Publishes the keys of this core beside those of other cores.
+ * @param clock seconds; one that counts on while the machine stands still
+ * @throws {Error} where a key that has to sign was withdrawn
+ */
+export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () => performance.now() / 1_000): Promise<Keys> {
   const own = [...ring.accessToken, ...(ring.rsa === undefined ? [] : [ring.rsa])];
   const held: readonly PublicJwk[] = [...own.map(({ jwk }) => jwk), ...(ring.mldsa === undefined ? [] : [ring.mldsa.key.jwk])];
   const configured = [...new Map([...held, ...(ring.published ?? [])].map((jwk) => [jwk.kid, jwk])).values()];
   let verifying = new Map<string, VerificationKey>();
   let document = "";
   let judgement: Judgement = { kind: "waits", seconds: NOTICE };
+  let markedAt = Number.NEGATIVE_INFINITY;
 
   const publish = async (signing: readonly string[]): Promise<Judgement> => {
+    const began = clock();
     const served = await register.publish(configured, signing);
+    markedAt = began;
     const withdrawn = withdrawnOf(served);
     const all = new Map(
       [...configured, ...served.map(({ jwk }) => jwk)].flatMap((jwk) => (withdrawn.has(jwk.kid) ? [] : [[jwk.kid, jwk] as const])),
@@ -121,7 +132,7 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
     return judgeRing(ring, served);
   };
 
-  const refresh = async (): Promise<void> => {
+  const refresh = shared(async (): Promise<void> => {
     let marked = kidsOf(judgement);
     let next = await publish(marked);
     // A key is marked as in use before it signs, and may have been withdrawn before it was marked.
@@ -130,7 +141,7 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
       next = await publish(marked);
     }
     judgement = next;
-  };
+  });
   await refresh();
   if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds)) {
     const isServed = ({ jwk }: SigningKey): boolean => verifying.has(jwk.kid);
@@ -141,10 +152,18 @@ export async function openKeys(ring: KeyRing, register: KeyRegister): Promise<Ke
 
   return {
     signing() {
-      if (judgement.kind === "signs") return judgement.keys;
+      if (judgement.kind === "signs") {
+        if (clock() - markedAt <= MARKED_FOR) return judgement.keys;
+        refresh().catch(() => undefined); // reported by the regular ones
+        throw new Refusal("temporarily_unavailable", "signing_key_perhaps_withdrawn", { retryAfter: 1 });
+      }
+      if (!Number.isFinite(judgement.seconds)) {
+        const description = "The signing key was withdrawn: another one has to be configured.";
+        throw new Refusal("temporarily_unavailable", "signing_key_withdrawn", { description, retryAfter: NOTICE });
+      }
       throw new Refusal("temporarily_unavailable", "signing_key_not_published_long_enough", {
         description: `The signing key is new: it signs when it has been published for ${NOTICE} seconds.`,
-        retryAfter: Math.min(judgement.seconds, NOTICE),
+        retryAfter: judgement.seconds,
       });
     },
     current: () => (judgement.kind === "signs" ? judgement.keys : undefined),

@@ -4,6 +4,7 @@ import { createSigner, issuedTokens, signJwt } from "../../../src/core/signing/j
 import { judgeRing, noticeLeft, openKeys, type ServedKey } from "../../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
+import { Refusal } from "../../../src/errors.ts";
 
 const pem = (kind: "ed25519" | "rsa") => {
   const { privateKey } = kind === "rsa" ? generateKeyPairSync("rsa", { modulusLength: 2048 }) : generateKeyPairSync("ed25519");
@@ -107,6 +108,28 @@ describe("a withdrawn key", () => {
     expect(keys.signing().accessToken).toBe(old);
     expect(marks).toEqual([[], [young.jwk.kid], [old.jwk.kid]]);
   });
+});
+
+test("a key that was not marked as in use for 75 s does not sign until it is: it may have been withdrawn after 90", async () => {
+  let now = 1_000;
+  let register: readonly ServedKey[] = served([old, 5_000]);
+  const keys = await openKeys({ accessToken: [old] }, { publish: async () => register }, () => now);
+  const reason = () => {
+    try {
+      return keys.signing().accessToken.jwk.kid;
+    } catch (error) {
+      return error instanceof Refusal ? error.reason : error;
+    }
+  };
+  now += 75;
+  expect(reason()).toBe(old.jwk.kid);
+  now += 1;
+  expect(reason()).toBe("signing_key_perhaps_withdrawn");
+  await expect.poll(reason).toBe(old.jwk.kid);
+  register = [{ jwk: old.jwk, age: 5_000, withdrawn: true }];
+  now += 76;
+  expect(reason()).toBe("signing_key_perhaps_withdrawn");
+  await expect.poll(reason).toBe("signing_key_withdrawn");
 });
 
 test("a key is marked as in use before it first signs, and not while it waits", async () => {
