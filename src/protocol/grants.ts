@@ -11,7 +11,7 @@ export type GrantCase = Exclude<NonNullable<TokenRequest["grant"]["case"]>, "ref
 /** The parameters of a grant as the core receives them. */
 export type GrantParams<Case extends GrantCase> = Extract<TokenRequest["grant"], { case: Case }>["value"];
 
-interface GrantRow<Case extends GrantCase> {
+interface GrantRow<Member = string> {
   readonly grantType: string;
   /** The grant in metrics. */
   readonly label: string;
@@ -19,15 +19,13 @@ interface GrantRow<Case extends GrantCase> {
   readonly selfService: boolean;
   /** Whether only authenticated clients may use it. */
   readonly confidential: boolean;
-  /** Required parameters, by their names on the wire. */
-  readonly required: Readonly<Record<string, keyof GrantParams<Case>>>;
-  /** Reads the parameters; a missing one is left empty. */
-  readonly read: (form: Form) => Extract<GrantInit, { case: Case }>["value"];
+  /** Parameters by their names on the wire, beside `resource`, which every grant has. */
+  readonly required: Readonly<Record<string, Member>>;
+  readonly optional?: Readonly<Record<string, Member>>;
+  readonly audience?: true;
+  /** Whether a rule of the grant refuses authorization_details, because its refusals are recorded. */
+  readonly details?: true;
 }
-
-const text = (form: Form, name: string): string => form.get(name) ?? "";
-const narrowing = (form: Form) => ({ scope: form.get("scope"), resource: [...form.all("resource")] });
-const details = (form: Form) => (form.get("authorization_details") === undefined ? {} : { authorizationDetailsPresent: true });
 
 /** There are no types of authorization details here; ignored, they would give the client more than it asked for. @see RFC 9396 §5 */
 export const detailsRefused = (): Refusal =>
@@ -43,12 +41,6 @@ export const GRANTS = {
     selfService: true,
     confidential: false,
     required: { code: "code", redirect_uri: "redirectUri", code_verifier: "codeVerifier" },
-    read: (form) => ({
-      code: text(form, "code"),
-      redirectUri: text(form, "redirect_uri"),
-      codeVerifier: text(form, "code_verifier"),
-      resource: [...form.all("resource")],
-    }),
   },
   refreshToken: {
     grantType: "refresh_token",
@@ -56,7 +48,7 @@ export const GRANTS = {
     selfService: true,
     confidential: false,
     required: { refresh_token: "refreshToken" },
-    read: (form) => ({ refreshToken: text(form, "refresh_token"), ...narrowing(form) }),
+    optional: { scope: "scope" },
   },
   clientCredentials: {
     grantType: "client_credentials",
@@ -64,7 +56,7 @@ export const GRANTS = {
     selfService: true,
     confidential: true,
     required: {},
-    read: narrowing,
+    optional: { scope: "scope" },
   },
   tokenExchange: {
     grantType: "urn:ietf:params:oauth:grant-type:token-exchange",
@@ -72,16 +64,14 @@ export const GRANTS = {
     selfService: false,
     confidential: true,
     required: { subject_token: "subjectToken", subject_token_type: "subjectTokenType" },
-    read: (form) => ({
-      subjectToken: text(form, "subject_token"),
-      subjectTokenType: text(form, "subject_token_type"),
-      actorToken: form.get("actor_token"),
-      actorTokenType: form.get("actor_token_type"),
-      audience: [...form.all("audience")],
-      requestedTokenType: form.get("requested_token_type"),
-      ...narrowing(form),
-      ...details(form),
-    }),
+    optional: {
+      actor_token: "actorToken",
+      actor_token_type: "actorTokenType",
+      requested_token_type: "requestedTokenType",
+      scope: "scope",
+    },
+    audience: true,
+    details: true,
   },
   jwtBearer: {
     grantType: "urn:ietf:params:oauth:grant-type:jwt-bearer",
@@ -89,7 +79,8 @@ export const GRANTS = {
     selfService: false,
     confidential: true,
     required: { assertion: "assertion" },
-    read: (form) => ({ assertion: text(form, "assertion"), ...narrowing(form), ...details(form) }),
+    optional: { scope: "scope" },
+    details: true,
   },
   deviceCode: {
     grantType: "urn:ietf:params:oauth:grant-type:device_code",
@@ -97,9 +88,8 @@ export const GRANTS = {
     selfService: true,
     confidential: false,
     required: { device_code: "deviceCode" },
-    read: (form) => ({ deviceCode: text(form, "device_code"), resource: [...form.all("resource")] }),
   },
-} as const satisfies { readonly [Case in GrantCase]: GrantRow<Case> };
+} as const satisfies { readonly [Case in GrantCase]: GrantRow<keyof GrantParams<Case>> };
 
 type Row = (typeof GRANTS)[GrantCase];
 export type GrantType = Row["grantType"];
@@ -140,7 +130,7 @@ const CASES = new Map<string, GrantCase>(Object.entries(GRANTS).map(([name, { gr
 export const grantCaseOf = (grantType: string): GrantCase | undefined => CASES.get(grantType);
 
 /**
- * Reads the grant of a token request. Missing parameters are left empty: `assertGrantComplete` refuses them once the client is known.
+ * Reads the grant of a token request. Missing parameters are left out: `assertGrantComplete` refuses them once the client is known.
  * @param served the grants that the metadata advertises
  * @throws {Refusal} invalid_request without `grant_type`, unsupported_grant_type, invalid_authorization_details
  * @see RFC 6749 §4, RFC 8693 §2.1, RFC 7523 §2.1
@@ -153,17 +143,21 @@ export function parseGrant(form: Form, served: readonly string[]): GrantInit {
     const description = `grant_type must be one of ${served.join(", ")}.`;
     throw new Refusal("unsupported_grant_type", "grant_type_unsupported", { description });
   }
-  const value = GRANTS[name].read(form);
-  // Grants that read it refuse it by a rule, because their refusals are recorded.
-  if (form.get("authorization_details") !== undefined && !("authorizationDetailsPresent" in value)) throw detailsRefused();
-  // Case and value come from the same row.
+  const { required, optional, audience, details }: GrantRow = GRANTS[name];
+  const hasDetails = form.get("authorization_details") !== undefined;
+  if (hasDetails && !details) throw detailsRefused();
+  const value: { [member: string]: unknown } = { resource: form.all("resource") };
+  for (const [parameter, member] of Object.entries({ ...required, ...optional })) value[member] = form.get(parameter);
+  if (audience) value.audience = form.all("audience");
+  if (hasDetails) value.authorizationDetailsPresent = true;
+  // Case and members come from the same row.
   return { case: name, value } as GrantInit;
 }
 
 /** Refuses a grant that lacks a required parameter. Called for authenticated clients that may use it. @throws {Refusal} invalid_request */
 export function assertGrantComplete({ grant }: Pick<TokenRequest, "grant">): void {
   if (grant.case === undefined || grant.case === "refusedTokenExchange") return;
-  const { required }: { readonly required: Readonly<Record<string, string>> } = GRANTS[grant.case];
+  const { required }: GrantRow = GRANTS[grant.case];
   for (const name in required) {
     if (Reflect.get(grant.value, required[name] ?? "") === "")
       throw new Refusal("invalid_request", `${name}_missing`, { description: `${name} is missing.` });
