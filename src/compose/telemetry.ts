@@ -3,7 +3,7 @@ import { documentHost, namesDocument } from "../clients/find-client.ts";
 import type { Config, Role } from "../config.ts";
 import { isRefusal, type Refusal } from "../errors.ts";
 import { type AnyCall, type TokenCore, type TokenCoreMethod, tokenCoreOf } from "../grpc/local.ts";
-import { grantLabel, LOGIN_LABEL } from "../protocol/grants.ts";
+import { GRANTS, type GrantCase, LOGIN_LABEL } from "../protocol/grants.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { AuthenticationSurface, Metrics } from "../telemetry/metrics.ts";
@@ -112,7 +112,7 @@ const OVERLOAD_PAUSE = 10_000;
 interface ObservedRequest {
   readonly requestId?: string;
   readonly clientId?: string;
-  readonly grant?: { readonly case?: string };
+  readonly grant?: { readonly case?: GrantCase };
   readonly request?: { readonly clientId?: string };
   readonly client?: { readonly clientId?: string };
 }
@@ -172,7 +172,7 @@ export function observedCore(core: TokenCore, metrics: Metrics, refusals: Refusa
       try {
         const answer = await call(request, options);
         if (surface !== undefined) metrics.authentication(surface, "success");
-        if (name === "token") metrics.tokenIssued(grantLabel(observed.grant?.case));
+        if (name === "token" && observed.grant?.case) metrics.tokenIssued(GRANTS[observed.grant.case].label);
         if (name === "loginTokens") metrics.tokenIssued(LOGIN_LABEL);
         return answer;
       } catch (error) {

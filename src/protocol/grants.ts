@@ -117,9 +117,6 @@ export const LOGIN_LABEL = "login";
 
 export const GRANT_LABELS: readonly string[] = [...rows.map(({ label }) => label), LOGIN_LABEL];
 
-export const grantLabel = (grant: string | undefined): string =>
-  Object.hasOwn(GRANTS, grant ?? "") ? GRANTS[grant as GrantCase].label : "other";
-
 /** The grants that the token endpoint serves and the metadata advertises. @param idJagEnabled ID_JAG_ENABLED */
 export const servedGrantTypes = (idJagEnabled: boolean): readonly GrantType[] =>
   GRANT_TYPES.filter((grantType) => idJagEnabled || grantType !== JWT_BEARER);

