@@ -100,16 +100,8 @@ export const AGENT_NOT_PAUSED: Rule<{ readonly agentPaused: boolean }> = {
   check: ({ agentPaused }) => !agentPaused || refusing("unauthorized_client")("agent_paused"),
 };
 
-export const GRANT_RULES: readonly RuleHead[] = [GRANT_HELD, PARAMETERS_PRESENT];
-
-/** Evaluates the rules that every grant has before its own. @throws {Refusal} unauthorized_client, invalid_request */
-export function checkGrantUse(
-  request: { readonly client: Client; readonly grant: Extract<TokenRequest["grant"], { readonly case: GrantCase }> },
-  trace: RuleTrace,
-): void {
-  trace.check(GRANT_HELD, request);
-  trace.check(PARAMETERS_PRESENT, request);
-}
+/** What every grant demands before its own rules. */
+export const GRANT_RULES: readonly Rule<Pick<GrantRequest, "client" | "grant">>[] = [GRANT_HELD, PARAMETERS_PRESENT];
 
 export async function termsOfAudience(client: Client, { resources }: Pick<Core, "resources">): Promise<readonly ResourceTerms[]> {
   const uris = audienceOf(client).filter(isAbsoluteUri);

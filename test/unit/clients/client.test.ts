@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Client, mayExchange } from "../../../src/clients/client.ts";
 import { namedTargets } from "../../../src/clients/find-client.ts";
-import { checkExchangeRequest } from "../../../src/core/grants/token-exchange/request-rules.ts";
+import { REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import { ENFORCED } from "../../../src/core/policy/rule.ts";
 import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";
 import { aClient, exchangeGrant } from "../../support/builders.ts";
@@ -10,7 +10,7 @@ const agent: Partial<Client> = { isAgent: true, grantTypes: [TOKEN_EXCHANGE], to
 
 const passesRules = (client: Client): boolean => {
   try {
-    checkExchangeRequest({ client, grant: { case: "tokenExchange", value: exchangeGrant() } }, ENFORCED);
+    for (const rule of REQUEST_RULES) ENFORCED.check(rule, { client, grant: { case: "tokenExchange", value: exchangeGrant() } });
     return true;
   } catch {
     return false;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { MAX_ACTORS } from "../../../src/clients/client.ts";
 import { ACCESS_TOKEN_TYPE } from "../../../src/core/grants/grant.ts";
 import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts";
-import { checkExchangeRequest, ID_JAG_TYPE } from "../../../src/core/grants/token-exchange/request-rules.ts";
+import { ID_JAG_TYPE, REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import {
   decideExchange as decideOnTokens,
   type ExchangeFacts,
@@ -69,7 +69,8 @@ const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
   ...members,
 });
 const decideExchange = (exchange: ExchangeFacts) => {
-  checkExchangeRequest({ client: exchange.client, grant: { case: "tokenExchange", value: exchange.params } }, ENFORCED);
+  const request = { client: exchange.client, grant: { case: "tokenExchange", value: exchange.params } } as const;
+  for (const rule of REQUEST_RULES) ENFORCED.check(rule, request);
   return decideOnTokens(exchange);
 };
 const chain = (...names: string[]): Actor | undefined =>

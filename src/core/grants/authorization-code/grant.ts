@@ -14,7 +14,6 @@ import {
   accessTokenAnswer,
   because,
   CONFIDENTIAL_ONLY,
-  checkGrantUse,
   GRANT_RULES,
   type Grant,
   type GrantRequest,
@@ -33,7 +32,7 @@ const { grantType } = GRANTS.authorizationCode;
 const factsOf = ({ client, grant, confirmation }: Request) => ({ client, params: grant.value, confirmation });
 
 async function decide(request: Request, trace = ENFORCED): Promise<Decision> {
-  checkGrantUse(request, trace);
+  for (const rule of GRANT_RULES) trace.check(rule, request);
   return decideCode(await request.prefetched.code, factsOf(request), trace);
 }
 

@@ -10,7 +10,6 @@ import { ownJti } from "../../tokens/access-token.ts";
 import {
   accessTokenAnswer,
   CONFIDENTIAL_ONLY,
-  checkGrantUse,
   GRANT_RULES,
   type Grant,
   type GrantRequest,
@@ -65,7 +64,7 @@ export const RESOURCE: Rule<Targets, readonly string[]> = {
  * @see RFC 6749 §4.4, docs/protocol.md#client-credentials
  */
 export function decideClientCredentials(request: Request, trace = ENFORCED) {
-  checkGrantUse(request, trace);
+  for (const rule of GRANT_RULES) trace.check(rule, request);
   trace.check(CONFIDENTIAL_CLIENT, request);
   return { scopes: trace.check(SCOPE, request), audience: trace.check(RESOURCE, { ...request, resource: request.grant.value.resource }) };
 }

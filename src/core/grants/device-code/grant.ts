@@ -8,7 +8,7 @@ import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState, Confirmation, DeviceState } from "../../stored-grants.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
 import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
-import { AGENT_NOT_PAUSED, CONFIDENTIAL_ONLY, checkGrantUse, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
+import { AGENT_NOT_PAUSED, CONFIDENTIAL_ONLY, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
 
 /** A stored request; `code` once a user has approved it. */
 type KnownDevice = { readonly client: Client; readonly device: DeviceState; readonly code: CodeState | undefined };
@@ -124,7 +124,7 @@ const tooSoon = (): Refusal =>
   new Refusal("slow_down", "polled_too_soon", { description: "Wait 5 seconds longer between requests.", rule: APPROVED.name });
 
 async function decide({ client, grant, prefetched, confirmation }: Request, trace = ENFORCED) {
-  checkGrantUse({ client, grant }, trace);
+  for (const rule of GRANT_RULES) trace.check(rule, { client, grant });
   const [device, code] = await Promise.all([prefetched.device, prefetched.code]);
   return decideDevice({ device, code, confirmation }, client, grant.value, trace);
 }

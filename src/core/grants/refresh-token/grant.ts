@@ -16,7 +16,6 @@ import {
   accessTokenAnswer,
   because,
   CONFIDENTIAL_ONLY,
-  checkGrantUse,
   GRANT_RULES,
   type Grant,
   type GrantRequest,
@@ -164,7 +163,7 @@ export const refreshToken: Grant<"refreshToken"> = {
   refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
-    checkGrantUse(request, ENFORCED);
+    for (const rule of GRANT_RULES) ENFORCED.check(rule, request);
     const { client, requestId } = request;
     const params = request.grant.value;
     const presented = hashSecret(params.refreshToken);
@@ -201,7 +200,7 @@ export const refreshToken: Grant<"refreshToken"> = {
   },
 
   async preview(request, core, trace) {
-    checkGrantUse(request, trace);
+    for (const rule of GRANT_RULES) trace.check(rule, request);
     const params = request.grant.value;
     const found = await request.prefetched.family;
     const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(params, found?.currentHash)) };

@@ -34,7 +34,7 @@ import {
   previewOf,
   type RefusalDetails,
 } from "../grant.ts";
-import { checkExchangeRequest, ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
+import { ID_JAG_TYPE, REQUEST_RULES } from "./request-rules.ts";
 import { decideExchange, type Exchange, type ExchangeFacts, type PresentedToken, SUBJECT_LIVES, TOKEN_RULES } from "./rules.ts";
 
 type Request = GrantRequest<"tokenExchange">;
@@ -83,7 +83,7 @@ type Presented = Omit<Request, "requestId" | "prefetched">;
 
 async function decide({ client, grant, refusalDetails, confirmation }: Presented, core: Core, trace = ENFORCED) {
   noteSubject(refusalDetails, client, undefined);
-  checkExchangeRequest({ client, grant }, trace);
+  for (const rule of REQUEST_RULES) trace.check(rule, { client, grant });
   const facts = await exchangeFacts(client, grant.value, core);
   noteSubject(refusalDetails, client, facts.subject);
   // `explain` cannot make a proof, so that one is assumed.

@@ -1,7 +1,7 @@
 import { isConfidential } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
-import type { Rule, RuleTrace } from "../../policy/rule.ts";
+import type { Rule } from "../../policy/rule.ts";
 import { ACCESS_TOKEN_TYPE, GRANT_HELD, type GrantRequest, PARAMETERS_PRESENT } from "../grant.ts";
 
 const SOURCE = "docs/protocol.md#token-exchange";
@@ -14,7 +14,7 @@ const invalid = refusing("invalid_request");
 /** Whether the request is for an identity assertion, to be presented to another authorization server. */
 export const requestsAssertion = ({ requestedTokenType }: TokenExchangeGrant): boolean => requestedTokenType === ID_JAG_TYPE;
 
-/** Evaluated before anything is looked up, in order. */
+/** Evaluated before anything is looked up, in order. They refuse with invalid_client, unauthorized_client or invalid_request. */
 export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
   {
     name: "confidential_client",
@@ -75,8 +75,3 @@ export const REQUEST_RULES: readonly Rule<ExchangeRequest>[] = [
       invalid("audience_not_one", "Send audience once: the issuer of the server that the identity assertion is for."),
   },
 ];
-
-/** @throws {Refusal} invalid_client, unauthorized_client, invalid_request */
-export function checkExchangeRequest(request: ExchangeRequest, trace: RuleTrace): void {
-  for (const rule of REQUEST_RULES) trace.check(rule, request);
-}

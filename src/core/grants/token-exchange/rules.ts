@@ -207,7 +207,7 @@ export interface Exchange extends Pick<NewDelegation, "kind" | "scopes" | "audie
 }
 
 /**
- * Decides what an agent receives for a user's token. Pure; the request has passed `checkExchangeRequest`.
+ * Decides what an agent receives for a user's token. Pure; the request has passed REQUEST_RULES.
  * @throws {Refusal} of the first rule that does not hold
  * @see RFC 8693 §2, docs/protocol.md#token-exchange
  */
