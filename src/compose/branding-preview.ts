@@ -8,7 +8,7 @@ import { brandFiles } from "../front/pages/brand-files.ts";
 import { consentView } from "../front/pages/consent/view.ts";
 import { signInView } from "../front/pages/sign-in/view.ts";
 import { noticeView } from "../front/pages/views/cards.ts";
-import { type HostedPage, html, printPage, type Site, siteOf } from "../front/pages/views/layout.ts";
+import { type HostedPage, html, printPage, siteOf, type Writing } from "../front/pages/views/layout.ts";
 import { LANGUAGES, type Language, TEXTS } from "../texts/languages.ts";
 
 /** An application as the preview shows it. */
@@ -26,7 +26,7 @@ const CLIENT = {
 const RESOURCE = "https://notes.example.com/mcp";
 
 /** The pages that users meet first. */
-function pagesOf(site: Site, language: Language): Readonly<Record<string, HostedPage>> {
+function pagesOf(writing: Writing): Readonly<Record<string, HostedPage>> {
   const consent = {
     ...{ token: "", requestId: "", offer: "", email: "ada@example.com", client: CLIENT },
     ...{ scopes: ["openid", "email", "offline_access"], newScopes: ["openid", "email", "offline_access"] },
@@ -34,9 +34,9 @@ function pagesOf(site: Site, language: Language): Readonly<Record<string, Hosted
     targets: new Map([[RESOURCE, { name: "Notes", isAgent: false, hasRecord: true as const }]]),
     lifetimes: undefined,
   };
-  const { title, text } = TEXTS[language].refusals.requestOver;
+  const { title, text } = writing.texts.refusals.requestOver;
   return {
-    "sign-in": signInView(site, language, {
+    "sign-in": signInView(writing, {
       token: "",
       returnTo: {},
       client: CLIENT,
@@ -46,8 +46,8 @@ function pagesOf(site: Site, language: Language): Readonly<Record<string, Hosted
       connections: [],
       passkeys: false,
     }),
-    consent: consentView(site, language, consent),
-    notice: noticeView(site, language, { tone: "plain", title, text }),
+    consent: consentView(writing, consent),
+    notice: noticeView(writing, { tone: "plain", title, text }),
   };
 }
 
@@ -88,8 +88,9 @@ function previewsIn(
 ): readonly (readonly [name: string, page: string])[] {
   const brandings = { of: () => branding, all: () => [branding], current: async () => [branding] };
   const site = { ...siteOf(issuer, brandings), path };
+  const writing = { site, language, texts: TEXTS[language] };
   const mail = resetMail(language, { issuer, host: site.host, branding }, "0".repeat(64), 30);
-  return [...Object.entries(pagesOf(site, language)).map(([name, page]) => [name, printPage(page)] as const), ["mail", mail.html]];
+  return [...Object.entries(pagesOf(writing)).map(([name, page]) => [name, printPage(writing, page)] as const), ["mail", mail.html]];
 }
 
 const isAsset = (path: string): boolean => path.startsWith("/assets/");

@@ -9,8 +9,9 @@ import { callerOf } from "../http/caller.ts";
 import { apiError, json, orPage } from "../http/describe.ts";
 import { type ErrorPrinter, exceptHead, type FrontContext, queryText, type Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";
-import { type PageKit, visitOf } from "../pages/kit.ts";
+import type { PageKit } from "../pages/kit.ts";
 import { sendStaleLink, sendVerified } from "../pages/sign-up/page.ts";
+import { askedOf } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { accountRoute, EmailBody, RegisterBody, ResetBody, unavailable } from "./shapes.ts";
 
@@ -103,7 +104,7 @@ export const verifyRoute = (kit: PageKit): Route => ({
     ctx.vary("Accept");
     const isPage = wantsPage(ctx);
     const user = await verifyEmail(parseForm(queryText(ctx)).get("token") ?? "", kit.ports.users, callerOf(ctx), isPage);
-    if (isPage) await sendVerified(visitOf(kit, ctx), user.email);
+    if (isPage) await sendVerified(askedOf(kit, ctx), user.email);
     else sendJson(ctx, { message: "The e-mail address is verified.", email: user.email });
   }),
 });
@@ -116,7 +117,7 @@ function verifyErrorPrinter(kit: PageKit): ErrorPrinter {
   const [json, page] = [apiErrorPrinter(kit.ports.issuer), pageErrorPrinter(kit.site)];
   return (ctx, refusal) => {
     if (!wantsPage(ctx)) json(ctx, refusal);
-    else if (refusal?.code === "invalid_request") sendStaleLink(visitOf(kit, ctx));
+    else if (refusal?.code === "invalid_request") sendStaleLink(askedOf(kit, ctx));
     else page(ctx, refusal);
   };
 }

@@ -1,13 +1,10 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
 import { type Language, shownDuration, TEXTS } from "../../texts/languages.ts";
 import { setRetryHeaders } from "../http/answers.ts";
-import { languageOf } from "../http/caller.ts";
 import type { ErrorPrinter } from "../http/routes.ts";
 import { REQUEST_OVER } from "../oauth/pending-request.ts";
-import { noticeView, wideLink } from "./views/cards.ts";
-import { type Fault, type Site, sendPage } from "./views/layout.ts";
-
-type RefusalWords = Readonly<Record<"title" | "text", string>>;
+import { sendNotice, wideLink } from "./views/cards.ts";
+import { type Asked, askedOf, type Fault, type Site } from "./views/layout.ts";
 
 /** Prints refusals and faults as pages. */
 export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, wordsOf);
@@ -16,28 +13,29 @@ export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, word
 export const appRequestErrorPrinter = (site: Site): ErrorPrinter =>
   printer(
     site,
-    (language, refusal) => (refusal?.code === "invalid_request" ? TEXTS[language].refusals.appRequest : wordsOf(language, refusal)),
+    (asked, refusal) => (refusal?.code === "invalid_request" ? asked.texts.refusals.appRequest : wordsOf(asked, refusal)),
     (refusal) => refusal?.detail.description,
   );
 
-type Words = (language: Language, refusal: Refusal | undefined) => RefusalWords;
+type RefusalWords = Readonly<Record<"title" | "text", string>>;
+type Words = (asked: Asked, refusal: Refusal | undefined) => RefusalWords;
 
 const printer =
   (site: Site, words: Words, describe: (refusal: Refusal | undefined) => string | undefined = () => undefined): ErrorPrinter =>
   (ctx, refusal) => {
     const status = refusal ? CATALOGUE[refusal.code].http : 500;
-    const language = languageOf(ctx);
+    const asked = askedOf({ site }, ctx);
+    const { toAccount, requestOver } = asked.texts.refusals;
     const isOver = refusal?.reason === REQUEST_OVER;
-    const { title, text } = isOver ? TEXTS[language].refusals.requestOver : words(language, refusal);
+    const { title, text } = isOver ? requestOver : words(asked, refusal);
     setRetryHeaders(ctx, refusal);
     // While the service is unavailable, its other pages do not help.
-    const more = status < 500 && wideLink(site.path("/account"), TEXTS[language].refusals.toAccount);
+    const more = status < 500 && wideLink(site.path("/account"), toAccount);
     const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description: describe(refusal) };
-    sendPage(ctx, noticeView(site, language, { tone: isOver ? "plain" : "bad", title, text, more, support }), status);
+    sendNotice(asked, { tone: isOver ? "plain" : "bad", title, text, more, support }, status);
   };
 
-function wordsOf(language: Language, refusal: Refusal | undefined): RefusalWords {
-  const texts = TEXTS[language].refusals;
+function wordsOf({ language, texts: { refusals: texts } }: Asked, refusal: Refusal | undefined): RefusalWords {
   if (!refusal) return texts.fault;
   const pages: { readonly [C in RefusalCode]?: RefusalWords } = texts.pages;
   const words = pages[refusal.code] ?? texts.otherPage;

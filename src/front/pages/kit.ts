@@ -9,13 +9,12 @@ import { mayMakeClients } from "../../management/acts.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { newSecret } from "../../random.ts";
-import { TEXTS } from "../../texts/languages.ts";
 import { DONE_MEMBER, doneIn } from "../done.ts";
 import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
-import { callerOf, languageOf } from "../http/caller.ts";
+import { callerOf } from "../http/caller.ts";
 import { type Cookies, csrfToken, type FormGuard, readSession } from "../http/cookies.ts";
-import { exceptHead, type FrontContext, pathText, queryText } from "../http/routes.ts";
+import { pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
 import {
   browserSecret,
@@ -46,18 +45,7 @@ export interface PageKit {
 /** One request to a page, with the language of its answer. */
 export type Visit = PageKit & Asked;
 
-export const visitOf = <Kit extends PageKit>(kit: Kit, ctx: FrontContext): Kit & Visit => {
-  const language = languageOf(ctx);
-  return { ...kit, ctx, language, texts: TEXTS[language] };
-};
-
 export type PageHandler<Of extends Visit = Visit> = (visit: Of) => Promise<void> | void;
-
-/** As exceptHead. */
-export const pageExceptHead =
-  (answer: PageHandler): PageHandler =>
-  (visit) =>
-    exceptHead(() => answer(visit))(visit.ctx);
 
 /** A page with a form. */
 export type FormHandlers = { readonly GET: PageHandler; readonly POST: PageHandler };

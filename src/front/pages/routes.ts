@@ -14,7 +14,7 @@ import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
 import { PROVE_AGAIN, TOO_LATE } from "./fresh-proof.ts";
 import { invitationPage } from "./invitation/page.ts";
-import { type PageHandler, type PageKit, SET_UP, visitOf } from "./kit.ts";
+import { type FormHandlers, type PageHandler, type PageKit, SET_UP, type Visit } from "./kit.ts";
 import { appPage, beginAppPage, removeAppPage, renewCodesPage } from "./security/app.ts";
 import { endOtherSessionsPage, endSessionPage, securityPage } from "./security/page.ts";
 import { newPasskeyOptions, newPasskeyPage, removePasskeyPage, renamePasskeyPage } from "./security/passkeys.ts";
@@ -24,25 +24,28 @@ import { passkeyOptionsPage, passkeySignInPage, STEP_MEMBER, secondFactorPage, s
 import { signOutPage } from "./sign-out/page.ts";
 import { resendPage, signUpPage, signUpSentPage } from "./sign-up/page.ts";
 import { identitiesPage, upstreamCallbackPage, upstreamPage } from "./upstream/page.ts";
+import { askedOf } from "./views/layout.ts";
 import { CONFIRM_ADDRESS } from "./views/sections.ts";
 
 /** Members that every page may have: where the user is going, and what they have just done. */
 const COMMON = ["request", "next", DONE_MEMBER];
 
 /**
- * A page that offers the other languages. With `lang` it remembers the language, and redirects to the same page without it.
- * @param members of the query that the page needs in another language too; its links repeat nothing else of what was sent
+ * The answer of a page. One that offers the other languages remembers the one in `lang`, and redirects to the same page without it.
+ * @param members of the query that such a page needs in another language too; its links repeat nothing else of what was sent
  */
-export const inChosenLanguage =
-  ({ ports, site }: PageKit, answer: Handler, members: readonly string[]): Handler =>
+export const answerOf =
+  <Kit extends PageKit>(kit: Kit, page: PageHandler<Kit & Visit>, members?: readonly string[]): Handler =>
   (ctx) => {
-    const query = new URLSearchParams(queryText(ctx));
-    const kept = new URLSearchParams([...query].filter(([name]) => members.includes(name)));
-    const here = site.path(pathText(ctx)) + (kept.size > 0 ? `?${kept}` : "");
-    ctx.state.sameInLanguage = `${here}${kept.size > 0 ? "&" : "?"}${LANGUAGE_MEMBER}=`;
-    const chosen = query.get(LANGUAGE_MEMBER);
-    if (chosen === null || !rememberChosen(ctx, chosen, ports.issuer.startsWith("https:"))) return answer(ctx);
-    sendRedirect(ctx, here);
+    if (members !== undefined) {
+      const query = new URLSearchParams(queryText(ctx));
+      const kept = new URLSearchParams([...query].filter(([name]) => members.includes(name)));
+      const here = kit.site.path(pathText(ctx)) + (kept.size > 0 ? `?${kept}` : "");
+      ctx.state.sameInLanguage = `${here}${kept.size > 0 ? "&" : "?"}${LANGUAGE_MEMBER}=`;
+      const chosen = query.get(LANGUAGE_MEMBER);
+      if (chosen !== null && rememberChosen(ctx, chosen, kit.ports.issuer.startsWith("https:"))) return sendRedirect(ctx, here);
+    }
+    return page(askedOf(kit, ctx));
   };
 
 type Methods = { readonly [M in Method]?: PageHandler };
@@ -63,17 +66,18 @@ const factorRoutes = (page: Page): readonly (readonly Route[])[] => [
 /** The hosted pages and their files. Every page works without scripts. */
 export function pageRoutes(kit: PageKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
-  const at =
-    (page: PageHandler): Handler =>
-    (ctx) =>
-      page(visitOf(kit, ctx));
   const page = (path: string, methods: Methods, ...members: readonly string[]): readonly Route[] =>
     Object.entries(methods).map(([method, answer]) => ({
       method: method as Method,
       path,
       print,
-      answer: method === "GET" ? inChosenLanguage(kit, at(answer), [...COMMON, ...members]) : at(answer),
+      answer: answerOf(kit, answer, method === "GET" ? [...COMMON, ...members] : undefined),
     }));
+  /** A page whose GET has an effect. */
+  const acting = (path: string, { GET, POST }: FormHandlers, ...members: readonly string[]): readonly Route[] => [
+    { method: "GET", path, print, answer: exceptHead(answerOf(kit, GET, [...COMMON, ...members])) },
+    ...page(path, { POST }),
+  ];
   /** A GET that is no page, or one that cannot be repeated. */
   const once = (path: string, answer: Handler): Route => ({ method: "GET", path, print, answer });
   return [
@@ -90,12 +94,12 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/reset", resetPage, "token"),
     page("/invitation", invitationPage("/invitation"), "token"),
     page("/setup", invitationPage("/setup"), "token"),
-    page("/consent", consentPage, ASK),
+    acting("/consent", consentPage, ASK),
     page("/device", devicePage, "user_code"),
     page("/device/done", { GET: deviceDonePage }),
-    page("/logout", signOutPage),
+    acting("/logout", signOutPage),
     page("/account", { GET: accountPage }),
-    once("/account/data", at(dataPage)),
+    once("/account/data", answerOf(kit, dataPage)),
     page("/account/profile", { POST: profilePage }),
     page("/account/revoke", { POST: revokePage }),
     page("/account/resend", { POST: resendOwnPage }),
@@ -115,8 +119,8 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     page("/account/deleted", { GET: accountGonePage }),
     page("/account/security/identities", { POST: identitiesPage }),
     once("/.well-known/change-password", (ctx) => sendRedirect(ctx, kit.site.path("/account/security/password"))),
-    once("/signin/:name", exceptHead(at(upstreamPage))),
-    once("/signin/:name/callback", exceptHead(at(upstreamCallbackPage))),
+    once("/signin/:name", exceptHead(answerOf(kit, upstreamPage))),
+    once("/signin/:name/callback", exceptHead(answerOf(kit, upstreamCallbackPage))),
     once(STYLE.path, STYLE.handler),
     once(MARK.path, MARK.handler),
     once(BRAND_PATH, brandFilePage(kit.ports.brandings)),

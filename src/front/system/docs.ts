@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { Brandings } from "../../branding/branding.ts";
 import { loadOnce } from "../../load-once.ts";
+import { TEXTS } from "../../texts/languages.ts";
 import { apiErrorPrinter, pageHeaders, prepareDocument, sendDocument } from "../http/answers.ts";
 import { json, publicOperation, text } from "../http/describe.ts";
 import type { Route } from "../http/routes.ts";
@@ -17,10 +18,10 @@ export interface DocsOptions {
 /** `/docs` and `/openapi.json`. The description is made on the first request. */
 export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readonly Route[] {
   const print = apiErrorPrinter(issuer);
-  const site = siteOf(issuer, brandings);
+  const writing = { site: siteOf(issuer, brandings), language: "en", texts: TEXTS.en } as const; // as the description
   const page = loadOnce(async () => {
     const { referenceView } = await import("./reference.ts");
-    return referenceView(site, (await describe()) as ApiDescription, softwareVersion()); // made by openApiDocument
+    return referenceView(writing.site, (await describe()) as ApiDescription, softwareVersion()); // made by openApiDocument
   });
   const description = loadOnce(async () => prepareDocument(JSON.stringify(await describe()), "application/json"));
   return [
@@ -29,7 +30,7 @@ export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readon
       path: "/docs",
       print,
       openapi: () => publicOperation("System", "This reference", { "200": text("A page.", "text/html") }),
-      answer: async (ctx) => sendPage(ctx, await page()),
+      answer: async (ctx) => sendPage({ ...writing, ctx }, await page()),
     },
     {
       method: "GET",

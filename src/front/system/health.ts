@@ -2,14 +2,12 @@ import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import type { Brandings } from "../../branding/branding.ts";
 import type { ClockState } from "../../clock.ts";
-import { type Language, TEXTS } from "../../texts/languages.ts";
 import { apiErrorPrinter, noStore, sendJson } from "../http/answers.ts";
-import { languageOf } from "../http/caller.ts";
 import { json, lazily, publicOperation, text as textResponse } from "../http/describe.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
 import type { Lifecycle } from "../http/steps.ts";
 import { wideLink } from "../pages/views/cards.ts";
-import { type HostedPage, html, layout, type Site, sendPage, siteOf } from "../pages/views/layout.ts";
+import { type Asked, askedOf, html, sendPage, siteOf } from "../pages/views/layout.ts";
 
 /** Milliseconds for which one check of the dependencies is reused. */
 const GOOD_FOR = 2000;
@@ -151,7 +149,7 @@ function rootRoute(issuer: string, brandings: Brandings): Route {
       publicOperation("System", "A greeting; a page with links for browsers", { "200": { description: "A greeting.", content: CONTENT } }),
     answer(ctx: FrontContext) {
       ctx.vary("Accept");
-      if (ctx.accepts("text", "html") === "html") return sendPage(ctx, view(site, languageOf(ctx)));
+      if (ctx.accepts("text", "html") === "html") return sendStart(askedOf({ site }, ctx));
       ctx.set("Content-Type", "text/plain; charset=utf-8");
       ctx.body = greeting;
     },
@@ -160,18 +158,16 @@ function rootRoute(issuer: string, brandings: Brandings): Route {
 
 const CONTENT = { "text/plain": { schema: { type: "string" } }, "text/html": { schema: { type: "string" } } } as const;
 
-function view(site: Site, language: Language): HostedPage {
-  const { title, lead, account, forDevelopers, ...words } = TEXTS[language].start;
+function sendStart(asked: Asked): void {
+  const { site } = asked;
+  const { title, lead, account, forDevelopers, ...words } = asked.texts.start;
   const links = [
     ["/docs", words.reference],
     ["/.well-known/oauth-authorization-server", words.oauth],
     ["/.well-known/openid-configuration", words.openid],
     ["/.well-known/jwks.json", words.keys],
   ] as const;
-  return layout(
-    site,
-    { language, title },
-    html`<section class="card links">
+  const content = html`<section class="card links">
 <h1>${title}</h1>
 <p class="lead">${lead}</p>
 ${wideLink(site.path("/account"), account)}
@@ -179,6 +175,6 @@ ${wideLink(site.path("/account"), account)}
 <ul>
 ${links.map(([path, label]) => html`<li><a href="${site.path(path)}">${label}</a></li>`)}
 </ul>
-</section>`,
-  );
+</section>`;
+  sendPage(asked, { title, content });
 }

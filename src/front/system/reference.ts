@@ -1,4 +1,4 @@
-import { type HostedPage, html, layout, type Markup, type Part, type Site } from "../pages/views/layout.ts";
+import { type HostedPage, html, type Markup, type Part, type Site } from "../pages/views/layout.ts";
 
 /** The members of an OpenAPI description that the page shows. */
 export interface ApiDescription {
@@ -66,10 +66,10 @@ export function referenceView(site: Site, description: ApiDescription, version: 
   const names = [...FIRST.filter((name) => groups.has(name)), ...[...groups.keys()].filter((name) => !FIRST.includes(name))];
   const components = description.components?.schemas ?? {};
   const schemas = Object.entries(components);
-  return layout(
-    site,
-    { language: "en", title: "API reference", width: "wide" },
-    html`<h1>API reference</h1>
+  return {
+    title: "API reference",
+    width: "wide",
+    content: html`<h1>API reference</h1>
 <p class="lead">Server ${version}, API ${description.info.version}. Also as an <a href="${site.path("/openapi.json")}">OpenAPI 3.1 document</a>.</p>
 <p>${withCode(description.info.description ?? "")}</p>
 <nav aria-label="Sections"><ul class="foot-links reference-nav">${[...names, "Schemas"].map((name) => html`<li><a href="#${anchor(name)}">${name}</a></li>`)}</ul></nav>
@@ -78,7 +78,7 @@ ${names.map((name) => html`<section class="card reference"><h2 id="${anchor(name
       ([name, schema]) => html`<h3 id="schema-${name}">${name}</h3>
 ${schema.description !== undefined && html`<p>${schema.description}</p>`}${shape(schema)}`,
     )}</section>`,
-  );
+  };
 }
 
 const anchor = (name: string): string => name.toLowerCase().replaceAll(" ", "-");

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { printPage, siteOf } from "../../../src/front/pages/views/layout.ts";
 import { type ApiDescription, referenceView } from "../../../src/front/system/reference.ts";
+import { TEXTS } from "../../../src/texts/languages.ts";
 import { aBrandings } from "../../support/builders.ts";
 
 const DESCRIPTION: ApiDescription = {
@@ -32,7 +33,8 @@ const DESCRIPTION: ApiDescription = {
 };
 
 test("the reference shows OAuth first, how to authenticate, members of requests, and types in words", () => {
-  const page = printPage(referenceView(siteOf("https://id.example.test", aBrandings()), DESCRIPTION, "1.2.3"));
+  const site = siteOf("https://id.example.test", aBrandings());
+  const page = printPage({ site, language: "en", texts: TEXTS.en }, referenceView(site, DESCRIPTION, "1.2.3"));
   const text = page.replaceAll(/<[^>]+>/g, "");
   expect(page.indexOf('id="oauth"')).toBeLessThan(page.indexOf('id="system"'));
   expect(text).toContain("Authentication, optional: Client id and secret (HTTP Basic).");

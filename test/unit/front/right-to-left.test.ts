@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { html, layout, printPage, siteOf } from "../../../src/front/pages/views/layout.ts";
+import { html, printPage, siteOf } from "../../../src/front/pages/views/layout.ts";
 import { directionOf, type Language, TEXTS } from "../../../src/texts/languages.ts";
 import { aBrandings } from "../../support/builders.ts";
 
@@ -13,7 +13,11 @@ const site = siteOf("https://id.example.test", aBrandings());
 
 test("a page in a language that is written from right to left says so", () => {
   const page = (language: Language) =>
-    printPage(layout(site, { language, title: "Title" }, html`<p>text</p>`), { sameInLanguage: "/login?next=x&lang=" });
+    printPage(
+      { site, language, texts: TEXTS[language] },
+      { title: "Title", content: html`<p>text</p>` },
+      { sameInLanguage: "/login?next=x&lang=" },
+    );
   expect(page(PSEUDO)).toContain('<html lang="ar" dir="rtl">');
   expect(page("de")).toContain('<html lang="de">');
   expect(page("de")).toContain('<a href="/login?next=x&amp;lang=en" lang="en" hreflang="en">English</a>');

@@ -8,15 +8,15 @@ import { donePath } from "../../done.ts";
 import { sendJson } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, failedForm, goneAfter, type Visit } from "../kit.ts";
-import { type FailedForm, sendPage } from "../views/layout.ts";
+import type { FailedForm } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { withRecords } from "../views/words.ts";
-import { type AccountPage, accountView } from "./view.ts";
+import { type AccountPage, sendAccount } from "./view.ts";
 
 type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "offersConsole">> & FailedForm;
 
 async function show(visit: Visit, user: User, { faults = [], status, ...shown }: Shown) {
-  const { ports, site } = visit;
+  const { ports } = visit;
   const consents = await ports.consents.ofUser(user.id);
   const scopes = new Set<string>();
   const resources: string[] = [];
@@ -37,7 +37,7 @@ async function show(visit: Visit, user: User, { faults = [], status, ...shown }:
     faults,
     ...shown,
   };
-  sendPage(visit.ctx, accountView(site, visit.language, page), status);
+  sendAccount(visit, page, status);
 }
 
 /** Seconds after a sign-in in which a passkey is offered. */

@@ -1,17 +1,16 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
-import { accountFrame, doneWords, wideLink } from "../views/cards.ts";
+import { doneWords, sendAccountPage, wideLink } from "../views/cards.ts";
 import {
+  type Asked,
   buttonForm,
   day,
   type FormPage,
   faultSummary,
   field,
-  type HostedPage,
   hidden,
   html,
   type Markup,
-  type Site,
+  type Writing,
 } from "../views/layout.ts";
 import { type Described, scopeWords, shownHost, shownName, shownTarget, type Targets } from "../views/words.ts";
 
@@ -30,31 +29,29 @@ export interface AccountPage extends Pick<FormPage, "token" | "faults"> {
   readonly offersPasskey?: boolean | undefined;
 }
 
-export function accountView(site: Site, language: Language, page: AccountPage): HostedPage {
+export function sendAccount(asked: Asked, page: AccountPage, status?: number): void {
   const { user, consents, token, done, faults } = page;
-  const texts = TEXTS[language].account;
+  const { site, language } = asked;
+  const { account: texts, security } = asked.texts;
   const name = [user.firstName, user.lastName].filter(Boolean).join(" ");
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
     : html`<span class="tag tag-new">${texts.notConfirmed}</span>`;
-  return accountFrame(
-    site,
-    { language, path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) },
-    html`${
-      page.offersConsole &&
-      html`<section class="card" aria-labelledby="console">
+  const content = html`${
+    page.offersConsole &&
+    html`<section class="card" aria-labelledby="console">
 <h2 id="console">${texts.consoleOffer(site.host)}</h2>
 <p>${texts.consoleOfferText}</p>
 ${wideLink(site.path("/console"), texts.consoleOfferLink)}
 </section>`
-    }${
-      page.offersPasskey &&
-      html`<section class="card" aria-labelledby="offer">
+  }${
+    page.offersPasskey &&
+    html`<section class="card" aria-labelledby="offer">
 <h2 id="offer">${texts.passkeyOffer}</h2>
-<p>${TEXTS[language].security.passkeysText}</p>
+<p>${security.passkeysText}</p>
 <p class="small"><a href="${site.path("/account/security")}">${texts.passkeyOfferLink}</a></p>
 </section>`
-    }<section class="card" aria-labelledby="profile">
+  }<section class="card" aria-labelledby="profile">
 <h2 id="profile">${texts.profile}</h2>
 <dl class="facts facts-plain">
 ${name !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${name}</bdi></dd></div>`}
@@ -62,7 +59,7 @@ ${name !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${name}</bdi></dd></di
 <div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
 </dl>
 ${!user.emailVerified && buttonForm(site.path("/account/resend"), token, { words: texts.resend })}
-${nameForm(site, language, page)}
+${nameForm(asked, page)}
 <p class="small"><a href="${site.path("/account/data")}">${texts.download}</a></p>
 </section>
 <section class="card" aria-labelledby="applications">
@@ -70,14 +67,13 @@ ${nameForm(site, language, page)}
 ${
   consents.length === 0
     ? html`<p class="empty">${texts.noApplications}</p>`
-    : html`<ul class="applications">${consents.map((consent) => application(site, language, consent, page))}</ul>`
+    : html`<ul class="applications">${consents.map((consent) => application(asked, consent, page))}</ul>`
 }
-</section>`,
-  );
+</section>`;
+  sendAccountPage(asked, { path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) }, content, status);
 }
 
-function nameForm(site: Site, language: Language, { user, token, typed, faults }: AccountPage): Markup {
-  const texts = TEXTS[language].account;
+function nameForm({ site, language, texts: { account: texts } }: Writing, { user, token, typed, faults }: AccountPage): Markup {
   const input = (name: "firstName" | "lastName", autocomplete: string) =>
     field(language, faults, {
       name,
@@ -98,8 +94,9 @@ ${input("lastName", "family-name")}
 </form>`;
 }
 
-function application(site: Site, language: Language, consent: Consent, { targets, described, token }: AccountPage): Markup {
-  const texts = TEXTS[language].account;
+function application(writing: Writing, consent: Consent, { targets, described, token }: AccountPage): Markup {
+  const { site, language } = writing;
+  const { account: texts } = writing.texts;
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt, resources } = consent;
   const places = resources.map(

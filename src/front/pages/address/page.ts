@@ -35,8 +35,9 @@ import { ACCOUNT_START, CONFIRM_ADDRESS } from "../views/sections.ts";
 /** GET and POST /account/security/address: the user, who has just proved that it is them, asks for another address. */
 export const addressPage = provedFormPage(
   ["email"],
-  (visit, { user }, failed, form) =>
-    sendForm(visit, failed, ({ address: { title, lead, leadUnconfirmed, email: label, submit, toAccount } }) => ({
+  (visit, { user }, failed, form) => {
+    const { title, lead, leadUnconfirmed, email: label, submit, toAccount } = visit.texts.address;
+    sendForm(visit, failed, {
       title,
       lead: (user.emailVerified ? lead : leadUnconfirmed)(user.email),
       action: visit.site.path("/account/security/address"),
@@ -44,7 +45,8 @@ export const addressPage = provedFormPage(
       fields: [{ name: "email", label, type: "email", autocomplete: "email", value: form && (form.get("email") ?? ""), autofocus: true }],
       submit,
       below: html`<a href="${visit.site.path("/account")}">${toAccount}</a>`,
-    })),
+    });
+  },
   async (visit, form, signedIn) => {
     const { email } = assertShape(EmailBody, { email: form.get("email") ?? "" });
     await requestAddressChange(signedIn, email, visit.ports, callerOf(visit.ctx));
@@ -56,17 +58,15 @@ export const addressPage = provedFormPage(
 async function forLink(
   visit: Visit,
   show: () => Promise<void>,
-  stale: (texts: Texts["address"]) => readonly [text: string, path: string, label: string],
+  stale: readonly [text: string, path: string, label: string],
 ): Promise<void> {
   try {
     await show();
   } catch (error) {
     if (!isRefusal(error) || error.reason !== ADDRESS_LINK_UNUSABLE) throw error;
-    const words = ({ address }: Texts) => {
-      const [text, path, label] = stale(address);
-      return { title: address.stale.title, text, more: wideLink(visit.site.path(path), label) };
-    };
-    sendNotice(visit, "bad", words, 400);
+    const [text, path, label] = stale;
+    const { title } = visit.texts.address.stale;
+    sendNotice(visit, { tone: "bad", title, text, more: wideLink(visit.site.path(path), label) }, 400);
   }
 }
 
@@ -80,15 +80,16 @@ const linkCard = (token: string, link: string, { email, formerEmail }: AddressCh
 
 async function showConfirm(visit: Visit, user: User, link: string, failed: FailedForm = {}): Promise<void> {
   const { ports, site } = visit;
+  const { confirm, toAccount, stale } = visit.texts.address;
   const showForm = async () => {
     const change = await changeToConfirm(link, user, ports);
-    sendForm(visit, failed, ({ address: { confirm, toAccount } }) => ({
+    sendForm(visit, failed, {
       ...linkCard(accountToken(visit, user), link, change, confirm),
       action: site.path(CONFIRM_ADDRESS),
       below: html`<a href="${site.path("/account")}">${toAccount}</a>`,
-    }));
+    });
   };
-  return forLink(visit, showForm, ({ stale }) => [stale.text, "/account", stale.toAccount]);
+  return forLink(visit, showForm, [stale.text, "/account", stale.toAccount]);
 }
 
 /** GET and POST /account/security/address/confirm: the link to the new address, which works only where its user is signed in. */
@@ -99,7 +100,8 @@ export const confirmAddressPage: FormHandlers = {
     const link = queryMember(visit, "token") ?? "";
     if (signedIn !== undefined) return showConfirm(visit, signedIn.user, link);
     const toSignIn = site.path("/login", returnToOf(site, new Map([["next", `${CONFIRM_ADDRESS}?token=${link}`]])));
-    sendNotice(visit, "plain", ({ address: { signInFirst } }) => ({ ...signInFirst, more: wideLink(toSignIn, signInFirst.signIn) }));
+    const { title, text, signIn } = visit.texts.address.signInFirst;
+    sendNotice(visit, { tone: "plain", title, text, more: wideLink(toSignIn, signIn) });
   },
   POST: accountForm(async (visit, form, signedIn) => {
     const link = form.get("token") ?? "";
@@ -117,22 +119,20 @@ const STOP = "address-stop";
 const STOPPED = "stopped";
 
 async function showStop(visit: Visit, link: string, failed: FailedForm = {}): Promise<void> {
+  const { stop, stale, stopped } = visit.texts.address;
   const showForm = async () => {
     const change = await changeToStop(link, visit.ports);
-    sendForm(visit, failed, ({ address: { stop } }) => ({
-      ...linkCard(browserToken(visit, STOP), link, change, stop),
-      action: visit.site.path("/address/stop"),
-    }));
+    sendForm(visit, failed, { ...linkCard(browserToken(visit, STOP), link, change, stop), action: visit.site.path("/address/stop") });
   };
-  return forLink(visit, showForm, ({ stale, stopped }) => [stale.stop, "/forgot", stopped.choose]);
+  return forLink(visit, showForm, [stale.stop, "/forgot", stopped.choose]);
 }
 
 /** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
 export const stopAddressPage: FormHandlers = {
   async GET(visit) {
     if (doneOf(visit) !== STOPPED) return showStop(visit, queryMember(visit, "token") ?? "");
-    const toForgot = visit.site.path("/forgot");
-    sendNotice(visit, "good", ({ address: { stopped } }) => ({ ...stopped, more: wideLink(toForgot, stopped.choose) }));
+    const { title, text, choose } = visit.texts.address.stopped;
+    sendNotice(visit, { tone: "good", title, text, more: wideLink(visit.site.path("/forgot"), choose) });
   },
   async POST(visit) {
     const { ctx, ports, site } = visit;
@@ -143,10 +143,8 @@ export const stopAddressPage: FormHandlers = {
     } catch (error) {
       if (!isRefusal(error) || error.code !== "conflict") return showStop(visit, link, failedForm(visit, error, []));
       // The former address has another account now.
-      const words = ({ address: { taken } }: Texts) => ({
-        ...{ title: taken.title, text: taken.text(site.host), more: wideLink(site.path("/login"), taken.signIn) },
-      });
-      return sendNotice(visit, "bad", words, 409);
+      const { title, text, signIn } = visit.texts.address.taken;
+      return sendNotice(visit, { tone: "bad", title, text: text(site.host), more: wideLink(site.path("/login"), signIn) }, 409);
     }
     sendRedirect(ctx, site.path(donePath(visit, "/address/stop", STOPPED)));
   },

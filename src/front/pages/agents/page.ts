@@ -13,8 +13,8 @@ import { type Language, shownList, type Texts } from "../../../texts/languages.t
 import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, goneForm, type Visit } from "../kit.ts";
-import { type AccountPage, accountFrame, doneWords } from "../views/cards.ts";
-import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
+import { type AccountPage, doneWords, sendAccountPage } from "../views/cards.ts";
+import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part, type Site } from "../views/layout.ts";
 import { type Described, scopeWords, shownName, shownTarget, shownText, type Targets, withRecords } from "../views/words.ts";
 
 const PATH = "/account/agents";
@@ -25,7 +25,7 @@ const PAGE_LIMIT = 200;
 type Shown = Partial<Pick<AccountPage, "done">> & FailedForm;
 
 async function show(visit: Visit, user: User, { done, faults = [], status }: Shown): Promise<void> {
-  const { ports, site, language } = visit;
+  const { ports, language } = visit;
   const { delegations, agentPauses, scopeDescriptions } = ports;
   const owner = { kind: "user", userId: user.id } as const;
   const [live, lately, pauses] = await Promise.all([
@@ -43,14 +43,13 @@ async function show(visit: Visit, user: User, { done, faults = [], status }: Sho
   const [texts, token] = [visit.texts.agents, accountToken(visit, user)];
   const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
   const named = (id: string) => names.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
-  const print = { site, language, texts, token, clients, named, ...withRecords(records, { described, targets: clients }) };
+  const print = { site: visit.site, language, texts, token, clients, named, ...withRecords(records, { described, targets: clients }) };
   const content = html`${faultSummary(language, faults)}
 <p>${texts.intro}</p>
 ${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
 ${live.next !== null && html`<p class="small">${texts.more}</p>`}
 ${cards.length > 0 && html`<p class="small">${texts.hint}</p>`}`;
-  const frame = { language, path: PATH, title: texts.title, faults, done: doneWords(texts.done, done) };
-  sendPage(visit.ctx, accountFrame(site, frame, content), status);
+  sendAccountPage(visit, { path: PATH, title: texts.title, faults, done: doneWords(texts.done, done) }, content, status);
 }
 
 /** GET /account/agents: which agents act for the user, where, with which permissions, until when. */

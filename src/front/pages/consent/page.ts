@@ -8,17 +8,7 @@ import { callerOf } from "../../http/caller.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import { openPushed } from "../../oauth/client-requests.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
-import {
-  browserToken,
-  type FormHandlers,
-  formFor,
-  pageExceptHead,
-  queryMember,
-  SET_UP,
-  signedInTo,
-  type Visit,
-  validRequest,
-} from "../kit.ts";
+import { browserToken, type FormHandlers, formFor, queryMember, SET_UP, signedInTo, type Visit, validRequest } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
 import { shownClient, withRecords } from "../views/words.ts";
 import { consentView } from "./view.ts";
@@ -52,10 +42,10 @@ function offerOf({ client, scopes, resources, resourceClients, lifetimes }: Auth
 type PendingDecision = ValidRequest & { readonly open: OpenRequest; readonly signedIn: SignedIn };
 
 export const consentPage: FormHandlers = {
-  GET: pageExceptHead(async (visit) => {
+  async GET(visit) {
     const pending = await pendingDecision(visit, queryMember(visit, "request"), NOTHING_ASKED);
     if (pending) await show(visit, pending);
-  }),
+  },
   async POST(visit) {
     const { ctx } = visit;
     const form = await formFor(visit, (sent) => purpose(sent.get("request") ?? ""));
@@ -93,7 +83,7 @@ async function pendingDecision(visit: Visit, requestId: string | undefined, answ
 }
 
 async function show(visit: Visit, pending: PendingDecision): Promise<void> {
-  const { ports, site, language } = visit;
+  const { ports, language } = visit;
   const { authorization, request, signedIn, open } = pending;
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
@@ -114,7 +104,7 @@ async function show(visit: Visit, pending: PendingDecision): Promise<void> {
     ...withRecords(records, { described, targets }),
     lifetimes,
   };
-  sendPage(visit.ctx, consentView(site, language, page));
+  sendPage(visit, consentView(visit, page));
 }
 
 async function approve({ ports, flow, ctx }: Visit, decided: PendingDecision): Promise<void> {

@@ -1,7 +1,7 @@
 import type { AccessLifetimes } from "../../../gen/countersign/token/v1/token_pb.ts";
 import type { ShownRecord } from "../../../resources/ports.ts";
-import { type Language, shownDuration, shownList, TEXTS } from "../../../texts/languages.ts";
-import { type HostedPage, hidden, html, layout, type Markup, type Part, type Site } from "../views/layout.ts";
+import { type Language, shownDuration, shownList, type Texts } from "../../../texts/languages.ts";
+import { type HostedPage, hidden, html, type Markup, type Part, type Writing } from "../views/layout.ts";
 import {
   type Described,
   isDescribed,
@@ -33,8 +33,9 @@ export interface ConsentPage {
   readonly described: Described;
 }
 
-export function consentView(site: Site, language: Language, page: ConsentPage): HostedPage {
-  const texts = TEXTS[language].consent;
+export function consentView(writing: Writing, page: ConsentPage): HostedPage {
+  const { site, language } = writing;
+  const { consent: texts, client: clientTexts } = writing.texts;
   const { client, token, requestId, email, scopes, newScopes, resources, newResources, targets, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
   const isNew = newScopes.length + newResources.length > 0;
@@ -42,30 +43,29 @@ export function consentView(site: Site, language: Language, page: ConsentPage): 
   // Without new scopes the request adds resources, or asks for the page again: then all scopes are listed.
   const asked = newScopes.length > 0 ? newScopes : scopes;
   const known = scopes.filter((scope) => !asked.includes(scope));
-  return layout(
-    site,
-    { language, title: texts.title(client.name) },
-    html`<section class="card consent">
+  return {
+    title: texts.title(client.name),
+    content: html`<section class="card consent">
 <div class="asking">
 <p class="avatar" aria-hidden="true">${/[\p{L}\p{N}]/u.exec(client.name)?.[0].toUpperCase() ?? "?"}</p>
-<h1>${clientHeading(language, client)} ${heading}</h1>
+<h1>${clientHeading(clientTexts, client)} ${heading}</h1>
 </div>
-${identity(language, client)}
+${identity(clientTexts, client)}
 <p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login?switch=1", { requestId })}">${texts.otherAccount}</a></p>
-${warning(language, client)}
+${warning(clientTexts, client)}
 ${asked.length > 0 && html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>`}
-${permissions(language, page, asked)}
+${permissions(writing, page, asked)}
 ${
   resources.length > 0 &&
   html`<h2 class="label">${texts.resources}</h2>
-<ul class="places">${resources.map((resource) => placeItem(language, resource, targets, more && newResources.includes(resource)))}</ul>`
+<ul class="places">${resources.map((resource) => placeItem(writing, resource, targets, more && newResources.includes(resource)))}</ul>`
 }
 ${
   known.length > 0 &&
   html`<h2 class="label">${texts.known}</h2>
 <ul class="known">${known.map((scope) => knownItem(scopeWords(language, scope, described)))}</ul>`
 }
-${lifetimes && html`<h2 class="label">${texts.howLong}</h2><p class="how-long">${howLong(language, lifetimes)}</p>`}
+${lifetimes && html`<h2 class="label">${texts.howLong}</h2><p class="how-long">${howLong(writing, lifetimes)}</p>`}
 <form method="post" action="${site.path("/consent")}" class="decide">
 ${hidden(token, { requestId })}
 <input type="hidden" name="offer" value="${page.offer}">
@@ -74,20 +74,18 @@ ${hidden(token, { requestId })}
 </form>
 <p class="small">${texts.removable} <a href="${site.path("/account")}">${texts.accountPage}</a>.</p>
 </section>`,
-  );
+  };
 }
 
 /** The name, and on the same line the host that published the application's document, which is proved. */
-function clientHeading(language: Language, { name, verifiedHost }: ShownClient): Markup {
-  const { from, verified } = TEXTS[language].client;
+function clientHeading({ from, verified }: Texts["client"], { name, verifiedHost }: ShownClient): Markup {
   if (verifiedHost === undefined) return html`<bdi>${name}</bdi>`;
   const proof = html`<span class="proved" role="img" aria-label="${verified}">\u2713</span>`;
   return html`<span class="asker"><bdi>${name}</bdi>, <span class="from">${from} <span class="host">${verifiedHost}</span>\u00a0${proof}</span></span>`;
 }
 
 /** What else is known of the application, on one line: whether its name is verified, its stage, and where the answer goes. */
-function identity(language: Language, client: ShownClient): Part {
-  const texts = TEXTS[language].client;
+function identity(texts: Texts["client"], client: ShownClient): Part {
   const { verifiedHost, returnHost, onThisDevice, deviceAddress, environment } = client;
   const stage = environment === "development" || environment === "staging" ? texts.stages[environment] : undefined;
   const parts: readonly Part[] = [
@@ -102,41 +100,36 @@ function identity(language: Language, client: ShownClient): Part {
 }
 
 /** The permissions: those of no resource first, then those of each resource below its name. */
-function permissions(
-  language: Language,
-  { resources, records, targets, described, lifetimes }: ConsentPage,
-  asked: readonly string[],
-): Part {
+function permissions(writing: Writing, { resources, records, targets, described, lifetimes }: ConsentPage, asked: readonly string[]): Part {
   const shown = lifetimes === undefined ? asked : withoutLasting(asked);
   return permissionGroups(shown, resources, records).map(({ resource, scopes }) => {
-    const places = (resource === undefined ? resources : [resource]).map((one) => shownTarget(language, one, targets));
+    const places = (resource === undefined ? resources : [resource]).map((one) => shownTarget(writing.language, one, targets));
     return html`${resource !== undefined && html`<h3 class="grants-of"><bdi>${places[0]}</bdi></h3>`}
-<ul class="grants">${scopeItems(language, scopes, described, places)}</ul>`;
+<ul class="grants">${scopeItems(writing, scopes, described, places)}</ul>`;
   });
 }
 
 /** What the user should know before trusting the name: one sentence at most, the one that matters most. */
-function warning(language: Language, { verifiedHost, onThisDevice, deviceAddress, openRegistration }: ShownClient): Part {
-  const { deviceCaution, otherDeviceCaution, unverifiedCaution } = TEXTS[language].client;
+function warning(texts: Texts["client"], { verifiedHost, onThisDevice, deviceAddress, openRegistration }: ShownClient): Part {
   const caution =
-    (deviceAddress !== undefined && otherDeviceCaution) ||
-    (onThisDevice && deviceCaution) ||
-    (openRegistration && verifiedHost === undefined && unverifiedCaution);
+    (deviceAddress !== undefined && texts.otherDeviceCaution) ||
+    (onThisDevice && texts.deviceCaution) ||
+    (openRegistration && verifiedHost === undefined && texts.unverifiedCaution);
   return caution && html`<p class="caution" role="note">${caution}</p>`;
 }
 
-function howLong(language: Language, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
-  const { eachTime, lasting } = TEXTS[language].consent;
+function howLong({ language, texts }: Writing, { accessToken, refreshToken, refreshFamilyMax }: AccessLifetimes): string {
+  const { eachTime, lasting } = texts.consent;
   if (refreshToken === undefined || refreshFamilyMax === undefined) return eachTime(shownDuration(language, accessToken));
   return lasting(shownDuration(language, refreshFamilyMax), shownDuration(language, Math.min(refreshToken, refreshFamilyMax)));
 }
 
 /** One item for each scope with a description; several without one share an item that shows their names, and opens where these are too long. */
-function scopeItems(language: Language, scopes: readonly string[], described: Described, places: readonly string[]): Part {
+function scopeItems({ language, texts }: Writing, scopes: readonly string[], described: Described, places: readonly string[]): Part {
   const plain = scopes.filter((scope) => !isDescribed(scope, described));
   const item = (scope: string) => scopeItem(scopeWords(language, scope, described, places));
   if (plain.length < 2) return scopes.map(item);
-  const { firstPartyPermissions, permissionsAt } = TEXTS[language].scopes;
+  const { firstPartyPermissions, permissionsAt } = texts.scopes;
   const names = plain.map((scope, index) => html`${index > 0 && ", "}<bdi>${scope}</bdi>`);
   return [
     ...scopes.filter((scope) => !plain.includes(scope)).map(item),
@@ -158,8 +151,8 @@ function knownItem({ title, titleIn }: ScopeWords): Markup {
   return html`<li><bdi${lang(titleIn)}>${title}</bdi></li>`;
 }
 
-function placeItem(language: Language, resource: string, targets: Targets, isNew: boolean): Markup {
-  const { isNew: newWord, mayAct, mayUse } = TEXTS[language].consent;
+function placeItem({ language, texts }: Writing, resource: string, targets: Targets, isNew: boolean): Markup {
+  const { isNew: newWord, mayAct, mayUse } = texts.consent;
   const target = targets.get(resource);
   const words = shownTarget(language, resource, targets);
   const tag = isNew && html` <span class="tag tag-new">${newWord}</span>`;

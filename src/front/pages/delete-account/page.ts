@@ -1,13 +1,12 @@
 import { closeAccount } from "../../../accounts/account.ts";
 import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken, doneOf, signedInTo, type Visit } from "../kit.ts";
-import { accountFrame, sendNotice, wideLink } from "../views/cards.ts";
-import { type FormPage, faultSummary, type HostedPage, hidden, html, type Site, sendPage } from "../views/layout.ts";
+import { sendAccountPage, sendNotice, wideLink } from "../views/cards.ts";
+import { faultSummary, hidden, html } from "../views/layout.ts";
 import { shownName } from "../views/words.ts";
 
 const DELETED = "deleted";
@@ -16,9 +15,30 @@ const DELETED = "deleted";
 export const deleteAccountPage = provedFormPage(
   [],
   async (visit, { user }, { faults = [], status }) => {
-    const clients = (await visit.ports.clients.ofOwner(user.id)).map(({ name }) => name);
-    const page = { token: accountToken(visit, user), email: user.email, clients, faults };
-    sendPage(visit.ctx, deleteAccountView(visit.site, visit.language, page), status);
+    const { site, language } = visit;
+    const { deleteAccount: texts, signOut } = visit.texts;
+    const clients = await visit.ports.clients.ofOwner(user.id);
+    // The address: after the proof the account can be another one than the user came from.
+    const content = html`<section class="card" aria-labelledby="what">
+<h2 id="what">${texts.what}</h2>
+<ul class="sentences">${texts.consequences.map((sentence) => html`<li>${sentence}</li>`)}</ul>
+${
+  clients.length > 0 &&
+  html`<p>${texts.clients}</p>
+<ul class="sentences">${clients.map(({ name }) => html`<li><bdi>${shownName(language, name)}</bdi></li>`)}</ul>`
+}
+</section>
+<section class="card" aria-labelledby="confirm">
+<h2 id="confirm">${texts.confirm}</h2>
+${faultSummary(language, faults)}
+<p>${signOut.signedInAs} <strong>${user.email}</strong>.</p>
+<form method="post" action="${site.path("/account/delete")}" class="stack" novalidate>
+${hidden(accountToken(visit, user))}
+<button class="button button-deny" type="submit">${texts.submit}</button>
+</form>
+<p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>
+</section>`;
+    sendAccountPage(visit, { path: "/account/delete", title: texts.title, faults }, content, status);
   },
   async (visit, _form, signedIn) => {
     await closeAccount(signedIn, visit.ports, callerOf(visit.ctx));
@@ -32,42 +52,6 @@ export const accountGonePage = async (visit: Visit) => {
   const { site, ports } = visit;
   if (doneOf(visit) !== DELETED || (await signedInTo(visit)) !== undefined) return sendRedirect(visit.ctx, site.path("/account"));
   const mayJoin = hasSignUp(ports.signUpPolicy);
-  sendNotice(visit, "good", ({ deleteAccount: { gone } }) => ({
-    ...gone,
-    more: mayJoin && wideLink(site.path("/signup"), gone.signUp),
-  }));
+  const { gone } = visit.texts.deleteAccount;
+  sendNotice(visit, { tone: "good", ...gone, more: mayJoin && wideLink(site.path("/signup"), gone.signUp) });
 };
-
-interface DeleteAccountPage extends Pick<FormPage, "token" | "faults"> {
-  /** The address of the account: after the proof it can be another one than the user came from. */
-  readonly email: string;
-  /** Names of the clients that go with the account. */
-  readonly clients: readonly string[];
-}
-
-function deleteAccountView(site: Site, language: Language, { token, email, clients, faults }: DeleteAccountPage): HostedPage {
-  const texts = TEXTS[language].deleteAccount;
-  return accountFrame(
-    site,
-    { language, path: "/account/delete", title: texts.title, faults },
-    html`<section class="card" aria-labelledby="what">
-<h2 id="what">${texts.what}</h2>
-<ul class="sentences">${texts.consequences.map((sentence) => html`<li>${sentence}</li>`)}</ul>
-${
-  clients.length > 0 &&
-  html`<p>${texts.clients}</p>
-<ul class="sentences">${clients.map((name) => html`<li><bdi>${shownName(language, name)}</bdi></li>`)}</ul>`
-}
-</section>
-<section class="card" aria-labelledby="confirm">
-<h2 id="confirm">${texts.confirm}</h2>
-${faultSummary(language, faults)}
-<p>${TEXTS[language].signOut.signedInAs} <strong>${email}</strong>.</p>
-<form method="post" action="${site.path("/account/delete")}" class="stack" novalidate>
-${hidden(token)}
-<button class="button button-deny" type="submit">${texts.submit}</button>
-</form>
-<p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>
-</section>`,
-  );
-}

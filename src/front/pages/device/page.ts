@@ -12,8 +12,9 @@ import { type FailedForm, hidden } from "../views/layout.ts";
 
 const PURPOSE = "device";
 
-const show = (visit: Visit, value: string | undefined, failed: FailedForm = {}) =>
-  sendForm(visit, failed, ({ device: texts }) => ({
+function show(visit: Visit, value: string | undefined, failed: FailedForm = {}): void {
+  const { device: texts } = visit.texts;
+  sendForm(visit, failed, {
     title: texts.title,
     lead: value === undefined || failed.faults !== undefined ? texts.lead : texts.leadFilled,
     action: visit.site.path("/device"),
@@ -21,7 +22,8 @@ const show = (visit: Visit, value: string | undefined, failed: FailedForm = {}) 
     fields: [{ name: "user_code", label: texts.code, type: "text", autocomplete: "off", value, autofocus: true, hint: texts.hint }],
     submit: texts.submit,
     after: texts.caution,
-  }));
+  });
+}
 
 /** GET /device and POST /device: takes the code that a device shows, then continues as an application's request. @see RFC 8628 §3.3 */
 export const devicePage: FormHandlers = {
@@ -47,7 +49,7 @@ export const deviceDonePage = (visit: Visit) => {
   const { site } = visit;
   const outcome = doneOf(visit);
   if (outcome !== "approved" && outcome !== "denied" && outcome !== "failed") return sendRedirect(visit.ctx, site.path("/device"));
-  sendNotice(visit, outcome === "approved" ? "good" : "plain", ({ device }) => device[outcome]);
+  sendNotice(visit, { tone: outcome === "approved" ? "good" : "plain", ...visit.texts.device[outcome] });
 };
 
 /** Wrong user codes that one address may enter in an hour. With 34.6 bits it would take thousands of years to guess one. @see RFC 8628 §5.1 */

@@ -1,5 +1,4 @@
 import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/password-change.ts";
-import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
@@ -31,8 +30,9 @@ const CHANGED = "changed";
 
 const NEW_PASSWORD = { name: "password", type: "password", autocomplete: "new-password", autofocus: true } as const;
 
-const showForgot = (visit: Visit, returnTo: ReturnTo, value?: string, failed: FailedForm = {}): void =>
-  sendForm(visit, failed, ({ forgottenPassword: { title, lead, email: label, submit, toSignIn } }) => ({
+function showForgot(visit: Visit, returnTo: ReturnTo, value?: string, failed: FailedForm = {}): void {
+  const { title, lead, email: label, submit, toSignIn } = visit.texts.forgottenPassword;
+  sendForm(visit, failed, {
     title,
     lead,
     action: visit.site.path("/forgot"),
@@ -40,7 +40,8 @@ const showForgot = (visit: Visit, returnTo: ReturnTo, value?: string, failed: Fa
     fields: [{ name: "email", label, type: "email", autocomplete: "username", value, autofocus: true }],
     submit,
     below: html`<a href="${visit.site.path("/login", returnTo)}">${toSignIn}</a>`,
-  }));
+  });
+}
 
 /** GET /forgot and POST /forgot: sends a link; the response is the same for every address. */
 export const forgotPage: FormHandlers = {
@@ -64,34 +65,31 @@ export const forgotSentPage = (visit: Visit) => {
   const { site } = visit;
   const returnTo = returnToOf(site, queryForm(visit));
   if (doneOf(visit) !== SENT) return sendRedirect(visit.ctx, site.path("/forgot", returnTo));
-  sendNotice(visit, "mail", ({ forgottenPassword: { sent, toSignIn } }) => ({
-    ...sent,
-    more: html`${wideLink(site.path("/login", returnTo), toSignIn)}
-<p class="small after-form">${sent.nothingThere}</p>`,
-  }));
+  const { sent, toSignIn } = visit.texts.forgottenPassword;
+  const more = html`${wideLink(site.path("/login", returnTo), toSignIn)}
+<p class="small after-form">${sent.nothingThere}</p>`;
+  sendNotice(visit, { tone: "mail", title: sent.title, text: sent.text, more });
 };
 
 async function showReset(visit: Visit, link: string, failed: FailedForm = {}): Promise<void> {
   const { site } = visit;
+  const { choose, stale } = visit.texts.forgottenPassword;
   try {
     const { email } = await ownerOfReset(link, visit.ports);
-    sendForm(visit, failed, ({ forgottenPassword: { choose } }) => ({
+    sendForm(visit, failed, {
       title: choose.title,
       lead: choose.lead(email),
       action: site.path("/reset"),
       members: html`${hidden(browserToken(visit, RESET))}<input type="hidden" name="token" value="${link}">${accountName(email)}`,
       fields: [{ ...NEW_PASSWORD, label: choose.password, hint: choose.passwordHint }],
       submit: choose.submit,
-    }));
+    });
   } catch (error) {
     if (!isStaleReset(error)) throw error;
     const returnTo = await returnToStarted(visit);
-    const words = ({ forgottenPassword: { stale } }: Texts) => ({
-      ...stale,
-      more: html`${wideLink(site.path("/forgot", returnTo), stale.again)}
-<p class="small after-form"><a href="${site.path("/login", returnTo)}">${stale.signIn}</a></p>`,
-    });
-    sendNotice(visit, "bad", words, 400);
+    const more = html`${wideLink(site.path("/forgot", returnTo), stale.again)}
+<p class="small after-form"><a href="${site.path("/login", returnTo)}">${stale.signIn}</a></p>`;
+    sendNotice(visit, { tone: "bad", title: stale.title, text: stale.text, more }, 400);
   }
 }
 
@@ -100,7 +98,8 @@ export const resetPage: FormHandlers = {
   async GET(visit) {
     if (doneOf(visit) !== CHANGED) return showReset(visit, queryMember(visit, "token") ?? "");
     const toSignIn = visit.site.path("/login", await returnToStarted(visit));
-    sendNotice(visit, "good", ({ forgottenPassword: { changed } }) => ({ ...changed, more: wideLink(toSignIn, changed.signIn) }));
+    const { title, text, signIn } = visit.texts.forgottenPassword.changed;
+    sendNotice(visit, { tone: "good", title, text, more: wideLink(toSignIn, signIn) });
   },
   async POST(visit) {
     const { ctx } = visit;

@@ -1,7 +1,6 @@
 import { acceptInvitation, FIRST_OPERATOR_MINUTES, INVITATION_UNUSABLE, invitationOf } from "../../../accounts/registration.ts";
 import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
 import { isRefusal, type RefusalCode } from "../../../errors.ts";
-import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
@@ -17,7 +16,7 @@ import {
   type Visit,
 } from "../kit.ts";
 import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
-import { type FailedForm, hidden, html, type Site } from "../views/layout.ts";
+import { type FailedForm, hidden, html } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 
 const PURPOSE = "invitation";
@@ -27,12 +26,9 @@ type Path = "/invitation" | "/setup";
 
 function sendStale(visit: Visit, path: Path): void {
   const { site } = visit;
-  const words = ({ invitation: { stale } }: Texts) => ({
-    title: stale.title,
-    text: path === "/setup" ? stale.setup(FIRST_OPERATOR_MINUTES) : stale.invited(site.host),
-    more: wideLink(site.path("/login"), stale.signIn),
-  });
-  sendNotice(visit, "bad", words, 400);
+  const { title, setup, invited, signIn } = visit.texts.invitation.stale;
+  const text = path === "/setup" ? setup(FIRST_OPERATOR_MINUTES) : invited(site.host);
+  sendNotice(visit, { tone: "bad", title, text, more: wideLink(site.path("/login"), signIn) }, 400);
 }
 
 async function show(visit: Visit, path: Path, link: string, typed?: string, failed: FailedForm = {}): Promise<void> {
@@ -42,7 +38,7 @@ async function show(visit: Visit, path: Path, link: string, typed?: string, fail
     if ((email === null) !== (path === "/setup")) return sendStale(visit, path);
     if (email !== null && (await ports.users.byEmail(email)) !== undefined) return sendHasAccount(visit, email);
     const members = html`${hidden(browserToken(visit, PURPOSE))}<input type="hidden" name="token" value="${link}">`;
-    sendForm(visit, failed, (texts) => ({ ...invitationCard(site, texts, email, typed), action: site.path(path), members }));
+    sendForm(visit, failed, { ...invitationCard(visit, email, typed), action: site.path(path), members });
   } catch (error) {
     if (!isRefusal(error) || error.reason !== INVITATION_UNUSABLE) throw error;
     sendStale(visit, path);
@@ -89,7 +85,7 @@ export const invitationPage = (path: Path): FormHandlers => ({
 });
 
 /** @param invited the invited address; null for the first operator, who types one */
-function invitationCard(site: Site, { invitation: texts, signUp }: Texts, invited: string | null, typed: string | undefined) {
+function invitationCard({ site, texts: { invitation: texts, signUp } }: Visit, invited: string | null, typed: string | undefined) {
   const { title, lead } = invited === null ? texts.setup : texts.invited;
   const [email, password] = [
     { name: "email", label: texts.email, type: "email", autocomplete: "username", value: invited ?? typed, autofocus: invited === null },
@@ -106,10 +102,7 @@ function invitationCard(site: Site, { invitation: texts, signUp }: Texts, invite
 
 function sendHasAccount(visit: Visit, email: string): void {
   const { site } = visit;
-  const words = ({ invitation: { hasAccount } }: Texts) => ({
-    title: hasAccount.title,
-    text: hasAccount.text(email),
-    more: html`${wideLink(site.path("/login"), hasAccount.signIn)}<p class="small"><a href="${site.path("/forgot")}">${hasAccount.forgotten}</a></p>`,
-  });
-  sendNotice(visit, "plain", words, 409);
+  const { title, text, signIn, forgotten } = visit.texts.invitation.hasAccount;
+  const more = html`${wideLink(site.path("/login"), signIn)}<p class="small"><a href="${site.path("/forgot")}">${forgotten}</a></p>`;
+  sendNotice(visit, { tone: "plain", title, text: text(email), more }, 409);
 }

@@ -1,7 +1,6 @@
 import type { SecondFactorState } from "../../../accounts/factors.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
 import type { Visit } from "../kit.ts";
-import { buttonForm, type Fault, html, moment, type Part, type Site } from "../views/layout.ts";
+import { buttonForm, type Fault, html, moment, type Part, type Site, type Writing } from "../views/layout.ts";
 
 const PATH = "/account/security/app";
 
@@ -21,11 +20,9 @@ interface AppCard {
 }
 
 /** The part of the security page about the second step. @returns undefined where the server can set up no app, and there is none */
-export function appCard(site: Site, language: Language, page: AppCard): Part {
-  const { token, apps } = page;
-  const { appAddedAt, recoveryCodes } = page.secondFactor;
+export function appCard({ site, language, texts: { authenticatorApp: texts } }: Writing, { token, apps, secondFactor }: AppCard): Part {
+  const { appAddedAt, recoveryCodes } = secondFactor;
   if (appAddedAt === null && !apps) return undefined;
-  const texts = TEXTS[language].authenticatorApp;
   return html`<section class="card" aria-labelledby="second-step">
 <h2 id="second-step">${texts.heading}</h2>
 <p>${texts.text}</p>

@@ -13,26 +13,13 @@ import { raiseTo } from "../../../accounts/sign-in.ts";
 import { isRefusal } from "../../../errors.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-context.ts";
 import type { Form } from "../../../protocol/form.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { provedForm, provedFormPage } from "../fresh-proof.ts";
 import { accountToken, browserCaller, goneAfter, queryForm, returnToOf, SET_UP, startBrowserSession, type Visit } from "../kit.ts";
-import { accountFrame, wideLink } from "../views/cards.ts";
-import {
-  type FailedForm,
-  type FormPage,
-  faultSummary,
-  field,
-  type HostedPage,
-  hidden,
-  html,
-  type Part,
-  type ReturnTo,
-  type Site,
-  sendPage,
-} from "../views/layout.ts";
+import { sendAccountPage, wideLink } from "../views/cards.ts";
+import { type FailedForm, faultSummary, field, hidden, html, type ReturnTo } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
 import { APP_OVER } from "./app-card.ts";
 import { showGone } from "./page.ts";
@@ -59,15 +46,32 @@ async function leave(visit: Visit, { user }: SignedIn, returnTo: ReturnTo): Prom
 
 /** @param form names the app whose code was sent: another tab may have begun another one since */
 async function show(visit: Visit, signedIn: SignedIn, failed: FailedForm, form?: Form): Promise<void> {
-  const { site, texts } = visit;
+  const { site, language, texts } = visit;
   const [returnTo, sent] = [returnToOf(site, form ?? queryForm(visit)), form?.get(APP_MEMBER)];
   const app = await waitingApp(signedIn, visit.ports);
   if (app === undefined) return leave(visit, signedIn, returnTo);
+  const { authenticatorApp: words } = texts;
   const name = hash("sha256", app.secret, "base64url");
   const isReplaced = sent !== undefined && sent !== name;
-  const faults = isReplaced ? [{ message: texts.authenticatorApp.replaced }] : (failed.faults ?? []);
-  const members = html`${hidden(accountToken(visit, signedIn.user), returnTo)}<input type="hidden" name="${APP_MEMBER}" value="${name}">`;
-  sendPage(visit.ctx, appView(site, visit.language, { ...app, members, returnTo, faults }), failed.status);
+  const faults = isReplaced ? [{ message: words.replaced }] : (failed.faults ?? []);
+  const content = html`<section class="card" aria-labelledby="scan">
+<h2 id="scan">${words.scan}</h2>
+<p>${words.scanText}</p>
+<p class="qr-frame">${qrCode(app.uri, words.qrCode)}</p>
+<p class="small"><a href="${app.uri}">${words.onThisDevice}</a></p>
+<p class="small">${words.byHand} <code class="host">${(app.secret.match(/.{1,4}/g) ?? []).join(" ")}</code></p>
+</section>
+<section class="card" aria-labelledby="confirm">
+<h2 id="confirm">${words.confirm}</h2>
+${faultSummary(language, faults)}
+<form method="post" action="${site.path(PATH)}" class="stack" novalidate>
+${hidden(accountToken(visit, signedIn.user), returnTo)}<input type="hidden" name="${APP_MEMBER}" value="${name}">
+${field(language, faults, { name: CODE_FIELD, label: words.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: words.codeHint, autofocus: faults.length > 0 })}
+<button class="button" type="submit">${words.submit}</button>
+</form>
+<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? SECURITY : "/consent", returnTo)}">${words.cancel}</a></p>
+</section>`;
+  sendAccountPage(visit, { path: SECURITY, title: words.title, faults }, content, failed.status);
 }
 
 /** The first code proves the app, so the session goes on as one of two factors. */
@@ -83,18 +87,17 @@ async function raise(visit: Visit, { user, session }: SignedIn): Promise<void> {
 
 /** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */
 export const appPage = provedFormPage([CODE_FIELD], show, async (visit, form, signedIn) => {
-  const { ctx, site, language } = visit;
+  const { ctx, site } = visit;
   const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", visit.ports, callerOf(ctx));
   await raise(visit, signedIn);
-  sendPage(ctx, recoveryCodesView(site, language, codes, afterFactor(site, returnToOf(site, form), SECURITY)));
+  sendCodes(visit, codes, afterFactor(site, returnToOf(site, form), SECURITY));
   return undefined;
 });
 
 /** POST /account/security/app/codes: new recovery codes, shown once. */
 export const renewCodesPage = provedForm(async (visit, _form, signedIn) => {
   try {
-    const codes = await renewRecoveryCodes(signedIn, visit.ports, callerOf(visit.ctx));
-    sendPage(visit.ctx, recoveryCodesView(visit.site, visit.language, codes));
+    sendCodes(visit, await renewRecoveryCodes(signedIn, visit.ports, callerOf(visit.ctx)));
   } catch (error) {
     return showGone(visit, signedIn, error, "appGone");
   }
@@ -105,47 +108,14 @@ export const removeAppPage = factorForm(
   (visit, _form, signedIn) => goneAfter(removeApp(signedIn, visit.ports, callerOf(visit.ctx))),
 );
 
-/** Shows the secret of a new app, and asks for its first code. */
-function appView(
-  site: Site,
-  language: Language,
-  { members, returnTo, faults, secret, uri }: Pick<FormPage, "returnTo" | "faults"> & { members: Part; secret: string; uri: string },
-): HostedPage {
-  const texts = TEXTS[language].authenticatorApp;
-  return accountFrame(
-    site,
-    { language, path: SECURITY, title: texts.title, faults },
-    html`<section class="card" aria-labelledby="scan">
-<h2 id="scan">${texts.scan}</h2>
-<p>${texts.scanText}</p>
-<p class="qr-frame">${qrCode(uri, texts.qrCode)}</p>
-<p class="small"><a href="${uri}">${texts.onThisDevice}</a></p>
-<p class="small">${texts.byHand} <code class="host">${(secret.match(/.{1,4}/g) ?? []).join(" ")}</code></p>
-</section>
-<section class="card" aria-labelledby="confirm">
-<h2 id="confirm">${texts.confirm}</h2>
-${faultSummary(language, faults)}
-<form method="post" action="${site.path(PATH)}" class="stack" novalidate>
-${members}
-${field(language, faults, { name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: texts.codeHint, autofocus: faults.length > 0 })}
-<button class="button" type="submit">${texts.submit}</button>
-</form>
-<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? SECURITY : "/consent", returnTo)}">${texts.cancel}</a></p>
-</section>`,
-  );
-}
-
 /** The only page that shows recovery codes. @param next the path of the page after it; undefined for codes that replace others */
-function recoveryCodesView(site: Site, language: Language, codes: readonly string[], next?: string): HostedPage {
-  const texts = TEXTS[language].authenticatorApp;
-  return accountFrame(
-    site,
-    { language, path: SECURITY, title: next === undefined ? texts.newCodes.title : texts.codesTitle },
-    html`<section class="card" aria-labelledby="codes">
-<h2 id="codes">${texts.codes}</h2>
-<p>${texts.codesText}</p>
+function sendCodes(visit: Visit, codes: readonly string[], next?: string): void {
+  const { authenticatorApp: words } = visit.texts;
+  const content = html`<section class="card" aria-labelledby="codes">
+<h2 id="codes">${words.codes}</h2>
+<p>${words.codesText}</p>
 <ul class="sentences">${codes.map((code) => html`<li><code class="host">${code}</code></li>`)}</ul>
-${wideLink(next ?? site.path(SECURITY), texts.codesDone)}
-</section>`,
-  );
+${wideLink(next ?? visit.site.path(SECURITY), words.codesDone)}
+</section>`;
+  sendAccountPage(visit, { path: SECURITY, title: next === undefined ? words.newCodes.title : words.codesTitle }, content);
 }

@@ -8,7 +8,7 @@ import { donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, goneAfter, goneForm, type Visit } from "../kit.ts";
-import { type AccountPage, accountFrame, doneWords, passkeyForm, passkeyHead } from "../views/cards.ts";
+import { type AccountPage, doneWords, passkeyForm, passkeyHead, sendAccountPage } from "../views/cards.ts";
 import {
   buttonForm,
   type FailedForm,
@@ -20,7 +20,6 @@ import {
   moment,
   type Part,
   type Site,
-  sendPage,
 } from "../views/layout.ts";
 import { appCard, appOverFaults } from "./app-card.ts";
 
@@ -40,10 +39,10 @@ export async function showSecurity(
   ]);
   const [texts, token] = [visit.texts.security, accountToken(visit, user)];
   const card = { site, language, texts, token };
-  const frame = { language, path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) };
+  const frame = { path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) };
   const content = html`${faultSummary(language, faults)}
 ${passkeys && passkeyCard(card, passkeys)}
-${appCard(site, language, { token, apps: ports.box.usable(), secondFactor })}
+${appCard(visit, { token, apps: ports.box.usable(), secondFactor })}
 <section class="card" aria-labelledby="new-password">
 <h2 id="new-password">${texts.password}</h2>
 <p>${texts.passwordText}</p>
@@ -52,7 +51,7 @@ ${appCard(site, language, { token, apps: ports.box.usable(), secondFactor })}
 ${identitiesCard(card, linked, connections)}
 ${sessionsCard(card, sessions, session.id)}
 ${leavingCards(card)}`;
-  sendPage(visit.ctx, accountFrame(site, { ...frame, ...(passkeys && { head: passkeyHead(site) }) }, content), status);
+  sendAccountPage(visit, { ...frame, head: passkeys && passkeyHead(site) }, content, status);
   if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
 

@@ -4,8 +4,8 @@ import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken } from "../kit.ts";
-import { accountFrame } from "../views/cards.ts";
-import { accountName, faultSummary, field, hidden, html, sendPage } from "../views/layout.ts";
+import { sendAccountPage } from "../views/cards.ts";
+import { accountName, faultSummary, field, hidden, html } from "../views/layout.ts";
 
 /** GET and POST /account/security/password: a new password, or the first one, and a new session for this browser with it. */
 export const passwordPage = provedFormPage(
@@ -24,7 +24,7 @@ ${field(language, faults, { name: "password", label: texts.newPassword, type: "p
 </form>
 <p class="small after-form"><a href="${site.path("/account/security")}">${texts.passwordKeep}</a></p>
 </section>`;
-    sendPage(visit.ctx, accountFrame(site, { language, path: "/account/security", title: texts.passwordTitle, faults }, content), status);
+    sendAccountPage(visit, { path: "/account/security", title: texts.passwordTitle, faults }, content, status);
   },
   async (visit, form, { user }) => {
     const { cookies, ports } = visit;

@@ -1,5 +1,4 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
 import { pathText } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
@@ -22,20 +21,9 @@ import {
 } from "../kit.ts";
 import { appOverFaults } from "../security/app-card.ts";
 import { passkeyForm, passkeyHead } from "../views/cards.ts";
-import {
-  type FailedForm,
-  type FormPage,
-  faultSummary,
-  type HostedPage,
-  hidden,
-  html,
-  layout,
-  type ReturnTo,
-  type Site,
-  sendPage,
-} from "../views/layout.ts";
+import { type FailedForm, faultSummary, hidden, html, type ReturnTo, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
-import { clientLine, type ShownClient, shownClient } from "../views/words.ts";
+import { clientLine, shownClient } from "../views/words.ts";
 
 /** What is missing for a user to go on. */
 interface Missing {
@@ -71,11 +59,37 @@ export async function showSetUp(visit: Visit, returnTo: ReturnTo, failed: Failed
   if (missing === undefined) return;
   const { needed, signedIn, valid } = missing;
   if (!isFresh(signedIn)) return sendRedirect(visit.ctx, proofPath(site, pathText(visit.ctx), returnTo));
+  const { setUp: texts, signIn, security, authenticatorApp } = visit.texts;
   const passkeys = ports.relyingParty !== undefined;
   const client = valid && shownClient(language, valid.authorization, valid.request.redirectUri ?? "");
-  const app = needed === "mfa" && ports.box.usable();
-  const page = { token: accountToken(visit, signedIn.user), returnTo, needed, client, passkeys, app, faults };
-  sendPage(visit.ctx, setUpView(site, language, page), status);
+  const members = hidden(accountToken(visit, signedIn.user), returnTo);
+  const content = html`<section class="card">
+<h1>${texts.title}</h1>
+${client && html`<p class="lead">${signIn.toContinueTo} ${clientLine(language, client)}</p>`}
+<p class="lead">${texts.needed[needed]}</p>
+${faultSummary(language, faults)}
+${
+  passkeys &&
+  html`${passkeyForm(site, {
+    ...{ kind: "add", path: "/account/security/passkeys", members, quiet: false },
+    ...{ submit: security.passkeyAdd, failure: security.passkeyAddFailed, known: security.passkeyKnown },
+  })}
+<noscript><p class="small">${security.passkeyNeedsScripts}</p></noscript>`
+}
+${
+  needed === "mfa" &&
+  ports.box.usable() &&
+  html`<form method="post" action="${site.path("/account/security/app/begin")}" class="stack">
+${members}
+<button class="button button-wide${passkeys && html` button-quiet`}" type="submit">${authenticatorApp.setUp}</button>
+</form>`
+}
+<form method="post" action="${site.path("/login/set-up")}" class="stack">
+${members}
+<button class="button button-quiet button-wide" type="submit" name="later" value="yes">${texts.later}</button>
+</form>
+</section>`;
+  sendPage(visit, { title: texts.title, faults, head: passkeys && passkeyHead(site), content }, status);
   if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
 
@@ -92,48 +106,3 @@ export const setUpPage: FormHandlers = {
     visit.flow.refuse(visit.ctx, missing.valid.request, "unmet_authentication_requirements", description);
   }),
 };
-
-interface SetUpPage extends Pick<FormPage, "token" | "returnTo" | "faults"> {
-  /** The class of sign-in that is demanded. */
-  readonly needed: "mfa" | "phr";
-  /** The application that demands it; undefined: this site. */
-  readonly client: ShownClient | undefined;
-  /** What can be set up here and would do. */
-  readonly passkeys: boolean;
-  readonly app: boolean;
-}
-
-function setUpView(site: Site, language: Language, page: SetUpPage): HostedPage {
-  const { token, returnTo, needed, client, passkeys, app, faults } = page;
-  const { setUp: texts, signIn, security, authenticatorApp } = TEXTS[language];
-  const members = hidden(token, returnTo);
-  return layout(
-    site,
-    { language, title: texts.title, faults, ...(passkeys && { head: passkeyHead(site) }) },
-    html`<section class="card">
-<h1>${texts.title}</h1>
-${client && html`<p class="lead">${signIn.toContinueTo} ${clientLine(language, client)}</p>`}
-<p class="lead">${texts.needed[needed]}</p>
-${faultSummary(language, faults)}
-${
-  passkeys &&
-  html`${passkeyForm(site, {
-    ...{ kind: "add", path: "/account/security/passkeys", members, quiet: false },
-    ...{ submit: security.passkeyAdd, failure: security.passkeyAddFailed, known: security.passkeyKnown },
-  })}
-<noscript><p class="small">${security.passkeyNeedsScripts}</p></noscript>`
-}
-${
-  app &&
-  html`<form method="post" action="${site.path("/account/security/app/begin")}" class="stack">
-${members}
-<button class="button button-wide${passkeys && html` button-quiet`}" type="submit">${authenticatorApp.setUp}</button>
-</form>`
-}
-<form method="post" action="${site.path("/login/set-up")}" class="stack">
-${members}
-<button class="button button-quiet button-wide" type="submit" name="later" value="yes">${texts.later}</button>
-</form>
-</section>`,
-  );
-}

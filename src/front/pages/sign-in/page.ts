@@ -39,10 +39,11 @@ import {
   validRequest,
 } from "../kit.ts";
 import { connectionFor, upstreamPath } from "../upstream/detour.ts";
-import { type FailedForm, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
+import { sendForm } from "../views/cards.ts";
+import { type FailedForm, hidden, html, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
 import { shownClient } from "../views/words.ts";
-import { type SignInPage, secondFactorView, signInView } from "./view.ts";
+import { type SignInPage, signInView } from "./view.ts";
 
 const purpose = (requestId: string | undefined) => `sign-in ${requestId ?? ""}`;
 const purposeOf = (form: Form) => purpose(form.get("request"));
@@ -59,13 +60,13 @@ async function show(
   { email, faults, status }: Attempt,
   { hint, clientId }: { readonly hint?: string | undefined; readonly clientId?: string | undefined } = {},
 ): Promise<void> {
-  const { ctx, ports, site, language, texts } = visit;
+  const { ctx, ports, texts } = visit;
   const passkeys = ports.relyingParty !== undefined;
   const token = browserToken(visit, purpose(page.returnTo.requestId));
   const [mayJoin, connections] = [hasSignUp(ports.signUpPolicy), await ports.connections.offered(clientId)];
   const late = queryMember(visit, TOO_LATE) === undefined ? [] : [{ message: texts.signIn.tooLate }];
   const shown = { ...page, mayJoin, passkeys, connections, token, faults: [...faults, ...late], email: email ?? hint };
-  sendPage(ctx, signInView(site, language, shown), status);
+  sendPage(visit, signInView(visit, shown), status);
   if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
 }
 
@@ -192,9 +193,20 @@ const latePath = (site: Site, step: string, returnTo: ReturnTo): string =>
 /** What waits for a code: a sign-in under its key, or a session that is to be raised. */
 type Waiting = { readonly key: SecretHash; readonly half: HalfSignedIn } | { readonly key?: undefined; readonly signedIn: SignedIn };
 
-function showCodeForm(visit: Visit, step: string, returnTo: ReturnTo, { faults = [], status }: FailedForm = {}): void {
-  const page = { token: browserToken(visit, codePurpose(step)), step: [STEP_MEMBER, step] as const, returnTo, faults };
-  sendPage(visit.ctx, secondFactorView(visit.site, visit.language, page), status);
+/** Asks for a code of the authenticator app, or a recovery code. */
+function showCodeForm(visit: Visit, step: string, returnTo: ReturnTo, failed: FailedForm = {}): void {
+  const { site } = visit;
+  const { secondFactor: texts } = visit.texts;
+  sendForm(visit, failed, {
+    title: texts.title,
+    lead: texts.lead,
+    action: site.path(PATH),
+    members: html`${hidden(browserToken(visit, codePurpose(step)), returnTo)}<input type="hidden" name="${STEP_MEMBER}" value="${step}">`,
+    fields: [{ name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", autofocus: true, hint: texts.hint }],
+    submit: texts.submit,
+    after: html`<a href="${site.path("/login?switch=yes", returnTo)}">${texts.otherWay}</a>`,
+    below: texts.lost(site.host),
+  });
 }
 
 async function waitingFor(visit: Visit, step: string): Promise<Waiting | undefined> {

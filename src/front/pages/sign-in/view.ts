@@ -1,8 +1,6 @@
-import { CODE_FIELD } from "../../../accounts/second-factor.ts";
-import { type Language, TEXTS } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import { formView, passkeyForm, passkeyHead } from "../views/cards.ts";
-import { type FormPage, type HostedPage, hidden, html, type Site } from "../views/layout.ts";
+import { type FormPage, type HostedPage, hidden, html, type Writing } from "../views/layout.ts";
 import { clientLine, type ShownClient } from "../views/words.ts";
 
 export interface SignInPage extends FormPage {
@@ -20,11 +18,12 @@ export interface SignInPage extends FormPage {
   readonly connections: readonly OfferedConnection[];
 }
 
-export function signInView(site: Site, language: Language, page: SignInPage): HostedPage {
-  const { token, returnTo, client, email, faults, again, mayJoin, connections, passkeys, stronger } = page;
-  const texts = TEXTS[language].signIn;
+export function signInView(writing: Writing, page: SignInPage): HostedPage {
+  const { token, returnTo, client, email, again, mayJoin, connections, passkeys, stronger } = page;
+  const { site, language } = writing;
+  const { signIn: texts } = writing.texts;
   const members = hidden(token, returnTo);
-  return formView(site, language, {
+  return formView(writing, page, {
     title: again ? texts.titleAgain : texts.title,
     lead: client && html`${texts.toContinueTo} ${clientLine(language, client)}${stronger && html`<br>${texts.stronger[stronger]}`}`,
     action: site.path("/login"),
@@ -40,7 +39,6 @@ export function signInView(site: Site, language: Language, page: SignInPage): Ho
       },
       { name: "password", label: texts.password, type: "password", autocomplete: "current-password", autofocus: email !== undefined },
     ],
-    faults,
     submit: texts.submit,
     ...(passkeys && {
       head: passkeyHead(site),
@@ -58,26 +56,5 @@ export function signInView(site: Site, language: Language, page: SignInPage): Ho
           html`<li><a class="button button-quiet button-wide" href="${site.path(`/signin/${name}`, returnTo)}">${texts.continueWith(title)}</a></li>`,
       )}</ul>`,
     below: again || !mayJoin ? undefined : html`${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`,
-  });
-}
-
-interface SecondFactorPage extends Pick<FormPage, "token" | "returnTo" | "faults"> {
-  /** The member that names the sign-in. */
-  readonly step: readonly [name: string, value: string];
-}
-
-/** Asks for a code of the authenticator app, or a recovery code. */
-export function secondFactorView(site: Site, language: Language, { token, step, returnTo, faults }: SecondFactorPage): HostedPage {
-  const texts = TEXTS[language].secondFactor;
-  return formView(site, language, {
-    title: texts.title,
-    lead: texts.lead,
-    action: site.path("/login/code"),
-    members: html`${hidden(token, returnTo)}<input type="hidden" name="${step[0]}" value="${step[1]}">`,
-    fields: [{ name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", autofocus: true, hint: texts.hint }],
-    faults,
-    submit: texts.submit,
-    after: html`<a href="${site.path("/login?switch=yes", returnTo)}">${texts.otherWay}</a>`,
-    below: texts.lost(site.host),
   });
 }

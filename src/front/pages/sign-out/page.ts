@@ -4,12 +4,11 @@ import { isRefusal } from "../../../errors.ts";
 import type { ValidateLogoutResponse } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { redirectWith } from "../../../protocol/authorization-request.ts";
 import type { Form } from "../../../protocol/form.ts";
-import type { Texts } from "../../../texts/languages.ts";
 import { sendRedirect } from "../../http/answers.ts";
 import { formBody } from "../../http/body.ts";
 import { callerOf } from "../../http/caller.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
-import { accountToken, type FormHandlers, pageExceptHead, queryForm, senderOfForm, signedInTo, type Visit } from "../kit.ts";
+import { accountToken, type FormHandlers, queryForm, senderOfForm, signedInTo, type Visit } from "../kit.ts";
 import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
 import { hidden, html, type Site } from "../views/layout.ts";
 
@@ -48,27 +47,32 @@ async function validated({ ctx, ports }: Visit, idTokenHint: string, request: Fo
 }
 
 function confirm(visit: Visit, status?: number): void {
-  const words = ({ signOut: { signedOut } }: Texts) => ({ ...signedOut, more: wideLink(visit.site.path("/login"), signedOut.signIn) });
-  sendNotice(visit, "good", words, status);
+  const { title, text, signIn } = visit.texts.signOut.signedOut;
+  sendNotice(visit, { tone: "good", title, text, more: wideLink(visit.site.path("/login"), signIn) }, status);
 }
 
 /** Asks before signing out: a link on another site must not sign the user out. */
 function ask(visit: Visit, { user }: SignedIn): void {
-  sendForm(visit, {}, ({ signOut: { title, question, signedInAs, accessStays, submit, stay } }) => ({
-    title,
-    heading: question,
-    lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
-    action: visit.site.path("/logout"),
-    members: hidden(accountToken(visit, user)),
-    submit,
-    below: html`<a href="${visit.site.path("/account")}">${stay}</a>`,
-  }));
+  const { title, question, signedInAs, accessStays, submit, stay } = visit.texts.signOut;
+  sendForm(
+    visit,
+    {},
+    {
+      title,
+      heading: question,
+      lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
+      action: visit.site.path("/logout"),
+      members: hidden(accountToken(visit, user)),
+      submit,
+      below: html`<a href="${visit.site.path("/account")}">${stay}</a>`,
+    },
+  );
 }
 
 /** After a request of an application that cannot be verified: the user stays signed in and is not redirected. */
 function refuse(visit: Visit): void {
-  const words = ({ signOut: { badRequest } }: Texts) => ({ ...badRequest, more: wideLink(visit.site.path("/logout"), badRequest.signOut) });
-  sendNotice(visit, "bad", words, 400);
+  const { title, text, signOut } = visit.texts.signOut.badRequest;
+  sendNotice(visit, { tone: "bad", title, text, more: wideLink(visit.site.path("/logout"), signOut) }, 400);
 }
 
 /**
@@ -77,7 +81,7 @@ function refuse(visit: Visit): void {
  * @see OpenID Connect RP-Initiated Logout
  */
 export const signOutPage: FormHandlers = {
-  GET: pageExceptHead(async (visit) => {
+  async GET(visit) {
     const request = queryForm(visit);
     const idTokenHint = request.get("id_token_hint");
     const signedIn = await signedInTo(visit);
@@ -87,7 +91,7 @@ export const signOutPage: FormHandlers = {
     if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(visit, signedIn);
     await endSession(visit, signedIn, false);
     sendRedirect(visit.ctx, addressOf(hint, request.get("state"), visit.site));
-  }),
+  },
   async POST(visit) {
     const { ctx, site } = visit;
     const form = await formBody(ctx);

@@ -2,7 +2,7 @@ import { type NewAccount, registerOnce, resendVerification } from "../../../acco
 import { signInNewcomer } from "../../../accounts/sign-in.ts";
 import { hasSignUp, needsProof } from "../../../accounts/sign-up-policy.ts";
 import type { Form } from "../../../protocol/form.ts";
-import { type Language, shownList, type Texts } from "../../../texts/languages.ts";
+import { shownList } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
@@ -23,7 +23,7 @@ import {
   type Visit,
 } from "../kit.ts";
 import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
-import { type FailedForm, field, hidden, html, type Markup, type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
+import { type FailedForm, field, hidden, html, type ReturnTo, returnToMember } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
@@ -32,32 +32,28 @@ const purposeOf = (form: Form) => purpose(form.get("request"));
 const RESEND = "resend";
 
 function show(visit: Visit, returnTo: ReturnTo, value?: string, failed: FailedForm = {}) {
-  const { ports, site } = visit;
+  const { ports, site, language } = visit;
+  const { signUp: texts } = visit.texts;
   const { mode, domains } = ports.signUpPolicy;
   const toSignIn = site.path("/login", returnTo);
   if (!hasSignUp(ports.signUpPolicy)) {
-    const words = ({ signUp: { noSignUp, signIn } }: Texts) => ({
-      title: noSignUp.title,
-      text: (mode === "invited" ? noSignUp.invited : noSignUp.closed)(site.host),
-      more: wideLink(toSignIn, signIn),
-    });
-    return sendNotice(visit, "plain", words, 403);
+    const { title, invited, closed } = texts.noSignUp;
+    const text = (mode === "invited" ? invited : closed)(site.host);
+    return sendNotice(visit, { tone: "plain", title, text, more: wideLink(toSignIn, texts.signIn) }, 403);
   }
-  const [token, autofocus] = [browserToken(visit, purpose(returnTo.requestId)), failed.faults === undefined];
-  sendForm(visit, failed, ({ signUp: texts }, language) => {
-    const hint = domains.length === 0 ? undefined : texts.domains(shownList(language, domains));
-    return {
-      title: texts.title,
-      lead: texts.lead,
-      action: site.path("/signup"),
-      members: hidden(token, returnTo),
-      fields: [
-        { name: "email", label: texts.email, type: "email", autocomplete: "username", value, autofocus, hint },
-        { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint },
-      ],
-      submit: texts.submit,
-      below: html`${texts.haveAccount} <a href="${toSignIn}">${texts.signIn}</a>`,
-    };
+  const autofocus = failed.faults === undefined;
+  const hint = domains.length === 0 ? undefined : texts.domains(shownList(language, domains));
+  sendForm(visit, failed, {
+    title: texts.title,
+    lead: texts.lead,
+    action: site.path("/signup"),
+    members: hidden(browserToken(visit, purpose(returnTo.requestId)), returnTo),
+    fields: [
+      { name: "email", label: texts.email, type: "email", autocomplete: "username", value, autofocus, hint },
+      { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint },
+    ],
+    submit: texts.submit,
+    below: html`${texts.haveAccount} <a href="${toSignIn}">${texts.signIn}</a>`,
   });
 }
 
@@ -100,13 +96,21 @@ export const signUpSentPage = (visit: Visit) => {
   if (email === undefined) return sendRedirect(visit.ctx, site.path("/login", returnTo));
   const again = doneOf(visit) === AGAIN;
   const token = browserToken(visit, RESEND);
+  const { checkMail } = visit.texts.signUp;
+  const form = html`<form method="post" action="${site.path("/signup/resend")}" class="aside-form">
+${hidden(token, returnTo)}
+<input type="hidden" name="email" value="${email}">
+<p>${checkMail.noMessage}</p>
+<button class="button button-quiet button-wide" type="submit">${checkMail.sendAgain}</button>
+</form>`;
   // Any address can be typed to ask for another mail, and the page does not say whether it has an account.
-  sendNotice(visit, "mail", ({ signUp: { checkMail } }) => ({
+  sendNotice(visit, {
+    tone: "mail",
     title: checkMail.title,
     text: (again ? checkMail.sentAgain : checkMail.text)(email),
     more: html`${wideLink(site.path("/login", returnTo), checkMail.toSignIn)}
-${!again && againForm(site, checkMail, token, returnTo, email)}`,
-  }));
+${!again && form}`,
+  });
 };
 
 /** POST /signup/resend: another verification mail after a sign-up. */
@@ -119,14 +123,15 @@ export const resendPage = async (visit: Visit) => {
   try {
     await resendVerification(assertShape(EmailBody, { email }).email, ports, callerOf(visit.ctx));
   } catch (error) {
-    return sendForm(visit, failedForm(visit, error, ["email"]), ({ signUp: { staleLink, checkMail } }) => ({
+    const { staleLink, checkMail } = visit.texts.signUp;
+    return sendForm(visit, failedForm(visit, error, ["email"]), {
       title: staleLink.sendAgain,
       action: site.path("/signup/resend"),
       members: hidden(browserToken(visit, RESEND), returnTo),
       fields: [{ name: "email", label: staleLink.email, type: "email", autocomplete: "email", value: email, autofocus: true }],
       submit: staleLink.sendAgain,
       below: html`<a href="${site.path("/login", returnTo)}">${checkMail.toSignIn}</a>`,
-    }));
+    });
   }
   await beginPendingAction(visit, email, returnTo);
   sendRedirect(visit.ctx, site.path(donePath(visit, "/signup/sent", AGAIN), returnTo));
@@ -135,37 +140,21 @@ export const resendPage = async (visit: Visit) => {
 /** After a verification link was used: leads on to where the user was going in this browser before they read the mail. */
 export async function sendVerified(visit: Visit, email: string): Promise<void> {
   const [{ site }, returnTo] = [visit, await returnToStarted(visit)];
-  sendNotice(visit, "good", ({ signUp: { verified } }) => {
-    const isGoing = returnToMember(returnTo) !== undefined;
-    const more = isGoing ? wideLink(site.path("/login", returnTo), verified.continue) : wideLink(site.path("/account"), verified.toAccount);
-    return { title: verified.title, text: verified.text(email), more };
-  });
+  const { verified } = visit.texts.signUp;
+  const isGoing = returnToMember(returnTo) !== undefined;
+  const more = isGoing ? wideLink(site.path("/login", returnTo), verified.continue) : wideLink(site.path("/account"), verified.toAccount);
+  sendNotice(visit, { tone: "good", title: verified.title, text: verified.text(email), more });
 }
 
 /** After a verification link that is no longer valid: a form that asks for another mail. */
 export function sendStaleLink(visit: Visit): void {
-  const [{ site }, token] = [visit, browserToken(visit, RESEND)];
-  const words = ({ signUp: { signIn, staleLink } }: Texts, language: Language) => ({
-    ...staleLink,
-    more: html`${wideLink(site.path("/login"), signIn)}
+  const { site, language } = visit;
+  const { signIn, staleLink } = visit.texts.signUp;
+  const more = html`${wideLink(site.path("/login"), signIn)}
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
-${hidden(token)}
+${hidden(browserToken(visit, RESEND))}
 ${field(language, [], { name: "email", label: staleLink.email, type: "email", autocomplete: "email" })}
 <button class="button button-quiet button-wide" type="submit">${staleLink.sendAgain}</button>
-</form>`,
-  });
-  sendNotice(visit, "bad", words, 400);
-}
-
-const againForm = (
-  site: Site,
-  texts: Texts["signUp"]["checkMail"],
-  token: string,
-  returnTo: ReturnTo,
-  email: string,
-): Markup => html`<form method="post" action="${site.path("/signup/resend")}" class="aside-form">
-${hidden(token, returnTo)}
-<input type="hidden" name="email" value="${email}">
-<p>${texts.noMessage}</p>
-<button class="button button-quiet button-wide" type="submit">${texts.sendAgain}</button>
 </form>`;
+  sendNotice(visit, { tone: "bad", title: staleLink.title, text: staleLink.text, more }, 400);
+}

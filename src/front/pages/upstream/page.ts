@@ -95,15 +95,13 @@ async function enter(visit: Visit, connection: Connection, identity: UpstreamIde
   if (arrived.kind !== "signed_in") {
     const [{ kind }, { title }] = [arrived, connection];
     // The identity belongs to no account: an address alone leads into none.
-    const words = ({ upstream: texts }: Texts) => ({
-      title: texts[WORDS[kind]].title,
-      text: texts[WORDS[kind]].text(title),
-      more: html`<div class="ways">
+    const { upstream: texts } = visit.texts;
+    const words = texts[WORDS[kind]];
+    const more = html`<div class="ways">
 ${wideLink(site.path("/login", returnTo), texts.toSignIn)}
 ${kind === "no_account" && hasSignUp(ports.signUpPolicy) && html`<a class="button button-quiet button-wide" href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`}
-</div>`,
-    });
-    return sendNotice(visit, "plain", words, 403);
+</div>`;
+    return sendNotice(visit, { tone: "plain", title: words.title, text: words.text(title), more }, 403);
   }
   sendRedirect(visit.ctx, await enterBrowser(visit, arrived.session, returnTo));
 }
@@ -131,18 +129,16 @@ async function fail(visit: Visit, connection: Connection, detour: Detour, error:
   const { returnTo } = detour;
   const signOutHelps =
     error.reason === "upstream_cannot_confirm" && (await signedInTo(visit)) !== undefined && !(await isAskedToProve(visit, returnTo));
-  const words = ({ upstream: texts, refusals }: Texts) => ({
-    title: texts.failed.title(title),
-    text:
-      error.reason === EMAIL_UNVERIFIED
-        ? refusals.reasons.email_unverified
-        : failedText(texts.failed, error.reason, title, site.host, signOutHelps),
-    more:
-      detour.linkFor === undefined
-        ? wideLink(site.path("/login", returnTo), texts.toSignIn)
-        : wideLink(site.path("/account/security"), texts.toSecurity),
-  });
-  sendNotice(visit, "bad", words, CATALOGUE[error.code].http);
+  const { upstream: texts, refusals } = visit.texts;
+  const text =
+    error.reason === EMAIL_UNVERIFIED
+      ? refusals.reasons.email_unverified
+      : failedText(texts.failed, error.reason, title, site.host, signOutHelps);
+  const more =
+    detour.linkFor === undefined
+      ? wideLink(site.path("/login", returnTo), texts.toSignIn)
+      : wideLink(site.path("/account/security"), texts.toSecurity);
+  sendNotice(visit, { tone: "bad", title: texts.failed.title(title), text, more }, CATALOGUE[error.code].http);
 }
 
 /** @param title of the provider  @param signOutHelps whether one that cannot ask a user again does where none is signed in */

@@ -1,21 +1,18 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
-import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
 import { PASSKEY_SCRIPT } from "../assets.ts";
 import {
   type Asked,
   type FailedForm,
-  type Fault,
   type Field,
-  type Frame,
   faultSummary,
   field,
   type HostedPage,
   html,
-  layout,
   type Markup,
   type Part,
   type Site,
   sendPage,
+  type Writing,
 } from "./layout.ts";
 
 interface Notice {
@@ -28,29 +25,19 @@ interface Notice {
 }
 
 /** A page with one message. */
-export const noticeView = (site: Site, language: Language, { tone, title, text, more, support }: Notice): HostedPage =>
-  layout(
-    site,
-    { language, title },
-    html`<section class="card notice notice-${tone}">
+export const noticeView = ({ texts }: Pick<Writing, "texts">, { tone, title, text, more, support }: Notice): HostedPage => ({
+  title,
+  content: html`<section class="card notice notice-${tone}">
 <span class="seal" aria-hidden="true"></span>
 <h1>${title}</h1>
 <p class="lead">${text}</p>
 ${more}
 </section>
-${support && html`<p class="support">${TEXTS[language].frame.forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}
+${support && html`<p class="support">${texts.frame.forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}
 ${support?.description !== undefined && html`<p class="support" lang="en">${support.description}</p>`}`,
-  );
+});
 
-/** Sends such a page. @param words of the texts in the user's language */
-export function sendNotice(
-  { ctx, site, texts, language }: Asked,
-  tone: Notice["tone"],
-  words: (texts: Texts, language: Language) => Pick<Notice, "title" | "text" | "more">,
-  status?: number,
-): void {
-  sendPage(ctx, noticeView(site, language, { tone, ...words(texts, language) }), status);
-}
+export const sendNotice = (asked: Asked, notice: Notice, status?: number): void => sendPage(asked, noticeView(asked, notice), status);
 
 /** The link to the next step. */
 export const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
@@ -66,7 +53,6 @@ interface FormCard {
   /** The hidden members. */
   readonly members: Part;
   readonly fields?: readonly Field[];
-  readonly faults?: readonly Fault[];
   readonly submit: string;
   /** Another form, instead of the first. */
   readonly instead?: Part;
@@ -79,15 +65,16 @@ interface FormCard {
   readonly head?: Part;
 }
 
-export function formView(
-  site: Site,
-  language: Language,
-  { title, heading = title, lead, faults = [], head, ...card }: FormCard,
-): HostedPage {
-  return layout(
-    site,
-    { language, title, faults, head },
-    html`<section class="card">
+/** Such a page, again after a form that failed. */
+export const formView = (
+  { language }: Pick<Writing, "language">,
+  { faults = [] }: FailedForm,
+  { title, heading = title, lead, head, ...card }: FormCard,
+): HostedPage => ({
+  title,
+  faults,
+  head,
+  content: html`<section class="card">
 <h1>${heading}</h1>
 ${lead !== undefined && html`<p class="lead">${lead}</p>`}
 ${faultSummary(language, faults)}
@@ -101,17 +88,10 @@ ${card.after !== undefined && html`<p class="small centred after-form">${card.af
 ${card.others}
 </section>
 ${card.below && html`<p class="below">${card.below}</p>`}`,
-  );
-}
+});
 
-/** Sends such a page, again after a form that failed. @param card made of the texts in the user's language */
-export function sendForm(
-  { ctx, site, texts, language }: Asked,
-  { faults = [], status }: FailedForm,
-  card: (texts: Texts, language: Language) => Omit<FormCard, "faults">,
-): void {
-  sendPage(ctx, formView(site, language, { ...card(texts, language), faults }), status);
-}
+export const sendForm = (asked: Asked, failed: FailedForm, card: FormCard): void =>
+  sendPage(asked, formView(asked, failed, card), failed.status);
 
 /** What every account page needs besides its content. */
 export interface AccountPage {
@@ -122,38 +102,31 @@ export interface AccountPage {
   readonly done: string | undefined;
 }
 
-interface AccountFrame extends Pick<Frame, "language" | "title" | "faults" | "head"> {
-  /** The page that is shown. */
-  readonly path: string;
-  /** What was just done, in words. */
-  readonly done?: string | undefined;
-}
+/** `path`: of the page in the navigation. `done`: what was just done, in words. */
+type AccountFrame = Omit<HostedPage, "width" | "aside" | "content"> & { readonly path: string; readonly done?: string | undefined };
 
-export function accountFrame(site: Site, { language, path, title, done, faults, head }: AccountFrame, content: Part): HostedPage {
-  const texts = TEXTS[language].accountNav;
+/** Sends a page with the navigation of the account. */
+export function sendAccountPage(asked: Asked, { path, done, ...frame }: AccountFrame, content: Part, status?: number): void {
+  const { site } = asked;
+  const { accountNav: texts } = asked.texts;
   const current = site.sections.find((one) => one.path === path)?.below ?? path;
   const links: Markup[] = [];
   for (const { path: to, label, below } of site.sections) {
     const mark = to === current && html` aria-current="${to === path ? "page" : "true"}"`;
     if (below === undefined) links.push(html`<li><a href="${site.path(to)}"${mark}>${texts.sections[label]}</a></li>`);
   }
-  return layout(
-    site,
-    {
-      language,
-      title,
-      faults,
-      width: "wide",
-      head,
-      aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
-    },
-    html`<h1>${title}</h1>
+  const page: HostedPage = {
+    ...frame,
+    width: "wide",
+    aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+    content: html`<h1>${frame.title}</h1>
 <nav class="account-nav" aria-label="${texts.nav}">
 <ul>${links}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}
 ${content}`,
-  );
+  };
+  sendPage(asked, page, status);
 }
 
 /** The text for what was just done; undefined for an unknown value. */

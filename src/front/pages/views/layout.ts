@@ -1,6 +1,7 @@
 import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
 import { directionIn, LANGUAGES, type Language, shownDay, shownMoment, TEXTS, type Texts } from "../../../texts/languages.ts";
 import { pageHeaders } from "../../http/answers.ts";
+import { languageOf } from "../../http/caller.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import type { FrontContext, FrontState } from "../../http/routes.ts";
 import { MARK, PAGE_SCRIPT, STYLE } from "../assets.ts";
@@ -72,8 +73,15 @@ export function html(pieces: TemplateStringsArray, ...parts: readonly Part[]): M
   return new Markup(text);
 }
 
-export interface Frame {
+/** For which site, and in which language, a page is written. */
+export interface Writing {
+  readonly site: Site;
   readonly language: Language;
+  readonly texts: Texts;
+}
+
+/** A page that is not printed yet: what surrounds its content depends on the request too. */
+export interface HostedPage {
   readonly title: string;
   /** Faults of the form on the page. The title of the page names them first, for screen readers. */
   readonly faults?: readonly Fault[] | undefined;
@@ -83,24 +91,15 @@ export interface Frame {
   readonly aside?: Part;
   /** Additional elements of the page's head. */
   readonly head?: Part;
-}
-
-/** A page that is not printed yet: what surrounds its content depends on the request too. */
-export interface HostedPage {
-  readonly site: Site;
-  readonly frame: Frame;
   readonly content: Part;
 }
-
-export const layout = (site: Site, frame: Frame, content: Part): HostedPage => ({ site, frame, content });
 
 /** What surrounds a page for one request. */
 type Surroundings = Pick<FrontState, "sameInLanguage" | "realmId" | "signedInAs" | "hasConsole">;
 
-export function printPage({ site, frame, content }: HostedPage, around: Surroundings = {}): string {
+export function printPage({ site, language, texts }: Writing, page: HostedPage, around: Surroundings = {}): string {
   const { sameInLanguage, realmId, signedInAs, hasConsole } = around;
-  const { language, title, faults = [], width = "narrow", aside, head } = frame;
-  const texts = TEXTS[language];
+  const { title, faults = [], width = "narrow", aside, head, content } = page;
   const branding = site.brandings.of(realmId);
   const isBranded = (branding.name ?? branding.logo ?? branding.accent) !== undefined;
   const { logo, style } = isBranded ? brandFiles(branding) : {};
@@ -261,20 +260,23 @@ export const moment = (language: Language, seconds: number): Markup =>
   html`<time data-shows="moment" datetime="${new Date(seconds * 1000).toISOString()}">${shownMoment(language, seconds)}</time>`;
 
 /** A request that a page answers, in the language of its answer. */
-export interface Asked {
+export interface Asked extends Writing {
   readonly ctx: FrontContext;
-  readonly site: Site;
-  readonly language: Language;
-  readonly texts: Texts;
 }
 
-/** Sends a page that is written in `languageOf(ctx)`. */
-export function sendPage(ctx: FrontContext, page: HostedPage, status = 200): void {
+/** The same for what answers it. */
+export function askedOf<Kit extends { readonly site: Site }>(kit: Kit, ctx: FrontContext): Kit & Asked {
+  const language = languageOf(ctx);
+  return { ...kit, ctx, language, texts: TEXTS[language] };
+}
+
+export function sendPage(asked: Asked, page: HostedPage, status = 200): void {
+  const { ctx, language } = asked;
   pageHeaders(ctx);
   ctx.status = status;
   if (status === 401) ctx.set("WWW-Authenticate", "Session"); // required with each 401 (RFC 9110 §15.5.2); browsers know no such scheme
   ctx.set("Content-Type", "text/html; charset=utf-8");
-  ctx.set("Content-Language", page.frame.language);
+  ctx.set("Content-Language", language);
   ctx.vary("Accept-Language, Cookie");
-  ctx.body = printPage(page, ctx.state);
+  ctx.body = printPage(asked, page, ctx.state);
 }

@@ -1,18 +1,18 @@
 import { Refusal } from "../../../errors.ts";
-import { type Language, TEXTS, type Texts } from "../../../texts/languages.ts";
+import type { Texts } from "../../../texts/languages.ts";
 import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { DONE_MEMBER, donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
-import { exceptHead, type Handler, type Route } from "../../http/routes.ts";
+import { exceptHead, type Route } from "../../http/routes.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
-import { accountForm, accountPageHandler, goneAfter, type PageHandler, queryMember, type Visit, visitOf } from "../kit.ts";
-import { inChosenLanguage } from "../routes.ts";
-import { type AccountPage, accountFrame, doneWords } from "../views/cards.ts";
-import { day, hidden, html, type Markup, moment, type Part, type Site, sendPage } from "../views/layout.ts";
+import { accountForm, accountPageHandler, goneAfter, queryMember, type Visit } from "../kit.ts";
+import { answerOf } from "../routes.ts";
+import { type AccountPage, doneWords, sendAccountPage } from "../views/cards.ts";
+import { day, hidden, html, type Markup, moment, type Part, type Site, type Writing } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
 import { shownHost } from "../views/words.ts";
 
@@ -28,21 +28,24 @@ async function linkOf(visit: WalletVisit, { signedIn }: AccountPage) {
 /** GET /account/wallet: the linked wallet, the pending link, or the form to start one. */
 const showPage = accountPageHandler<WalletVisit>(async (visit, page) => {
   const { token, done, signedIn } = page;
-  const { site, linking, language } = visit;
+  const { site, linking } = visit;
   const { link, handle } = (await linkOf(visit, page)) ?? {};
   const texts = visit.texts.wallet;
   const words = link?.status === "linked" ? texts.nowLinked : doneWords(texts.done, done);
-  const frame = { language, path: PATH, title: texts.title, done: words };
+  const frame = { path: PATH, title: texts.title, done: words };
   if (link?.status === "pending" && handle !== undefined) {
-    const card = waitingCard(site, language, link, handle, await invocationOf(handle, linking));
-    sendPage(visit.ctx, accountFrame(site, { ...frame, head: refreshing(site) }, card));
+    const card = waitingCard(visit, link, handle, await invocationOf(handle, linking));
+    sendAccountPage(visit, { ...frame, head: refreshing(site) }, card);
     return pageHeaders(visit.ctx, SCRIPTED_POLICY);
   }
   const wallet = await linking.wallets.ofUser(signedIn.user.id);
-  const card = wallet === undefined ? beginCard(site, texts, signedIn.user.email, token) : linkedCard(site, language, wallet, token);
-  const content = html`${link !== undefined && failure(texts, link)}
-${card}`;
-  sendPage(visit.ctx, accountFrame(site, frame, content));
+  const card = wallet === undefined ? beginCard(site, texts, signedIn.user.email, token) : linkedCard(visit, wallet, token);
+  sendAccountPage(
+    visit,
+    frame,
+    html`${link !== undefined && failure(texts, link)}
+${card}`,
+  );
 });
 
 /** POST /account/wallet: starts a link. Its form shows the account and asks for confirmation before a wallet can scan anything. */
@@ -61,14 +64,10 @@ const unlinkPage = accountForm<WalletVisit>(async (visit, _form, signedIn) => {
 /** The pages of wallet linking. They work without scripts; a script replaces reloading. */
 export function walletPageRoutes(kit: WalletKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
-  const at =
-    (page: PageHandler<WalletVisit>): Handler =>
-    (ctx) =>
-      page(visitOf(kit, ctx));
   return [
-    { method: "GET", path: PATH, print, answer: exceptHead(inChosenLanguage(kit, at(showPage), ["handle", DONE_MEMBER])) },
-    { method: "POST", path: PATH, print, answer: at(beginPage) },
-    { method: "POST", path: `${PATH}/unlink`, print, answer: at(unlinkPage) },
+    { method: "GET", path: PATH, print, answer: exceptHead(answerOf(kit, showPage, ["handle", DONE_MEMBER])) },
+    { method: "POST", path: PATH, print, answer: answerOf(kit, beginPage) },
+    { method: "POST", path: `${PATH}/unlink`, print, answer: answerOf(kit, unlinkPage) },
     { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },
   ];
 }
@@ -100,25 +99,25 @@ ${hidden(token)}
 </section>`;
 
 const linkedCard = (
-  site: Site,
-  language: Language,
+  { site, language, texts: { wallet: texts } }: Writing,
   { issuer, linkedAt }: LinkedWallet,
   token: string,
 ): Markup => html`<section class="card" aria-labelledby="linked">
-<h2 id="linked">${TEXTS[language].wallet.linked}</h2>
+<h2 id="linked">${texts.linked}</h2>
 <dl class="facts facts-plain">
-<div><dt>${TEXTS[language].wallet.issuer}</dt><dd class="host">${shownHost(issuer)}</dd></div>
-<div><dt>${TEXTS[language].wallet.since}</dt><dd>${day(language, linkedAt)}</dd></div>
+<div><dt>${texts.issuer}</dt><dd class="host">${shownHost(issuer)}</dd></div>
+<div><dt>${texts.since}</dt><dd>${day(language, linkedAt)}</dd></div>
 </dl>
-<p class="small">${TEXTS[language].wallet.unlinkText}</p>
+<p class="small">${texts.unlinkText}</p>
 <form method="post" action="${site.path(`${PATH}/unlink`)}">
 ${hidden(token)}
-<button class="button button-deny" type="submit">${TEXTS[language].wallet.unlink}</button>
+<button class="button button-deny" type="submit">${texts.unlink}</button>
 </form>
 </section>`;
 
-function waitingCard(site: Site, language: Language, { sameDevice, expiresAt }: SeenLink, handle: string, invocationUri: string): Markup {
-  const texts = TEXTS[language].wallet;
+function waitingCard(writing: Writing, { sameDevice, expiresAt }: SeenLink, handle: string, invocationUri: string): Markup {
+  const { site, language } = writing;
+  const { wallet: texts } = writing.texts;
   return html`<section class="card" aria-labelledby="waiting" data-link-status="${site.path(`/auth/link/wallet/${handle}`)}">
 <h2 id="waiting">${sameDevice ? texts.waitingSame : texts.waitingOther}</h2>
 <p class="lead">${sameDevice ? texts.waitingSameText : texts.waitingOtherText}</p>
