@@ -15,6 +15,18 @@ export const de: Texts = {
     faultyTitle: (title) => `Fehler: ${title}`,
   },
   branding: { support: "Hilfe", terms: "Nutzungsbedingungen", privacy: "Datenschutz" },
+  /** Words that several pages show. */
+  words: {
+    signIn: "Anmelden",
+    email: "E-Mail-Adresse",
+    password: "Passwort",
+    newPassword: "Neues Passwort",
+    passwordHint: "Mindestens 8 Zeichen. Einige Wörter hintereinander sind leicht zu merken und schwer zu erraten.",
+    code: "Code",
+    staleLink: "Dieser Link gilt nicht mehr",
+    signedInAs: "Sie sind angemeldet als",
+    toAccount: "Zu Ihrem Konto",
+  },
   client: {
     nameless: "Eine Anwendung ohne Namen",
     agent: (name) => `${name} (Agent)`,
@@ -43,9 +55,6 @@ export const de: Texts = {
     title: "Anmelden",
     titleAgain: "Bestätigen Sie, dass Sie es sind",
     toContinueTo: "und weiter zu",
-    email: "E-Mail-Adresse",
-    password: "Passwort",
-    submit: "Anmelden",
     forgotten: "Passwort vergessen?",
     newHere: "Neu hier?",
     createAccount: "Konto anlegen",
@@ -62,7 +71,6 @@ export const de: Texts = {
   secondFactor: {
     title: "Code eingeben",
     lead: "Öffnen Sie Ihre Authenticator-App und geben Sie den Code ein, den sie zeigt.",
-    code: "Code",
     hint: "Sechs Ziffern, oder einer Ihrer Wiederherstellungs\u00adcodes.",
     submit: "Weiter",
     otherWay: "Auf andere Weise anmelden",
@@ -94,7 +102,6 @@ export const de: Texts = {
     onThisDevice: "App auf diesem Gerät öffnen",
     byHand: "Oder geben Sie diesen Schlüssel von Hand ein:",
     confirm: "Den Code eingeben, den die App zeigt",
-    code: "Code",
     codeHint: "Sechs Ziffern.",
     submit: "Einschalten",
     cancel: "Jetzt nicht",
@@ -147,12 +154,8 @@ export const de: Texts = {
   signUp: {
     title: "Konto anlegen",
     lead: "Ein Konto für alle Anwendungen und Agenten, die für Sie handeln.",
-    email: "E-Mail-Adresse",
-    password: "Passwort",
-    passwordHint: "Mindestens 8 Zeichen. Einige Wörter hintereinander sind leicht zu merken und schwer zu erraten.",
     submit: "Konto anlegen",
     haveAccount: "Schon ein Konto?",
-    signIn: "Anmelden",
     domains: (list) => `Verwenden Sie eine Adresse bei ${list}.`,
     noSignUp: {
       title: "Sie können sich hier nicht selbst registrieren",
@@ -165,12 +168,9 @@ export const de: Texts = {
       title: "Ihre Adresse ist bestätigt",
       text: (email: string) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,
       continue: "Weiter",
-      toAccount: "Zu Ihrem Konto",
     },
     staleLink: {
-      title: "Dieser Link gilt nicht mehr",
       text: "Ein solcher Link gilt einmal und einen Tag lang, und nur der neueste gilt. Eine bestätigte Adresse bleibt bestätigt.",
-      email: "E-Mail-Adresse",
       sendAgain: "Neue Nachricht senden",
     },
     checkMail: {
@@ -186,9 +186,6 @@ export const de: Texts = {
     },
   },
   invitation: {
-    email: "E-Mail-Adresse",
-    password: "Passwort",
-    passwordHint: "Mindestens 8 Zeichen. Einige Wörter hintereinander sind leicht zu merken und schwer zu erraten.",
     submit: "Konto eröffnen",
     setup: {
       title: "Das erste Betreiberkonto anlegen",
@@ -201,22 +198,18 @@ export const de: Texts = {
     hasAccount: {
       title: "Sie haben schon ein Konto",
       text: (email) => `Zur Adresse ${email} gibt es schon ein Konto. Melden Sie sich damit an.`,
-      signIn: "Anmelden",
       forgotten: "Passwort vergessen?",
     },
     stale: {
-      title: "Dieser Link gilt nicht mehr",
       setup: (minutes) =>
         `Ein solcher Link gilt einmal, ${minutes} Minuten lang und nur, solange es kein Betreiberkonto gibt. Gibt es noch keines, starten Sie den Server neu: Er zeigt dann einen neuen Link.`,
       invited: (host) =>
         `Eine Einladung gilt einmal und für begrenzte Zeit, und nur die neueste gilt. Wenn Sie schon ein Konto haben, melden Sie sich an. Wenn nicht, bitten Sie die Administration von ${host} um eine neue Einladung.`,
-      signIn: "Anmelden",
     },
   },
   forgottenPassword: {
     title: "Passwort vergessen?",
     lead: "Geben Sie die E-Mail-Adresse Ihres Kontos ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort wählen.",
-    email: "E-Mail-Adresse",
     submit: "Link senden",
     toSignIn: "Zurück zur Anmeldung",
     sent: {
@@ -228,20 +221,15 @@ export const de: Texts = {
     choose: {
       title: "Wählen Sie ein neues Passwort",
       lead: (email) => `Für das Konto von ${email}. Sie werden überall abgemeldet.`,
-      password: "Neues Passwort",
-      passwordHint: "Mindestens 8 Zeichen. Einige Wörter hintereinander sind leicht zu merken und schwer zu erraten.",
       submit: "Passwort ändern",
     },
     stale: {
-      title: "Dieser Link gilt nicht mehr",
       text: "Ein solcher Link gilt einmal und 30 Minuten lang, und nur der neueste gilt. Wenn Sie damit schon ein neues Passwort gewählt haben, melden Sie sich an.",
       again: "Neuen Link senden",
-      signIn: "Anmelden",
     },
     changed: {
       title: "Ihr Passwort wurde geändert",
       text: "Sie wurden überall abgemeldet. Melden Sie sich mit dem neuen Passwort an.",
-      signIn: "Anmelden",
     },
   },
   consent: {
@@ -249,7 +237,6 @@ export const de: Texts = {
     asks: "bittet um Zugriff",
     asksMore: "bittet um weiteren Zugriff",
     asksAgain: "bittet erneut um Zugriff",
-    signedInAs: "Sie sind angemeldet als",
     otherAccount: "Anderes Konto verwenden",
     able: "Das erlauben Sie damit",
     ableAlso: "Das kommt hinzu",
@@ -271,7 +258,6 @@ export const de: Texts = {
     title: "Gerät verbinden",
     lead: "Geben Sie den Code ein, den Ihr Gerät oder Programm anzeigt.",
     leadFilled: "Vergleichen Sie diesen Code mit dem, den Ihr Gerät oder Programm anzeigt.",
-    code: "Code",
     hint: "Acht Buchstaben, zum Beispiel BCDF-GHJK.",
     submit: "Weiter",
     caution:
@@ -286,7 +272,6 @@ export const de: Texts = {
   signOut: {
     title: "Abmelden",
     question: "Möchten Sie sich abmelden?",
-    signedInAs: "Sie sind angemeldet als",
     accessStays: "Anwendungen, denen Sie es erlaubt haben, behalten ihren Zugriff.",
     submit: "Abmelden",
     stay: "Angemeldet bleiben",
@@ -322,7 +307,6 @@ export const de: Texts = {
     lastName: "Nachname",
     saveName: "Namen speichern",
     download: "Ihre Daten herunterladen (JSON)",
-    email: "E-Mail-Adresse",
     changeEmail: "Adresse ändern",
     confirmed: "Bestätigt",
     notConfirmed: "Nicht bestätigt",
@@ -351,7 +335,6 @@ export const de: Texts = {
     signInFirst: {
       title: "Melden Sie sich zuerst an",
       text: "Melden Sie sich bei dem Konto an, dessen Adresse sich ändert. Danach können Sie die neue bestätigen.",
-      signIn: "Anmelden",
     },
     stop: {
       title: "Adresse behalten",
@@ -368,12 +351,9 @@ export const de: Texts = {
       title: "Ihre Adresse gehört zu einem anderen Konto",
       text: (host) =>
         `Es wurde nichts geändert. Wenn auch das andere Konto Ihres ist, melden Sie sich dort an und löschen Sie es, dann öffnen Sie diesen Link noch einmal. Wenn nicht, wenden Sie sich an die Administration von ${host}.`,
-      signIn: "Anmelden",
     },
     stale: {
-      title: "Dieser Link gilt nicht mehr",
       text: "Er wurde schon verwendet, durch einen neueren ersetzt oder ist zu alt. Wenn er zu einem anderen Konto gehört als dem, das hier angemeldet ist, melden Sie sich ab und öffnen Sie ihn noch einmal.",
-      toAccount: "Zu Ihrem Konto",
       stop: "Er wurde schon verwendet, ist zu alt, oder die Änderung wurde schon verhindert. Wenn Sie Ihre Adresse damit behalten haben, wählen Sie ein neues Passwort.",
     },
   },
@@ -451,13 +431,10 @@ export const de: Texts = {
     passkeyUnused: "Noch nicht benutzt",
     passkeySynced: "Synchronisiert",
     passkeyCopied: "Eine Kopie dieses Passkeys wurde benutzt, deshalb nehmen wir ihn nicht mehr an. Entfernen Sie ihn.",
-    password: "Passwort",
     passwordText: "Ein neues Passwort meldet Sie überall ab, nur hier nicht.",
     passwordTitle: "Neues Passwort wählen",
     passwordLink: "Neues Passwort wählen",
     passwordKeep: "Passwort behalten",
-    newPassword: "Neues Passwort",
-    passwordHint: "Mindestens 8 Zeichen. Einige Wörter hintereinander sind leicht zu merken und schwer zu erraten.",
     passwordSubmit: "Passwort ändern",
     identities: "Anmeldung mit anderen Konten",
     identitiesText: "Verbinden Sie ein Konto, das Sie anderswo haben, um sich damit anzumelden.",
@@ -574,7 +551,6 @@ export const de: Texts = {
       title: "Der Link dieser App funktioniert nicht",
       text: "Die App hat Sie mit einer Anfrage hergeschickt, die wir nicht annehmen können. Deshalb haben wir Sie nicht zu ihr zurückgeschickt. Gehen Sie zur App und melden Sie dort die Angaben unten.",
     },
-    toAccount: "Zu Ihrem Konto",
     fault: {
       title: "Etwas ist schiefgegangen",
       text: "Der Fehler liegt bei uns, und wir haben ihn protokolliert. Bitte versuchen Sie es später erneut.",

@@ -20,6 +20,20 @@ export const en = {
   },
   /** Links of a branding, at the foot of pages and mails. */
   branding: { support: "Support", terms: "Terms of service", privacy: "Privacy" },
+  /** Words that several pages show. */
+  words: {
+    signIn: "Sign in",
+    email: "E-mail address",
+    password: "Password",
+    newPassword: "New password",
+    passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
+    code: "Code",
+    /** Of a link in a mail. */
+    staleLink: "This link no longer works",
+    /** Before the e-mail address. */
+    signedInAs: "You are signed in as",
+    toAccount: "Go to your account",
+  },
   client: {
     /** For an application whose name has no visible characters. */
     nameless: "An application without a name",
@@ -58,9 +72,6 @@ export const en = {
     titleAgain: "Confirm that it is you",
     /** Before the name of the application that waits. */
     toContinueTo: "to continue to",
-    email: "E-mail address",
-    password: "Password",
-    submit: "Sign in",
     forgotten: "Forgot your password?",
     newHere: "New here?",
     createAccount: "Create an account",
@@ -78,7 +89,6 @@ export const en = {
   secondFactor: {
     title: "Enter your code",
     lead: "Open your authenticator app and enter the code that it shows.",
-    code: "Code",
     hint: "Six digits, or one of your recovery codes.",
     submit: "Continue",
     otherWay: "Sign in another way",
@@ -109,7 +119,6 @@ export const en = {
     onThisDevice: "Open the app on this device",
     byHand: "Or enter this key by hand:",
     confirm: "Enter the code that the app shows",
-    code: "Code",
     codeHint: "Six digits.",
     submit: "Turn on",
     cancel: "Not now",
@@ -166,12 +175,8 @@ export const en = {
   signUp: {
     title: "Create your account",
     lead: "One account for every application and agent that acts for you.",
-    email: "E-mail address",
-    password: "Password",
-    passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
     submit: "Create account",
     haveAccount: "Already have an account?",
-    signIn: "Sign in",
     domains: (list: string) => `Use an address at ${list}.`,
     /** Where SIGN_UP does not let users open accounts by themselves. */
     noSignUp: {
@@ -186,13 +191,10 @@ export const en = {
       title: "Your address is confirmed",
       text: (email: string) => `${email} belongs to your account. You can close this page or continue.`,
       continue: "Continue",
-      toAccount: "Go to your account",
     },
     /** After a verification link that is no longer valid. */
     staleLink: {
-      title: "This link no longer works",
       text: "Such a link works once, for one day, and only the newest one works. If your address is confirmed, it stays confirmed.",
-      email: "E-mail address",
       sendAgain: "Send a new mail",
     },
     /** After signing up. */
@@ -208,9 +210,6 @@ export const en = {
     },
   },
   invitation: {
-    email: "E-mail address",
-    password: "Password",
-    passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
     submit: "Open the account",
     setup: {
       title: "Create the first operator",
@@ -224,22 +223,18 @@ export const en = {
     hasAccount: {
       title: "You already have an account",
       text: (email: string) => `There is an account with the address ${email} already. Sign in to it.`,
-      signIn: "Sign in",
       forgotten: "Forgot your password?",
     },
     stale: {
-      title: "This link no longer works",
       setup: (minutes: number) =>
         `Such a link works once, for ${minutes} minutes, and only while there is no operator. If there is still none, restart the server: it prints a new link.`,
       invited: (host: string) =>
         `An invitation works once, for a limited time, and only the newest one works. If you already have an account, sign in. If not, ask an administrator of ${host} for a new invitation.`,
-      signIn: "Sign in",
     },
   },
   forgottenPassword: {
     title: "Forgot your password?",
     lead: "Enter the e-mail address of your account. We will send you a link to choose a new password.",
-    email: "E-mail address",
     submit: "Send me the link",
     toSignIn: "Back to sign in",
     sent: {
@@ -250,20 +245,15 @@ export const en = {
     choose: {
       title: "Choose a new password",
       lead: (email: string) => `For the account of ${email}. You will be signed out everywhere.`,
-      password: "New password",
-      passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
       submit: "Change password",
     },
     stale: {
-      title: "This link no longer works",
       text: "Such a link works once, for 30 minutes, and only the newest one works. If you have chosen a new password with it, sign in.",
       again: "Send a new link",
-      signIn: "Sign in",
     },
     changed: {
       title: "Your password has been changed",
       text: "You have been signed out everywhere. Sign in with the new password.",
-      signIn: "Sign in",
     },
   },
   consent: {
@@ -273,7 +263,6 @@ export const en = {
     asksMore: "asks for more access",
     /** Everything was allowed before. */
     asksAgain: "asks for access again",
-    signedInAs: "You are signed in as",
     otherAccount: "Use another account",
     able: "This will let it",
     ableAlso: "It now also wants to",
@@ -299,7 +288,6 @@ export const en = {
     lead: "Enter the code that your device or program shows.",
     /** When the code came with the link. */
     leadFilled: "Compare this code with the one that your device or program shows.",
-    code: "Code",
     hint: "Eight letters, such as BCDF-GHJK.",
     submit: "Continue",
     caution: "Continue only if you started this yourself. Stop if somebody else sent you the code or the link.",
@@ -313,8 +301,6 @@ export const en = {
   signOut: {
     title: "Sign out",
     question: "Sign out?",
-    /** Before the e-mail address. */
-    signedInAs: "You are signed in as",
     accessStays: "Applications that you allowed keep their access.",
     submit: "Sign out",
     stay: "Stay signed in",
@@ -352,7 +338,6 @@ export const en = {
     lastName: "Last name",
     saveName: "Save name",
     download: "Download your data (JSON)",
-    email: "E-mail address",
     changeEmail: "Change the address",
     confirmed: "Confirmed",
     notConfirmed: "Not confirmed",
@@ -384,7 +369,6 @@ export const en = {
     signInFirst: {
       title: "Sign in first",
       text: "Sign in to the account whose address changes. Then you can confirm the new one.",
-      signIn: "Sign in",
     },
     stop: {
       title: "Keep your address",
@@ -402,12 +386,9 @@ export const en = {
       title: "Your address has another account",
       text: (host: string) =>
         `Nothing was changed. If the other account is yours too, sign in to it and delete it, then open this link again. If it is not, ask an administrator of ${host}.`,
-      signIn: "Sign in",
     },
     stale: {
-      title: "This link no longer works",
       text: "It was used already, was replaced by a newer one, or is too old. If it belongs to another account than the one that is signed in here, sign out and open it again.",
-      toAccount: "Go to your account",
       /** Of the link to the former address, after which the password no longer works. */
       stop: "It was used already, is too old, or the change was stopped before. If you kept your address with it, choose a new password.",
     },
@@ -490,13 +471,10 @@ export const en = {
     passkeyUnused: "Not used yet",
     passkeySynced: "Synchronised",
     passkeyCopied: "A copy of this passkey was used, so we no longer accept it. Remove it.",
-    password: "Password",
     passwordText: "A new password signs you out everywhere but here.",
     passwordTitle: "Choose a new password",
     passwordLink: "Choose a new password",
     passwordKeep: "Keep the password as it is",
-    newPassword: "New password",
-    passwordHint: "At least 8 characters. A few words in a row are easy to remember and hard to guess.",
     passwordSubmit: "Change password",
     identities: "Sign-in with other accounts",
     identitiesText: "Connect an account that you have elsewhere to sign in with it.",
@@ -613,8 +591,6 @@ export const en = {
       title: "This app's link does not work",
       text: "The app sent you here with a request that we cannot accept, so we did not send you back to it. Go to the app and report the details below.",
     },
-    /** The link of a page that has no other. */
-    toAccount: "Go to your account",
     /** For an internal error. */
     fault: { title: "Something went wrong", text: "This is our fault, and we have logged it. Please try again later." },
     /** After a reason that passes by itself. */

@@ -25,12 +25,12 @@ const printer =
   (ctx, refusal) => {
     const status = refusal ? CATALOGUE[refusal.code].http : 500;
     const asked = askedOf({ site }, ctx);
-    const { toAccount, requestOver } = asked.texts.refusals;
+    const { refusals, words: common } = asked.texts;
     const isOver = refusal?.reason === REQUEST_OVER;
-    const { title, text } = isOver ? requestOver : words(asked, refusal);
+    const { title, text } = isOver ? refusals.requestOver : words(asked, refusal);
     setRetryHeaders(ctx, refusal);
     // While the service is unavailable, its other pages do not help.
-    const more = status < 500 && wideLink(site.path("/account"), toAccount);
+    const more = status < 500 && wideLink(site.path("/account"), common.toAccount);
     const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description: describe(refusal) };
     sendNotice(asked, { tone: isOver ? "plain" : "bad", title, text, more, support }, status);
   };

@@ -32,7 +32,7 @@ export interface AccountPage extends Pick<FormPage, "token" | "faults"> {
 export function sendAccount(asked: Asked, page: AccountPage, status?: number): void {
   const { user, consents, token, done, faults } = page;
   const { site, language } = asked;
-  const { account: texts, security } = asked.texts;
+  const { account: texts, security, words } = asked.texts;
   const name = [user.firstName, user.lastName].filter(Boolean).join(" ");
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
@@ -55,7 +55,7 @@ ${wideLink(site.path("/console"), texts.consoleOfferLink)}
 <h2 id="profile">${texts.profile}</h2>
 <dl class="facts facts-plain">
 ${name !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${name}</bdi></dd></div>`}
-<div><dt>${texts.email}</dt><dd>${user.email} ${tag} <a class="small" href="${site.path("/account/security/address")}">${texts.changeEmail}</a></dd></div>
+<div><dt>${words.email}</dt><dd>${user.email} ${tag} <a class="small" href="${site.path("/account/security/address")}">${texts.changeEmail}</a></dd></div>
 <div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
 </dl>
 ${!user.emailVerified && buttonForm(site.path("/account/resend"), token, { words: texts.resend })}

@@ -65,7 +65,7 @@ async function forLink(
   } catch (error) {
     if (!isRefusal(error) || error.reason !== ADDRESS_LINK_UNUSABLE) throw error;
     const [text, path, label] = stale;
-    const { title } = visit.texts.address.stale;
+    const { staleLink: title } = visit.texts.words;
     sendNotice(visit, { tone: "bad", title, text, more: wideLink(visit.site.path(path), label) }, 400);
   }
 }
@@ -89,7 +89,7 @@ async function showConfirm(visit: Visit, user: User, link: string, failed: Faile
       below: html`<a href="${site.path("/account")}">${toAccount}</a>`,
     });
   };
-  return forLink(visit, showForm, [stale.text, "/account", stale.toAccount]);
+  return forLink(visit, showForm, [stale.text, "/account", visit.texts.words.toAccount]);
 }
 
 /** GET and POST /account/security/address/confirm: the link to the new address, which works only where its user is signed in. */
@@ -100,8 +100,8 @@ export const confirmAddressPage: FormHandlers = {
     const link = queryMember(visit, "token") ?? "";
     if (signedIn !== undefined) return showConfirm(visit, signedIn.user, link);
     const toSignIn = site.path("/login", returnToOf(site, new Map([["next", `${CONFIRM_ADDRESS}?token=${link}`]])));
-    const { title, text, signIn } = visit.texts.address.signInFirst;
-    sendNotice(visit, { tone: "plain", title, text, more: wideLink(toSignIn, signIn) });
+    const { title, text } = visit.texts.address.signInFirst;
+    sendNotice(visit, { tone: "plain", title, text, more: wideLink(toSignIn, visit.texts.words.signIn) });
   },
   POST: accountForm(async (visit, form, signedIn) => {
     const link = form.get("token") ?? "";
@@ -143,8 +143,9 @@ export const stopAddressPage: FormHandlers = {
     } catch (error) {
       if (!isRefusal(error) || error.code !== "conflict") return showStop(visit, link, failedForm(visit, error, []));
       // The former address has another account now.
-      const { title, text, signIn } = visit.texts.address.taken;
-      return sendNotice(visit, { tone: "bad", title, text: text(site.host), more: wideLink(site.path("/login"), signIn) }, 409);
+      const { title, text } = visit.texts.address.taken;
+      const more = wideLink(site.path("/login"), visit.texts.words.signIn);
+      return sendNotice(visit, { tone: "bad", title, text: text(site.host), more }, 409);
     }
     sendRedirect(ctx, site.path(donePath(visit, "/address/stop", STOPPED)));
   },

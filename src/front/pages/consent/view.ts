@@ -35,7 +35,7 @@ export interface ConsentPage {
 
 export function consentView(writing: Writing, page: ConsentPage): HostedPage {
   const { site, language } = writing;
-  const { consent: texts, client: clientTexts } = writing.texts;
+  const { consent: texts, client: clientTexts, words } = writing.texts;
   const { client, token, requestId, email, scopes, newScopes, resources, newResources, targets, lifetimes, described } = page;
   const more = newScopes.length < scopes.length || newResources.length < resources.length;
   const isNew = newScopes.length + newResources.length > 0;
@@ -51,7 +51,7 @@ export function consentView(writing: Writing, page: ConsentPage): HostedPage {
 <h1>${clientHeading(clientTexts, client)} ${heading}</h1>
 </div>
 ${identity(clientTexts, client)}
-<p class="who">${texts.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login?switch=1", { requestId })}">${texts.otherAccount}</a></p>
+<p class="who">${words.signedInAs} <strong>${email}</strong>. <a href="${site.path("/login?switch=1", { requestId })}">${texts.otherAccount}</a></p>
 ${warning(clientTexts, client)}
 ${asked.length > 0 && html`<h2>${known.length > 0 ? texts.ableAlso : texts.able}</h2>`}
 ${permissions(writing, page, asked)}

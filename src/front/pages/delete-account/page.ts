@@ -16,7 +16,7 @@ export const deleteAccountPage = provedFormPage(
   [],
   async (visit, { user }, { faults = [], status }) => {
     const { site, language } = visit;
-    const { deleteAccount: texts, signOut } = visit.texts;
+    const { deleteAccount: texts, words } = visit.texts;
     const clients = await visit.ports.clients.ofOwner(user.id);
     // The address: after the proof the account can be another one than the user came from.
     const content = html`<section class="card" aria-labelledby="what">
@@ -31,7 +31,7 @@ ${
 <section class="card" aria-labelledby="confirm">
 <h2 id="confirm">${texts.confirm}</h2>
 ${faultSummary(language, faults)}
-<p>${signOut.signedInAs} <strong>${user.email}</strong>.</p>
+<p>${words.signedInAs} <strong>${user.email}</strong>.</p>
 <form method="post" action="${site.path("/account/delete")}" class="stack" novalidate>
 ${hidden(accountToken(visit, user))}
 <button class="button button-deny" type="submit">${texts.submit}</button>

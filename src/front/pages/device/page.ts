@@ -13,13 +13,13 @@ import { type FailedForm, hidden } from "../views/layout.ts";
 const PURPOSE = "device";
 
 function show(visit: Visit, value: string | undefined, failed: FailedForm = {}): void {
-  const { device: texts } = visit.texts;
+  const { device: texts, words } = visit.texts;
   sendForm(visit, failed, {
     title: texts.title,
     lead: value === undefined || failed.faults !== undefined ? texts.lead : texts.leadFilled,
     action: visit.site.path("/device"),
     members: hidden(browserToken(visit, PURPOSE)),
-    fields: [{ name: "user_code", label: texts.code, type: "text", autocomplete: "off", value, autofocus: true, hint: texts.hint }],
+    fields: [{ name: "user_code", label: words.code, type: "text", autocomplete: "off", value, autofocus: true, hint: texts.hint }],
     submit: texts.submit,
     after: texts.caution,
   });

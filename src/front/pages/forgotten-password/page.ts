@@ -31,13 +31,13 @@ const CHANGED = "changed";
 const NEW_PASSWORD = { name: "password", type: "password", autocomplete: "new-password", autofocus: true } as const;
 
 function showForgot(visit: Visit, returnTo: ReturnTo, value?: string, failed: FailedForm = {}): void {
-  const { title, lead, email: label, submit, toSignIn } = visit.texts.forgottenPassword;
+  const { title, lead, submit, toSignIn } = visit.texts.forgottenPassword;
   sendForm(visit, failed, {
     title,
     lead,
     action: visit.site.path("/forgot"),
     members: hidden(browserToken(visit, FORGOT), returnTo),
-    fields: [{ name: "email", label, type: "email", autocomplete: "username", value, autofocus: true }],
+    fields: [{ name: "email", label: visit.texts.words.email, type: "email", autocomplete: "username", value, autofocus: true }],
     submit,
     below: html`<a href="${visit.site.path("/login", returnTo)}">${toSignIn}</a>`,
   });
@@ -72,8 +72,9 @@ export const forgotSentPage = (visit: Visit) => {
 };
 
 async function showReset(visit: Visit, link: string, failed: FailedForm = {}): Promise<void> {
-  const { site } = visit;
-  const { choose, stale } = visit.texts.forgottenPassword;
+  const { site, texts } = visit;
+  const { words } = texts;
+  const { choose, stale } = texts.forgottenPassword;
   try {
     const { email } = await ownerOfReset(link, visit.ports);
     sendForm(visit, failed, {
@@ -81,15 +82,15 @@ async function showReset(visit: Visit, link: string, failed: FailedForm = {}): P
       lead: choose.lead(email),
       action: site.path("/reset"),
       members: html`${hidden(browserToken(visit, RESET))}<input type="hidden" name="token" value="${link}">${accountName(email)}`,
-      fields: [{ ...NEW_PASSWORD, label: choose.password, hint: choose.passwordHint }],
+      fields: [{ ...NEW_PASSWORD, label: words.newPassword, hint: words.passwordHint }],
       submit: choose.submit,
     });
   } catch (error) {
     if (!isStaleReset(error)) throw error;
     const returnTo = await returnToStarted(visit);
     const more = html`${wideLink(site.path("/forgot", returnTo), stale.again)}
-<p class="small after-form"><a href="${site.path("/login", returnTo)}">${stale.signIn}</a></p>`;
-    sendNotice(visit, { tone: "bad", title: stale.title, text: stale.text, more }, 400);
+<p class="small after-form"><a href="${site.path("/login", returnTo)}">${words.signIn}</a></p>`;
+    sendNotice(visit, { tone: "bad", title: words.staleLink, text: stale.text, more }, 400);
   }
 }
 
@@ -98,8 +99,8 @@ export const resetPage: FormHandlers = {
   async GET(visit) {
     if (doneOf(visit) !== CHANGED) return showReset(visit, queryMember(visit, "token") ?? "");
     const toSignIn = visit.site.path("/login", await returnToStarted(visit));
-    const { title, text, signIn } = visit.texts.forgottenPassword.changed;
-    sendNotice(visit, { tone: "good", title, text, more: wideLink(toSignIn, signIn) });
+    const { title, text } = visit.texts.forgottenPassword.changed;
+    sendNotice(visit, { tone: "good", title, text, more: wideLink(toSignIn, visit.texts.words.signIn) });
   },
   async POST(visit) {
     const { ctx } = visit;

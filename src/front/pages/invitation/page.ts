@@ -26,9 +26,10 @@ type Path = "/invitation" | "/setup";
 
 function sendStale(visit: Visit, path: Path): void {
   const { site } = visit;
-  const { title, setup, invited, signIn } = visit.texts.invitation.stale;
+  const { invitation, words } = visit.texts;
+  const { setup, invited } = invitation.stale;
   const text = path === "/setup" ? setup(FIRST_OPERATOR_MINUTES) : invited(site.host);
-  sendNotice(visit, { tone: "bad", title, text, more: wideLink(site.path("/login"), signIn) }, 400);
+  sendNotice(visit, { tone: "bad", title: words.staleLink, text, more: wideLink(site.path("/login"), words.signIn) }, 400);
 }
 
 async function show(visit: Visit, path: Path, link: string, typed?: string, failed: FailedForm = {}): Promise<void> {
@@ -85,24 +86,24 @@ export const invitationPage = (path: Path): FormHandlers => ({
 });
 
 /** @param invited the invited address; null for the first operator, who types one */
-function invitationCard({ site, texts: { invitation: texts, signUp } }: Visit, invited: string | null, typed: string | undefined) {
+function invitationCard({ site, texts: { invitation: texts, signUp, words } }: Visit, invited: string | null, typed: string | undefined) {
   const { title, lead } = invited === null ? texts.setup : texts.invited;
   const [email, password] = [
-    { name: "email", label: texts.email, type: "email", autocomplete: "username", value: invited ?? typed, autofocus: invited === null },
-    { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint },
+    { name: "email", label: words.email, type: "email", autocomplete: "username", value: invited ?? typed, autofocus: invited === null },
+    { name: "password", label: words.password, type: "password", autocomplete: "new-password", hint: words.passwordHint },
   ] as const;
   return {
     title,
     lead: lead(site.host),
     fields: [email, { ...password, autofocus: invited !== null }],
     submit: texts.submit,
-    below: invited !== null && html`${signUp.haveAccount} <a href="${site.path("/login")}">${signUp.signIn}</a>`,
+    below: invited !== null && html`${signUp.haveAccount} <a href="${site.path("/login")}">${words.signIn}</a>`,
   };
 }
 
 function sendHasAccount(visit: Visit, email: string): void {
   const { site } = visit;
-  const { title, text, signIn, forgotten } = visit.texts.invitation.hasAccount;
-  const more = html`${wideLink(site.path("/login"), signIn)}<p class="small"><a href="${site.path("/forgot")}">${forgotten}</a></p>`;
+  const { title, text, forgotten } = visit.texts.invitation.hasAccount;
+  const more = html`${wideLink(site.path("/login"), visit.texts.words.signIn)}<p class="small"><a href="${site.path("/forgot")}">${forgotten}</a></p>`;
   sendNotice(visit, { tone: "plain", title, text: text(email), more }, 409);
 }

@@ -66,7 +66,7 @@ async function show(visit: Visit, signedIn: SignedIn, failed: FailedForm, form?:
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path(PATH)}" class="stack" novalidate>
 ${hidden(accountToken(visit, signedIn.user), returnTo)}<input type="hidden" name="${APP_MEMBER}" value="${name}">
-${field(language, faults, { name: CODE_FIELD, label: words.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: words.codeHint, autofocus: faults.length > 0 })}
+${field(language, faults, { name: CODE_FIELD, label: texts.words.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: words.codeHint, autofocus: faults.length > 0 })}
 <button class="button" type="submit">${words.submit}</button>
 </form>
 <p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? SECURITY : "/consent", returnTo)}">${words.cancel}</a></p>

@@ -44,7 +44,7 @@ export async function showSecurity(
 ${passkeys && passkeyCard(card, passkeys)}
 ${appCard(visit, { token, apps: ports.box.usable(), secondFactor })}
 <section class="card" aria-labelledby="new-password">
-<h2 id="new-password">${texts.password}</h2>
+<h2 id="new-password">${visit.texts.words.password}</h2>
 <p>${texts.passwordText}</p>
 <p class="small after-form"><a href="${site.path("/account/security/password")}">${texts.passwordLink}</a></p>
 </section>

@@ -12,14 +12,14 @@ export const passwordPage = provedFormPage(
   ["password"],
   (visit, { user }, { faults = [], status }) => {
     const { site, language } = visit;
-    const texts = visit.texts.security;
+    const { security: texts, words } = visit.texts;
     const content = html`<section class="card">
 <p>${texts.passwordText}</p>
 ${faultSummary(language, faults)}
 <form method="post" action="${site.path("/account/security/password")}" class="stack" novalidate>
 ${hidden(accountToken(visit, user))}
 ${accountName(user.email)}
-${field(language, faults, { name: "password", label: texts.newPassword, type: "password", autocomplete: "new-password", autofocus: true, hint: texts.passwordHint })}
+${field(language, faults, { name: "password", label: words.newPassword, type: "password", autocomplete: "new-password", autofocus: true, hint: words.passwordHint })}
 <button class="button" type="submit">${texts.passwordSubmit}</button>
 </form>
 <p class="small after-form"><a href="${site.path("/account/security")}">${texts.passwordKeep}</a></p>

@@ -196,13 +196,13 @@ type Waiting = { readonly key: SecretHash; readonly half: HalfSignedIn } | { rea
 /** Asks for a code of the authenticator app, or a recovery code. */
 function showCodeForm(visit: Visit, step: string, returnTo: ReturnTo, failed: FailedForm = {}): void {
   const { site } = visit;
-  const { secondFactor: texts } = visit.texts;
+  const { secondFactor: texts, words } = visit.texts;
   sendForm(visit, failed, {
     title: texts.title,
     lead: texts.lead,
     action: site.path(PATH),
     members: html`${hidden(browserToken(visit, codePurpose(step)), returnTo)}<input type="hidden" name="${STEP_MEMBER}" value="${step}">`,
-    fields: [{ name: CODE_FIELD, label: texts.code, type: "text", autocomplete: "one-time-code", autofocus: true, hint: texts.hint }],
+    fields: [{ name: CODE_FIELD, label: words.code, type: "text", autocomplete: "one-time-code", autofocus: true, hint: texts.hint }],
     submit: texts.submit,
     after: html`<a href="${site.path("/login?switch=yes", returnTo)}">${texts.otherWay}</a>`,
     below: texts.lost(site.host),

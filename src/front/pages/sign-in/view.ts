@@ -21,7 +21,7 @@ export interface SignInPage extends FormPage {
 export function signInView(writing: Writing, page: SignInPage): HostedPage {
   const { token, returnTo, client, email, again, mayJoin, connections, passkeys, stronger } = page;
   const { site, language } = writing;
-  const { signIn: texts } = writing.texts;
+  const { signIn: texts, words } = writing.texts;
   const members = hidden(token, returnTo);
   return formView(writing, page, {
     title: again ? texts.titleAgain : texts.title,
@@ -31,15 +31,15 @@ export function signInView(writing: Writing, page: SignInPage): HostedPage {
     fields: [
       {
         name: "email",
-        label: texts.email,
+        label: words.email,
         type: "email",
         autocomplete: passkeys ? "username webauthn" : "username",
         value: email,
         autofocus: email === undefined,
       },
-      { name: "password", label: texts.password, type: "password", autocomplete: "current-password", autofocus: email !== undefined },
+      { name: "password", label: words.password, type: "password", autocomplete: "current-password", autofocus: email !== undefined },
     ],
-    submit: texts.submit,
+    submit: words.signIn,
     ...(passkeys && {
       head: passkeyHead(site),
       instead: passkeyForm(site, {

@@ -53,14 +53,14 @@ function confirm(visit: Visit, status?: number): void {
 
 /** Asks before signing out: a link on another site must not sign the user out. */
 function ask(visit: Visit, { user }: SignedIn): void {
-  const { title, question, signedInAs, accessStays, submit, stay } = visit.texts.signOut;
+  const { title, question, accessStays, submit, stay } = visit.texts.signOut;
   sendForm(
     visit,
     {},
     {
       title,
       heading: question,
-      lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
+      lead: html`${visit.texts.words.signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
       action: visit.site.path("/logout"),
       members: hidden(accountToken(visit, user)),
       submit,

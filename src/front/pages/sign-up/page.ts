@@ -33,13 +33,13 @@ const RESEND = "resend";
 
 function show(visit: Visit, returnTo: ReturnTo, value?: string, failed: FailedForm = {}) {
   const { ports, site, language } = visit;
-  const { signUp: texts } = visit.texts;
+  const { signUp: texts, words } = visit.texts;
   const { mode, domains } = ports.signUpPolicy;
   const toSignIn = site.path("/login", returnTo);
   if (!hasSignUp(ports.signUpPolicy)) {
     const { title, invited, closed } = texts.noSignUp;
     const text = (mode === "invited" ? invited : closed)(site.host);
-    return sendNotice(visit, { tone: "plain", title, text, more: wideLink(toSignIn, texts.signIn) }, 403);
+    return sendNotice(visit, { tone: "plain", title, text, more: wideLink(toSignIn, words.signIn) }, 403);
   }
   const autofocus = failed.faults === undefined;
   const hint = domains.length === 0 ? undefined : texts.domains(shownList(language, domains));
@@ -49,11 +49,11 @@ function show(visit: Visit, returnTo: ReturnTo, value?: string, failed: FailedFo
     action: site.path("/signup"),
     members: hidden(browserToken(visit, purpose(returnTo.requestId)), returnTo),
     fields: [
-      { name: "email", label: texts.email, type: "email", autocomplete: "username", value, autofocus, hint },
-      { name: "password", label: texts.password, type: "password", autocomplete: "new-password", hint: texts.passwordHint },
+      { name: "email", label: words.email, type: "email", autocomplete: "username", value, autofocus, hint },
+      { name: "password", label: words.password, type: "password", autocomplete: "new-password", hint: words.passwordHint },
     ],
     submit: texts.submit,
-    below: html`${texts.haveAccount} <a href="${toSignIn}">${texts.signIn}</a>`,
+    below: html`${texts.haveAccount} <a href="${toSignIn}">${words.signIn}</a>`,
   });
 }
 
@@ -128,7 +128,7 @@ export const resendPage = async (visit: Visit) => {
       title: staleLink.sendAgain,
       action: site.path("/signup/resend"),
       members: hidden(browserToken(visit, RESEND), returnTo),
-      fields: [{ name: "email", label: staleLink.email, type: "email", autocomplete: "email", value: email, autofocus: true }],
+      fields: [{ name: "email", label: visit.texts.words.email, type: "email", autocomplete: "email", value: email, autofocus: true }],
       submit: staleLink.sendAgain,
       below: html`<a href="${site.path("/login", returnTo)}">${checkMail.toSignIn}</a>`,
     });
@@ -142,19 +142,22 @@ export async function sendVerified(visit: Visit, email: string): Promise<void> {
   const [{ site }, returnTo] = [visit, await returnToStarted(visit)];
   const { verified } = visit.texts.signUp;
   const isGoing = returnToMember(returnTo) !== undefined;
-  const more = isGoing ? wideLink(site.path("/login", returnTo), verified.continue) : wideLink(site.path("/account"), verified.toAccount);
+  const more = isGoing
+    ? wideLink(site.path("/login", returnTo), verified.continue)
+    : wideLink(site.path("/account"), visit.texts.words.toAccount);
   sendNotice(visit, { tone: "good", title: verified.title, text: verified.text(email), more });
 }
 
 /** After a verification link that is no longer valid: a form that asks for another mail. */
 export function sendStaleLink(visit: Visit): void {
   const { site, language } = visit;
-  const { signIn, staleLink } = visit.texts.signUp;
-  const more = html`${wideLink(site.path("/login"), signIn)}
+  const { signUp, words } = visit.texts;
+  const { text, sendAgain } = signUp.staleLink;
+  const more = html`${wideLink(site.path("/login"), words.signIn)}
 <form method="post" action="${site.path("/signup/resend")}" class="aside-form">
 ${hidden(browserToken(visit, RESEND))}
-${field(language, [], { name: "email", label: staleLink.email, type: "email", autocomplete: "email" })}
-<button class="button button-quiet button-wide" type="submit">${staleLink.sendAgain}</button>
+${field(language, [], { name: "email", label: words.email, type: "email", autocomplete: "email" })}
+<button class="button button-quiet button-wide" type="submit">${sendAgain}</button>
 </form>`;
-  sendNotice(visit, { tone: "bad", title: staleLink.title, text: staleLink.text, more }, 400);
+  sendNotice(visit, { tone: "bad", title: words.staleLink, text, more }, 400);
 }

@@ -122,7 +122,7 @@ ${head}
 <div class="page page-${width}">
 <header class="top">
 <a class="brand" href="${site.path("/account")}"><img src="${site.path(logo?.path ?? MARK.path)}" alt="" height="28"${logo === undefined && html` width="28"`}><span>${name}</span></a>
-${aside !== undefined && html`<div class="top-links">${signedInAs !== undefined && html`<bdi class="whose" title="${texts.signOut.signedInAs} ${signedInAs}">${signedInAs}</bdi>`}${hasConsole && html`<a class="top-link" href="${site.path("/console")}">${texts.accountNav.console}</a>`}${aside}</div>`}
+${aside !== undefined && html`<div class="top-links">${signedInAs !== undefined && html`<bdi class="whose" title="${texts.words.signedInAs} ${signedInAs}">${signedInAs}</bdi>`}${hasConsole && html`<a class="top-link" href="${site.path("/console")}">${texts.accountNav.console}</a>`}${aside}</div>`}
 </header>
 <main>
 ${content}
