@@ -2,7 +2,7 @@ import type { AccountPorts } from "../accounts/account-ports.ts";
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
 import type { UpstreamProof } from "../accounts/factors.ts";
 import { identityLinkedMail, identityUnlinkedMail, senderOf } from "../accounts/mails.ts";
-import type { Account, FactorUse, SignedIn, User } from "../accounts/ports.ts";
+import type { Account, NewSessionRecord, SignedIn, User } from "../accounts/ports.ts";
 import type { TwoFactorProof } from "../accounts/second-factor.ts";
 import { completeWaiting, type HalfSignedIn, type NewSession, newSession, replacedBy, signInRefused } from "../accounts/sign-in.ts";
 import { assertMaySignUp, EMAIL_UNVERIFIED, needsProof, roleOfSignUp, type SignUpPolicy } from "../accounts/sign-up-policy.ts";
@@ -94,21 +94,14 @@ export function authenticationOf({ acr, amr }: Pick<UpstreamIdentity, "acr" | "a
 async function startProvided(
   user: User,
   upstream: UpstreamProof,
-  proved: {
-    readonly acr: string;
-    readonly amr: readonly string[];
-    readonly provedAt?: number;
-    readonly reason: "connection" | "second_factor";
-    readonly half?: SecretHash;
-    readonly factor?: FactorUse;
-  },
+  reason: "connection" | "second_factor",
+  proved: Pick<NewSessionRecord, "acr" | "amr" | "provedAt" | "half" | "factor">,
   ports: UpstreamPorts,
   caller: Caller,
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
-  const { reason, ...authentication } = proved;
   const session = await ports.identityLinks.startSession(
-    { ...record, upstream, ...authentication, ...replacedBy(caller) },
+    { ...record, upstream, ...proved, ...replacedBy(caller) },
     auditOfUser("session.started", user.id, caller, { reason, resources: [upstream.issuer] }),
   );
   return session && { user, session, secret };
@@ -131,7 +124,7 @@ async function enter(
   if (user.enabled && hasSecondFactor && !isAsStrong(proved.acr, TWO_FACTOR_ACR))
     return { kind: "half", half: { userId: user.id, generation: null, upstream } };
   const provedAt = identity.authTime === undefined ? {} : { provedAt: Math.min(identity.authTime, ports.clock()) };
-  const session = await startProvided(user, upstream, { ...proved, ...provedAt, reason: "connection" }, ports, caller);
+  const session = await startProvided(user, upstream, "connection", { ...proved, ...provedAt }, ports, caller);
   if (session) return { kind: "signed_in", session };
   if (user.enabled) return undefined;
   await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user));
@@ -149,8 +142,7 @@ export async function completeArrival(
   ports: UpstreamPorts,
   caller: Caller,
 ): Promise<NewSession> {
-  const start = (user: User, proof: TwoFactorProof) =>
-    startProvided(user, upstream, { ...proof, reason: "second_factor", half }, ports, caller);
+  const start = (user: User, proof: TwoFactorProof) => startProvided(user, upstream, "second_factor", { ...proof, half }, ports, caller);
   return completeWaiting({ userId, half }, code, FEDERATED, start, ports, caller);
 }
 

@@ -6,7 +6,7 @@ import { noStore, openToScripts, sendJson } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { callerOf } from "../http/caller.ts";
 import { API_PURPOSE, isCsrfToken } from "../http/cookies.ts";
-import { exceptHead, type FrontContext, type Handler } from "../http/routes.ts";
+import { exceptHead, type FrontContext } from "../http/routes.ts";
 import type { PageKit } from "../pages/kit.ts";
 import type { WalletHandlers } from "./routes.ts";
 
@@ -14,7 +14,14 @@ import type { WalletHandlers } from "./routes.ts";
 export type WalletKit = PageKit & { readonly linking: LinkingPorts };
 
 export const walletHandlers = (kit: WalletKit): WalletHandlers => ({
-  start: startHandler(kit),
+  async start(ctx) {
+    const { secret, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
+    if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
+      throw new Refusal("unauthenticated", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
+    }
+    const { handle, invocationUri, expiresAt } = await startLink(signedIn, false, kit.linking, callerOf(ctx));
+    sendJson(ctx, { handle, invocation_uri: invocationUri, expires_at: expiresAt });
+  },
   poll: exceptHead(async (ctx) => {
     const { secret: _, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
     const link = await pollLink(ctx.params.handle ?? "", signedIn, kit.linking, callerOf(ctx));
@@ -22,32 +29,8 @@ export const walletHandlers = (kit: WalletKit): WalletHandlers => ({
   }),
   request: (ctx) => sendRequest(kit, ctx, undefined),
   requestWithNonce: async (ctx) => sendRequest(kit, ctx, (await formBody(ctx)).get("wallet_nonce")),
-  response: responseHandler(kit),
-});
-
-const startHandler =
-  (kit: WalletKit): Handler =>
-  async (ctx) => {
-    const { secret, ...signedIn } = await signedInBy(ctx, kit.ports, kit.cookies);
-    if (!isCsrfToken(ctx.req.headers["x-csrf-token"], secret, API_PURPOSE)) {
-      throw new Refusal("unauthenticated", "csrf_token", { description: "The header X-CSRF-Token is missing or wrong." });
-    }
-    const { handle, invocationUri, expiresAt } = await startLink(signedIn, false, kit.linking, callerOf(ctx));
-    sendJson(ctx, { handle, invocation_uri: invocationUri, expires_at: expiresAt });
-  };
-
-async function sendRequest({ linking }: WalletKit, ctx: FrontContext, walletNonce: string | undefined): Promise<void> {
-  const request = await signedRequest(ctx.params.state ?? "", walletNonce, linking);
-  noStore(ctx);
-  openToScripts(ctx);
-  ctx.set("Content-Type", "application/oauth-authz-req+jwt");
-  ctx.body = request;
-}
-
-/** Takes a wallet's direct_post. The response does not show whether the answer is accepted. @see OpenID4VP 1.0 §8.2 */
-const responseHandler =
-  (kit: WalletKit): Handler =>
-  async (ctx) => {
+  /** Takes a wallet's direct_post. The response does not show whether the answer is accepted. @see OpenID4VP 1.0 §8.2 */
+  async response(ctx) {
     const form = await formBody(ctx);
     const [state, answer] = [form.get("state"), readResponse(form)];
     if (state === undefined || answer === undefined) {
@@ -57,7 +40,16 @@ const responseHandler =
     }
     const responseCode = await takeResponse(state, answer, kit.linking, callerOf(ctx));
     sendJson(ctx, responseCode === undefined ? {} : { redirect_uri: `${kit.ports.issuer}/account/wallet?response_code=${responseCode}` });
-  };
+  },
+});
+
+async function sendRequest({ linking }: WalletKit, ctx: FrontContext, walletNonce: string | undefined): Promise<void> {
+  const request = await signedRequest(ctx.params.state ?? "", walletNonce, linking);
+  noStore(ctx);
+  openToScripts(ctx);
+  ctx.set("Content-Type", "application/oauth-authz-req+jwt");
+  ctx.body = request;
+}
 
 const CONFLICTS: Readonly<Record<string, string>> = {
   identity_of_another: "This wallet is linked to another account.",

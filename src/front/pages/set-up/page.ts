@@ -2,7 +2,7 @@ import type { SignedIn } from "../../../accounts/ports.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
 import { pathText } from "../../http/routes.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
-import { answerRequest, NOTHING_ASKED, openRequest, waitingHash } from "../../oauth/pending-request.ts";
+import { answerRequest, NOTHING_ASKED, type OpenRequest, openRequest, waitingHash } from "../../oauth/pending-request.ts";
 import { isFresh, proofPath } from "../fresh-proof.ts";
 import {
   accountForm,
@@ -30,7 +30,7 @@ interface Missing {
   readonly needed: "mfa" | "phr";
   readonly signedIn: SignedIn;
   /** The request that waits for it, if there is one. */
-  readonly valid?: ValidRequest;
+  readonly valid?: ValidRequest & { readonly open: OpenRequest };
 }
 
 /** @returns undefined when nothing is missing, and the response is a redirect to where the user was going */
@@ -48,7 +48,7 @@ async function missingFactor(visit: Visit, returnTo: ReturnTo): Promise<Missing 
   if (!valid) return undefined;
   if (valid.step.kind !== "set_up") return goOn(destinationOf(site, returnTo));
   await ports.pendingRequests.extend(waitingHash(open.requestId, open.browser), PENDING_ACTION_TTL);
-  return { needed: valid.step.needed, signedIn, valid };
+  return { needed: valid.step.needed, signedIn, valid: { ...valid, open } };
 }
 
 /** Offers what the user has to set up before they go on, after a fresh proof. */
@@ -99,10 +99,10 @@ export const setUpPage: FormHandlers = {
   POST: accountForm(async (visit, form, { user }) => {
     const returnTo = returnToOf(visit.site, form);
     if (returnTo.requestId === undefined) return returnTo.next ?? ACCOUNT_START;
-    const missing = await missingFactor(visit, returnTo);
-    if (missing?.valid === undefined) return undefined;
-    await answerRequest(visit, await openRequest(visit, returnTo.requestId, NOTHING_ASKED, user.id), NOTHING_ASKED, user.id);
+    const valid = (await missingFactor(visit, returnTo))?.valid;
+    if (valid === undefined) return undefined;
+    await answerRequest(visit, valid.open, NOTHING_ASKED, user.id);
     const description = "The user has no sign-in method of this strength.";
-    visit.flow.refuse(visit.ctx, missing.valid.request, "unmet_authentication_requirements", description);
+    visit.flow.refuse(visit.ctx, valid.request, "unmet_authentication_requirements", description);
   }),
 };

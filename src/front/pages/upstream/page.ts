@@ -26,26 +26,24 @@ const nameIn = (visit: Visit): string => String(visit.ctx.params.name);
 export const upstreamPage = async (visit: Visit) => {
   const connection = await connectionNamed(visit, nameIn(visit));
   const returnTo = returnToOf(visit.site, queryForm(visit));
-  const again = await mustProveAgain(visit, returnTo);
-  await leave(visit, connection, { connectionId: connection.id, returnTo, linkFor: undefined, again });
+  const signedIn = await signedInTo(visit);
+  // A user who is signed in, or whose application asks for it, must prove again who they are. The provider must ask them too.
+  const again = signedIn !== undefined || (await isAskedToProve(visit, returnTo));
+  await leave(visit, connection, signedIn, { connectionId: connection.id, returnTo, linkFor: undefined, again });
 };
 
 /** Sends the browser to a provider. */
-async function leave(visit: Visit, connection: Connection, detour: Detour): Promise<void> {
+async function leave(visit: Visit, connection: Connection, signedIn: SignedIn | undefined, detour: Detour): Promise<void> {
   const loginHint = queryMember(visit, "login_hint")?.slice(0, 254);
   try {
     if (detour.again && connection.protocol === "github") throw new Refusal("access_denied", "upstream_cannot_confirm");
     const providers = await visit.ports.providers();
-    const secrets = await beginDetour(visit, await signedInTo(visit), detour);
+    const secrets = await beginDetour(visit, signedIn, detour);
     sendRedirect(visit.ctx, await providers.authorizationUrl(connection, secrets, { loginHint, again: detour.again }));
   } catch (error) {
     await fail(visit, connection, detour, error);
   }
 }
-
-/** Whether the user must prove again who they are: one who is signed in, or whose application asks for it. The provider must ask them too. */
-const mustProveAgain = async (visit: Visit, returnTo: ReturnTo): Promise<boolean> =>
-  (await signedInTo(visit)) !== undefined || isAskedToProve(visit, returnTo);
 
 /** Whether the application asks for a fresh proof. */
 async function isAskedToProve(visit: Visit, { requestId }: ReturnTo): Promise<boolean> {
@@ -164,9 +162,9 @@ export const identitiesPage = provedForm(async (visit, form, signedIn) => {
 });
 
 /** Sends the browser to the provider of which an account is linked. */
-async function startLink(visit: Visit, { session }: SignedIn, name: string): Promise<undefined> {
+async function startLink(visit: Visit, signedIn: SignedIn, name: string): Promise<undefined> {
   const connection = await connectionNamed(visit, name);
-  await leave(visit, connection, { connectionId: connection.id, returnTo: {}, linkFor: session.id, again: false });
+  await leave(visit, connection, signedIn, { connectionId: connection.id, returnTo: {}, linkFor: signedIn.session.id, again: false });
 }
 
 /** @param named issuer and subject, as the page wrote them */
